@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CPU time and memory of a daemon and of whatever it started, as the kernel counts."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from devstack.launcher.processes import Child
+
+_TICKS: Final = os.sysconf('SC_CLK_TCK')
+_PAGE: Final = os.sysconf('SC_PAGE_SIZE')
+
+
+@dataclass
+class Cost:
+    """Known when the block has ended."""
+
+    cpu: float = 0.0  # seconds
+    wall: float = 0.0  # seconds
+    memory: int = 0  # bytes that are resident then
+
+
+class Meter:
+    """Of one child and its process group."""
+
+    def __init__(self, child: Child) -> None:
+        self._child = child
+
+    @contextmanager
+    def measured(self) -> Iterator[Cost]:
+        cost = Cost()
+        before, began = self._cpu(), time.monotonic()
+        yield cost
+        cost.cpu = self._cpu() - before
+        cost.wall = time.monotonic() - began
+        cost.memory = sum(_fields(pid)[21] for pid in self._pids()) * _PAGE
+
+    def _cpu(self) -> float:
+        # User and system time: fields 14 and 15 of proc(5), of which two are cut off.
+        return sum(sum(_fields(pid)[11:13]) for pid in self._pids()) / _TICKS
+
+    def _pids(self) -> list[int]:
+        return self._child.group.members()
+
+
+def _fields(pid: int) -> list[int]:
+    """Those of ``/proc/PID/stat`` behind the name, the state left out as 0."""
+    text = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+    return [0, *map(int, text[1:40])]

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the drivers apart from one another and puts together what they find.
+
+A driver that fails or hangs costs its own devices their freshness: what it last said
+stands, with a word about it, until it answers again. A device goes only after several
+clean looks without it, because one that is missing from a report is taken for removed.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from cyborg_lite.agent.driver_watch import DriverWatch
+from cyborg_lite.drivers.base import Driver
+from cyborg_lite.drivers.sysfs import Host
+from cyborg_lite.model.inventory import Finding, HostReport
+
+
+class Discovery:
+    """All enabled drivers of one host."""
+
+    def __init__(
+        self,
+        host: Host,
+        drivers: Mapping[str, Driver],
+        driver_timeout: float,
+        amend: Callable[[Finding], Finding] = lambda finding: finding,
+        removal_scans: int = 3,
+    ) -> None:
+        """:param driver_timeout: seconds, for all drivers at once
+        :param amend: with what is known of a device beside what it shows
+        :param removal_scans: clean looks without a device until it is gone
+        """
+        self.host = host
+        self._amend = amend
+        self._drivers = drivers
+        self._watches = [
+            DriverWatch(name, driver, removal_scans) for name, driver in drivers.items()
+        ]
+        self._driver_timeout = driver_timeout
+        self._findings: tuple[Finding, ...] = ()
+
+    def recall(self, findings: Iterable[Finding]) -> None:
+        """What an earlier process of the agent found last; before the first look."""
+        for finding in findings:
+            for watch in self._watches:
+                if watch.name == finding.driver:
+                    watch.recall(finding)
+
+    def look(self) -> tuple[Finding, ...]:
+        """The verdict on each function, by address; one at a time may look."""
+        for watch in self._watches:
+            watch.begin()
+        deadline = time.monotonic() + self._driver_timeout
+        for watch in self._watches:
+            watch.finish(deadline)
+        found = [finding for watch in self._watches for finding in watch.shown()]
+        self._findings = tuple(map(self._amend, settled(found)))
+        return self._findings
+
+    def report(self) -> HostReport:
+        """What the last look found, for the conductor."""
+        devices = tuple(each.device for each in self._findings if each.device)
+        return HostReport(self.host.name, self.host.boot_id, devices)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The verdicts of the last look."""
+        return self._findings
+
+    @property
+    def silent(self) -> Mapping[str, str]:
+        """Drivers that did not answer the last look, and what is the matter."""
+        return {each.name: each.trouble for each in self._watches if each.trouble}
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether a device is missing that counts as there for a few more looks."""
+        return any(watch.misses for watch in self._watches)
+
+    def reported(self) -> tuple[Finding, ...]:
+        """What the drivers last said of devices, to be recalled by a later process."""
+        said = (finding for watch in self._watches for finding in watch.devices)
+        return tuple(sorted(said, key=lambda finding: finding.address))
+
+    def quarrels(self) -> tuple[str, ...]:
+        """Functions that more than one driver offers, each with the drivers' names."""
+        offers = Counter(
+            finding.address
+            for watch in self._watches
+            for finding in watch.findings
+            if finding.device
+        )
+        found = {each.address: each.reason for each in self._findings}
+        return tuple(
+            f'{address} is {found[address]}' for address, n in offers.items() if n > 1
+        )
+
+    def driver_of(self, address: str) -> Driver | None:
+        """Which one manages the function; None: none of them knows it."""
+        for finding in self._findings:
+            if finding.address == address:
+                return self._drivers.get(finding.driver)
+        return None
+
+
+def settled(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """One finding of each function, unless drivers quarrel over it; by address."""
+    rivals: dict[str, list[Finding]] = {}
+    for finding in findings:
+        rivals.setdefault(finding.address, []).append(finding)
+    return tuple(
+        finding for address in sorted(rivals) for finding in _settle(rivals[address])
+    )
+
+
+def _settle(rivals: Sequence[Finding]) -> Sequence[Finding]:
+    """Where one offers the function, what others say of it does not count.
+
+    Where several do, none may: each would hand it out without the others knowing.
+    """
+    offers = [finding for finding in rivals if finding.device]
+    if len(offers) < 2:
+        return (offers or rivals)[:1]
+    names = ' and '.join(finding.driver for finding in offers)
+    reason = f'claimed by {names}: enable only one of them'
+    return [replace(finding, reason=reason, device=None) for finding in offers]

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemons of this service."""
+
+from typing import Final
+
+from cyborg_lite.api import arguments, paging
+from cyborg_lite.api.call import Call
+from cyborg_lite.api.expose import accepts, expose, requires
+from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.resource import Resource
+from cyborg_lite.api.views.services import ServiceList
+
+_EXACT: Final = ('binary', 'host', 'state')
+
+
+class Services(Resource):
+    """``/v2/services``"""
+
+    @expose(ServiceList)
+    @requires('cyborg:service:get_all')
+    @accepts(arguments=(*arguments.PAGING, *_EXACT))
+    def get(self, call: Call) -> ServiceList:
+        call.require_version(V2_4, 'The list of services')
+        exact = arguments.exact(call.arguments, _EXACT)
+        query = arguments.query(call.arguments, **exact)
+        found = self.conductor.list_services(call.caller, query)
+        return ServiceList.showing(found, paging.next_page(call, query, found))

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bodies about attributes of deployables."""
+
+from typing import Final
+
+from cyborg_lite.api.validation import Schema
+
+_BARE: Final = {
+    'type': 'object',
+    'required': ['deployable_id', 'key', 'value'],
+    'properties': {
+        'deployable_id': {'type': ['integer', 'string']},
+        'key': {'type': 'string', 'minLength': 1, 'maxLength': 255},
+        'value': {'type': 'string', 'minLength': 1, 'maxLength': 1024},
+    },
+}
+
+# The command line clients send it wrapped, scripts bare.
+CREATE: Final = Schema(
+    {
+        'if': {'type': 'object', 'required': ['attribute']},
+        'then': {'properties': {'attribute': _BARE}},
+        'else': _BARE,
+    }
+)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bodies about deployables."""
+
+from typing import Final
+
+from cyborg_lite.api.validation import Schema
+
+PROGRAM: Final = Schema(
+    {
+        'type': 'array',
+        'minItems': 1,
+        'maxItems': 1,
+        'items': {
+            'type': 'object',
+            'required': ['op', 'path', 'value'],
+            'properties': {
+                'op': {'const': 'replace'},
+                'path': {'const': '/program'},
+                'value': {
+                    'type': 'array',
+                    'minItems': 1,
+                    'maxItems': 1,
+                    'items': {
+                        'type': 'object',
+                        'required': ['image_uuid'],
+                        'properties': {'image_uuid': {'type': 'string'}},
+                    },
+                },
+            },
+        },
+    }
+)

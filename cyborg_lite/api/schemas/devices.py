@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bodies about devices."""
+
+from typing import Final
+
+from cyborg_lite.api.validation import Schema
+
+# Enabling and disabling say all in the path; clients send nothing, {} or null.
+ACTION: Final = Schema({'type': ['object', 'null']}, optional=True)
+
+PATCH: Final = Schema(
+    {
+        'type': 'array',
+        'minItems': 1,
+        'maxItems': 2,
+        'items': {
+            'type': 'object',
+            'required': ['op', 'path', 'value'],
+            'properties': {
+                'op': {'enum': ['add', 'replace']},
+                'path': {'enum': ['/status', '/reason']},
+                'value': {'type': 'string', 'maxLength': 255},
+            },
+        },
+    }
+)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accelerator requests as clients read them."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final, Self
+
+from wsme import types
+
+from cyborg_lite.api.call import Call
+from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.views.link import Link
+from cyborg_lite.model.arqs import WITH_HANDLE, Arq, State
+
+# For clients of 2.0 to 2.3, which lack the words. They must not take a device that is
+# being rebuilt for ready, nor for failed: its bind is under way. What has become of one
+# on a silent host nobody knows, and it stays what it was.
+_SHOWN_AS: Final = {
+    State.PROVISIONING: State.BIND_STARTED,
+    State.UNKNOWN: State.BOUND,
+}
+
+
+class ArqView(types.Base):  # type: ignore[misc]  # untyped base
+    uuid = str
+    state = str
+    device_profile_name = str
+    device_profile_group_id = int
+    hostname = str
+    device_rp_uuid = str
+    instance_uuid = str
+    project_id = str
+    attach_handle_type = str
+    attach_handle_uuid = str
+    attach_handle_info = {str: str}  # noqa: RUF012  # a type, as WSME has it
+    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    created_at = datetime
+    updated_at = datetime
+    status_reason = str
+    deployable_uuid = str
+    device_uuid = str
+    state_times = {str: datetime}  # noqa: RUF012  # a type, as WSME has it
+
+    @classmethod
+    def showing(cls, arq: Arq, call: Call) -> Self:
+        known = call.microversion >= V2_4
+        state = arq.state if known else _SHOWN_AS.get(arq.state, arq.state)
+        ready = arq.state in WITH_HANDLE
+        return cls(
+            uuid=arq.uuid,
+            state=state.value,
+            device_profile_name=arq.device_profile_name,
+            device_profile_group_id=arq.device_profile_group_id,
+            hostname=arq.hostname,
+            device_rp_uuid=arq.device_rp_uuid,
+            instance_uuid=arq.instance_uuid,
+            project_id=arq.project_id,
+            attach_handle_type=(arq.attach_handle_type or '') if ready else '',
+            attach_handle_uuid=arq.attach_handle_uuid if ready else None,
+            attach_handle_info=dict(arq.attach_handle_info) if ready else {},
+            links=Link.to_self(call.links, f'v2/accelerator_requests/{arq.uuid}'),
+            created_at=arq.created_at,
+            updated_at=arq.updated_at,
+            **(_details(arq) if known else {}),
+        )
+
+
+def _details(arq: Arq) -> dict[str, Any]:
+    """What 2.4 adds; values of the types of the fields."""
+    return {
+        'status_reason': arq.status_reason,
+        'deployable_uuid': arq.deployable_uuid,
+        'device_uuid': arq.device_uuid,
+        'state_times': {str(state): at for state, at in arq.state_times.items()},
+    }
+
+
+class ArqList(types.Base):  # type: ignore[misc]  # untyped base
+    arqs = [ArqView]  # noqa: RUF012  # a type, as WSME has it
+    arqs_links = [Link]  # noqa: RUF012  # a type, as WSME has it
+
+    @classmethod
+    def showing(cls, arqs: Iterable[Arq], call: Call, more: Any = types.Unset) -> Self:
+        """:param more: as ``paging.next_page`` has it"""
+        return cls(arqs=[ArqView.showing(arq, call) for arq in arqs], arqs_links=more)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device profiles as clients read them."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Self
+
+from wsme import types
+
+from cyborg_lite.api.call import Call
+from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.views.link import Link
+from cyborg_lite.model.device_profiles import DeviceProfile
+
+
+class ProfileView(types.Base):  # type: ignore[misc]  # untyped base
+    uuid = str
+    name = str
+    description = str
+    groups = types.ArrayType(types.DictType(str, str))
+    created_at = datetime
+    updated_at = datetime
+    enabled = bool
+    is_public = bool
+    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+
+    @classmethod
+    def showing(cls, profile: DeviceProfile, call: Call) -> Self:
+        newer = call.microversion >= V2_4
+        return cls(
+            uuid=profile.uuid,
+            name=profile.name,
+            description=profile.description,
+            groups=[dict(group) for group in profile.groups],
+            created_at=profile.created_at,
+            updated_at=profile.updated_at,
+            # What is unset is left out.
+            enabled=profile.enabled if newer else types.Unset,
+            is_public=profile.is_public if newer else types.Unset,
+            links=Link.to_self(call.links, f'v2/device_profiles/{profile.uuid}'),
+        )
+
+
+class WrappedProfile(types.Base):  # type: ignore[misc]  # untyped base
+    """Clients find one profile in a wrapper, and nothing else."""
+
+    device_profile = ProfileView
+
+    @classmethod
+    def showing(cls, profile: DeviceProfile, call: Call) -> Self:
+        return cls(device_profile=ProfileView.showing(profile, call))
+
+
+class ProfileList(types.Base):  # type: ignore[misc]  # untyped base
+    device_profiles = [ProfileView]  # noqa: RUF012  # a type, as WSME has it
+
+    @classmethod
+    def showing(cls, profiles: Iterable[DeviceProfile], call: Call) -> Self:
+        return cls(device_profiles=[ProfileView.showing(one, call) for one in profiles])
+
+
+class CreatedView(ProfileView):
+    """The one that was created, bare; of several, which 2.4 may create, the list."""
+
+    device_profiles = [ProfileView]  # noqa: RUF012  # a type, as WSME has it
+
+    @classmethod
+    def of(cls, profiles: Sequence[DeviceProfile], call: Call) -> Self:
+        if len(profiles) == 1:
+            return cls.showing(profiles[0], call)
+        return cls(device_profiles=[ProfileView.showing(one, call) for one in profiles])
+
+
+class AccessList(types.Base):  # type: ignore[misc]  # untyped base
+    projects = [str]  # noqa: RUF012  # a type, as WSME has it

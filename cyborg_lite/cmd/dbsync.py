@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cyborg-lite-dbsync: make or upgrade the schema of the database."""
+
+from cyborg_lite import runtime  # noqa: F401  # isort: skip  # first of all: it may patch
+
+import sys
+from argparse import _SubParsersAction
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from oslo_config import cfg
+
+from cyborg_lite import conf as configuration
+from cyborg_lite.db import migration
+from cyborg_lite.exceptions import CyborgError
+
+PROG: Final = 'cyborg-lite-dbsync'
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status: 0, or 1 with the reason on standard error."""
+    given = sys.argv[1:] if arguments is None else arguments
+    conf = configuration.parse(given, PROG, command_line=[_COMMANDS])
+    configuration.set_up_logging(conf)
+    try:
+        _RUN[conf.command.name](conf)
+    except CyborgError as error:
+        print(f'{PROG}: {error.text} {error.advice}', file=sys.stderr)
+        return 1
+    return 0
+
+
+def _upgrade(conf: cfg.ConfigOpts) -> None:
+    before = migration.current(conf.database.connection)
+    migration.upgrade(conf.database.connection, conf.command.revision)
+    after = migration.current(conf.database.connection)
+    if before == after:
+        print(f'The schema is at revision {after} already.')
+    else:
+        print(f'The schema is at revision {after} now; it was at {before}.')
+
+
+def _current(conf: cfg.ConfigOpts) -> None:
+    revision = migration.current(conf.database.connection)
+    head = migration.head()
+    if revision == head:
+        print(f'{revision} (head)')
+    else:
+        print(f'{revision}; run `{PROG} upgrade` to reach {head}')
+
+
+def _history(_conf: cfg.ConfigOpts) -> None:
+    for revision in migration.history():
+        mark = ' (head)' if revision.is_head else ''
+        print(f'{revision.number}{mark}: {revision.title}')
+
+
+def _create(conf: cfg.ConfigOpts) -> None:
+    made = migration.create(conf.database.connection, conf.command.title)
+    print(f'Made {made}. Read it before you commit it.')
+
+
+_RUN: Final[Mapping[str, Callable[[cfg.ConfigOpts], None]]] = {
+    'upgrade': _upgrade,
+    'current': _current,
+    'history': _history,
+    'create': _create,
+}
+
+
+# Any: the parsers of argparse, whose type takes a parameter that is not public.
+def _add_parsers(parsers: '_SubParsersAction[Any]') -> None:
+    upgrade = parsers.add_parser('upgrade', help='bring the schema up to date')
+    upgrade.add_argument('revision', nargs='?', default='head', help='default: head')
+    parsers.add_parser('current', help='print the revision that the database has')
+    parsers.add_parser('history', help='print all revisions, oldest first')
+    create = parsers.add_parser('create', help='for developers: write a new revision')
+    create.add_argument('title', help='what changes, in a few words')
+
+
+_COMMANDS: Final = cfg.SubCommandOpt('command', title='commands', handler=_add_parsers)
+
+if __name__ == '__main__':
+    sys.exit(main())

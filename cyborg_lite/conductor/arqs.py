@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may be asked about accelerator requests, and for whom."""
+
+from collections.abc import Mapping, Sequence
+
+from cyborg_lite.conductor.binding import BindRules, bind_job
+from cyborg_lite.conductor.device_profiles import viewer
+from cyborg_lite.conductor.jobs import JobRunner
+from cyborg_lite.db import arqs, binding, history, release
+from cyborg_lite.db.engine import Database
+from cyborg_lite.exceptions import ArqNotFound, InvalidPatch, ServiceTokenRequired
+from cyborg_lite.model.arqs import Arq, Binding, Scope, Step
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.context import RequestContext
+
+
+class Arqs:
+    """Everything here is done, or refused whole, when it returns; jobs do the rest."""
+
+    def __init__(self, database: Database, runner: JobRunner, rules: BindRules) -> None:
+        self._database = database
+        self._runner = runner
+        self._rules = rules
+
+    def create(
+        self, context: RequestContext, device_profile_name: str
+    ) -> tuple[Arq, ...]:
+        project, sees = context.project_id, viewer(context)
+        return self._database.write(arqs.create, device_profile_name, project, sees)
+
+    def list(self, context: RequestContext, query: Query) -> tuple[Arq, ...]:
+        # Only who names an instance or a request gets what is in other projects.
+        named = 'instance_uuid' in query.filters or 'uuid' in query.filters
+        scope = _scope(context, named)
+        return self._database.read(arqs.listed, query, scope)
+
+    def history(self, context: RequestContext, uuid: str) -> tuple[Step, ...]:
+        """:raises ArqNotFound: no such request, or one of another project"""
+        scope = _scope(context, named=True)
+        return self._database.read(history.steps, uuid, scope)
+
+    def bind(self, context: RequestContext, bindings: Mapping[str, Binding]) -> None:
+        """:raises InvalidPatch: the bindings name more than one instance"""
+        _check_service(context, 'Binding an accelerator request')
+        if len({one.instance_uuid for one in bindings.values()}) != 1:
+            raise InvalidPatch(reason='all must be bound to the same instance.')
+        job = bind_job(bindings, self._rules, context.request_id)
+        scope = _scope(context, named=True)
+        owner = self._runner.owner
+        accepted = self._database.write(binding.accept, bindings, scope, job, owner)
+        self._runner.run(accepted)
+
+    def unbind(self, context: RequestContext, uuids: Sequence[str]) -> None:
+        _check_service(context, 'Unbinding an accelerator request')
+        scope = _scope(context, named=True)
+        self._database.write(release.unbind, uuids, scope, context.request_id)
+        self._runner.wake()
+
+    def delete(self, context: RequestContext, uuids: Sequence[str]) -> None:
+        """:raises ArqNotFound: some are not there; the others are deleted"""
+        missing = self._database.write(
+            release.delete_listed,
+            uuids,
+            _scope(context, named=True),
+            context.service_request,
+            context.request_id,
+        )
+        self._runner.wake()
+        if missing:
+            raise ArqNotFound(uuid=', '.join(missing))
+
+    def delete_of_instance(self, context: RequestContext, instance: str) -> None:
+        _check_service(context, 'Deleting the accelerator requests of an instance')
+        scope = _scope(context, named=True)
+        request_id = context.request_id
+        self._database.write(release.delete_of_instance, instance, scope, request_id)
+        self._runner.wake()
+
+
+def _scope(context: RequestContext, named: bool) -> Scope:
+    everybody = 'admin' in context.roles
+    return Scope(
+        project_id=None if everybody else context.project_id,
+        of_instances=named and context.service_request,
+    )
+
+
+def _check_service(context: RequestContext, action: str) -> None:
+    # Decided here too and not only in the API: no policy file can waive it.
+    if not context.service_request:
+        raise ServiceTokenRequired(action=action)

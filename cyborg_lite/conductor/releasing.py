@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The release job: has a device cleaned by its host, however long that is away."""
+
+from cyborg_lite.db import handles, jobs, release
+from cyborg_lite.db.engine import Database
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.jobs import Job
+from cyborg_lite.rpc.agent import AgentAPI
+from cyborg_lite.rpc.context import of_request
+
+
+class ReleaseHandler:
+    """Until it has succeeded nobody else can be given the device."""
+
+    def __init__(self, database: Database, agents: AgentAPI) -> None:
+        self._database = database
+        self._agents = agents
+
+    def run(self, job: Job) -> Job | None:
+        handle = self._database.read(handles.to_clean, job.payload['handle'])
+        if handle is None:
+            self._database.write(jobs.finish, job)
+            return None
+        try:
+            context = of_request(job.request_id)
+            self._agents.release(context, handle.hostname, [handle])
+        except CyborgError as error:
+            self._database.write(release.not_cleaned, handle, error.text)
+            raise
+        self._database.write(release.cleaned, job, handle)
+        return None
+
+    def expire(self, job: Job, reason: str) -> Job | None:
+        """Only by an operator's hand: the job itself has no deadline."""
+        self._database.write(jobs.give_up, job, reason)
+        return None

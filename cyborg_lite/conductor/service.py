@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The conductor as a daemon: what it is made of, and how it starts and stops."""
+
+import threading
+from dataclasses import dataclass
+from typing import Final
+
+from oslo_log import log
+
+from cyborg_lite.clients.glance import Glance
+from cyborg_lite.clients.nova import Nova
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.conductor.arqs import Arqs
+from cyborg_lite.conductor.audit import Audit, AuditRules
+from cyborg_lite.conductor.audit_rounds import AuditHandler, AuditRounds
+from cyborg_lite.conductor.binding import BindHandler, BindRules
+from cyborg_lite.conductor.bitstreams import Library
+from cyborg_lite.conductor.devices import Devices
+from cyborg_lite.conductor.inventory import Inventory
+from cyborg_lite.conductor.jobs import Handler, JobRunner, owner_of_process
+from cyborg_lite.conductor.liveness import Liveness
+from cyborg_lite.conductor.manager import Manager, Rooms
+from cyborg_lite.conductor.metrics import Metrics
+from cyborg_lite.conductor.nova_events import NovaEventHandler
+from cyborg_lite.conductor.placement_rounds import PlacementRounds
+from cyborg_lite.conductor.placement_sync import PlacementSync, PlacementSyncHandler
+from cyborg_lite.conductor.programming import (
+    Loader,
+    ProgramHandler,
+    Programming,
+    Waiting,
+)
+from cyborg_lite.conductor.recovery import Recovery
+from cyborg_lite.conductor.releasing import ReleaseHandler
+from cyborg_lite.db import services
+from cyborg_lite.db.engine import Database
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.jobs import Kind
+from cyborg_lite.rpc.agent import AgentAPI
+from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Server, Transport, serve
+from cyborg_lite.version import version
+
+LOG = log.getLogger(__name__)
+
+BINARY: Final = 'cyborg-lite-conductor'
+_HEARTBEAT: Final = 30.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """What a conductor talks to; made by the entry point, closed by the service."""
+
+    transport: Transport
+    database: Database
+    placement: Placement
+    nova: Nova
+    glance: Glance | None = None  # None: there are no bitstreams to load
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the operator chose; times in seconds."""
+
+    host: str
+    rules: BindRules
+    job_workers: int
+    job_lease: int
+    agent_timeout: int
+    agent_down_after: int
+    placement_audit_interval: int
+    audit_interval: int
+    orphan_grace: int
+    reap_orphans: bool
+    metrics_host: str
+    metrics_ports: range  # empty: they are not served
+    load_timeout: int
+    largest_image: int  # bytes
+
+
+class ConductorService:
+    """One process of the conductor."""
+
+    def __init__(self, peers: Peers, settings: Settings) -> None:
+        self._peers = peers
+        self._settings = settings
+        self._stopping = threading.Event()
+        self._metrics = Metrics()
+        self._runner: JobRunner | None = None  # None, with the next: not started
+        self._server: Server | None = None
+        self._loops: list[threading.Thread] = []
+
+    def start(self) -> None:
+        owner = owner_of_process(self._settings.job_lease)
+        workers = self._settings.job_workers
+        database = self._peers.database
+        self._show_metrics()
+        sync = PlacementSync(database, self._peers.placement)
+        agents = AgentAPI(
+            self._peers.transport,
+            self._settings.agent_timeout,
+            self._settings.load_timeout,
+        )
+        library = Library(self._peers.glance, self._settings.largest_image)
+        loader, waiting = Loader(database, agents, library), Waiting()
+        handlers = self._handlers(sync, agents, loader)
+        handlers[Kind.PROGRAM] = ProgramHandler(database, loader, waiting)
+        runner = JobRunner(database, handlers, owner, workers, self._metrics)
+        rooms = Rooms(
+            arqs=Arqs(database, runner, self._settings.rules),
+            devices=Devices(database, sync),
+            inventory=Inventory(database, runner.wake, self._metrics.heartbeat_heard),
+            programming=Programming(database, loader, runner, waiting),
+            recovery=Recovery(
+                database, runner.wake, self._settings.rules.event_deadline
+            ),
+        )
+        manager = Manager(database, rooms)
+        host = self._settings.host
+        self._server = serve(self._peers.transport, CONDUCTOR_TOPIC, host, [manager])
+        self._runner = runner
+        patience = self._settings.agent_down_after
+        liveness = Liveness(database, runner.wake, patience, self._stopping)
+        every = self._settings.audit_interval
+        rounds = AuditRounds(database, runner.wake, every, self._stopping)
+        every = self._settings.placement_audit_interval
+        placement = PlacementRounds(database, runner.wake, every, self._stopping)
+        self._loops = [
+            threading.Thread(target=placement.run, name='placement', daemon=True),
+            threading.Thread(target=self._beat, name='heartbeat', daemon=True),
+            threading.Thread(target=liveness.run, name='liveness', daemon=True),
+            threading.Thread(target=rounds.run, name='audit', daemon=True),
+        ]
+        runner.start()
+        for loop in self._loops:
+            loop.start()
+        self._server.start()
+
+    def _handlers(
+        self, sync: PlacementSync, agents: AgentAPI, loader: Loader
+    ) -> dict[Kind, Handler]:
+        database, rules = self._peers.database, self._settings.rules
+        placement, nova = self._peers.placement, self._peers.nova
+        return {
+            Kind.BIND: BindHandler(database, agents, placement, rules, loader),
+            Kind.RELEASE: ReleaseHandler(database, agents),
+            Kind.NOVA_EVENT: NovaEventHandler(database, nova, self._metrics),
+            Kind.PLACEMENT_SYNC: PlacementSyncHandler(database, sync),
+            Kind.AUDIT: self._audit_handler(),
+        }
+
+    def _show_metrics(self) -> None:
+        """:raises ConfigurationError: the port is taken"""
+        self._peers.placement.watch(self._metrics.placement_answered)
+        self._metrics.watch(self._peers.database)
+        if self._settings.metrics_ports:
+            address = self._settings.metrics_host
+            self._metrics.serve(address, self._settings.metrics_ports)
+
+    def _audit_handler(self) -> AuditHandler:
+        peers, settings = self._peers, self._settings
+        rules = AuditRules(settings.orphan_grace, settings.rules.require_allocation)
+        audit = Audit(peers.database, peers.nova, peers.placement, rules)
+        return AuditHandler(peers.database, audit, settings.reap_orphans)
+
+    def stop(self) -> None:
+        """Take no more calls and no more jobs."""
+        self._stopping.set()
+        if self._server is not None:
+            self._server.stop()
+        if self._runner is not None:
+            self._runner.stop()
+
+    def wait(self) -> None:
+        """Return when the calls and jobs that were begun have ended."""
+        if self._server is not None:
+            self._server.wait()
+        if self._runner is not None:
+            self._runner.wait()
+        for loop in self._loops:
+            loop.join()
+        self._peers.transport.cleanup()
+        self._peers.database.close()
+
+    def _beat(self) -> None:
+        pause = min(_HEARTBEAT, self._settings.agent_down_after / 3)
+        while True:
+            try:
+                self._peers.database.write(
+                    services.beat, BINARY, self._settings.host, version()
+                )
+            except CyborgError as error:
+                LOG.error('Cannot write the heartbeat: %s', error.text)
+            if self._stopping.wait(pause):
+                return

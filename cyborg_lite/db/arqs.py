@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accelerator requests: making and reading them. See binding.py and release.py."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+from uuid import uuid4
+
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    and_,
+    case,
+    func,
+    insert,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db import profile_names
+from cyborg_lite.db.profile_access import visible_to
+from cyborg_lite.db.query import Collection, page
+from cyborg_lite.db.services import agent_of
+from cyborg_lite.db.tables import Arq as Row
+from cyborg_lite.db.tables import (
+    ArqEvent,
+    AttachHandle,
+    Deployable,
+    Device,
+    DeviceProfile,
+    Service,
+    now,
+)
+from cyborg_lite.exceptions import (
+    DeviceProfileDisabled,
+    DeviceProfileNotFound,
+    EmptyDeviceProfile,
+)
+from cyborg_lite.model import device_profiles
+from cyborg_lite.model.arqs import STORED, WITH_HANDLE, Arq, Scope, State
+from cyborg_lite.model.queries import Query
+from cyborg_lite.model.services import ServiceState
+
+# Of a request that is bound to what its host must keep in order, and the host is
+# silent, nobody knows whether it is still so.
+_STATE: Final[ColumnElement[str]] = case(
+    (
+        and_(
+            Row.state == State.BOUND,
+            AttachHandle.needs_host.is_(True),
+            Service.state == ServiceState.DOWN,
+        ),
+        State.UNKNOWN,
+    ),
+    else_=Row.state,
+)
+
+# A request begins in the one state that its history does not tell.
+_TIMED: Final = tuple(sorted(STORED - {State.INITIAL}))
+# Looked up by the index for each row that is shown. A join would multiply the rows, and
+# a page would not be one any more.
+_LAST_TIMES: Final = tuple(
+    select(func.max(ArqEvent.at))
+    .where(ArqEvent.arq_uuid == Row.uuid, ArqEvent.step == state)
+    .correlate(Row)
+    .scalar_subquery()
+    for state in _TIMED
+)
+
+_ARQS: Final = Collection(
+    Row,
+    filters={
+        'uuid': Row.uuid,
+        'instance_uuid': Row.instance_uuid,
+        'state': _STATE,
+        'hostname': Row.hostname,
+        'device_rp_uuid': Row.device_rp_uuid,
+        'device_profile_name': Row.device_profile_name,
+        'project_id': Row.project_id,
+    },
+    sorts={
+        'uuid': Row.uuid,
+        'state': Row.state,
+        'created_at': Row.created_at,
+        'updated_at': Row.updated_at,
+        'hostname': Row.hostname,
+        'instance_uuid': Row.instance_uuid,
+        'device_profile_name': Row.device_profile_name,
+    },
+)
+
+
+def create(
+    session: Session,
+    profile_name: str,
+    project_id: str | None,
+    viewer: str | None = None,
+) -> tuple[Arq, ...]:
+    """One request for each accelerator that the profile asks for, in its order.
+
+    :param profile_name: that it has, or that it had
+    :param viewer: the project that must see the profile; None sees all
+    :raises DeviceProfileNotFound: no such profile
+    :raises DeviceProfileDisabled: it makes no more requests
+    :raises EmptyDeviceProfile: it asks for nothing
+    """
+    profile = session.execute(
+        select(
+            DeviceProfile.id,
+            DeviceProfile.name,
+            DeviceProfile.groups,
+            DeviceProfile.enabled,
+        ).where(profile_names.bears(profile_name), visible_to(viewer))
+    ).one_or_none()
+    if profile is None:
+        raise DeviceProfileNotFound(name=profile_name)
+    if not profile.enabled:
+        raise DeviceProfileDisabled(name=profile_name)
+    moment = now()
+    rows = [
+        _new(profile.id, profile.name, index, group, project_id, moment)
+        for index, group in enumerate(profile.groups)
+        for _ in range(device_profiles.arq_count(group))
+    ]
+    if not rows:
+        raise EmptyDeviceProfile(name=profile_name)
+    session.execute(insert(Row), rows)
+    return tuple(_fresh(row) for row in rows)
+
+
+def _new(  # noqa: PLR0913  # the columns of a row
+    profile_id: int,
+    profile_name: str,
+    group_id: int,
+    group: dict[str, str],
+    project_id: str | None,
+    moment: datetime,
+) -> dict[str, Any]:
+    return {
+        'uuid': str(uuid4()),
+        'state': State.INITIAL,
+        'device_profile_id': profile_id,
+        'device_profile_name': profile_name,
+        'device_profile_group_id': group_id,
+        # A copy: what becomes of the profile later does not change the request.
+        'device_profile_group': group,
+        'project_id': project_id,
+        'created_at': moment,
+    }
+
+
+def _fresh(row: dict[str, Any]) -> Arq:
+    return Arq(**{name: row[name] for name in row if name != 'device_profile_id'})
+
+
+def listed(session: Session, query: Query, scope: Scope) -> tuple[Arq, ...]:
+    """Those that fit, with their handles, in one SELECT."""
+    wanted = _with_handles().where(within(scope))
+    if not query.detailed:
+        found = page(session, wanted, query, _ARQS)
+        return tuple(_arq(row, handle, State(state)) for row, handle, state in found)
+    detailed = page(session, _with_details(wanted), query, _ARQS)
+    return tuple(
+        replace(
+            _arq(row, handle, State(state)),
+            deployable_uuid=deployable,
+            device_uuid=device,
+            state_times=_times(row.created_at, times),
+        )
+        for row, handle, state, deployable, device, *times in detailed
+    )
+
+
+def within(scope: Scope) -> ColumnElement[bool]:
+    """The rows that ``scope.covers``."""
+    if scope.project_id is None:
+        return true()
+    own = Row.project_id == scope.project_id
+    return or_(own, Row.instance_uuid.is_not(None)) if scope.of_instances else own
+
+
+def _with_handles() -> Select[Row, AttachHandle, str]:
+    # The host of the request is that of the device: Nova names the one whose provider
+    # it has chosen. It spares two joins.
+    return (
+        select(Row, AttachHandle, _STATE)
+        .outerjoin(AttachHandle, AttachHandle.arq_uuid == Row.uuid)
+        .outerjoin(Service, agent_of(Row.hostname))
+    )
+
+
+def _with_details(wanted: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+    """Any: one column for each state; a row of a type that has no name."""
+    return (
+        wanted.outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
+        .outerjoin(Device, Device.id == Deployable.device_id)
+        .add_columns(Deployable.uuid, Device.uuid, *_LAST_TIMES)
+    )
+
+
+def _times(created: datetime, times: Sequence[datetime | None]) -> dict[str, datetime]:
+    come_to = zip(_TIMED, times, strict=True)
+    later = {state.value: at for state, at in come_to if at is not None}
+    return {State.INITIAL.value: created, **later}
+
+
+def _arq(row: Row, handle: AttachHandle | None, state: State) -> Arq:
+    needs_host = handle is not None and handle.needs_host
+    # A handle is theirs to see only while it is ready: not while it is prepared, and
+    # not while it is cleaned after a release.
+    if handle is not None and state not in WITH_HANDLE:
+        handle = None
+    return Arq(
+        uuid=row.uuid,
+        state=state,
+        device_profile_name=row.device_profile_name,
+        device_profile_group_id=row.device_profile_group_id,
+        device_profile_group=row.device_profile_group,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        project_id=row.project_id,
+        hostname=row.hostname,
+        device_rp_uuid=row.device_rp_uuid,
+        instance_uuid=row.instance_uuid,
+        status_reason=row.status_reason,
+        attach_handle_uuid=handle.uuid if handle else None,
+        attach_handle_type=handle.type if handle else None,
+        attach_handle_info=handle.info if handle else {},
+        needs_host=needs_host,
+    )

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clock of the database, the only one that all conductors share."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, DateTime, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import Session
+from sqlalchemy.sql.expression import FunctionElement
+
+
+class _NowMs(FunctionElement[int]):
+    type = BigInteger()
+    inherit_cache = True
+
+
+def now_ms() -> ColumnElement[int]:
+    """SQL for the milliseconds since the epoch, the same throughout one statement."""
+    return _NowMs()
+
+
+class _NowUtc(FunctionElement[datetime]):
+    type = DateTime()
+    inherit_cache = True
+
+
+def now_utc() -> ColumnElement[datetime]:
+    """As ``now_ms``, in the form in which columns of times are stored."""
+    return _NowUtc()
+
+
+def ago(session: Session, seconds: float) -> datetime:
+    """The moment that many seconds before now."""
+    moment: datetime = session.execute(select(now_utc())).scalar_one()
+    return moment.replace(tzinfo=UTC) - timedelta(seconds=seconds)
+
+
+# The compiler hands over its own objects, which it does not type; the text is all.
+@compiles(_NowMs, 'sqlite')
+def _sqlite(element: _NowMs, compiler: Any, **_: Any) -> str:
+    return "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
+
+
+# UNIX_TIMESTAMP() reads local time, which is ambiguous for an hour in autumn.
+@compiles(_NowMs, 'mysql')
+@compiles(_NowMs, 'mariadb')
+def _mysql(element: _NowMs, compiler: Any, **_: Any) -> str:
+    return "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000"
+
+
+# now() would be the time when the transaction began, and that may have waited.
+@compiles(_NowMs, 'postgresql')
+def _postgresql(element: _NowMs, compiler: Any, **_: Any) -> str:
+    return 'CAST(EXTRACT(EPOCH FROM statement_timestamp()) * 1000 AS BIGINT)'
+
+
+# SQLite keeps times as text, and the library writes microseconds there.
+@compiles(_NowUtc, 'sqlite')
+def _sqlite_utc(element: _NowUtc, compiler: Any, **_: Any) -> str:
+    return "strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'"
+
+
+@compiles(_NowUtc, 'mysql')
+@compiles(_NowUtc, 'mariadb')
+def _mysql_utc(element: _NowUtc, compiler: Any, **_: Any) -> str:
+    return 'UTC_TIMESTAMP(6)'
+
+
+@compiles(_NowUtc, 'postgresql')
+def _postgresql_utc(element: _NowUtc, compiler: Any, **_: Any) -> str:
+    return "(statement_timestamp() AT TIME ZONE 'UTC')"

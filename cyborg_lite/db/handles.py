@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The attach handles that requests hold."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement, and_, select
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.services import agent_of
+from cyborg_lite.db.tables import Arq, AttachHandle, Deployable, Device, Service
+from cyborg_lite.model.arqs import HAS_DEVICE, State
+from cyborg_lite.model.devices import HeldHandle
+from cyborg_lite.model.jobs import Kind, NewJob
+from cyborg_lite.model.services import ServiceState
+
+
+def release_job(handle: HeldHandle, request_id: str | None) -> NewJob:
+    """For a handle whose host must clean it; one at a time for each handle."""
+    # Of the handle alone: who holds it may change while the job waits to run again.
+    payload = {'handle': handle.uuid}
+    return NewJob(Kind.RELEASE, payload, key=handle.uuid, request_id=request_id)
+
+
+def unclean() -> ColumnElement[bool]:
+    """True of a handle whose request has no use for it any more: its host cleans it.
+
+    For a select that joins the requests to the handles.
+    """
+    return and_(
+        AttachHandle.needs_host.is_(True),
+        AttachHandle.preparing.is_(False),
+        Arq.state.not_in(HAS_DEVICE),
+    )
+
+
+def to_clean(session: Session, uuid: str) -> HeldHandle | None:
+    """The handle, if its host has to clean it; None: there is nothing to do."""
+    found = _handles(session, and_(AttachHandle.uuid == uuid, unclean()))
+    return found[0] if found else None
+
+
+def held(session: Session, uuids: Sequence[str]) -> tuple[HeldHandle, ...]:
+    """The handles that these requests hold, with what their host must know."""
+    return _handles(session, AttachHandle.arq_uuid.in_(uuids))
+
+
+def being_rebuilt(session: Session, hostname: str) -> tuple[HeldHandle, ...]:
+    """What a host has to make again after a boot, for requests that still want it."""
+    waiting = Arq.state == State.PROVISIONING
+    return _handles(session, and_(Device.hostname == hostname, waiting))
+
+
+def _handles(session: Session, which: ColumnElement[bool]) -> tuple[HeldHandle, ...]:
+    rows = session.execute(
+        select(AttachHandle, Deployable.name, Device, Service.state)
+        .join(Arq, AttachHandle.arq_uuid == Arq.uuid)
+        .join(Deployable, AttachHandle.deployable_id == Deployable.id)
+        .join(Device, Deployable.device_id == Device.id)
+        .outerjoin(Service, agent_of(Device.hostname))
+        .where(which)
+        .order_by(AttachHandle.id)
+    )
+    return tuple(
+        HeldHandle(
+            uuid=handle.uuid,
+            arq_uuid=handle.arq_uuid or '',
+            hostname=device.hostname,
+            deployable_name=deployable_name,
+            driver=device.driver,
+            address=device.address,
+            key=handle.key,
+            type=handle.type,
+            info=handle.info,
+            needs_host=handle.needs_host,
+            preparing=handle.preparing,
+            missing=handle.missing,
+            host_silent=agent == ServiceState.DOWN,
+        )
+        for handle, deployable_name, device, agent in rows
+    )

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an agent says every half minute: that it lives, since when, and some figures."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import JSON, literal, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db import recovery, services
+from cyborg_lite.db.change import by_row, change
+from cyborg_lite.db.tables import Device
+from cyborg_lite.model.services import Vitals
+from cyborg_lite.model.usage import Usage, compact
+
+
+def hear(
+    session: Session, host: str, version: str, digest: str, vitals: Vitals
+) -> bool:
+    """One statement where there is no news, one more where figures have changed.
+
+    True: we hold another inventory than the one it has, or of another boot.
+    """
+    lacking = services.beat_agent(session, host, version, digest, vitals.boot_id)
+    if lacking:
+        recovery.notice_boot(session, host, vitals.boot_id)
+    _keep(session, host, vitals.figures)
+    return lacking
+
+
+def _keep(session: Session, host: str, figures: Mapping[str, Usage]) -> None:
+    """Of devices that the host does not have nothing is kept."""
+    if not figures:
+        return
+    values = {address: literal(compact(u), JSON) for address, u in figures.items()}
+    theirs = update(Device).where(Device.hostname == host, Device.address.in_(values))
+    # The row counts as changed when the device has, not with every breath it takes.
+    kept = {
+        Device.figures: by_row(Device.address, values),
+        Device.updated_at: Device.updated_at,
+    }
+    change(session, theirs.values(kept))

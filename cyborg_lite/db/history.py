@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of each request, step by step, written with the change itself."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.arqs import within
+from cyborg_lite.db.tables import Arq, ArqEvent, now
+from cyborg_lite.exceptions import ArqNotFound
+from cyborg_lite.model.arqs import Actor, Scope, Step
+
+_LONGEST_REASON: Final = 255
+
+
+def record(
+    session: Session,
+    uuids: Iterable[str],
+    step: str,
+    actor: Actor,
+    reason: str | None = None,
+) -> None:
+    """One statement for all of ``uuids``, none for none."""
+    shortened = reason[:_LONGEST_REASON] if reason else None
+    what = {'step': step, 'actor': actor, 'reason': shortened, 'at': now()}
+    rows = [{'arq_uuid': uuid, **what} for uuid in uuids]
+    if rows:
+        session.execute(insert(ArqEvent), rows)
+
+
+def steps(session: Session, uuid: str, scope: Scope) -> tuple[Step, ...]:
+    """Those of one request, oldest first, in one SELECT.
+
+    :raises ArqNotFound: no such request within the scope
+    """
+    wanted = (
+        select(Arq.id, ArqEvent)
+        .outerjoin(ArqEvent, ArqEvent.arq_uuid == Arq.uuid)
+        .where(Arq.uuid == uuid, within(scope))
+        .order_by(ArqEvent.id)
+    )
+    rows = session.execute(wanted).all()
+    if not rows:
+        raise ArqNotFound(uuid=uuid)
+    return tuple(
+        Step(step=row.step, actor=Actor(row.actor), at=row.at, reason=row.reason)
+        for _, row in rows
+        if row is not None
+    )

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which traits Placement was told of our providers, to take them back one day.
+
+A trait is recorded before Placement is told: whoever dies in between leaves a record
+too many, which does no harm, and never a trait that nobody knows to be ours.
+"""
+
+from collections.abc import Collection, Mapping
+
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.change import change
+from cyborg_lite.db.tables import ProviderTraits as Row
+from cyborg_lite.db.upsert import upsert_all
+
+
+def record(session: Session, told: Mapping[str, Collection[str]]) -> None:
+    """By uuid of the provider: all that it may have of us. One statement."""
+    rows = [
+        {'rp_uuid': uuid, 'traits': sorted(traits)} for uuid, traits in told.items()
+    ]
+    if rows:
+        upsert_all(session, Row, rows, Row.rp_uuid)
+
+
+def forget(session: Session, rp_uuids: Collection[str]) -> None:
+    """Of providers that are deleted."""
+    if rp_uuids:
+        change(session, delete(Row).where(Row.rp_uuid.in_(rp_uuids)))

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemons: who is there, since when, and what inventory each agent has told."""
+
+from typing import Any, Final
+from uuid import uuid4
+
+from sqlalchemy import ColumnElement, and_, select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.change import change
+from cyborg_lite.db.clock import now_utc
+from cyborg_lite.db.query import Collection, page
+from cyborg_lite.db.tables import Service as Row
+from cyborg_lite.db.upsert import upsert
+from cyborg_lite.model.queries import Query
+from cyborg_lite.model.services import Service, ServiceState
+
+AGENT: Final = 'cyborg-lite-agent'
+CONDUCTOR: Final = 'cyborg-lite-conductor'
+
+_SERVICES: Final = Collection(
+    Row,
+    filters={
+        'uuid': Row.uuid,
+        'binary': Row.binary,
+        'host': Row.host,
+        'state': Row.state,
+    },
+    sorts={
+        'uuid': Row.uuid,
+        'binary': Row.binary,
+        'host': Row.host,
+        'state': Row.state,
+        'started_at': Row.started_at,
+        'heartbeat_at': Row.heartbeat_at,
+    },
+)
+
+
+def beat(session: Session, binary: str, host: str, version: str) -> None:
+    """The daemon lives."""
+    _set(session, binary, host, version=version)
+
+
+def start(session: Session, binary: str, host: str, version: str) -> None:
+    """The daemon lives since now."""
+    _set(session, binary, host, version=version, started_at=now_utc())
+
+
+def beat_agent(
+    session: Session, host: str, version: str, digest: str, boot_id: str = ''
+) -> bool:
+    """The agent lives. True: we hold another inventory, or one of another boot.
+
+    :param boot_id: empty: the host does not say
+    """
+    held = agent_of(host) & (Row.digest == digest)
+    if boot_id:
+        held = held & (Row.boot_id == boot_id)
+    alive = update(Row).where(held).values(heartbeat_at=now_utc(), version=version)
+    if change(session, alive):
+        return False
+    beat(session, AGENT, host, version)
+    return True
+
+
+def digest_of(session: Session, host: str) -> str | None:
+    """Of the inventory that we hold of a host; None: we hold none that counts."""
+    return session.scalar(select(Row.digest).where(agent_of(host)))
+
+
+def held(session: Session, host: str) -> tuple[str | None, str | None]:
+    """Digest and boot of the inventory that we hold; None: we hold none that counts."""
+    wanted = select(Row.digest, Row.boot_id).where(agent_of(host))
+    row = session.execute(wanted).one_or_none()
+    return (None, None) if row is None else (row.digest, row.boot_id)
+
+
+def keep_digest(session: Session, host: str, digest: str, boot_id: str) -> None:
+    """The inventory with that digest is about to be stored.
+
+    Whoever does this keeps the row until the transaction ends, so that reports of one
+    host are stored one after the other.
+    """
+    _set(session, AGENT, host, version='', digest=digest, boot_id=boot_id)
+
+
+def keep_last_event(session: Session, host: str, number: int) -> None:
+    """All events of the host up to that number were heard."""
+    change(session, update(Row).where(agent_of(host)).values(last_event=number))
+
+
+def forget_digest(session: Session, host: str) -> None:
+    """Ask the agent for its whole inventory, with its next heartbeat."""
+    change(session, update(Row).where(agent_of(host)).values(digest=None))
+
+
+def listed(session: Session, query: Query | None = None) -> tuple[Service, ...]:
+    """Those that fit, in one SELECT; all, where nothing is asked.
+
+    :raises InvalidInput: an unknown filter, sort key or marker
+    """
+    found = page(session, select(Row), query or Query(), _SERVICES)
+    return tuple(service(row) for (row,) in found)
+
+
+def service(row: Row) -> Service:
+    return Service(
+        uuid=row.uuid,
+        binary=row.binary,
+        host=row.host,
+        version=row.version,
+        state=ServiceState(row.state),
+        started_at=row.started_at,
+        heartbeat_at=row.heartbeat_at,
+        digest=row.digest,
+        boot_id=row.boot_id,
+    )
+
+
+def agent_of(hostname: Any) -> ColumnElement[bool]:
+    """The row of a host's agent; the host is given, or is any column."""
+    return and_(Row.binary == AGENT, Row.host == hostname)
+
+
+def _set(session: Session, binary: str, host: str, **values: Any) -> None:
+    """Any: column values."""
+    changed = {'heartbeat_at': now_utc(), **values}
+    if not changed['version']:
+        # Known from a heartbeat, not from a report.
+        del changed['version']
+    identity = {'uuid': str(uuid4()), 'binary': binary, 'host': host}
+    inserted = {'started_at': now_utc(), **identity, **changed}
+    inserted.setdefault('version', '')
+    upsert(session, Row, inserted, (Row.host, Row.binary), changed)

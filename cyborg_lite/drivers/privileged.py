@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The few things that need root, done by a process of their own.
+
+oslo.privsep starts that process when it is first needed. It does what stands here and
+nothing else: whoever takes over the agent cannot have it write a file of his choice.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from oslo_config import cfg
+from oslo_privsep import capabilities, priv_context
+
+from cyborg_lite.drivers import vfio
+
+_ADDRESS: Final = r'[0-9a-f]{4,}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]'
+_UUID: Final = '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+_WRITABLE: Final = re.compile(
+    rf'sys/bus/pci/devices/{_ADDRESS}/'
+    r'(sriov_numvfs|sriov_drivers_autoprobe|nvidia/current_vgpu_type'
+    r'|mdev_supported_types/\w[\w.-]*/create)'
+    rf'|sys/bus/mdev/devices/{_UUID}/remove'
+)
+_LONGEST_TEXT: Final = 64  # characters: a uuid is the longest thing that is written
+
+# Where the vendors' packages put their tools, below the root of the host.
+TOOLS: Final = {'sriov-manage': 'usr/lib/nvidia/sriov-manage'}
+_ARGUMENT: Final = re.compile(r'[\w:.-]{1,64}')
+_LONGEST_OUTPUT: Final = 4096  # characters that are kept of what a tool prints
+_MOUNTS: Final = '/proc/self/mountinfo'
+
+_SECTION: Final = 'cyborg_lite_privileged'
+
+# Writing to sysfs, looking at the open files of others, and what sriov-manage does
+# when it binds functions to drivers.
+CONTEXT: Final = priv_context.PrivContext(
+    'cyborg_lite.drivers',
+    cfg_section=_SECTION,
+    pypath=f'{__name__}.CONTEXT',
+    capabilities=[
+        capabilities.CAP_DAC_OVERRIDE,
+        capabilities.CAP_SYS_ADMIN,
+        capabilities.CAP_SYS_PTRACE,
+    ],
+)
+
+# A write that hangs keeps its thread: one such card must not stop the others. Said
+# here, because the other process imports this module too.
+cfg.CONF.set_default('thread_pool_size', 64, group=_SECTION)
+
+
+def prepare_context() -> None:
+    """Before the first call: how the other process is started."""
+    if os.geteuid() == 0:
+        start = 'from oslo_privsep.daemon import helper_main; helper_main()'
+        command = f'{sys.executable} -c "{start}"'
+        cfg.CONF.set_default('helper_command', command, group=_SECTION)
+
+
+@CONTEXT.entrypoint
+def write(root: str, path: str, text: str) -> None:
+    """:raises OSError: the kernel refuses, or this is no file that we write to"""
+    where = os.path.realpath(os.path.join(root, path))
+    if not (_WRITABLE.fullmatch(path) and len(text) <= _LONGEST_TEXT):
+        raise PermissionError(1, 'not a file that a driver may write to')
+    if os.stat(where).st_dev not in _sysfs_devices():
+        raise PermissionError(1, 'not a file of the kernel')
+    # Without O_CREAT: a file that has gone must not come back as an ordinary one.
+    file = os.open(where, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
+
+
+@CONTEXT.entrypoint
+def run(root: str, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
+    """The exit status of a vendor's tool, and what it printed.
+
+    :raises OSError: there is no such tool here
+    """
+    if not all(_ARGUMENT.fullmatch(argument) for argument in arguments):
+        raise PermissionError(1, 'not an argument of a tool')
+    command = [os.path.join(root, TOOLS[tool]), *arguments]
+    ended = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    return ended.returncode, ended.stdout.decode(errors='replace')[-_LONGEST_OUTPUT:]
+
+
+@CONTEXT.entrypoint
+def holders(root: str, files: Sequence[str]) -> list[int]:
+    """The processes that have one of these device files open."""
+    return vfio.processes_with(root, files)
+
+
+def _sysfs_devices() -> frozenset[int]:
+    """The numbers of the file systems that are sysfs, wherever they are mounted."""
+    found = set()
+    with open(_MOUNTS) as mounts:
+        for line in mounts:
+            fields, _, rest = line.partition(' - ')
+            if rest.startswith('sysfs '):
+                major, minor = fields.split()[2].split(':')
+                found.add(os.makedev(int(major), int(minor)))
+    return frozenset(found)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules that other rules are made of. Operators override them by these names."""
+
+from typing import Final
+
+from oslo_policy import policy
+
+ADMIN: Final = 'rule:admin_api'
+MANAGER_OR_ADMIN: Final = 'rule:project_manager_or_admin'
+READER_OR_ADMIN: Final = 'rule:project_reader_or_admin'
+MEMBER_OR_SERVICE: Final = 'rule:project_member_or_service'
+
+_PERSONAS: Final = {
+    'admin_api': ('role:admin', 'Administrators, in any project.'),
+    'service_api': ('role:service', 'Services that call on their own behalf.'),
+    'project_admin_api': (
+        'role:admin and project_id:%(project_id)s',
+        'Administrators of the project.',
+    ),
+    'project_manager_api': (
+        'role:manager and project_id:%(project_id)s',
+        'Managers of the project.',
+    ),
+    'project_member_api': (
+        'role:member and project_id:%(project_id)s',
+        'Members of the project, who may change things.',
+    ),
+    'project_reader_api': (
+        'role:reader and project_id:%(project_id)s',
+        'Readers of the project, who may only look.',
+    ),
+    'project_manager_or_admin': (
+        'rule:project_manager_api or rule:admin_api',
+        'Managers of the project, and administrators.',
+    ),
+    'project_member_or_admin': (
+        'rule:project_member_api or rule:admin_api',
+        'Members of the project, and administrators.',
+    ),
+    'project_reader_or_admin': (
+        'rule:project_reader_api or rule:admin_api',
+        'Readers of the project, and administrators.',
+    ),
+    'project_member_or_service': (
+        'rule:project_member_api or rule:service_api',
+        'Members of the project, and services.',
+    ),
+}
+
+# No default of ours uses these; policy files of deployed clouds do.
+_LEGACY: Final = {
+    'public_api': ('is_public_api:True', 'Legacy: the version documents.'),
+    'allow': ('@', 'Legacy: everybody with a token.'),
+    'deny': ('!', 'Legacy: nobody.'),
+    'default': ('rule:admin_or_owner', 'Legacy: what a rule without a name falls to.'),
+    'is_admin': ('rule:admin_api', 'Legacy: administrators.'),
+    'admin_or_owner': (
+        'rule:admin_api or project_id:%(project_id)s',
+        'Legacy: administrators, and everybody in the project.',
+    ),
+    'admin_or_user': (
+        'rule:admin_api or user_id:%(user_id)s',
+        'Legacy: administrators, and the user.',
+    ),
+}
+
+
+def list_rules() -> list[policy.RuleDefault]:
+    return [
+        policy.RuleDefault(name, check, description)
+        for name, (check, description) in (_PERSONAS | _LEGACY).items()
+    ]
+
+
+def documented(
+    name: str, check: str, description: str, *operations: str
+) -> policy.DocumentedRuleDefault:
+    """A rule that guards routes; each of ``operations`` is a method and a path."""
+    routes = [operation.split() for operation in operations]
+    return policy.DocumentedRuleDefault(
+        name,
+        check,
+        description,
+        [{'method': method, 'path': path} for method, path in routes],
+        scope_types=['project'],
+    )

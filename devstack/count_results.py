@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One line over the result files of all suites: ``count_results.py DIRECTORY``."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree
+
+
+def count(directory: Path) -> Counter[str]:
+    """Of tests, by how they ended."""
+    total: Counter[str] = Counter()
+    for path in directory.glob('*.xml'):
+        for suite in ElementTree.parse(path).iter('testsuite'):
+            number = {name: int(suite.get(name, 0)) for name in _NAMES}
+            failed = number['failures'] + number['errors']
+            total['failed'] += failed
+            total['skipped'] += number['skipped']
+            total['passed'] += number['tests'] - failed - number['skipped']
+    return total
+
+
+_NAMES = ('tests', 'failures', 'errors', 'skipped')
+
+
+if __name__ == '__main__':
+    counted = count(Path(sys.argv[1]))
+    print(
+        f'{counted["passed"]} passed, {counted["failed"]} failed, '
+        f'{counted["skipped"]} skipped'
+    )

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Placement on one port: ``placement_server.py CONFIG PORT``, until SIGTERM.
+
+Makes its schema first. One thread serves: one transaction at a time spares SQLite its
+locks, and a laptop needs no more.
+"""
+
+import signal
+import sys
+
+from cheroot import wsgi
+from oslo_config import cfg
+from placement import conf as placement_conf
+from placement import db_api, deploy
+from placement.db.sqlalchemy import migration
+
+
+def main(config: str, port: str) -> None:
+    conf = cfg.ConfigOpts()
+    placement_conf.register_opts(conf)
+    conf([], default_config_files=[config], default_config_dirs=[])
+    db_api.configure(conf)
+    migration.create_schema(db_api.get_placement_engine())
+    server = wsgi.Server(('127.0.0.1', int(port)), deploy.loadapp(conf), numthreads=1)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        server.start()
+    except KeyboardInterrupt:
+        server.stop()
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])

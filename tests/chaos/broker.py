@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A RabbitMQ of our own, that may be killed and started again.
+
+Where its program is not installed the broker of the other tests serves, and instead
+of being killed it closes all connections of our virtual host.
+"""
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+from devstack.launcher.configuration import free_port
+from devstack.launcher.processes import Child
+from tests.fakes.rabbitmq import virtual_host
+
+# The program itself; the one on the PATH of Debian only runs the node of the host.
+_PROGRAM: Final = Path('/usr/lib/rabbitmq/bin/rabbitmq-server')
+
+
+class Broker(Protocol):
+    @property
+    def url(self) -> str: ...
+
+    def hurt(self) -> None:
+        """Everything that was under way is lost; it serves again on return."""
+        ...
+
+
+class OwnNode:
+    """A node with nothing in common with that of the host."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._port = free_port()
+        self._child = Child('rabbitmq', directory / 'rabbitmq.log')
+
+    @property
+    def url(self) -> str:
+        return f'rabbit://guest:guest@127.0.0.1:{self._port}/'
+
+    def start(self) -> None:
+        name = f'chaos-{self._port}@localhost'
+        config = self._directory / 'rabbitmq.conf'
+        config.write_text(f'listeners.tcp.local = 127.0.0.1:{self._port}\n')
+        self._child.start(
+            [str(_PROGRAM)],
+            {
+                'HOME': str(self._directory),
+                'RABBITMQ_NODENAME': name,
+                'RABBITMQ_CONF_ENV_FILE': os.devnull,
+                'RABBITMQ_CONFIG_FILE': str(config),
+                'RABBITMQ_DIST_PORT': str(free_port()),
+                'RABBITMQ_MNESIA_BASE': str(self._directory / 'mnesia'),
+                'RABBITMQ_LOG_BASE': str(self._directory / 'log'),
+                'RABBITMQ_ENABLED_PLUGINS_FILE': str(self._directory / 'plugins'),
+                'RABBITMQ_PID_FILE': str(self._directory / 'pid'),
+            },
+        )
+        self._child.until(self._speaks)
+
+    def _speaks(self) -> bool:
+        """It greets, and does not merely listen."""
+        try:
+            with socket.create_connection(('127.0.0.1', self._port), 1) as connection:
+                connection.settimeout(5)
+                connection.sendall(b'AMQP\x00\x00\x09\x01')
+                return bool(connection.recv(1))
+        except OSError:
+            return False
+
+    def hurt(self) -> None:
+        self._child.kill()
+        self.start()
+
+    def end(self) -> None:
+        self._child.kill()
+
+
+class SharedNode:
+    """A virtual host on the broker of the other tests."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def hurt(self) -> None:
+        name = urlsplit(self.url).path.strip('/')
+        close = ['rabbitmqctl', 'close_all_connections', '--vhost', name, 'chaos']
+        subprocess.run(close, check=False, capture_output=True, timeout=60)
+
+
+@contextmanager
+def broker(directory: Path) -> Iterator[Broker]:
+    if not (_PROGRAM.exists() and os.access(_PROGRAM, os.X_OK)):
+        with virtual_host() as url:
+            yield SharedNode(url)
+        return
+    node = OwnNode(directory)
+    node.start()
+    try:
+        yield node
+    finally:
+        node.end()

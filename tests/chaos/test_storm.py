@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients bind and release while all that serves them is hurt; then the books close.
+
+CYBORG_LITE_CHAOS_CYCLES is the number of servers, 250 unless said otherwise, and
+CYBORG_LITE_CHAOS_SEED replays the choices of an earlier run.
+"""
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+
+from devstack.launcher.processes import Child
+from tests.chaos.broker import Broker, broker
+from tests.chaos.clients import Client, Ledger, new_seed, offers
+from tests.chaos.kit import HurtCloud, running
+
+CYCLES: Final = int(os.environ.get('CYBORG_LITE_CHAOS_CYCLES', '250'))
+SEED: Final = int(os.environ.get('CYBORG_LITE_CHAOS_SEED', new_seed()))
+CLIENTS: Final = 16
+CONDUCTORS: Final = ('c1', 'c2')
+
+
+class Disorder:
+    """Hurts one thing after another until the clients are done."""
+
+    def __init__(self, cloud: HurtCloud, node: Broker) -> None:
+        self.hurts: list[str] = []
+        self._cloud = cloud
+        self._node = node
+        self._random = random.Random(SEED)
+        self._over = threading.Event()
+        self._conductors = {name: self._conductor(name) for name in CONDUCTORS}
+        self._agent = cloud.children[1]
+
+    def _conductor(self, name: str) -> Child:
+        return self._cloud.start('conductor', name=name)
+
+    def rage(self) -> None:
+        """Each of these once, and then the conductors most of all."""
+        others: list[Callable[[], None]] = [
+            self.kill_agent,
+            self.cut_database,
+            self.hurt_broker,
+            self.fail_nova,
+        ]
+        ahead = list(others)
+        while not self._over.wait(self._random.uniform(0.5, 2.0)):
+            rare = ahead or self._random.random() < 0.2
+            act = self.kill_conductor
+            if rare:
+                act = ahead.pop() if ahead else self._random.choice(others)
+            self.hurts.append(act.__name__)
+            act()
+
+    def end(self) -> None:
+        self._over.set()
+
+    def kill_conductor(self) -> None:
+        name = self._random.choice(CONDUCTORS)
+        self._conductors[name].kill()
+        self._conductors[name] = self._conductor(name)
+
+    def kill_agent(self) -> None:
+        self._agent.kill()
+        self._agent = self._cloud.start('agent')
+
+    def hurt_broker(self) -> None:
+        self._node.hurt()
+
+    def fail_nova(self) -> None:
+        self._cloud.nova.rules.failures = self._random.randint(5, 20)
+
+    def cut_database(self) -> None:
+        engine = create_engine(self._cloud.connection, isolation_level='AUTOCOMMIT')
+        name = make_url(self._cloud.connection).database
+        with engine.connect() as connection:
+            if engine.dialect.name == 'postgresql':
+                cut = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity '
+                cut += 'WHERE datname = :name AND pid <> pg_backend_pid()'
+                connection.execute(text(cut), {'name': name})
+            else:
+                ids = 'SELECT id FROM information_schema.processlist WHERE db = :name '
+                ids += 'AND id <> CONNECTION_ID()'
+                for (number,) in connection.execute(text(ids), {'name': name}).all():
+                    connection.execute(text(f'KILL CONNECTION {number}'))
+        engine.dispose()
+
+
+@pytest.fixture
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    with broker(tmp_path_factory.mktemp('broker')) as node:
+        yield node
+
+
+def test_nothing_is_lost_and_nothing_leaks(
+    tmp_path: Path, node: Broker, connection: str
+) -> None:
+    with running(HurtCloud(tmp_path, node.url, connection, pause=0.02)) as cloud:
+        disorder, ledger = Disorder(cloud, node), Ledger()
+        wanted = offers(cloud, 'FPGA', 'VGPU')
+        raging = threading.Thread(target=disorder.rage)
+        raging.start()
+        began = time.monotonic()
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            for number in range(CYCLES):
+                client = Client(cloud, ledger, SEED + number)
+                pool.submit(client.serve, wanted[number % len(wanted)])
+        seconds = time.monotonic() - began
+        disorder.end()
+        raging.join()
+        cloud.nova.rules.failures = 0
+        print_figures(cloud, disorder, ledger, seconds)
+        assert ledger.faults == []
+        cloud.settle()
+        # A create whose answer was lost leaves requests that nobody knows of, and that
+        # hold nothing; finding them is the audit's business.
+        left = cloud.states()
+        assert set(left) <= {'Initial'}
+        assert left.total() <= ledger.told['POST 503'] + ledger.told['no answer']
+        assert cloud.owners() == cloud.prepared() == []
+        # An event comes twice only where its first POST was answered to nobody.
+        assert repeated(cloud) <= disorder.hurts.count('kill_conductor')
+
+
+def repeated(cloud: HurtCloud) -> int:
+    """Events that Nova took more than once."""
+    tags = [event['tag'] for event in cloud.nova.events]
+    return len(tags) - len(set(tags))
+
+
+def print_figures(
+    cloud: HurtCloud, disorder: Disorder, ledger: Ledger, seconds: float
+) -> None:
+    hurts = {name: disorder.hurts.count(name) for name in sorted(set(disorder.hurts))}
+    print(f'\nseed {SEED}: {CYCLES} servers in {seconds:.0f} s')
+    print(f'hurt: {hurts}')
+    print(f'told: {dict(sorted(ledger.told.items()))}')
+    print(f'events: {len(cloud.nova.events)}, repeated: {repeated(cloud)}')

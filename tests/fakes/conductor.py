@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A conductor in memory: keeps, binds and refuses as the real one, without a bus."""
+
+import dataclasses
+from uuid import uuid4
+
+from cyborg_lite.exceptions import (
+    AttributeExists,
+    AttributeNotFound,
+    DeployableNotFound,
+    DeviceNotFound,
+)
+from cyborg_lite.model.devices import (
+    Attribute,
+    DeployableRecord,
+    DeviceRecord,
+    DeviceStatus,
+)
+from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.queries import Query
+from cyborg_lite.model.services import Service, Vitals
+from cyborg_lite.rpc.context import RequestContext
+from tests.fakes.conductor_requests import RequestsInMemory
+from tests.fakes.queries import page
+
+
+class FakeConductor(RequestsInMemory):
+    """Tests look at what it holds, and at who asked for what."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.devices: dict[str, DeviceRecord] = {}
+        self.deployables: dict[str, DeployableRecord] = {}
+        self.attributes: dict[str, Attribute] = {}
+        self.programmed: list[tuple[str, str]] = []
+        self.services: dict[str, Service] = {}
+        self.reports: dict[str, HostReport] = {}  # by host
+        self.calls: list[str] = []  # what agents called
+
+    # --- devices, deployables, attributes ---
+
+    def list_devices(
+        self, context: RequestContext, query: Query
+    ) -> tuple[DeviceRecord, ...]:
+        self._heard(context)
+        return page(self.devices.values(), query)
+
+    def list_deployables(
+        self, context: RequestContext, query: Query
+    ) -> tuple[DeployableRecord, ...]:
+        self._heard(context)
+        uuids = {one.id: one.uuid for one in self.deployables.values()}
+
+        def value(one: DeployableRecord, key: str) -> object:
+            if key in ('parent_uuid', 'root_uuid'):
+                number = one.parent_id if key == 'parent_uuid' else one.root_id
+                return uuids.get(number or 0)
+            return getattr(one, key)
+
+        return page(self.deployables.values(), query, value)
+
+    def list_attributes(
+        self, context: RequestContext, query: Query
+    ) -> tuple[Attribute, ...]:
+        self._heard(context)
+        return page(self.attributes.values(), query)
+
+    def set_device_status(
+        self, context: RequestContext, uuid: str, status: DeviceStatus, reason: str = ''
+    ) -> None:
+        self._heard(context)
+        if uuid not in self.devices:
+            raise DeviceNotFound(uuid=uuid)
+        self.devices[uuid] = dataclasses.replace(
+            self.devices[uuid], status=status, status_reason=reason
+        )
+
+    def program_deployable(
+        self, context: RequestContext, uuid: str, image_uuid: str
+    ) -> DeployableRecord:
+        self._heard(context)
+        if uuid not in self.deployables:
+            raise DeployableNotFound(uuid=uuid)
+        self.programmed.append((uuid, image_uuid))
+        self.deployables[uuid] = dataclasses.replace(
+            self.deployables[uuid], bitstream_id=image_uuid
+        )
+        return self.deployables[uuid]
+
+    def create_attribute(
+        self, context: RequestContext, deployable_id: int, *, key: str, value: str
+    ) -> Attribute:
+        self._heard(context)
+        if deployable_id not in {one.id for one in self.deployables.values()}:
+            raise DeployableNotFound(uuid=deployable_id)
+        for other in self.attributes.values():
+            if (other.deployable_id, other.key) == (deployable_id, key):
+                raise AttributeExists(key=key, deployable=deployable_id)
+        made = Attribute(str(uuid4()), deployable_id, key, value, self.now())
+        self.attributes[made.uuid] = made
+        return made
+
+    def delete_attribute(self, context: RequestContext, uuid: str) -> None:
+        self._heard(context)
+        if self.attributes.pop(uuid, None) is None:
+            raise AttributeNotFound(uuid=uuid)
+
+    # --- daemons ---
+
+    def list_services(
+        self, context: RequestContext, query: Query
+    ) -> tuple[Service, ...]:
+        self._heard(context)
+        return page(self.services.values(), query)
+
+    # --- agents ---
+
+    def report_host(self, context: RequestContext, report: HostReport) -> None:
+        self.calls.append('report_host')
+        self._heard(context)
+        self.reports[report.hostname] = report
+
+    def heartbeat(
+        self,
+        context: RequestContext,
+        host: str,
+        digest: str,
+        version: str,
+        vitals: Vitals | None = None,
+    ) -> bool:
+        self.calls.append('heartbeat')
+        self._heard(context)
+        held = self.reports.get(host)
+        return held is None or held.digest != digest

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of the conductor in memory that keeps device profiles."""
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from cyborg_lite.exceptions import (
+    DeviceProfileExists,
+    DeviceProfileInUse,
+    DeviceProfileNotFound,
+)
+from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.context import RequestContext
+from tests.fakes.queries import page
+
+
+class ProfilesInMemory(ConductorAPI):
+    """Has no transport, and calls nobody."""
+
+    def __init__(self) -> None:
+        self.profiles: dict[str, DeviceProfile] = {}
+        self.former_names: dict[str, str] = {}  # uuids of profiles by them
+        self.access: dict[str, tuple[str, ...]] = {}  # projects by uuid of a profile
+        self.callers: list[RequestContext] = []
+        self.refusal: Exception | None = None  # what all calls raise
+        self._ages = itertools.count()
+
+    def now(self) -> datetime:
+        """Later at every call, and the same in every run."""
+        start = datetime(2026, 11, 21, 5, 53, 43, 501846, tzinfo=UTC)
+        return start + timedelta(seconds=next(self._ages))
+
+    def _heard(self, context: RequestContext) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.callers.append(context)
+
+    def _in_use(self, profile: DeviceProfile) -> bool:
+        raise NotImplementedError
+
+    def _visible(self, context: RequestContext) -> dict[str, DeviceProfile]:
+        return {
+            uuid: one
+            for uuid, one in self.profiles.items()
+            if one.is_public
+            or 'admin' in context.roles
+            or context.project_id in self.access.get(uuid, ())
+        }
+
+    def _named(self, context: RequestContext, uuid: str) -> DeviceProfile:
+        try:
+            return self._visible(context)[uuid]
+        except KeyError:
+            raise DeviceProfileNotFound(name=uuid) from None
+
+    def profile_called(self, context: RequestContext, name: str) -> DeviceProfile:
+        """By a name that it has or had."""
+        for profile in self._visible(context).values():
+            if name == profile.name or self.former_names.get(name) == profile.uuid:
+                return profile
+        raise DeviceProfileNotFound(name=name)
+
+    def _check_free(self, name: str, uuid: str) -> None:
+        owners = {one.name: one.uuid for one in self.profiles.values()}
+        if {**self.former_names, **owners}.get(name, uuid) != uuid:
+            raise DeviceProfileExists(name=name)
+
+    def create_device_profiles(
+        self, context: RequestContext, profiles: Sequence[DeviceProfile]
+    ) -> tuple[DeviceProfile, ...]:
+        self._heard(context)
+        before = dict(self.profiles)
+        try:
+            return tuple(self._create(profile) for profile in profiles)
+        except DeviceProfileExists:
+            self.profiles = before
+            raise
+
+    def _create(self, profile: DeviceProfile) -> DeviceProfile:
+        if profile.uuid in self.profiles:
+            raise DeviceProfileExists(name=profile.uuid)
+        self._check_free(profile.name, profile.uuid)
+        kept = dataclasses.replace(profile, created_at=self.now())
+        self.profiles[kept.uuid] = kept
+        return kept
+
+    def list_device_profiles(
+        self, context: RequestContext, query: Query
+    ) -> tuple[DeviceProfile, ...]:
+        self._heard(context)
+        sorts = frozenset({'uuid', 'name', 'created_at'})
+        names = set(query.filters.get('name', ()))
+        owners = {self.former_names.get(name) for name in names}
+        rest = {key: value for key, value in query.filters.items() if key != 'name'}
+        found = [
+            one
+            for one in self._visible(context).values()
+            if 'name' not in query.filters or one.name in names or one.uuid in owners
+        ]
+        return page(found, dataclasses.replace(query, filters=rest), sorts=sorts)
+
+    def change_device_profile(
+        self, context: RequestContext, uuid: str, change: ProfileChange
+    ) -> DeviceProfile:
+        self._heard(context)
+        before = self._named(context, uuid)
+        values = {field: getattr(change, field) for field in change.fields}
+        after = dataclasses.replace(before, **values, updated_at=self.now())
+        if after.name != before.name:
+            self._check_free(after.name, uuid)
+            self.former_names.pop(after.name, None)
+            self.former_names[before.name] = uuid
+        self.profiles[uuid] = after
+        return after
+
+    def delete_device_profiles(
+        self, context: RequestContext, names: Sequence[str]
+    ) -> None:
+        self._heard(context)
+        seen = self._visible(context)
+        by_name = {one.name: one for one in seen.values()} | seen
+        for name in names:
+            if name not in by_name:
+                raise DeviceProfileNotFound(name=name)
+            if self._in_use(by_name[name]):
+                raise DeviceProfileInUse(name=name)
+        for name in names:
+            self.profiles.pop(by_name[name].uuid, None)
+
+    # --- who sees them ---
+
+    def list_profile_access(
+        self, context: RequestContext, uuid: str
+    ) -> tuple[str, ...]:
+        self._heard(context)
+        return self.access.get(self._named(context, uuid).uuid, ())
+
+    def grant_profile_access(
+        self, context: RequestContext, uuid: str, projects: Sequence[str]
+    ) -> tuple[str, ...]:
+        self._heard(context)
+        before = self.access.get(self._named(context, uuid).uuid, ())
+        self.access[uuid] = tuple(dict.fromkeys((*before, *projects)))
+        return self.access[uuid]
+
+    def revoke_profile_access(
+        self, context: RequestContext, uuid: str, projects: Sequence[str]
+    ) -> None:
+        self._heard(context)
+        before = self.access.get(self._named(context, uuid).uuid, ())
+        self.access[uuid] = tuple(one for one in before if one not in projects)

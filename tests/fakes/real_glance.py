@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Glance on a real socket, in a process of its own: SQLite, files, no Keystone.
+
+Glance keeps its configuration in globals of its package, hence the process. It starts
+with the first test that asks and ends with the test run.
+"""
+
+import functools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+_PATIENCE: Final = 120.0  # seconds until it answers; only a failing test waits so long
+
+_CONFIGURATION: Final = """
+[DEFAULT]
+enabled_backends = files:file
+worker_self_reference_url = http://127.0.0.1
+log_file = {directory}/glance.log
+node_staging_uri = file://{directory}/staging
+[database]
+connection = sqlite:///{directory}/glance.sqlite
+[glance_store]
+default_backend = files
+[files]
+filesystem_store_datadir = {directory}/images
+[os_glance_staging_store]
+filesystem_store_datadir = {directory}/staging
+[os_glance_tasks_store]
+filesystem_store_datadir = {directory}/tasks
+[paste_deploy]
+config_file = {paste}
+[oslo_policy]
+policy_file = {directory}/policy.yaml
+[oslo_concurrency]
+lock_path = {directory}
+"""
+
+# Without authentication nobody has a role or a project that a rule could ask for.
+_OPEN: Final = (
+    'add_image',
+    'delete_image',
+    'download_image',
+    'get_image',
+    'get_images',
+    'publicize_image',
+    'upload_image',
+)
+
+_SERVER: Final = """
+import threading
+
+from cheroot import wsgi
+from glance.common import config, wsgi_app
+from glance.db.sqlalchemy import api, models
+from oslo_config import cfg
+
+def schema(*_):
+    models.BASE.metadata.create_all(api.get_engine())
+
+wsgi_app.run_staging_cleanup = lambda: None
+wsgi_app.sqlite_migration.migrate_if_required = schema
+application = wsgi_app.init_app()
+server = wsgi.Server(('127.0.0.1', 0), application, numthreads=4)
+server.prepare()
+print(server.bind_addr[1], flush=True)
+server.serve()
+"""
+
+
+@dataclass(frozen=True)
+class RealGlance:
+    """What tests do to it as whoever uploads images does."""
+
+    endpoint: str
+
+    def upload(
+        self, content: bytes, tags: tuple[str, ...], properties: Mapping[str, str]
+    ) -> str:
+        """The id of a new image that is active."""
+        body = {
+            'name': 'from a test',
+            'disk_format': 'raw',
+            'container_format': 'bare',
+            'tags': list(tags),
+            'visibility': 'public',
+            **properties,
+        }
+        made = self._send('POST', '/v2/images', json.dumps(body).encode(), 'json')
+        uuid = str(json.loads(made)['id'])
+        self._send('PUT', f'/v2/images/{uuid}/file', content, 'octet-stream')
+        return uuid
+
+    def delete(self, uuid: str) -> None:
+        self._send('DELETE', f'/v2/images/{uuid}', b'', 'json')
+
+    def _send(self, method: str, path: str, body: bytes, kind: str) -> bytes:
+        request = urllib.request.Request(
+            self.endpoint + path,
+            data=body,
+            method=method,
+            headers={'Content-Type': f'application/{kind}'},
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            found: bytes = answer.read()
+            return found
+
+
+@pytest.fixture
+def real_glance(request: pytest.FixtureRequest) -> RealGlance:
+    """Import it where a test asks for it."""
+    pytest.importorskip('glance', reason='the glance package is not installed')
+    return RealGlance(endpoint(request.config))
+
+
+@functools.cache
+def endpoint(config: pytest.Config) -> str:
+    """The address of this test run's Glance, which runs when this returns."""
+    directory = Path(tempfile.mkdtemp(prefix='glance-'))
+    for name in ('images', 'staging', 'tasks'):
+        (directory / name).mkdir()
+    # Its wheel brings the pipelines; the first one asks for no authentication.
+    paste = Path(sys.prefix) / 'etc/glance/glance-api-paste.ini'
+    text = _CONFIGURATION.format(directory=directory, paste=paste)
+    (directory / 'glance-api.conf').write_text(text)
+    (directory / 'policy.yaml').write_text(json.dumps(dict.fromkeys(_OPEN, '@')))
+    server = subprocess.Popen(
+        [sys.executable, '-c', _SERVER],
+        env={**os.environ, 'OS_GLANCE_CONFIG_DIR': str(directory)},
+        stdout=subprocess.PIPE,
+        stderr=(directory / 'errors').open('wb'),
+        start_new_session=True,
+    )
+    config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
+    config.add_cleanup(lambda: _stop(server))
+    assert server.stdout is not None
+    # It says its port once it serves; an empty line means that it has ended.
+    port = server.stdout.readline().decode().strip()
+    if not port:
+        pytest.fail((directory / 'errors').read_text()[-4000:])
+    return f'http://127.0.0.1:{port}'
+
+
+# Any: what the process writes is read as bytes.
+def _stop(server: 'subprocess.Popen[Any]') -> None:
+    os.killpg(server.pid, signal.SIGKILL)
+    server.wait(_PATIENCE)

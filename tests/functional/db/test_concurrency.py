@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same transactions under both concurrency backends, each in its own process."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from sqlalchemy import select
+
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.tables import DeviceProfile
+
+# Eight workers that read and then write what follows: what a lost update would show.
+_CODE = """
+from cyborg_lite import runtime
+import sys, threading
+from sqlalchemy import select
+from cyborg_lite.db.dialects import refuse_blocking_driver
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.tables import DeviceProfile
+
+url = sys.argv[1]
+refuse_blocking_driver(url, runtime.BACKEND)
+database = Database(url)
+
+def count_up(session):
+    row = session.scalars(select(DeviceProfile).with_for_update()).one()
+    row.description = str(int(row.description) + 1)
+
+def work():
+    for _ in range(5):
+        database.write(count_up)
+
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+database.close()
+"""
+
+
+@pytest.mark.parametrize('backend', ['threading', 'eventlet'])
+def test_no_update_is_lost_whoever_schedules_the_workers(
+    database: Database, backend: str
+) -> None:
+    url = database.engines[0].url
+    refused = backend == 'eventlet' and url.drivername == 'postgresql+psycopg'
+    profile = DeviceProfile(uuid='u', name='n', groups=[], description='0')
+    database.write(lambda session: session.add(profile))
+    ended = subprocess.run(
+        [sys.executable, '-c', _CODE, url.render_as_string(hide_password=False)],
+        env={**os.environ, 'CYBORG_LITE_CONCURRENCY': backend},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    wanted = select(DeviceProfile.description)
+    count = database.read(lambda session: session.scalar(wanted))
+    if refused:
+        assert 'blocks the whole process under eventlet' in ended.stderr
+        assert count == '0'
+    else:
+        assert ended.returncode == 0, ended.stderr
+        assert count == '40'

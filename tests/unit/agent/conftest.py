@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An empty memory for each test that asks for one."""
+
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.journal import Journal
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / 'state')
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / 'state')

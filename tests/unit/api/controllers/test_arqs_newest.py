@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accelerator requests at microversion 2.4: why, where, since when, page by page."""
+
+import dataclasses
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from cyborg_lite.model.arqs import Actor, State, Step
+from tests.unit.api.controllers.patches import INSTANCE, UNKNOWN
+from tests.unit.api.conversation import HOST, MANAGER, READER, STRANGER, Client
+
+AT = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
+ADDED = {'status_reason', 'deployable_uuid', 'device_uuid', 'state_times'}
+DEVICE, DEPLOYABLE = 'a' * 8 + UNKNOWN[8:], 'b' * 8 + UNKNOWN[8:]
+
+
+@pytest.fixture
+def newest(nova: Client) -> Client:
+    return nova.at('2.4')
+
+
+def become(client: Client, uuid: str, **fields: Any) -> None:
+    arq = client.conductor.arqs[uuid]
+    client.conductor.arqs[uuid] = dataclasses.replace(arq, **fields)
+
+
+@pytest.mark.parametrize('version', ['2.0', '2.3'])
+def test_what_is_new_is_not_shown_below_2_4(
+    nova: Client, bound: list[str], version: str
+) -> None:
+    path = f'/accelerator_requests/{bound[0]}'
+    older = nova.at(version).get(path).json
+    newer = nova.at('2.4').get(path).json
+    assert newer.keys() - older.keys() == ADDED
+    assert older.keys() <= newer.keys()
+
+
+def test_a_request_says_why_where_and_since_when(
+    newest: Client, bound: list[str]
+) -> None:
+    become(
+        newest,
+        bound[0],
+        status_reason='no firmware',
+        deployable_uuid=DEPLOYABLE,
+        device_uuid=DEVICE,
+        state_times={State.INITIAL: AT, State.BOUND: AT + timedelta(seconds=2)},
+    )
+    one = newest.get(f'/accelerator_requests/{bound[0]}').json
+    assert {name: one[name] for name in ADDED} == {
+        'status_reason': 'no firmware',
+        'deployable_uuid': DEPLOYABLE,
+        'device_uuid': DEVICE,
+        'state_times': {
+            'Initial': '2026-11-21T06:00:00+00:00',
+            'Bound': '2026-11-21T06:00:02+00:00',
+        },
+    }
+    assert newest.get('/accelerator_requests').json['arqs'][0] == one
+
+
+@pytest.mark.parametrize('state', [State.PROVISIONING, State.UNKNOWN])
+def test_all_states_are_shown_as_they_are(
+    newest: Client, bound: list[str], state: State
+) -> None:
+    become(newest, bound[1], state=state)
+    shown = newest.get(f'/accelerator_requests?instance={INSTANCE}')
+    assert shown.status == 200
+    assert [arq['state'] for arq in shown.json['arqs']].count(state.value) == 1
+    picked = newest.get(f'/accelerator_requests?state={state.value}').json['arqs']
+    assert [arq['uuid'] for arq in picked] == [bound[1]]
+
+
+@pytest.mark.parametrize(
+    ('query', 'count'),
+    [
+        ('hostname=compute-1', 3),
+        ('hostname=compute-2', 0),
+        ('device_profile_name=dp1', 3),
+        ('device_profile_name=dp1&state=Bound', 3),
+        ('state=Initial', 0),
+        ('project_id=nobody', 0),
+    ],
+)
+def test_requests_are_picked_by_what_they_are(
+    newest: Client, bound: list[str], query: str, count: int
+) -> None:
+    answer = newest.get(f'/accelerator_requests?{query}')
+    assert (answer.status, len(answer.json['arqs'])) == (200, count)
+    assert newest.at('2.3').get(f'/accelerator_requests?{query}').status == 400
+
+
+def test_two_ways_to_name_a_state_are_one_too_many(newest: Client) -> None:
+    path = '/accelerator_requests?state=Bound&bind_state=resolved'
+    assert newest.get(path).status == 400
+
+
+def test_links_lead_through_all_pages(newest: Client, bound: list[str]) -> None:
+    path, seen = '/accelerator_requests?limit=2&state=Bound', []
+    while path:
+        page = newest.get(path).json
+        seen.append([arq['uuid'] for arq in page['arqs']])
+        links = page.get('arqs_links')
+        path = ''
+        if links:
+            (link,) = links
+            assert link['rel'] == 'next'
+            assert link['href'].startswith(f'{HOST}/v2/accelerator_requests?')
+            path = f'/accelerator_requests?{urlsplit(link["href"]).query}'
+    assert seen == [bound[:2], bound[2:]]
+
+
+@pytest.mark.parametrize(
+    ('version', 'query'), [('2.3', 'limit=2'), ('2.4', ''), ('2.4', 'limit=4')]
+)
+def test_no_link_where_there_is_no_next_page(
+    newest: Client, bound: list[str], version: str, query: str
+) -> None:
+    page = newest.at(version).get(f'/accelerator_requests?{query}').json
+    assert page.keys() == {'arqs'}
+
+
+def test_a_link_bears_the_mount_prefix(newest: Client, bound: list[str]) -> None:
+    mounted = newest.at('2.4')
+    mounted.prefix = '/accelerator/v2'
+    (link,) = mounted.get('/accelerator_requests?limit=1').json['arqs_links']
+    assert link['href'].startswith(f'{HOST}/accelerator/v2/accelerator_requests?')
+
+
+# --- histories ---
+
+
+def test_a_history_tells_who_did_what_and_how_long_it_took(
+    newest: Client, bound: list[str]
+) -> None:
+    newest.conductor.steps[bound[0]] = [
+        Step('BindStarted', Actor.CLIENT, AT),
+        Step('BindFailed', Actor.AGENT, AT + timedelta(seconds=1.5), 'no firmware'),
+    ]
+    answer = newest.as_(READER).get(f'/accelerator_requests/{bound[0]}/events')
+    assert answer.status == 200
+    assert answer.json == {
+        'events': [
+            {
+                'step': 'BindStarted',
+                'actor': 'client',
+                'at': '2026-11-21T06:00:00+00:00',
+                'duration': 1.5,
+                'reason': None,
+            },
+            {
+                'step': 'BindFailed',
+                'actor': 'agent',
+                'at': '2026-11-21T06:00:01.500000+00:00',
+                'duration': None,
+                'reason': 'no firmware',
+            },
+        ]
+    }
+
+
+def test_a_clock_that_was_set_back_makes_no_negative_duration(
+    newest: Client, bound: list[str]
+) -> None:
+    newest.conductor.steps[bound[0]] = [
+        Step('BindStarted', Actor.CLIENT, AT),
+        Step('Bound', Actor.AGENT, AT - timedelta(seconds=1)),
+    ]
+    events = newest.get(f'/accelerator_requests/{bound[0]}/events').json['events']
+    assert [event['duration'] for event in events] == [0.0, None]
+
+
+def test_a_history_is_that_of_ones_own_request(
+    newest: Client, bound: list[str]
+) -> None:
+    path = f'/accelerator_requests/{bound[0]}/events'
+    assert newest.as_(STRANGER).get(path).status == 404
+    assert newest.as_(MANAGER).get(path).status == 200
+    assert newest.get(f'/accelerator_requests/{UNKNOWN}/events').status == 404
+    assert newest.get('/accelerator_requests/x/events').status == 400
+    assert newest.at('2.3').get(path).status == 406
+    assert newest.get(f'{path}/more').status == 404
+    assert newest.delete(path).status == 405

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attributes of deployables."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.api.conversation import HOST, MANAGER, Client, deployable
+
+UNKNOWN = 'd5ca2f11-3108-4426-a11c-a959987565df'
+BODY = {'deployable_id': 1, 'key': 'k', 'value': 'v'}
+NO_IDS: list[Any] = [None, True, 1.5, '', 'x', '1.0', [], {}, 2**31, '9' * 11, 10**99]
+NO_TEXTS: list[Any] = ['', 5, None, []]
+
+
+@pytest.fixture
+def client() -> Client:
+    """Of a service with the deployables 1 and 2."""
+    client = Client()
+    deployable(client.conductor)
+    deployable(client.conductor)
+    return client
+
+
+@pytest.mark.parametrize(
+    'body',
+    [
+        BODY,
+        {**BODY, 'deployable_id': '1'},
+        {'attribute': BODY},
+        {'attribute': {**BODY, 'deployable_id': '1', 'id': 5}},
+        {**BODY, 'anything': 5},
+    ],
+)
+def test_an_attribute_is_created_from_either_form(client: Client, body: Any) -> None:
+    answer = client.post('/attributes', body)
+    assert answer.status == 201
+    uuid = answer.json['uuid']
+    assert answer.json == {
+        'uuid': uuid,
+        'deployable_id': 1,
+        'key': 'k',
+        'value': 'v',
+        'links': [{'href': f'{HOST}/v2/attributes/{uuid}', 'rel': 'self'}],
+        'created_at': '2026-11-21T05:53:45.501846+00:00',
+        'updated_at': None,
+    }
+    reader = client.as_(MANAGER)
+    assert reader.get(f'/attributes/{uuid.upper()}').json == answer.json
+    assert reader.get('/attributes').json == {'attributes': [answer.json]}
+
+
+@pytest.mark.parametrize('number', [3, '3', 2**31 - 1, 0, -1])
+def test_an_unknown_deployable_is_not_found(client: Client, number: Any) -> None:
+    answer = client.post('/attributes', {**BODY, 'deployable_id': number})
+    assert (answer.status, 'not found' in answer.fault) == (404, True)
+
+
+@pytest.mark.parametrize(
+    'body',
+    [
+        None,
+        [],
+        {},
+        5,
+        'x',
+        [BODY],
+        {'attribute': None},
+        {'attribute': []},
+        {'attribute': {}},
+        *({key: BODY[key] for key in BODY if key != missing} for missing in BODY),
+        *({**BODY, 'deployable_id': number} for number in NO_IDS),
+        {**BODY, 'deployable_id': '\u0661'},
+        *({**BODY, key: value} for key in ('key', 'value') for value in NO_TEXTS),
+        {**BODY, 'key': 'x' * 256},
+        {**BODY, 'value': 'x' * 1025},
+        {**BODY, 'key': 'a\0b'},
+        {**BODY, 'value': '\ud800'},
+    ],
+)
+def test_a_wrong_attribute_is_refused(client: Client, body: Any) -> None:
+    raw = b'null' if body is None else None
+    answer = client.send('POST', '/attributes', body, raw=raw)
+    assert answer.status == 400
+    assert answer.fault
+    assert not client.conductor.attributes
+
+
+def test_a_deployable_has_a_key_once(client: Client) -> None:
+    client.post('/attributes', BODY)
+    answer = client.post('/attributes', {**BODY, 'value': 'w'})
+    assert (answer.status, 'already exists' in answer.fault) == (409, True)
+
+
+@pytest.mark.parametrize(
+    ('query', 'count'),
+    [
+        ('', 3),
+        ('deployable_id=1', 2),
+        ('deployable_id=2', 1),
+        ('deployable_id=3', 0),
+        ('deployable_id=-3', 0),
+        ('key=a', 2),
+        ('deployable_id=1&key=a', 1),
+        ('key=nothing', 0),
+        ('key=%00', 0),
+        # Both have always counted as not given.
+        ('deployable_id=0', 3),
+        ('key=', 3),
+        ('limit=2', 2),
+    ],
+)
+def test_attributes_are_picked(client: Client, query: str, count: int) -> None:
+    for number, key in ((1, 'a'), (1, 'b'), (2, 'a')):
+        client.post('/attributes', {'deployable_id': number, 'key': key, 'value': 'v'})
+    answer = client.get(f'/attributes?{query}')
+    assert (answer.status, len(answer.json['attributes'])) == (200, count)
+
+
+@pytest.mark.parametrize(
+    'query',
+    [
+        'deployable_id=x',
+        'deployable_id=',
+        'deployable_id=1.0',
+        'deployable_id=2147483648',
+        'deployable_id=-2147483649',
+        f'deployable_id={"9" * 5000}',
+        'deployable_id=%D9%A1',
+        'value=v',
+        'filters.field=key&filters.value=a',
+    ],
+)
+def test_a_wrong_query_is_refused(client: Client, query: str) -> None:
+    assert client.get(f'/attributes?{query}').status == 400
+
+
+@pytest.mark.parametrize(
+    ('identifier', 'status'), [(UNKNOWN, 404), ('x', 400), ('%00', 400)]
+)
+def test_what_is_no_attribute_is_not_shown(
+    client: Client, identifier: str, status: int
+) -> None:
+    assert client.get(f'/attributes/{identifier}').status == status
+
+
+def test_an_attribute_is_deleted_once(client: Client) -> None:
+    uuid = client.post('/attributes', BODY).json['uuid']
+    answer = client.delete(f'/attributes/{uuid.upper()}')
+    assert (answer.status, answer.body) == (204, b'')
+    for identifier in (uuid, UNKNOWN, 'x', '%00'):
+        assert client.delete(f'/attributes/{identifier}').status == 404
+
+
+@pytest.mark.parametrize(
+    ('method', 'path'),
+    [
+        ('PUT', ''),
+        ('PATCH', ''),
+        ('DELETE', ''),
+        ('POST', f'/{UNKNOWN}'),
+        ('PATCH', '/x'),
+    ],
+)
+def test_nothing_else_can_be_done(client: Client, method: str, path: str) -> None:
+    assert client.send(method, f'/attributes{path}', BODY).status == 405

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever a client sends, it is never a fault of ours.
+
+Requests are made from the words of the contract, so that they get past the first
+checks, and from anything else.
+"""
+
+import json
+from typing import Any, Final
+
+import pytest
+import webob
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.api.conversation import (
+    ADMIN,
+    SERVICE_TOKEN,
+    Answer,
+    Client,
+    deployable,
+    device,
+)
+
+UUID: Final = 'd5ca2f11-3108-4426-a11c-a959987565df'
+WORDS: Final = st.sampled_from(
+    [
+        UUID,
+        'dp1',
+        'name',
+        'groups',
+        'description',
+        'uuid',
+        'resources:FPGA',
+        'trait:CUSTOM_A',
+        'required',
+        'accel:bitstream_id',
+        'device_profile_name',
+        'op',
+        'path',
+        'value',
+        'add',
+        'remove',
+        'replace',
+        '/hostname',
+        '/device_rp_uuid',
+        '/instance_uuid',
+        '/project_id',
+        '/program',
+        'image_uuid',
+        'attribute',
+        'deployable_id',
+        'key',
+        'state',
+        'hostname',
+        'health',
+        'driver_name',
+        '1',
+    ]
+)
+TEXTS: Final = WORDS | st.text(st.characters(), max_size=20)
+JSON: Final = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=5)
+    ),
+    max_leaves=12,
+)
+
+
+def some(*values: Any) -> st.SearchStrategy[Any]:
+    """One of these, or anything."""
+    return st.sampled_from(values) | JSON
+
+
+OPERATIONS: Final = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            'op': some('add', 'remove', 'replace'),
+            'path': some('/hostname', '/device_rp_uuid', '/instance_uuid', '/program'),
+            'value': some('compute-1', UUID, [{'image_uuid': UUID}]),
+        },
+    ),
+    max_size=4,
+)
+GROUPS: Final = st.lists(
+    st.dictionaries(
+        some('resources:FPGA', 'resources:GPU', 'trait:CUSTOM_A', 'accel:x').filter(
+            lambda key: isinstance(key, str)
+        ),
+        some(1, '1', 'required', None),
+        max_size=3,
+    ),
+    max_size=3,
+)
+PROFILE: Final = st.fixed_dictionaries(
+    {}, optional={'name': some('dp1'), 'uuid': JSON, 'groups': GROUPS | JSON}
+)
+ATTRIBUTE: Final = st.fixed_dictionaries(
+    {}, optional={'deployable_id': some(1, '1'), 'key': TEXTS, 'value': TEXTS}
+)
+BODIES: Final = [
+    ('POST', '/device_profiles', st.lists(PROFILE, max_size=2)),
+    ('POST', '/accelerator_requests', st.dictionaries(TEXTS, JSON)),
+    ('PATCH', '/accelerator_requests', st.dictionaries(TEXTS, OPERATIONS | JSON)),
+    ('PATCH', f'/accelerator_requests/{UUID}', st.dictionaries(TEXTS, OPERATIONS)),
+    ('PATCH', f'/deployables/{UUID}/program', OPERATIONS),
+    (
+        'POST',
+        '/attributes',
+        ATTRIBUTE | st.fixed_dictionaries({'attribute': ATTRIBUTE}),
+    ),
+    ('POST', f'/devices/{UUID}/disable', JSON),
+    ('PATCH', f'/devices/{UUID}', OPERATIONS),
+]
+ROUTES: Final = [
+    (method, path)
+    for path in (
+        '',
+        '/device_profiles',
+        f'/device_profiles/{UUID}',
+        '/accelerator_requests',
+        f'/accelerator_requests/{UUID}',
+        '/devices',
+        f'/devices/{UUID}',
+        '/deployables',
+        f'/deployables/{UUID}',
+        '/attributes',
+        f'/attributes/{UUID}',
+        '/services',
+        f'/accelerator_requests/{UUID}/events',
+    )
+    for method in ('GET', 'DELETE')
+]
+LATIN: Final = st.text(st.characters(max_codepoint=255), max_size=30)
+ARGUMENTS: Final = st.sampled_from(
+    [
+        'name',
+        'value',
+        'limit',
+        'marker',
+        'sort_key',
+        'sort_dir',
+        'instance',
+        'arqs',
+        'bind_state',
+        'type',
+        'filters.field',
+        'filters.value',
+        'filters[0].field',
+        'filters[0].value',
+        'deployable_id',
+        'key',
+    ]
+)
+VALUES: Final = (
+    st.sampled_from(['1', 'resolved', UUID, 'desc', 'name', '', f'{UUID},x', '%00'])
+    | st.integers().map(str)
+    | LATIN.filter(lambda text: '&' not in text)
+)
+QUERIES: Final = LATIN | st.lists(
+    st.builds('{}={}'.format, ARGUMENTS, VALUES), max_size=4
+).map('&'.join)
+HEADERS: Final = st.dictionaries(
+    st.sampled_from(
+        [
+            'HTTP_ACCEPT',
+            'HTTP_OPENSTACK_API_VERSION',
+            'HTTP_X_OPENSTACK_REQUEST_ID',
+            'HTTP_X_AUTH_TOKEN',
+            'HTTP_X_PROJECT_ID',
+            'HTTP_X_ROLES',
+            'HTTP_X_SERVICE_ROLES',
+            'HTTP_OPENSTACK_SYSTEM_SCOPE',
+            'HTTP_HOST',
+            'HTTP_ORIGIN',
+            'HTTP_RANGE',
+            'HTTP_IF_NONE_MATCH',
+            'HTTP_X_HTTP_METHOD_OVERRIDE',
+            'CONTENT_TYPE',
+            'CONTENT_LENGTH',
+        ]
+    ),
+    LATIN,
+    max_size=3,
+)
+
+
+@pytest.fixture(scope='module')
+def shared() -> Client:
+    """One service; what some example makes in it, another may find."""
+    client = Client(headers={**ADMIN, **SERVICE_TOKEN}, version='2.4')
+    device(client.conductor, uuid=UUID)
+    deployable(client.conductor, uuid=UUID)
+    client.profile('dp1')
+    return client
+
+
+def check(answer: Answer) -> None:
+    """That it is no fault of ours, and what it says can be read."""
+    assert answer.status < 500, answer.body
+    if answer.body:
+        text = answer.body.decode('utf-8')
+        document = json.loads(text)
+        if answer.status >= 400:
+            assert 'error' in document or document['errors']
+
+
+MANY: Final = settings(
+    max_examples=150,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+@pytest.mark.parametrize(('method', 'path', 'bodies'), BODIES)
+@MANY
+@given(data=st.data())
+def test_no_body_is_a_fault_of_ours(
+    shared: Client, method: str, path: str, bodies: Any, data: st.DataObject
+) -> None:
+    body = data.draw(bodies | JSON)
+    check(shared.send(method, path, raw=json.dumps(body).encode()))
+
+
+@pytest.mark.parametrize(('method', 'path', '_'), BODIES)
+@given(raw=st.binary(max_size=60))
+def test_no_bytes_are_a_fault_of_ours(
+    shared: Client, method: str, path: str, _: Any, raw: bytes
+) -> None:
+    check(shared.send(method, path, raw=raw))
+
+
+def environ(client: Client, method: str, path: str) -> dict[str, Any]:
+    """Of a request, before anything strange is put into it."""
+    request = webob.Request.blank(f'/v2{path}', method=method)
+    request.headers.update(client.headers)
+    found: dict[str, Any] = request.environ
+    return found
+
+
+def answer(client: Client, asked: dict[str, Any]) -> Answer:
+    return Answer(webob.Request(asked).get_response(client.application))
+
+
+@pytest.mark.parametrize(('method', 'path'), ROUTES)
+@MANY
+@given(query=QUERIES)
+def test_no_query_is_a_fault_of_ours(
+    shared: Client, method: str, path: str, query: str
+) -> None:
+    asked = environ(shared, method, path)
+    asked['QUERY_STRING'] = query
+    check(answer(shared, asked))
+
+
+@MANY
+@given(
+    method=st.sampled_from(['GET', 'POST', 'PATCH', 'DELETE', 'HEAD']) | LATIN,
+    path=st.lists(
+        st.sampled_from(
+            ['v2', 'accelerator', 'devices', 'device_profiles', 'enable', UUID, '']
+        )
+        | LATIN,
+        max_size=5,
+    ).map('/'.join),
+    script=st.sampled_from(['', '/accelerator']) | LATIN,
+)
+def test_no_path_is_a_fault_of_ours(
+    shared: Client, method: str, path: str, script: str
+) -> None:
+    asked = environ(shared, 'GET', '')
+    asked.update(REQUEST_METHOD=method, PATH_INFO=f'/{path}', SCRIPT_NAME=script)
+    check(answer(shared, asked))
+
+
+@pytest.mark.parametrize(('method', 'path', '_'), BODIES)
+@given(headers=HEADERS)
+def test_no_header_is_a_fault_of_ours(
+    shared: Client, method: str, path: str, _: Any, headers: dict[str, str]
+) -> None:
+    asked = environ(shared, method, path)
+    asked.update(headers)
+    check(answer(shared, asked))

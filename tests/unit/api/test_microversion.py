@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a client and the service agree on a microversion."""
+
+import logging
+
+import pytest
+
+from cyborg_lite.api import microversion
+from cyborg_lite.exceptions import NotAcceptable
+from tests.unit.api.conversation import ADMIN, Client
+
+HEADER = 'OpenStack-API-Version'
+EVERYWHERE = {
+    'Vary': HEADER,
+    'OpenStack-API-Minimum-Version': '2.0',
+    'OpenStack-API-Maximum-Version': '2.4',
+}
+
+
+@pytest.mark.parametrize(
+    ('asked', 'agreed'),
+    [
+        (None, '2.0'),  # Nova
+        ('accelerator 2.0', '2.0'),
+        ('accelerator 2.1', '2.1'),
+        ('accelerator 2.2', '2.2'),
+        ('accelerator 2.4', '2.4'),
+        ('accelerator latest', '2.4'),
+        ('Accelerator LATEST', '2.4'),
+        ('  accelerator   2.4  ', '2.4'),
+        ('compute 2.90,accelerator 2.2', '2.2'),
+        ('compute 2.90, accelerator 2.2', '2.2'),
+        ('accelerator 2.2,compute 2.90', '2.2'),
+        ('accelerator 2.1,accelerator 2.2', '2.2'),
+        ('compute 2.90', '2.0'),
+        ('compute 2.90, placement latest', '2.0'),
+        ('compute abc', '2.0'),
+        ('2.1', '2.1'),
+        ('latest', '2.4'),
+    ],
+)
+def test_a_served_version_is_agreed_on(
+    client: Client, asked: str | None, agreed: str
+) -> None:
+    headers = {} if asked is None else {HEADER: asked}
+    answer = client.get('/devices', headers=headers)
+    assert answer.status == 200
+    assert answer.headers[HEADER] == f'accelerator {agreed}'
+    for name, value in EVERYWHERE.items():
+        assert answer.headers[name] == value
+
+
+@pytest.mark.parametrize(
+    'asked',
+    [
+        'accelerator 2.5',
+        'accelerator 3.0',
+        'accelerator 1.0',
+        'accelerator 2.-1',
+        'accelerator abc',
+        'accelerator 2',
+        'accelerator 2.1.1',
+        'accelerator 2.01',
+        'accelerator 2. 1',
+        'accelerator 2.1 x',
+        'accelerator \u0662.1',
+        'accelerator',
+        'accelerator ' + '9' * 5000 + '.0',
+        'accelerator 2.' + '9' * 5000,
+        'compute 2.90,accelerator 2.5',
+        '2.5',
+        'abc',
+        '',
+        ',',
+        '\x00',
+    ],
+)
+def test_another_version_is_refused_with_the_range(client: Client, asked: str) -> None:
+    asked = asked.encode().decode('latin-1')  # as WSGI has it
+    answer = client.get('/devices', headers={HEADER: asked})
+    assert answer.status == 406
+    assert '2.0 to 2.4' in answer.fault
+    assert HEADER not in answer.headers
+    for name, value in EVERYWHERE.items():
+        assert answer.headers[name] == value
+
+
+def test_a_bare_version_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    assert microversion.negotiate('2.1') == microversion.V2_1
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+
+
+@pytest.mark.parametrize(
+    ('headers', 'path', 'status'),
+    [
+        (ADMIN, '/nothing', 404),
+        (ADMIN, '/devices?x=1', 400),
+        ({}, '/devices', 401),
+    ],
+)
+def test_errors_bear_the_headers_too(
+    client: Client, headers: dict[str, str], path: str, status: int
+) -> None:
+    answer = client.as_(headers, '2.2').get(path)
+    assert answer.status == status
+    assert answer.headers[HEADER] == 'accelerator 2.2'
+    for name, value in EVERYWHERE.items():
+        assert answer.headers[name] == value
+
+
+def test_the_range_is_that_of_the_list() -> None:
+    assert tuple(sorted(microversion.VERSIONS)) == microversion.VERSIONS
+    assert str(microversion.MAXIMUM) == '2.4'
+    with pytest.raises(NotAcceptable):
+        microversion.negotiate('accelerator 2.9')

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the section of the configuration to the database of a process."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from cyborg_lite import conf as configuration
+from cyborg_lite import runtime
+from cyborg_lite.cmd import database
+from cyborg_lite.exceptions import ConfigurationError
+
+
+def _file(folder: Path, *lines: str) -> list[str]:
+    file = folder / 'cyborg-lite.conf'
+    file.write_text('\n'.join(['[database]', *lines, '']))
+    return [str(file)]
+
+
+def test_what_is_configured_can_be_used(tmp_path: Path) -> None:
+    lines = f'connection = sqlite:///{tmp_path}/file', 'max_pool_size = 3'
+    conf = configuration.parse([], 'test', _file(tmp_path, *lines))
+    with database.opened(conf) as opened:
+        assert opened.read(lambda session: session.scalar(text('SELECT 1'))) == 1
+
+
+def test_a_driver_that_would_block_eventlet_is_refused_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = 'connection = postgresql+psycopg://user@host/name'
+    conf = configuration.parse([], 'test', _file(tmp_path, connection))
+    database.configured(conf)
+    monkeypatch.setattr(runtime, 'BACKEND', 'eventlet')
+    with pytest.raises(ConfigurationError, match='under eventlet'):
+        database.configured(conf)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many accelerators a profile makes."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from cyborg_lite.model.device_profiles import DeviceProfile, arq_count
+
+XILINX = {'trait:CUSTOM_FPGA_XILINX': 'required'}
+
+
+@pytest.mark.parametrize(
+    ('group', 'count'),
+    [
+        ({'resources:FPGA': '1'}, 1),
+        ({'resources:FPGA': '2', 'resources:CUSTOM_X': '3'}, 5),
+        ({'resources:PGPU': '4', 'trait:CUSTOM_A': 'required'}, 4),
+        ({'resources:FPGA': '1', **XILINX}, 2),
+        ({'resources:FPGA': '3', 'resources:GPU': '1', **XILINX}, 7),
+        # Nothing is doubled without an FPGA, or where the trait is forbidden.
+        ({'resources:GPU': '1', **XILINX}, 1),
+        ({'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'forbidden'}, 1),
+        ({'accel:function_id': 'x'}, 0),
+        ({}, 0),
+    ],
+)
+def test_a_group_makes_one_request_for_each_unit(
+    group: dict[str, str], count: int
+) -> None:
+    assert arq_count(group) == count
+
+
+def test_a_profile_knows_the_classes_of_all_its_groups() -> None:
+    profile = DeviceProfile(
+        uuid='u',
+        name='n',
+        description=None,
+        groups=({'resources:FPGA': '1', 'accel:x': 'y'}, {'resources:GPU': '1'}),
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    assert profile.resource_classes() == {'FPGA', 'GPU'}

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lies in etc/ fits the code."""
+
+import configparser
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from oslo_config import generator
+from oslo_policy import generator as policy_generator
+
+ETC = Path(__file__).parents[2] / 'etc'
+UNITS = sorted((ETC / 'systemd').glob('*.service'))
+
+
+def test_the_sample_configuration_has_every_option_as_it_is(tmp_path: Path) -> None:
+    """Ours: those of the libraries change with their versions."""
+    made = tmp_path / 'sample'
+    wanted = ['--namespace', 'cyborg_lite', '--wrap-width', '79']
+    generator.main([*wanted, '--output-file', str(made)])
+    sample = (ETC / 'cyborg-lite.conf.sample').read_text()
+    missing = [part for part in made.read_text().split('\n\n') if part not in sample]
+    assert not missing, 'run `tox run -e genconfig`; not in the sample:\n' + '\n'.join(
+        missing
+    )
+
+
+def test_the_sample_policy_is_the_generated_one(tmp_path: Path) -> None:
+    made = tmp_path / 'sample'
+    policy_generator.generate_sample(
+        ['--namespace', 'cyborg_lite', '--output-file', str(made)]
+    )
+    sample = (ETC / 'policy.yaml.sample').read_text()
+    assert made.read_text() == sample, 'run `tox run -e genpolicy`'
+
+
+def read(unit: Path) -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # as documented
+    parser.read(unit)
+    return parser
+
+
+@pytest.mark.parametrize('unit', UNITS, ids=lambda unit: unit.stem)
+def test_a_unit_starts_a_command_that_we_ship(unit: Path) -> None:
+    shipped = {script.name for script in metadata.entry_points(group='console_scripts')}
+    service = read(unit)['Service']
+    assert Path(service['ExecStart']).name in shipped
+    assert service['Type'] == 'notify'
+    assert service['KillMode'] == 'mixed'
+
+
+def test_every_daemon_has_a_unit() -> None:
+    assert {unit.stem for unit in UNITS} == {
+        'cyborg-lite-api',
+        'cyborg-lite-conductor',
+        'cyborg-lite-agent',
+    }
+
+
+def test_the_agent_is_ready_before_nova_resumes_guests() -> None:
+    unit = read(ETC / 'systemd' / 'cyborg-lite-agent.service')['Unit']
+    assert 'nova-compute.service' in unit['Before'].split()
