@@ -110,6 +110,15 @@ class Placement:
             {'in_tree': uuid} if trait is None else {'in_tree': uuid, 'required': trait}
         )
 
+    def hosts_with(self, trait: str) -> frozenset[str]:
+        """Names of the roots in whose trees any provider has a trait; two calls."""
+        roots = {node.root_uuid for node in self._providers({'required': trait})}
+        if not roots:
+            return frozenset()
+        return frozenset(
+            node.name for node in self._providers({}) if node.uuid in roots
+        )
+
     def create_provider(
         self, uuid: str, name: str, parent_uuid: str | None
     ) -> TreeNode:
@@ -242,7 +251,7 @@ class Placement:
         return frozenset(found)
 
     def _providers(self, query: Mapping[str, str]) -> tuple[TreeNode, ...]:
-        path = f'/resource_providers?{urlencode(query)}'
+        path = f'/resource_providers?{urlencode(query)}'.rstrip('?')
         said = self._remote.send('GET', path).json()
         return tuple(map(_node, said['resource_providers']))
 

@@ -2,8 +2,8 @@
 """``cyborg-lite-manage placement audit``: what differs there, and what is done."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -14,11 +14,13 @@ from cyborg_lite.cmd.text_table import table
 from cyborg_lite.conductor.placement_sync import PlacementSync, SyncResult
 from cyborg_lite.db import owners
 from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.providers import OWNER
 
 _PLANNED: Final = 'to be repaired'
 _DONE: Final = 'repaired'
 _LEFT: Final = 'left as it is'
 _UNKNOWN: Final = 'cannot be told'
+_NOT_OURS: Final = 'left: no agent of the host is known; --host has it removed'
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,12 @@ def add_parsers(parsers: Any) -> None:
 def _audit(conf: cfg.ConfigOpts) -> int:
     asked = conf.command
     with database.opened(conf) as opened:
-        sync = PlacementSync(opened, Placement.configured(conf))
+        placement = Placement.configured(conf)
+        sync = PlacementSync(opened, placement)
         hosts = asked.of_host or opened.read(owners.hosts)
         lines = [line for host in hosts for line in _lines(sync, host, asked.apply)]
+        if not asked.of_host:
+            lines += _left_over(sync, placement, hosts)
     if asked.format == 'json':
         print(json.dumps([asdict(line) for line in lines], indent=2))
     elif lines:
@@ -78,6 +83,20 @@ def _lines(sync: PlacementSync, host: str, apply: bool) -> Iterator[Line]:
         yield Line(host, '', '', f'{error.text} {error.advice}', _UNKNOWN)
         return
     yield from _of_result(host, result, _DONE if apply else _PLANNED)
+
+
+def _left_over(
+    sync: PlacementSync, placement: Placement, known: Collection[str]
+) -> Iterator[Line]:
+    """Of hosts that the database does not know, and that another one may."""
+    try:
+        strangers = sorted(placement.hosts_with(OWNER) - set(known))
+    except CyborgError as error:
+        yield Line('', '', '', f'{error.text} {error.advice}', _UNKNOWN)
+        return
+    for host in strangers:
+        for line in _lines(sync, host, apply=False):
+            yield replace(line, outcome=_NOT_OURS)
 
 
 def _of_result(host: str, result: SyncResult, outcome: str) -> Iterator[Line]:

@@ -25,8 +25,9 @@ _LONGEST_PAUSE: Final = 10.0  # seconds between two looks
 class Liveness:
     """A loop that any number of conductors may run: of each change one wins.
 
-    Whoever was away itself, or had no database, has heard of nobody meanwhile. It
-    gives all the others the time to be heard before it calls anyone silent.
+    Whoever was away itself, or had no database, or no bus, has heard of nobody
+    meanwhile. It gives all the others the time to be heard before it calls anyone
+    silent.
     """
 
     def __init__(
@@ -35,14 +36,17 @@ class Liveness:
         wake: Callable[[], None],
         patience: float,
         stopping: threading.Event,
+        hears: Callable[[], bool] = lambda: True,
     ) -> None:
         """:param wake: whoever runs jobs: there is a new one
         :param patience: seconds without a heartbeat until a daemon is down
+        :param hears: whether a message to the conductors arrives at one, now
         """
         self._database = database
         self._wake = wake
         self._patience = patience
         self._stopping = stopping
+        self._hears = hears
         # By the monotonic clock; None: nothing was heard so far.
         self._listening_since: float | None = None
         self._last_look = 0.0
@@ -63,12 +67,17 @@ class Liveness:
 
         :raises CyborgError: the database does not answer, or complains
         """
+        # First of all: what it lets us hear is in the database when we look there.
+        hears = self._hears()
         oldest = self._database.read(clock.ago, self._patience)
         found = self._database.read(liveness.misjudged, oldest)
         if self._listening_since is None or moment - self._last_look > self._patience:
             self._listening_since = moment
+        if not hears:
+            self._listening_since = None
         self._last_look = moment
-        may_judge = moment - self._listening_since >= self._patience
+        since = self._listening_since
+        may_judge = since is not None and moment - since >= self._patience
         for service in found:
             if service.state is ServiceState.DOWN or may_judge:
                 self._turn(

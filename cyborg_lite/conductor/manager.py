@@ -168,6 +168,10 @@ class Manager:
         wanted = wire.load(Query, query)
         return wire.dump(self._database.read(services.listed, wanted))
 
+    @endpoint
+    def echo(self, context: RequestContext) -> None:
+        """That it arrives is the answer."""
+
     # --- agents ---
 
     @endpoint

@@ -37,6 +37,8 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.jobs import Kind
 from cyborg_lite.rpc.agent import AgentAPI
+from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.context import of_daemon
 from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Server, Transport, serve
 from cyborg_lite.version import version
 
@@ -119,7 +121,10 @@ class ConductorService:
         self._server = serve(self._peers.transport, CONDUCTOR_TOPIC, host, [manager])
         self._runner = runner
         patience = self._settings.agent_down_after
-        liveness = Liveness(database, runner.wake, patience, self._stopping)
+        hears = ConductorAPI(self._peers.transport).is_heard
+        liveness = Liveness(
+            database, runner.wake, patience, self._stopping, lambda: hears(of_daemon())
+        )
         every = self._settings.audit_interval
         rounds = AuditRounds(database, runner.wake, every, self._stopping)
         every = self._settings.placement_audit_interval

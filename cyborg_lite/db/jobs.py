@@ -40,13 +40,16 @@ def add(session: Session, new: NewJob) -> None:
     """Write a job for whoever is free; one with a key is written once.
 
     If a job with that kind and key waits already it will do; if one is running it
-    runs once more when it ends.
+    runs once more when it ends. Either way it does all that the wider of the two asks.
     """
     values = _values(new)
     if new.key is None:
         session.execute(insert(Row).values(**values))
     else:
-        _add_or_touch(session, values)
+        changes: dict[str, Any] = {'touched': Row.touched + 1}  # SQL, or JSON
+        if new.widens:
+            changes['payload'] = values['payload']
+        _add_or_touch(session, values, changes)
 
 
 def add_owned(session: Session, new: NewJob, owner: Owner) -> Job:
@@ -85,21 +88,21 @@ def _values(new: NewJob) -> dict[str, Any]:
     }
 
 
-def _add_or_touch(session: Session, values: dict[str, Any]) -> None:
+def _add_or_touch(
+    session: Session, values: dict[str, Any], changes: dict[str, Any]
+) -> None:
     # One statement on each database: reading first would leave a gap in which the
     # job that is there ends, and the new call for it is lost.
     name = session.get_bind().dialect.name
     if name in ('mysql', 'mariadb'):
         mine = mysql.insert(Row).values(**values)
-        session.execute(mine.on_duplicate_key_update(touched=Row.touched + 1))
+        session.execute(mine.on_duplicate_key_update(**changes))
         return
     theirs = (
         (postgresql if name == 'postgresql' else sqlite).insert(Row).values(**values)
     )
     session.execute(
-        theirs.on_conflict_do_update(
-            index_elements=[Row.kind, Row.key], set_={'touched': Row.touched + 1}
-        )
+        theirs.on_conflict_do_update(index_elements=[Row.kind, Row.key], set_=changes)
     )
 
 

@@ -125,4 +125,10 @@ def sync_job(
     payload: dict[str, Any] = {'host': hostname}  # JSON
     if deep:
         payload['deep'] = True
-    return NewJob(Kind.PLACEMENT_SYNC, payload, key=hostname, request_id=request_id)
+    return NewJob(
+        Kind.PLACEMENT_SYNC,
+        payload,
+        key=hostname,
+        request_id=request_id,
+        widens=deep,
+    )

@@ -40,6 +40,9 @@ class NewJob:
     key: str | None = None  # one unfinished job of a kind has it; None: any number
     limit_ms: int | None = None  # from now to its deadline; None: tried for ever
     request_id: str | None = None  # of the request that called for it
+    # Whatever another job of that key would do, this one does, and more: one that is
+    # there already takes over its payload.
+    widens: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from oslo_messaging import Transport
 
+from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.arqs import Arq, Binding, Step
 from cyborg_lite.model.devices import (
     Attribute,
@@ -204,6 +205,14 @@ class ConductorAPI(ProfileCalls):
             context, 'list_services', since='1.0', query=wire.dump(query)
         )
         return wire.load_all(Service, answer)
+
+    def is_heard(self, context: RequestContext, within: float = 5.0) -> bool:
+        """Whether a message to the conductors arrives at one, within some seconds."""
+        try:
+            self._caller.call(context, 'echo', since='1.0', timeout=within)
+        except CyborgError:
+            return False
+        return True
 
     # --- agents ---
 

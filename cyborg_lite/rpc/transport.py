@@ -129,14 +129,22 @@ class Caller:
         self._peer = topic.rpartition('.')[2]
 
     def call(
-        self, context: RequestContext, method: str, /, *, since: str, **arguments: Any
+        self,
+        context: RequestContext,
+        method: str,
+        /,
+        *,
+        since: str,
+        timeout: float | None = None,
+        **arguments: Any,
     ) -> Any:
-        """The answer of any server of the topic.
+        """The answer of any server of the topic. ``timeout`` in seconds.
 
         :raises ServiceUnavailable: nobody answered; the call may still be done
         :raises CyborgError: what the server raised
         """
-        return self._call(self._client(since), context, method, arguments)
+        client = self._client(since, timeout=timeout)
+        return self._call(client, context, method, arguments)
 
     def call_host(
         self,

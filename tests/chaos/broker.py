@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
+import pytest
+
 from devstack.launcher.configuration import free_port
 from devstack.launcher.processes import Child
 from tests.fakes.rabbitmq import virtual_host
@@ -74,7 +76,7 @@ class OwnNode:
             return False
 
     def hurt(self) -> None:
-        self._child.kill()
+        self.end()
         self.start()
 
     def end(self) -> None:
@@ -94,14 +96,26 @@ class SharedNode:
 
 
 @contextmanager
-def broker(directory: Path) -> Iterator[Broker]:
-    if not (_PROGRAM.exists() and os.access(_PROGRAM, os.X_OK)):
-        with virtual_host() as url:
-            yield SharedNode(url)
-        return
+def own_node(directory: Path) -> Iterator[OwnNode]:
+    if not _installed():
+        pytest.skip(f'there is no {_PROGRAM}')
     node = OwnNode(directory)
     node.start()
     try:
         yield node
     finally:
         node.end()
+
+
+@contextmanager
+def broker(directory: Path) -> Iterator[Broker]:
+    if _installed():
+        with own_node(directory) as node:
+            yield node
+    else:
+        with virtual_host() as url:
+            yield SharedNode(url)
+
+
+def _installed() -> bool:
+    return _PROGRAM.exists() and os.access(_PROGRAM, os.X_OK)

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from sqlalchemy import delete
 
 from cyborg_lite.cmd import manage
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.tables import Device
 from cyborg_lite.model.providers import OWNER_NOVA, ActualProvider
 from tests.fakes import placed_host
 from tests.fakes.databases import database_fixture
@@ -32,7 +34,7 @@ Audit = Callable[..., tuple[int, Lines]]
 
 
 @pytest.fixture
-def audit(
+def audit_all(
     database: Database, tmp_path: Path, pytestconfig: pytest.Config, capsys: Out
 ) -> Audit:
     """Runs the command; its exit status and what it printed."""
@@ -49,6 +51,12 @@ def audit(
         return status, lines
 
     return run
+
+
+@pytest.fixture
+def audit(audit_all: Audit, host: Host) -> Audit:
+    """Of one host: this Placement has the hosts of other tests, too."""
+    return lambda *more: audit_all('--host', host.name, *more)
 
 
 def card(host: Host, slot: str) -> Host:
@@ -181,9 +189,30 @@ def test_a_misplaced_provider_that_is_in_use_is_refused(
 
 
 def test_a_host_that_placement_does_not_know_cannot_be_told(
-    host: Host, database: Database, audit: Audit
+    host: Host, database: Database, audit_all: Audit
 ) -> None:
     add_device(database, 'stranger', 'x')
-    status, (line,) = audit('--host', 'stranger')
+    status, (line,) = audit_all('--host', 'stranger')
     assert (status, line['host'], line['outcome']) == (2, 'stranger', 'cannot be told')
-    assert audit('--host', host.name) == (0, [])
+    assert audit_all('--host', host.name) == (0, [])
+
+
+def test_what_is_left_of_a_host_that_the_database_does_not_know_is_named(
+    host: Host, database: Database, audit_all: Audit
+) -> None:
+    """Another deployment may share this Placement: a person has to name the host."""
+    foreign = add_foreign(host, f'{host.name}_numa0', host.root.uuid, 'CUSTOM_RACK_7')
+    before = host.read(foreign)
+    remove_devices(database, [host.gpu])
+    database.write(lambda session: session.execute(delete(Device)))
+    for more in ((), ('--apply',)):
+        status, lines = audit_all(*more)
+        assert status == 1
+        (line,) = (each for each in lines if each['host'] == host.name)
+        assert (line['uuid'], line['what']) == (host.gpu, 'deleted')
+        assert line['outcome'].startswith('left: no agent of the host is known')
+    status, (line,) = audit_all('--apply', '--host', host.name)
+    assert (status, line['uuid'], line['outcome']) == (0, host.gpu, 'repaired')
+    assert host.placement.provider(host.gpu) is None
+    assert host.read(foreign) == before
+    assert host.name not in {each['host'] for each in audit_all()[1]}

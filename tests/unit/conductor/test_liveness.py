@@ -22,7 +22,10 @@ class Conductor:
     def __init__(self, database: Database) -> None:
         self.woken = 0
         self.stopping = threading.Event()
-        self.liveness = Liveness(database, self._wake, PATIENCE, self.stopping)
+        self.hears = True
+        self.liveness = Liveness(
+            database, self._wake, PATIENCE, self.stopping, lambda: self.hears
+        )
 
     def _wake(self) -> None:
         self.woken += 1
@@ -113,6 +116,27 @@ def test_who_was_away_itself_listens_anew(database: Database) -> None:
     conductor.liveness.look(LATER + PATIENCE + 51)
     conductor.liveness.look(LATER + PATIENCE + 101)
     assert service_states(database) == {HOST: 'down'}
+
+
+def test_who_had_no_bus_listens_anew(database: Database) -> None:
+    """It was there all the time, and looked; but nobody could have told it anything."""
+    conductor = Conductor(database).listen(LATER)
+    fall_silent(database, HOST)
+    states = []
+    for moment, hears in ((10, False), (60, True), (110, True), (160, True)):
+        conductor.hears = hears
+        conductor.liveness.look(LATER + moment)
+        states.append(service_states(database)[HOST])
+    assert states == ['up', 'up', 'up', 'down']
+
+
+def test_who_has_no_bus_still_sees_whom_others_hear(database: Database) -> None:
+    fall_silent(database, HOST)
+    conductor = Conductor(database).listen()
+    speak(database, HOST)
+    conductor.hears = False
+    conductor.liveness.look(LATER)
+    assert service_states(database) == {HOST: 'up'}
 
 
 def test_who_is_back_is_seen_at_once(database: Database) -> None:

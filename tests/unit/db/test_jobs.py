@@ -110,6 +110,30 @@ def test_the_same_owner_with_an_old_lease_has_lost_too(database: Database) -> No
         database.write(jobs.finish, lost)
 
 
+DEEP = NewJob(Kind.PLACEMENT_SYNC, {'host': 'a', 'deep': True}, 'a', widens=True)
+SHALLOW = NewJob(Kind.PLACEMENT_SYNC, {'host': 'a'}, 'a')
+
+
+@pytest.mark.parametrize('calls', [(SHALLOW, DEEP), (DEEP, SHALLOW), (DEEP, DEEP)])
+def test_a_job_that_waits_does_all_that_was_called_for(
+    database: Database, calls: tuple[NewJob, NewJob]
+) -> None:
+    for new in calls:
+        database.write(jobs.add, new)
+    (job,) = database.write(jobs.take, OWNER, 10)
+    assert job.payload == DEEP.payload
+
+
+def test_a_job_that_runs_does_more_the_next_time(database: Database) -> None:
+    database.write(jobs.add, SHALLOW)
+    (running,) = database.write(jobs.take, OWNER, 10)
+    database.write(jobs.add, DEEP)
+    assert running.payload == SHALLOW.payload
+    database.write(jobs.finish, running)
+    (again,) = database.write(jobs.take, OWNER, 10)
+    assert again.payload == DEEP.payload
+
+
 def test_a_finished_job_leaves_no_row(database: Database) -> None:
     database.write(jobs.finish, _owned(database))
     assert database.read(_rows) == []

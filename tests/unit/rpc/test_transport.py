@@ -56,6 +56,10 @@ class Conductor:
         raise wire.MalformedMessage(reason='of a test')
 
     @transport.endpoint
+    def echo(self, context: RequestContext) -> None:
+        self.callers.append(context)
+
+    @transport.endpoint
     def delete_device_profiles(self, context: RequestContext, names: list[str]) -> None:
         raise ZeroDivisionError('password=secret')
 
@@ -93,6 +97,16 @@ def conductor(bus: Any) -> Iterator[Conductor]:
     server.start()
     yield served
     server.stop()
+
+
+def test_conductors_are_heard_while_one_of_them_answers(
+    bus: Any, conductor: Conductor
+) -> None:
+    assert ConductorAPI(bus).is_heard(of_daemon()) is True
+
+
+def test_conductors_are_not_heard_when_there_is_none(bus: Any) -> None:
+    assert ConductorAPI(bus).is_heard(of_daemon(), within=0) is False
 
 
 def test_the_request_id_and_the_caller_reach_the_other_side(
