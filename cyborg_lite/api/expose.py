@@ -4,10 +4,12 @@
 From the outside in: the answer, the permission, the arguments and the body. A body is
 not looked at before the caller may send one.
 
-    @expose(views.ArqList, status=201)
+    @expose(views.ArqList, status=201, errors=(404, 409))
     @requires('cyborg:arq:create')
     @accepts(body=schemas.NEW_ARQS)
     def post(self, call: Call) -> views.ArqList:
+
+What stands there is what the API document says of the method, see ``openapi``.
 """
 
 import functools
@@ -21,7 +23,7 @@ import webob
 from wsme.rest.json import tojson
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.microversion import V2_4, Microversion
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.validation import Schema
 
@@ -30,24 +32,29 @@ Decorator = Callable[[Method], Method]
 
 
 def expose(
-    view: type[Any] | None = None, status: int = HTTPStatus.OK
+    *views: type[Any], status: int = HTTPStatus.OK, errors: Collection[int] = ()
 ) -> Callable[[Method], Callable[[Resource], webob.Response]]:
-    """Answer with what the method returns, shaped as ``view``; None: with no body."""
+    """Answer with what the method returns, one of ``views``; of none: with no body.
+
+    :param errors: what it may answer beyond that which every such method may
+    """
 
     def decorate(method: Method) -> Callable[[Resource], webob.Response]:
         @functools.wraps(method)
         def answer(self: Resource) -> webob.Response:
             shown = method(self, Call(pecan.request, self.backing))
-            if view is None:
+            if not views:
                 return _without_body(status)
             return webob.Response(
                 status=status,
-                body=json.dumps(tojson(view, shown)).encode(),
+                body=json.dumps(tojson(type(shown), shown)).encode(),
                 content_type='application/json',
             )
 
         del answer.__wrapped__  # else pecan would call it as if it took a Call
-        answer.view, answer.status = view, status  # type: ignore[attr-defined]  # facts
+        answer.views = views  # type: ignore[attr-defined]  # a fact
+        answer.status = status  # type: ignore[attr-defined]  # likewise
+        answer.errors = errors  # type: ignore[attr-defined]
         exposed: Callable[[Resource], webob.Response] = pecan.expose(
             content_type='application/json'
         )(answer)
@@ -76,8 +83,24 @@ def requires(rule: str, service_for: str | None = None) -> Decorator:
                 call.require_service(service_for)
             return method(self, call)
 
-        guarded.rule = rule  # type: ignore[attr-defined]  # for the tests of the rules
+        guarded.rule = rule  # type: ignore[attr-defined]  # a fact
+        guarded.service_for = service_for  # type: ignore[attr-defined]
         return guarded
+
+    return decorate
+
+
+def since(version: Microversion, feature: str) -> Decorator:
+    """Tell clients of older microversions what they lack; ``feature`` is a noun."""
+
+    def decorate(method: Method) -> Method:
+        @functools.wraps(method)
+        def known(self: Any, call: Call) -> Any:
+            call.require_version(version, feature)
+            return method(self, call)
+
+        known.since = version  # type: ignore[attr-defined]  # a fact
+        return known
 
     return decorate
 
@@ -104,8 +127,10 @@ def accepts(
                 call.read_body(body)
             return method(self, call)
 
-        fed.arguments = (*arguments, *newer)  # type: ignore[attr-defined]  # a fact
-        fed.body = body  # type: ignore[attr-defined]  # likewise
+        fed.arguments = arguments  # type: ignore[attr-defined]  # a fact
+        fed.newer = newer  # type: ignore[attr-defined]  # likewise
+        fed.filters = filters  # type: ignore[attr-defined]
+        fed.body = body  # type: ignore[attr-defined]
         return fed
 
     return decorate

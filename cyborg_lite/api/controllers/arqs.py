@@ -6,7 +6,7 @@ from typing import Final
 
 from cyborg_lite.api import arguments, arq_patch, paging
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires
+from cyborg_lite.api.expose import accepts, expose, requires, since
 from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.resource import Backing, Resource
 from cyborg_lite.api.schemas import arqs as schemas
@@ -37,7 +37,7 @@ class Arqs(Resource):
     def below(self, segment: str) -> Resource:
         return OneArq(self.backing, segment)
 
-    @expose(ArqList)
+    @expose(ArqList, errors=(423,))
     @requires('cyborg:arq:get_all')
     @accepts(
         arguments=(*arguments.PAGING, 'instance', 'bind_state', 'arqs'),
@@ -58,7 +58,7 @@ class Arqs(Resource):
         query = Query(filters={'instance_uuid': (instance,)})
         return self.conductor.list_arqs(call.caller, query)
 
-    @expose(ArqList, status=201)
+    @expose(ArqList, status=201, errors=(404, 409))
     @requires('cyborg:arq:create')
     @accepts(body=schemas.CREATE)
     def post(self, call: Call) -> ArqList:
@@ -68,13 +68,13 @@ class Arqs(Resource):
             raise DeviceProfileNotFound(name=shown(name))
         return ArqList.showing(self.conductor.create_arqs(call.caller, name), call)
 
-    @expose(status=202)
+    @expose(status=202, errors=(404, 409))
     @requires('cyborg:arq:update', service_for=_BINDING)
     @accepts(body=schemas.PATCH)
     def patch(self, call: Call) -> None:
         _apply(self, call, arq_patch.read(call))
 
-    @expose(status=204)
+    @expose(status=204, errors=(404,))
     @requires('cyborg:arq:delete')
     @accepts(arguments=('arqs', 'instance'))
     def delete(self, call: Call) -> None:
@@ -111,7 +111,7 @@ class OneArq(Resource):
             return ArqView.showing(arq, call)
         raise ArqNotFound(uuid=uuid)
 
-    @expose(status=202)
+    @expose(status=202, errors=(409,))
     @requires('cyborg:arq:update', service_for=_BINDING)
     @accepts(body=schemas.PATCH)
     def patch(self, call: Call) -> None:
@@ -137,9 +137,9 @@ class Events(Resource):
 
     @expose(EventList)
     @requires('cyborg:arq:get_one')
+    @since(V2_4, 'The history of an accelerator request')
     @accepts()
     def get(self, call: Call) -> EventList:
-        call.require_version(V2_4, 'The history of an accelerator request')
         uuid = arguments.uuid('An accelerator request', self._identifier)
         return EventList.showing(self.conductor.list_arq_steps(call.caller, uuid))
 

@@ -41,7 +41,7 @@ class Attributes(Resource):
         more = paging.next_page(call, query, found)
         return AttributeList.showing(found, call.links, more)
 
-    @expose(AttributeView, status=201)
+    @expose(AttributeView, status=201, errors=(404, 409))
     @requires('cyborg:attribute:create')
     @accepts(body=schemas.CREATE)
     def post(self, call: Call) -> AttributeView:

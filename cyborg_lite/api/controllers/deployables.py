@@ -75,7 +75,7 @@ class Program(Resource):
             return Repeated(self.backing, self._identifier)
         return super().below(segment)
 
-    @expose(DeployableView)
+    @expose(DeployableView, errors=(409, 500, 504))
     @requires('cyborg:deployable:program')
     @accepts(body=schemas.PROGRAM)
     def patch(self, call: Call) -> DeployableView:

@@ -13,9 +13,10 @@ from cyborg_lite.api.expose import accepts, expose, requires
 from cyborg_lite.api.microversion import V2_2, V2_4, Microversion
 from cyborg_lite.api.resource import Backing, Resource
 from cyborg_lite.api.schemas import device_profiles as schemas
+from cyborg_lite.api.views import device_profiles as views
 from cyborg_lite.api.views.device_profiles import (
-    CreatedView,
     ProfileList,
+    ProfileView,
     WrappedProfile,
 )
 from cyborg_lite.exceptions import DeviceProfileNotFound, InvalidInput
@@ -41,17 +42,17 @@ class DeviceProfiles(Resource):
         found = self.conductor.list_device_profiles(call.caller, query)
         return ProfileList.showing(found, call)
 
-    @expose(CreatedView, status=201)
+    @expose(ProfileView, ProfileList, status=201, errors=(409,))
     @requires('cyborg:device_profile:create')
     @accepts(body=schemas.CREATE)
-    def post(self, call: Call) -> CreatedView:
+    def post(self, call: Call) -> ProfileView | ProfileList:
         wanted = profile_body.created(call, self.backing.profile_limits)
         for profile in wanted:
             _warn_of_unschedulable(profile)
         created = self.conductor.create_device_profiles(call.caller, wanted)
-        return CreatedView.of(created, call)
+        return views.created(created, call)
 
-    @expose(status=204)
+    @expose(status=204, errors=(404, 409))
     @requires('cyborg:device_profile:delete')
     @accepts(arguments=('value', 'name'))
     def delete(self, call: Call) -> None:
@@ -84,7 +85,7 @@ class Profile(Resource):
         found = profile_search.found(self.conductor, call, self._identifier)
         return WrappedProfile.showing(found, call)
 
-    @expose(WrappedProfile)
+    @expose(WrappedProfile, errors=(409,))
     @requires('cyborg:device_profile:update')
     @accepts(body=schemas.PATCH)
     def patch(self, call: Call) -> WrappedProfile:
@@ -94,7 +95,7 @@ class Profile(Resource):
         _warn_of_unschedulable(changed)
         return WrappedProfile.showing(changed, call)
 
-    @expose(status=204)
+    @expose(status=204, errors=(409,))
     @requires('cyborg:device_profile:delete')
     @accepts()
     def delete(self, call: Call) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from cyborg_lite.api import arguments, paging
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires
+from cyborg_lite.api.expose import accepts, expose, requires, since
 from cyborg_lite.api.microversion import V2_3, V2_4
 from cyborg_lite.api.resource import Backing, Resource
 from cyborg_lite.api.schemas import devices as schemas
@@ -67,11 +67,11 @@ class Device(Resource):
     def get(self, call: Call) -> DeviceView:
         return self._shown(call)
 
-    @expose(DeviceView)
+    @expose(DeviceView, errors=(409,))
     @requires('cyborg:device:update')
+    @since(V2_4, 'A patch of a device')
     @accepts(body=schemas.PATCH)
     def patch(self, call: Call) -> DeviceView:
-        call.require_version(V2_4, 'A patch of a device')
         status, reason = _maintenance(call.body)
         # Who may not enable or disable may not do so in these words either.
         call.authorise(_RULES[status])
@@ -102,7 +102,7 @@ class Action(Resource):
 class Enable(Action):
     """``/v2/devices/{uuid}/enable``"""
 
-    @expose(status=204)
+    @expose(status=204, errors=(409,))
     @requires('cyborg:device:enable')
     @accepts(body=schemas.ACTION)
     def post(self, call: Call) -> None:
@@ -112,7 +112,7 @@ class Enable(Action):
 class Disable(Action):
     """``/v2/devices/{uuid}/disable``"""
 
-    @expose(status=204)
+    @expose(status=204, errors=(409,))
     @requires('cyborg:device:disable')
     @accepts(body=schemas.ACTION)
     def post(self, call: Call) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 
 from cyborg_lite.api import arguments, paging
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires
+from cyborg_lite.api.expose import accepts, expose, requires, since
 from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.views.services import ServiceList
@@ -18,9 +18,9 @@ class Services(Resource):
 
     @expose(ServiceList)
     @requires('cyborg:service:get_all')
+    @since(V2_4, 'The list of services')
     @accepts(arguments=(*arguments.PAGING, *_EXACT))
     def get(self, call: Call) -> ServiceList:
-        call.require_version(V2_4, 'The list of services')
         exact = arguments.exact(call.arguments, _EXACT)
         query = arguments.query(call.arguments, **exact)
         found = self.conductor.list_services(call.caller, query)

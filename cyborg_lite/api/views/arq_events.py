@@ -8,15 +8,16 @@ from typing import Self
 
 from wsme import types
 
-from cyborg_lite.model.arqs import Step
+from cyborg_lite.api.views.shapes import nullable, one_of
+from cyborg_lite.model.arqs import Actor, Step
 
 
 class EventView(types.Base):  # type: ignore[misc]  # untyped base
     step = str
-    actor = str
+    actor = one_of(Actor)
     at = datetime
-    duration = float
-    reason = str
+    duration = nullable(float)
+    reason = nullable(str)
 
     @classmethod
     def showing(cls, step: Step, following: Step | None) -> Self:

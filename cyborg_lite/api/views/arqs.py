@@ -10,6 +10,7 @@ from wsme import types
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.shapes import UUID, nullable, one_of, optional, since
 from cyborg_lite.model.arqs import WITH_HANDLE, Arq, State
 
 # For clients of 2.0 to 2.3, which lack the words. They must not take a device that is
@@ -22,24 +23,24 @@ _SHOWN_AS: Final = {
 
 
 class ArqView(types.Base):  # type: ignore[misc]  # untyped base
-    uuid = str
-    state = str
+    uuid = UUID
+    state = one_of(State)
     device_profile_name = str
     device_profile_group_id = int
-    hostname = str
-    device_rp_uuid = str
-    instance_uuid = str
-    project_id = str
+    hostname = nullable(str)
+    device_rp_uuid = nullable(UUID)
+    instance_uuid = nullable(UUID)
+    project_id = nullable(str)
     attach_handle_type = str
-    attach_handle_uuid = str
+    attach_handle_uuid = nullable(UUID)
     attach_handle_info = {str: str}  # noqa: RUF012  # a type, as WSME has it
     links = [Link]  # noqa: RUF012  # a type, as WSME has it
     created_at = datetime
-    updated_at = datetime
-    status_reason = str
-    deployable_uuid = str
-    device_uuid = str
-    state_times = {str: datetime}  # noqa: RUF012  # a type, as WSME has it
+    updated_at = nullable(datetime)
+    status_reason = since(V2_4, nullable(str))
+    deployable_uuid = since(V2_4, nullable(UUID))
+    device_uuid = since(V2_4, nullable(UUID))
+    state_times = since(V2_4, {str: datetime})
 
     @classmethod
     def showing(cls, arq: Arq, call: Call) -> Self:
@@ -77,7 +78,7 @@ def _details(arq: Arq) -> dict[str, Any]:
 
 class ArqList(types.Base):  # type: ignore[misc]  # untyped base
     arqs = [ArqView]  # noqa: RUF012  # a type, as WSME has it
-    arqs_links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    arqs_links = since(V2_4, optional([Link]))
 
     @classmethod
     def showing(cls, arqs: Iterable[Arq], call: Call, more: Any = types.Unset) -> Self:

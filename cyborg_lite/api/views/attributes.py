@@ -8,18 +8,20 @@ from typing import Any, Self
 from wsme import types
 
 from cyborg_lite.api.links import Links
+from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.shapes import UUID, nullable, optional, since
 from cyborg_lite.model.devices import Attribute
 
 
 class AttributeView(types.Base):  # type: ignore[misc]  # untyped base
-    uuid = str
+    uuid = UUID
     deployable_id = int
     key = str
     value = str
     links = [Link]  # noqa: RUF012  # a type, as WSME has it
     created_at = datetime
-    updated_at = datetime
+    updated_at = nullable(datetime)
 
     @classmethod
     def showing(cls, attribute: Attribute, links: Links) -> Self:
@@ -36,7 +38,7 @@ class AttributeView(types.Base):  # type: ignore[misc]  # untyped base
 
 class AttributeList(types.Base):  # type: ignore[misc]  # untyped base
     attributes = [AttributeView]  # noqa: RUF012  # a type, as WSME has it
-    attributes_links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    attributes_links = since(V2_4, optional([Link]))
 
     @classmethod
     def showing(cls, attributes: Iterable[Attribute], links: Links, more: Any) -> Self:

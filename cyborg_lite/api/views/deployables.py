@@ -9,24 +9,26 @@ from typing import Any, Self
 from wsme import types
 
 from cyborg_lite.api.links import Links
+from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.shapes import JSON_TEXT, UUID, nullable, optional, since
 from cyborg_lite.model.devices import DeployableRecord
 
 
 class DeployableView(types.Base):  # type: ignore[misc]  # untyped base
-    uuid = str
-    parent_id = int
-    root_id = int
+    uuid = UUID
+    parent_id = nullable(int)
+    root_id = nullable(int)
     name = str
     num_accelerators = int
     device_id = int
-    attributes_list = str
-    rp_uuid = str
-    driver_name = str
-    bitstream_id = str
+    attributes_list = JSON_TEXT
+    rp_uuid = nullable(UUID)
+    driver_name = nullable(str)
+    bitstream_id = nullable(UUID)
     links = [Link]  # noqa: RUF012  # a type, as WSME has it
     created_at = datetime
-    updated_at = datetime
+    updated_at = nullable(datetime)
 
     @classmethod
     def showing(cls, deployable: DeployableRecord, links: Links) -> Self:
@@ -55,7 +57,7 @@ def _links(links: Links, uuid: str) -> list[Link]:
 
 class DeployableList(types.Base):  # type: ignore[misc]  # untyped base
     deployables = [DeployableView]  # noqa: RUF012  # a type, as WSME has it
-    deployables_links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    deployables_links = since(V2_4, optional([Link]))
 
     @classmethod
     def showing(

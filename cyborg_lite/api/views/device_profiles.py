@@ -10,18 +10,19 @@ from wsme import types
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.shapes import UUID, nullable, since
 from cyborg_lite.model.device_profiles import DeviceProfile
 
 
 class ProfileView(types.Base):  # type: ignore[misc]  # untyped base
-    uuid = str
+    uuid = UUID
     name = str
-    description = str
+    description = nullable(str)
     groups = types.ArrayType(types.DictType(str, str))
     created_at = datetime
-    updated_at = datetime
-    enabled = bool
-    is_public = bool
+    updated_at = nullable(datetime)
+    enabled = since(V2_4, bool)
+    is_public = since(V2_4, bool)
     links = [Link]  # noqa: RUF012  # a type, as WSME has it
 
     @classmethod
@@ -59,16 +60,11 @@ class ProfileList(types.Base):  # type: ignore[misc]  # untyped base
         return cls(device_profiles=[ProfileView.showing(one, call) for one in profiles])
 
 
-class CreatedView(ProfileView):
+def created(profiles: Sequence[DeviceProfile], call: Call) -> ProfileView | ProfileList:
     """The one that was created, bare; of several, which 2.4 may create, the list."""
-
-    device_profiles = [ProfileView]  # noqa: RUF012  # a type, as WSME has it
-
-    @classmethod
-    def of(cls, profiles: Sequence[DeviceProfile], call: Call) -> Self:
-        if len(profiles) == 1:
-            return cls.showing(profiles[0], call)
-        return cls(device_profiles=[ProfileView.showing(one, call) for one in profiles])
+    if len(profiles) == 1:
+        return ProfileView.showing(profiles[0], call)
+    return ProfileList.showing(profiles, call)
 
 
 class AccessList(types.Base):  # type: ignore[misc]  # untyped base

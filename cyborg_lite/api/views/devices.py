@@ -10,20 +10,29 @@ from wsme import types
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_3, V2_4
 from cyborg_lite.api.views.link import Link
-from cyborg_lite.model.devices import DeviceRecord
+from cyborg_lite.api.views.shapes import (
+    JSON_TEXT,
+    UUID,
+    nullable,
+    one_of,
+    optional,
+    since,
+)
+from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
+from cyborg_lite.model.inventory import Health
 from cyborg_lite.model.usage import Usage
 
 
 class UsageView(types.Base):  # type: ignore[misc]  # untyped base
     """Units are those of ``cyborg_lite.model.usage``; null is not known."""
 
-    busy_percent = float
-    memory_used = int
-    memory_total = int
-    temperature = float
-    power = float
-    units_used = int
-    units_total = int
+    busy_percent = nullable(float)
+    memory_used = nullable(int)
+    memory_total = nullable(int)
+    temperature = nullable(float)
+    power = nullable(float)
+    units_used = nullable(int)
+    units_total = nullable(int)
     counters = {str: int}  # noqa: RUF012  # a type, as WSME has it
 
     @classmethod
@@ -41,23 +50,23 @@ class UsageView(types.Base):  # type: ignore[misc]  # untyped base
 
 
 class DeviceView(types.Base):  # type: ignore[misc]  # untyped base
-    uuid = str
+    uuid = UUID
     type = str
     vendor = str
     model = str
-    std_board_info = str
-    vendor_board_info = str
+    std_board_info = nullable(JSON_TEXT)
+    vendor_board_info = nullable(str)
     hostname = str
-    status = str
+    status = since(V2_3, one_of(DeviceStatus))
     links = [Link]  # noqa: RUF012  # a type, as WSME has it
     created_at = datetime
-    updated_at = datetime
-    status_reason = str
-    health = str
-    health_reason = str
-    arqs_count = int
-    usage = UsageView
-    arqs = [str]  # noqa: RUF012  # a type, as WSME has it
+    updated_at = nullable(datetime)
+    status_reason = since(V2_4, str)
+    health = since(V2_4, one_of(Health))
+    health_reason = since(V2_4, str)
+    arqs_count = since(V2_4, int)
+    usage = since(V2_4, nullable(UsageView))
+    arqs = since(V2_4, optional([UUID]))
 
     @classmethod
     def showing(cls, device: DeviceRecord, call: Call) -> Self:
@@ -96,7 +105,7 @@ def _details(device: DeviceRecord, call: Call) -> dict[str, Any]:
 class DeviceList(types.Base):  # type: ignore[misc]  # untyped base
     devices = [DeviceView]  # noqa: RUF012  # a type, as WSME has it
 
-    devices_links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    devices_links = since(V2_4, optional([Link]))
 
     @classmethod
     def showing(cls, devices: Iterable[DeviceRecord], call: Call, more: Any) -> Self:

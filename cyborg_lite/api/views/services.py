@@ -7,15 +7,17 @@ from typing import Any, Self
 
 from wsme import types
 
+from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.views.link import Link
-from cyborg_lite.model.services import Service
+from cyborg_lite.api.views.shapes import UUID, one_of, optional, since
+from cyborg_lite.model.services import Service, ServiceState
 
 
 class ServiceView(types.Base):  # type: ignore[misc]  # untyped base
-    uuid = str
+    uuid = UUID
     binary = str
     host = str
-    state = str
+    state = one_of(ServiceState)
     version = str
     started_at = datetime
     heartbeat_at = datetime
@@ -35,7 +37,7 @@ class ServiceView(types.Base):  # type: ignore[misc]  # untyped base
 
 class ServiceList(types.Base):  # type: ignore[misc]  # untyped base
     services = [ServiceView]  # noqa: RUF012  # a type, as WSME has it
-    services_links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    services_links = since(V2_4, optional([Link]))
 
     @classmethod
     def showing(cls, services: Iterable[Service], more: Any) -> Self:
