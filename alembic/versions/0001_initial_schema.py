@@ -29,6 +29,7 @@ def upgrade() -> None:
     _create_arqs()
     _create_arq_events()
     _create_attach_handles()
+    _create_loaded_regions()
 
 
 def _create(name: str, *columns: sa.schema.SchemaItem) -> None:
@@ -245,4 +246,21 @@ def _create_attach_handles() -> None:
         *_times(),
         sa.UniqueConstraint('deployable_id', 'key'),
         sa.Index('ix_attach_handles_free', 'deployable_id', 'arq_uuid', 'id'),
+    )
+
+
+def _create_loaded_regions() -> None:
+    _create(
+        'loaded_regions',
+        _needed(
+            'deployable_id',
+            sa.Integer,
+            sa.ForeignKey('deployables.id', ondelete='CASCADE'),
+            unique=True,
+        ),
+        sa.Column('loaded', sa.JSON),
+        _needed('changed', sa.Boolean),
+        sa.Column('earlier', sa.JSON),
+        _needed('earlier_function', sa.String(255)),
+        _needed('unusable', sa.String(255)),
     )

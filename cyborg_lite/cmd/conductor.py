@@ -64,6 +64,7 @@ def build(conf: cfg.ConfigOpts) -> ConductorService:
         metrics_ports=_metrics_ports(conf),
         load_timeout=conf.conductor.load_timeout,
         largest_image=conf.conductor.largest_image << 20,
+        default_images=tuple(conf.conductor.default_images),
     )
     return ConductorService(peers, settings)
 

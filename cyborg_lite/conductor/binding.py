@@ -12,7 +12,7 @@ from oslo_log import log
 
 from cyborg_lite.clients.placement import Consumer
 from cyborg_lite.conductor.bitstreams import Library
-from cyborg_lite.conductor.programming import Loader
+from cyborg_lite.conductor.loading import Loader
 from cyborg_lite.db import binding
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.handles import held
@@ -95,7 +95,9 @@ class BindHandler:
                 if not claimed.handles:
                     return claimed.job
                 handles = claimed.handles
-            self._loader.load_for(job, uuids)
+            if self._loader.load_for(uuids, job.request_id):
+                # Their host must know what to load again after a boot.
+                handles = self._database.read(held, uuids)
             self._prepare(job, handles)
             return self._database.write(
                 binding.succeed, job, uuids, project_id, self._told(job, True)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bitstreams of the cloud: which there are, and which one a request means."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from cyborg_lite.exceptions import BitstreamNotFound, NotFound
+from cyborg_lite.exceptions import BitstreamNotFound, BitstreamRefused, NotFound
 from cyborg_lite.model import bitstream_choice
 from cyborg_lite.model.bitstream_choice import Fit, Target, Wanted
 from cyborg_lite.model.bitstreams import Bitstream, Image
@@ -21,12 +21,16 @@ class Images(Protocol):
 class Library:
     """Asks Glance each time: images come and go, and a bind takes seconds anyway."""
 
-    def __init__(self, images: Images | None, largest: int) -> None:
+    def __init__(
+        self, images: Images | None, largest: int, defaults: Sequence[str] = ()
+    ) -> None:
         """:param images: None: there is no Glance, and so nothing to load
         :param largest: bytes that an image may have
+        :param defaults: images for regions that were released; none: what was there
         """
         self._images = images
         self._largest = largest
+        self._defaults = defaults
 
     def find(self, wanted: Wanted, region: Target) -> Bitstream:
         """The one that is meant and fits, before a byte of it was fetched.
@@ -58,3 +62,31 @@ class Library:
         """
         found = () if self._images is None else self._images.bitstreams({})
         return bitstream_choice.ranked(found, region, self._largest)
+
+    def default_for(self, region: Target) -> Bitstream | None:
+        """What wipes a region, the first that fits; None: nothing is to.
+
+        :raises BitstreamNotFound: none of the default images fits
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        for image_id in self._defaults:
+            try:
+                return self.find(Wanted(image_id=image_id), region)
+            except (BitstreamNotFound, BitstreamRefused):
+                continue
+        if self._defaults:
+            raise BitstreamNotFound(reason='none of the default images fits.')
+        return None
+
+    def of_function(self, function_id: str, region: Target) -> Bitstream | None:
+        """The best image that holds the function and fits; None: there is none.
+
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        for fit in self.ranked(region) if function_id else ():
+            found = fit.bitstream
+            if found is None or fit.reasons or found.is_shell:
+                continue
+            if found.function_id == function_id:
+                return found
+        return None

@@ -1,115 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has bitstreams loaded: for a bind that names one, and for an operator who does.
-
-Both end in the same load on the host, which is safe to repeat. What the host finds
-afterwards goes into the database at once, so that Placement follows before a request
-that asked for it is Bound.
-"""
+"""Loading by an operator's hand: a job that he waits for, or that he follows."""
 
 import threading
-from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite.conductor.bitstreams import Library
 from cyborg_lite.conductor.jobs import JobRunner
+from cyborg_lite.conductor.loading import Loader
 from cyborg_lite.db import deployables, jobs, programming
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import (
     CyborgError,
     DeployableNotFound,
-    DriverError,
     HostAway,
-    LoadingFailed,
     ProgrammingTimedOut,
     ServiceUnavailable,
 )
-from cyborg_lite.model import bitstream_choice, report_rules
-from cyborg_lite.model.bitstream_choice import Wanted, is_loaded, target
-from cyborg_lite.model.bitstreams import Bitstream, LoadOrder
 from cyborg_lite.model.devices import DeployableRecord
-from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.jobs import Job, Kind, NewJob
 from cyborg_lite.model.queries import Query
-from cyborg_lite.rpc.agent import AgentAPI
-from cyborg_lite.rpc.context import RequestContext, of_request
+from cyborg_lite.rpc.context import RequestContext
 
 LOG = log.getLogger(__name__)
 
 _PATIENCE: Final = 50.0  # seconds; clients of the API wait a minute
 _DEADLINE: Final = 600_000  # milliseconds
-
-
-class Loader:
-    """Loads a bitstream into a region and writes down what has become of it."""
-
-    def __init__(self, database: Database, agents: AgentAPI, library: Library) -> None:
-        self._database = database
-        self._agents = agents
-        self._library = library
-
-    def load_for(self, job: Job, arqs: Sequence[str]) -> None:
-        """What the requests of a bind ask for, once their handles are claimed.
-
-        :raises DriverError: it is not to be had, does not fit, or cannot be loaded
-        :raises DeployableInUse: somebody else would lose what he has
-        :raises HostAway: a host does not answer; safe to try again
-        :raises ServiceUnavailable: likewise Glance
-        """
-        asked = [
-            (holding, wanted)
-            for holding in self._database.read(programming.holdings, arqs)
-            if (wanted := bitstream_choice.wanted(holding.group)) is not None
-        ]
-        chosen = [
-            (holding.region, self._find(wanted, holding.region))
-            for holding, wanted in asked
-        ]
-        images: dict[int, Bitstream] = {}
-        for region, bitstream in chosen:
-            earlier = images.setdefault(region.deployable_id, bitstream)
-            if earlier.image_id != bitstream.image_id:
-                reason = f'{region.name} cannot hold two bitstreams at once.'
-                raise DriverError(reason=reason)
-        for region, bitstream in chosen:
-            self.load(region, bitstream, arqs, job.request_id)
-
-    def _find(self, wanted: Wanted, region: programming.Region) -> Bitstream:
-        where = target(region.attributes, region.image_id)
-        return self._library.find(wanted, where)
-
-    def image_for(self, region: programming.Region, image_id: str) -> Bitstream:
-        """:raises DriverError: as ``load_for``"""
-        return self._find(Wanted(image_id=image_id), region)
-
-    def load(
-        self,
-        region: programming.Region,
-        bitstream: Bitstream,
-        own: Sequence[str],
-        request_id: str | None,
-    ) -> None:
-        """:raises CyborgError: as ``load_for``"""
-        if is_loaded(bitstream, target(region.attributes, region.image_id)):
-            LOG.info('%s holds image %s.', region.name, bitstream.image_id)
-            return
-        shell = bitstream.is_shell
-        self._database.read(programming.check_unused, region, own, whole_card=shell)
-        order = LoadOrder(region.address, region.part, bitstream)
-        try:
-            device = self._agents.program(
-                of_request(request_id), region.hostname, order
-            )
-        except LoadingFailed as error:
-            LOG.error('%s is unusable: %s', region.name, error.text)
-            self._database.write(programming.unusable, region)
-            raise
-        report_rules.check(HostReport(region.hostname, '', (device,)))
-        self._database.write(programming.loaded, region, bitstream, device)
-        LOG.info('%s holds image %s now.', region.name, bitstream.image_id)
 
 
 class Programming:
@@ -226,7 +144,7 @@ class ProgramHandler:
             self._database.write(jobs.finish, job)
             return None
         # Its host may have begun: what is in there, nobody knows.
-        self._database.write(programming.unusable, region)
+        self._database.write(programming.unusable, region, f'Programming it: {reason}')
         self._end(job, region)
         self._waiting.tell(job.uuid, ProgrammingTimedOut(uuid=region.uuid))
         return None

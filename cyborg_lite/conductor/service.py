@@ -2,6 +2,7 @@
 """The conductor as a daemon: what it is made of, and how it starts and stops."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,13 +20,13 @@ from cyborg_lite.conductor.devices import Devices
 from cyborg_lite.conductor.inventory import Inventory
 from cyborg_lite.conductor.jobs import Handler, JobRunner, owner_of_process
 from cyborg_lite.conductor.liveness import Liveness
+from cyborg_lite.conductor.loading import Loader
 from cyborg_lite.conductor.manager import Manager, Rooms
 from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.conductor.nova_events import NovaEventHandler
 from cyborg_lite.conductor.placement_rounds import PlacementRounds
 from cyborg_lite.conductor.placement_sync import PlacementSync, PlacementSyncHandler
 from cyborg_lite.conductor.programming import (
-    Loader,
     ProgramHandler,
     Programming,
     Waiting,
@@ -77,6 +78,7 @@ class Settings:
     metrics_ports: range  # empty: they are not served
     load_timeout: int
     largest_image: int  # bytes
+    default_images: Sequence[str] = ()  # for regions that were released
 
 
 class ConductorService:
@@ -102,7 +104,11 @@ class ConductorService:
             self._settings.agent_timeout,
             self._settings.load_timeout,
         )
-        library = Library(self._peers.glance, self._settings.largest_image)
+        library = Library(
+            self._peers.glance,
+            self._settings.largest_image,
+            self._settings.default_images,
+        )
         loader, waiting = Loader(database, agents, library), Waiting()
         handlers = self._handlers(sync, agents, loader)
         handlers[Kind.PROGRAM] = ProgramHandler(database, loader, waiting)
@@ -147,7 +153,7 @@ class ConductorService:
         placement, nova = self._peers.placement, self._peers.nova
         return {
             Kind.BIND: BindHandler(database, agents, placement, rules, loader),
-            Kind.RELEASE: ReleaseHandler(database, agents),
+            Kind.RELEASE: ReleaseHandler(database, agents, loader),
             Kind.NOVA_EVENT: NovaEventHandler(database, nova, self._metrics),
             Kind.PLACEMENT_SYNC: PlacementSyncHandler(database, sync),
             Kind.AUDIT: self._audit_handler(),

@@ -147,6 +147,16 @@ MiB that a bitstream may have; larger ones are refused. Raise it for cards that 
 larger ones, and [agent] largest_image with it.
 """,
     ),
+    cfg.ListOpt(
+        'default_images',
+        default=[],
+        help="""
+Images, by uuid, of which the first that fits is loaded into the region of an FPGA when
+a request for which another bitstream was loaded is released. Where none fits nobody is
+given the region until an operator has programmed it. Empty, the default, loads what was
+there before that request. Set it where nobody shall meet the function of another.
+""",
+    ),
     cfg.IntOpt(
         'placement_audit_interval',
         default=3600,

@@ -14,7 +14,14 @@ from cyborg_lite.db.change import by_row, change
 from cyborg_lite.db.handles import unclean
 from cyborg_lite.db.providers import sync_job
 from cyborg_lite.db.services import agent_of
-from cyborg_lite.db.tables import Arq, AttachHandle, Deployable, Device, Service
+from cyborg_lite.db.tables import (
+    Arq,
+    AttachHandle,
+    Deployable,
+    Device,
+    LoadedRegion,
+    Service,
+)
 from cyborg_lite.exceptions import BindCancelled, HandlesContended, NoFreeHandle
 from cyborg_lite.model import bitstream_choice
 from cyborg_lite.model.arqs import State
@@ -73,11 +80,12 @@ def _targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]:
         select(Arq.uuid, Arq.state, Arq.device_rp_uuid, Deployable, Device.health)
         .add_columns(AttachHandle.id.label('unclean'), Service.host)
         .add_columns(Arq.device_profile_group)
-        .add_columns(Service.state.label('agent'))
+        .add_columns(Service.state.label('agent'), LoadedRegion.unusable)
         .outerjoin(Deployable, Deployable.rp_uuid == Arq.device_rp_uuid)
         .outerjoin(Device, Deployable.device_id == Device.id)
         .outerjoin(Service, agent_of(Device.hostname))
         .outerjoin(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
+        .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
         .where(Arq.uuid.in_(uuids))
     ).all()
     if len(rows) < len(uuids) or any(row.state != State.BIND_STARTED for row in rows):
@@ -96,6 +104,9 @@ def _target(row: Row[Any]) -> _Target:
         raise NoFreeHandle(reason=reason)
     if row.health == Health.GONE:
         raise NoFreeHandle(reason=f'The device of {deployable.name} is gone.')
+    if row.unusable:
+        reason = f'{deployable.name} is not usable: {row.unusable}'
+        raise NoFreeHandle(reason=reason)
     return _Target(
         row.uuid,
         row.device_rp_uuid,

@@ -4,12 +4,22 @@
 from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, and_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
+from cyborg_lite.db import loaded_regions
 from cyborg_lite.db.services import agent_of
-from cyborg_lite.db.tables import Arq, AttachHandle, Deployable, Device, Service
+from cyborg_lite.db.tables import (
+    Arq,
+    AttachHandle,
+    Deployable,
+    Device,
+    LoadedRegion,
+    Service,
+)
 from cyborg_lite.model.arqs import HAS_DEVICE, State
+from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.devices import HeldHandle
+from cyborg_lite.model.inventory_facts import part_of
 from cyborg_lite.model.jobs import Kind, NewJob
 from cyborg_lite.model.services import ServiceState
 
@@ -51,12 +61,16 @@ def being_rebuilt(session: Session, hostname: str) -> tuple[HeldHandle, ...]:
 
 
 def _handles(session: Session, which: ColumnElement[bool]) -> tuple[HeldHandle, ...]:
+    root = aliased(Deployable)
     rows = session.execute(
-        select(AttachHandle, Deployable.name, Device, Service.state)
+        select(AttachHandle, Deployable.name, Device, Service.state, LoadedRegion)
+        .add_columns(root.name)
         .join(Arq, AttachHandle.arq_uuid == Arq.uuid)
         .join(Deployable, AttachHandle.deployable_id == Deployable.id)
         .join(Device, Deployable.device_id == Device.id)
         .outerjoin(Service, agent_of(Device.hostname))
+        .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
+        .outerjoin(root, Deployable.root_id == root.id)
         .where(which)
         .order_by(AttachHandle.id)
     )
@@ -65,7 +79,7 @@ def _handles(session: Session, which: ColumnElement[bool]) -> tuple[HeldHandle, 
             uuid=handle.uuid,
             arq_uuid=handle.arq_uuid or '',
             hostname=device.hostname,
-            deployable_name=deployable_name,
+            deployable_name=name,
             driver=device.driver,
             address=device.address,
             key=handle.key,
@@ -75,6 +89,13 @@ def _handles(session: Session, which: ColumnElement[bool]) -> tuple[HeldHandle, 
             preparing=handle.preparing,
             missing=handle.missing,
             host_silent=agent == ServiceState.DOWN,
+            load=_order(device.address, part_of(name, root_name or name), region),
+            changed=region is not None and region.changed,
         )
-        for handle, deployable_name, device, agent in rows
+        for handle, name, device, agent, region, root_name in rows
     )
+
+
+def _order(address: str, part: str, region: LoadedRegion | None) -> LoadOrder | None:
+    loaded = loaded_regions.read(region.loaded) if region is not None else None
+    return None if loaded is None else LoadOrder(address, part, loaded)

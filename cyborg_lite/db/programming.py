@@ -13,10 +13,22 @@ from uuid import uuid4
 from sqlalchemy import ColumnElement, Select, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
-from cyborg_lite.db import inventory_changes, inventory_rows, jobs, services
+from cyborg_lite.db import (
+    inventory_changes,
+    inventory_rows,
+    jobs,
+    loaded_regions,
+    services,
+)
 from cyborg_lite.db.change import change
 from cyborg_lite.db.providers import sync_job
-from cyborg_lite.db.tables import Arq, AttachHandle, Attribute, Deployable
+from cyborg_lite.db.tables import (
+    Arq,
+    AttachHandle,
+    Attribute,
+    Deployable,
+    LoadedRegion,
+)
 from cyborg_lite.db.tables import Device as DeviceRow
 from cyborg_lite.exceptions import DeployableInUse, DeployableNotFound
 from cyborg_lite.model.bitstreams import Bitstream
@@ -46,6 +58,7 @@ class Region:
     part: str  # what its name adds to the name of the device
     image_id: str | None
     attributes: Mapping[str, str]
+    unusable: str = ''  # why nobody can be given it; empty: it can be
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +89,12 @@ def holdings(session: Session, arqs: Sequence[str]) -> tuple[Holding, ...]:
     )
 
 
+def region_of_handle(session: Session, uuid: str) -> Region | None:
+    """Of which that is an attach handle; None: it is gone."""
+    of_handle = select(AttachHandle.deployable_id).where(AttachHandle.uuid == uuid)
+    return _region(session, Deployable.id == of_handle.scalar_subquery())
+
+
 def region(session: Session, uuid: str) -> Region:
     """:raises DeployableNotFound: there is none with that uuid"""
     found = _region(session, Deployable.uuid == uuid)
@@ -87,14 +106,15 @@ def region(session: Session, uuid: str) -> Region:
 def _region(session: Session, which: ColumnElement[bool]) -> Region | None:
     root = aliased(Deployable)
     row = session.execute(
-        select(Deployable, DeviceRow, root.name)
+        select(Deployable, DeviceRow, root.name, LoadedRegion.unusable)
         .join(DeviceRow, Deployable.device_id == DeviceRow.id)
         .outerjoin(root, Deployable.root_id == root.id)
+        .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
         .where(which)
     ).one_or_none()
     if row is None:
         return None
-    deployable, device, root_name = row
+    deployable, device, root_name, unusable = row
     mine = Attribute.deployable_id == deployable.id
     said = session.execute(select(Attribute.key, Attribute.value).where(mine))
     return Region(
@@ -107,6 +127,7 @@ def _region(session: Session, which: ColumnElement[bool]) -> Region | None:
         part=part_of(deployable.name, root_name or deployable.name),
         image_id=deployable.bitstream_id,
         attributes={row.key: row.value for row in said},
+        unusable=unusable or '',
     )
 
 
@@ -171,9 +192,14 @@ def end(session: Session, where: Region, job: Job, *, whole_card: bool) -> None:
 def loaded(session: Session, where: Region, bitstream: Bitstream, now: Device) -> None:
     """The card is ``now`` what its host says: its tree, attributes and traits."""
     _revise(session, where.hostname, now)
+    if bitstream.is_shell:
+        _empty_card(session, where.device_id)
+        jobs.add(session, sync_job(where.hostname))
+        return
     mine = Deployable.id == where.deployable_id
     image = {'bitstream_id': bitstream.image_id}
     change(session, update(Deployable).where(mine).values(**image))
+    loaded_regions.keep(session, where.deployable_id, bitstream)
     driver = f'{bitstream.driver or ""} {bitstream.driver_version}'.strip()
     _describe(
         session,
@@ -188,19 +214,33 @@ def loaded(session: Session, where: Region, bitstream: Bitstream, now: Device) -
     jobs.add(session, sync_job(where.hostname))
 
 
-def unusable(session: Session, where: Region) -> None:
+def unusable(session: Session, where: Region, reason: str) -> None:
     """Nobody knows what is in it: nobody shall be given it.
 
-    Its host says the same from now on, and says so until something is loaded into it.
+    Until something is loaded into it, whatever its host reports.
     """
     services.forget_digest(session, where.hostname)
     mine = Deployable.id == where.deployable_id
     closed = {'reserved': Deployable.num_accelerators, 'bitstream_id': None}
     change(session, update(Deployable).where(mine).values(**closed))
-    of_image = Attribute.key.in_(_OF_IMAGE), Attribute.reported.is_(False)
-    own = Attribute.deployable_id == where.deployable_id
-    change(session, delete(Attribute).where(own, *of_image))
+    loaded_regions.close(session, where.deployable_id, reason)
+    _undescribe(session, mine)
     jobs.add(session, sync_job(where.hostname))
+
+
+def _empty_card(session: Session, device_id: int) -> None:
+    """A shell resets all regions: nothing that was loaded into them is there."""
+    of_card = Deployable.device_id == device_id
+    change(session, update(Deployable).where(of_card).values(bitstream_id=None))
+    loaded_regions.forget_card(session, device_id)
+    _undescribe(session, of_card)
+
+
+def _undescribe(session: Session, which: ColumnElement[bool]) -> None:
+    """No image is in those deployables any more."""
+    of_them = Attribute.deployable_id.in_(select(Deployable.id).where(which))
+    of_image = Attribute.key.in_(_OF_IMAGE), Attribute.reported.is_(False)
+    change(session, delete(Attribute).where(of_them, *of_image))
 
 
 def _revise(session: Session, hostname: str, now: Device) -> None:

@@ -23,6 +23,7 @@ from cyborg_lite.db.tables import (
     AttachHandle,
     Deployable,
     Device,
+    LoadedRegion,
     ProviderTraits,
     Service,
 )
@@ -39,9 +40,10 @@ def providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow, ...
     """One for each deployable that can be scheduled.
 
     Reserved is what its driver says, with the handles that nobody can be given; of a
-    device in maintenance, or that failed or vanished, it is everything. Of a host
-    whose agent is silent it is all that nobody has: what is allocated stays within
-    the total, or Placement would refuse to write the same allocation once more.
+    device in maintenance, or that failed or vanished, and of a region that a load has
+    left unusable it is everything. Of a host whose agent is silent it is all that
+    nobody has: what is allocated stays within the total, or Placement would refuse to
+    write the same allocation once more.
     """
     rows = session.execute(
         select(
@@ -54,11 +56,13 @@ def providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow, ...
             Device.conflict,
             ProviderTraits.traits.label('told'),
             Service.state.label('agent'),
+            LoadedRegion.unusable,
             *_handle_counts(),
         )
         .join(Device, Deployable.device_id == Device.id)
         .outerjoin(Service, agent_of(Device.hostname))
         .outerjoin(ProviderTraits, ProviderTraits.rp_uuid == Deployable.rp_uuid)
+        .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
         .where(
             Device.hostname == hostname,
             Deployable.rp_uuid.is_not(None),
@@ -98,7 +102,8 @@ def _row(found: Row[*tuple[Any, ...]]) -> ProviderRow:
     reserved = min(total, deployable.reserved + found.unavailable)
     if found.agent == ServiceState.DOWN:
         reserved = max(reserved, total - found.held)
-    if found.status == DeviceStatus.MAINTAINING or found.health in _UNFIT:
+    unfit = found.health in _UNFIT or found.unusable
+    if found.status == DeviceStatus.MAINTAINING or unfit:
         reserved = total
     return ProviderRow(
         rp_uuid=deployable.rp_uuid or '',

@@ -136,6 +136,28 @@ class Deployable(_Timed, Base):
     bitstream_id: Mapped[str | None] = mapped_column(String(36))
 
 
+class LoadedRegion(Base):
+    """What was loaded into a deployable, and what its next release brings back.
+
+    Apart from the deployable: nothing of this comes from the reports of its host. A
+    bitstream is kept as it was when it was checked: its image may be gone by then.
+    """
+
+    __tablename__ = 'loaded_regions'
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    deployable_id: Mapped[int] = mapped_column(
+        ForeignKey('deployables.id', ondelete='CASCADE'), unique=True
+    )
+    loaded: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    # By a bind: what was there before it, which its release loads again.
+    changed: Mapped[bool] = mapped_column(default=False)
+    earlier: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    earlier_function: Mapped[str] = mapped_column(String(255), default='')
+    # Why nobody can be given it; empty: it can be.
+    unusable: Mapped[str] = mapped_column(String(255), default='')
+
+
 class ProviderTraits(Base):
     """Traits that Placement was told of a provider by us, and nobody else.
 

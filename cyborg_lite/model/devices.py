@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.inventory import Health
 from cyborg_lite.model.usage import Usage
 
@@ -80,3 +81,5 @@ class HeldHandle:
     preparing: bool = False  # a bind works on it on its host right now
     missing: bool = False  # its host does not report it any more
     host_silent: bool = False  # the agent of its host has missed its heartbeats
+    load: LoadOrder | None = None  # what a boot takes from it; None: nothing of ours
+    changed: bool = False  # its bind loaded something, which its release undoes

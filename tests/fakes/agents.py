@@ -20,6 +20,8 @@ class FakeAgents(AgentAPI):
         self.calls: list[tuple[str, str, int]] = []  # method, host, handles
         self.away: set[str] = set()  # hosts
         self.refusal: CyborgError | None = None  # what every call raises
+        self.cannot_load: CyborgError | None = None  # what ``program`` raises
+        self.forgets_to_answer = False  # after it has loaded
         self.cards: dict[str, Device] = {}  # by address: those that can be loaded
         self.loads: list[LoadOrder] = []
 
@@ -37,10 +39,14 @@ class FakeAgents(AgentAPI):
 
     def program(self, context: RequestContext, host: str, order: LoadOrder) -> Device:
         self._told('program', host, [])
+        if self.cannot_load is not None:
+            raise self.cannot_load
         self.loads.append(order)
         function = order.bitstream.function_id
         card = holding(self.cards[order.address], order.part, function)
         self.cards[order.address] = card
+        if self.forgets_to_answer:
+            raise HostAway(host=host)
         return card
 
     def _told(self, method: str, host: str, handles: Sequence[HeldHandle]) -> None:

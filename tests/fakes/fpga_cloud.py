@@ -4,21 +4,29 @@
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from cyborg_lite.conductor.binding import BindHandler, bind_job
 from cyborg_lite.conductor.bitstreams import Library
-from cyborg_lite.conductor.programming import (
-    Loader,
+from cyborg_lite.conductor.loading import Loader
+from cyborg_lite.conductor.releasing import ReleaseHandler
+from cyborg_lite.db import (
+    arqs,
+    binding,
+    deployables,
+    inventory,
+    jobs,
+    programming,
+    release,
 )
-from cyborg_lite.db import arqs, binding, deployables, inventory
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.providers import providers_of_host
 from cyborg_lite.db.tables import Deployable
 from cyborg_lite.db.tables import Job as JobRow
 from cyborg_lite.model.arqs import Binding, Scope
 from cyborg_lite.model.devices import DeployableRecord
 from cyborg_lite.model.inventory import Device, HostReport
-from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.jobs import Job, Kind, Owner
 from cyborg_lite.model.queries import Query
 from tests.fakes.agents import FakeAgents
 from tests.fakes.bitstream_files import (
@@ -51,10 +59,47 @@ class Cloud:
     consumers: FakeConsumers = field(default_factory=FakeConsumers)
 
     def __post_init__(self) -> None:
-        self.loader = Loader(self.database, self.agents, Library(self.images, LARGEST))
+        self.wipe_with()
+
+    def wipe_with(self, *images: str) -> None:
+        """As if the operator had chosen these for what was released."""
+        library = Library(self.images, LARGEST, images)
+        self.loader = Loader(self.database, self.agents, library)
         self.binder = BindHandler(
             self.database, self.agents, self.consumers, RULES, self.loader
         )
+
+    def release(self, job: Job) -> None:
+        """The requests of a bind are deleted, and their host cleans what they had."""
+        of_instance = job.payload['instance'], EVERYBODY, None
+        self.database.write(release.delete_of_instance, *of_instance)
+        self.clean()
+
+    def clean(self) -> None:
+        """Run what was written for those that were released."""
+        handler = ReleaseHandler(self.database, self.agents, self.loader)
+        for job in self.database.write(jobs.take, OWNER, 10, [Kind.RELEASE]):
+            handler.run(job)
+
+    def lapse(self) -> None:
+        """Whoever runs a job has gone silent."""
+        silent = update(JobRow).values(lease_until=0)
+        self.database.write(lambda session: session.execute(silent))
+
+    def take_over(self) -> Job:
+        """The bind that another conductor gets then."""
+        self.lapse()
+        successor = Owner('conductor:2:2', 30_000)
+        (job,) = self.database.write(jobs.take, successor, 10, [Kind.BIND])
+        return job
+
+    def region(self) -> programming.Region:
+        return self.database.read(programming.region, self.record().uuid)
+
+    def told(self) -> tuple[int, int]:
+        """Total and reserved, as Placement is told."""
+        (row,) = self.database.read(providers_of_host, HOST)
+        return row.total, row.reserved
 
     def plug(self, *cards: Device) -> None:
         self.agents.cards |= {card.address: card for card in cards}

@@ -14,8 +14,8 @@ from cyborg_lite.agent.programming import Programming, Stock
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.binding import BindHandler, bind_job
 from cyborg_lite.conductor.bitstreams import Library
+from cyborg_lite.conductor.loading import Loader
 from cyborg_lite.conductor.placement_sync import PlacementSync
-from cyborg_lite.conductor.programming import Loader
 from cyborg_lite.conductor.releasing import ReleaseHandler
 from cyborg_lite.db import arqs, binding, inventory, jobs
 from cyborg_lite.db.engine import Database

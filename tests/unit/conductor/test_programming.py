@@ -1,35 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bind that names a bitstream is Bound once that is loaded, or not at all."""
+"""What an operator has loaded, and what keeps him from it."""
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import update
 
-from cyborg_lite.conductor.binding import BindHandler
-from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db import jobs, release
+from cyborg_lite.conductor.jobs import JobRunner, owner_of_process
+from cyborg_lite.conductor.programming import (
+    ProgramHandler,
+    Programming,
+    Waiting,
+)
 from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Job as JobRow
+from cyborg_lite.db.tables import AttachHandle
 from cyborg_lite.exceptions import (
+    BitstreamRefused,
+    CyborgError,
+    DeployableInUse,
+    DeployableNotFound,
     DriverError,
-    HostAway,
+    HandlesContended,
     LoadingFailed,
-    ServiceUnavailable,
 )
 from cyborg_lite.model.bitstreams import FUNCTION
-from cyborg_lite.model.jobs import Job, Kind, Owner
+from cyborg_lite.model.devices import DeployableRecord
+from cyborg_lite.model.jobs import Kind
+from cyborg_lite.rpc.context import of_daemon
 from tests.fakes.bitstream_files import (
     IMAGE_ID,
-    LARGEST,
     OTHER_FUNCTION,
     image,
 )
-from tests.fakes.fpga import FACTORY, HOST, fpga_card, function_trait
-from tests.fakes.fpga_cloud import BY_ID, EVERYBODY, OTHER_IMAGE, Cloud, attributes
-from tests.fakes.rows import OWNER
-from tests.unit.conductor.test_binding import RULES
+from tests.fakes.fpga import HOST, fpga_card
+from tests.fakes.fpga_cloud import (
+    BY_ID,
+    Cloud,
+    attributes,
+)
 
 
 @pytest.fixture
@@ -39,216 +49,111 @@ def cloud(database: Database) -> Cloud:
     return cloud
 
 
-def take_over(database: Database) -> Job:
-    database.write(
-        lambda session: session.execute(
-            update(JobRow).where(JobRow.kind == 'bind').values(lease_until=0)
-        )
+@dataclass
+class Console:
+    """What the conductor offers to an operator, with a runner at work."""
+
+    cloud: Cloud
+    runner: JobRunner
+    programming: Programming
+
+    def program(self, image_id: str = IMAGE_ID) -> DeployableRecord:
+        uuid = self.cloud.record().uuid
+        return self.programming.program(of_daemon(), uuid, image_id)
+
+
+@pytest.fixture
+def console(cloud: Cloud) -> Iterator[Console]:
+    waiting = Waiting()
+    handler = ProgramHandler(cloud.database, cloud.loader, waiting)
+    owner = owner_of_process(30)
+    runner = JobRunner(cloud.database, {Kind.PROGRAM: handler}, owner, workers=1)
+    yield Console(
+        cloud, runner, Programming(cloud.database, cloud.loader, runner, waiting)
     )
-    taken = database.write(jobs.take, Owner('conductor:2:2', 30_000), 10)
-    (job,) = (each for each in taken if each.kind is Kind.BIND)
-    return job
+    runner.stop()
 
 
-@pytest.mark.parametrize(
-    'group',
-    [
-        BY_ID,
-        {'accel:bitstream_name': 'nlb-0'},
-        {'accel:function_id': OTHER_FUNCTION},
-        {'accel:function_name': 'loopback'},
-    ],
-)
-def test_what_a_profile_names_is_loaded_before_it_is_bound(
-    group: dict[str, str], cloud: Cloud
-) -> None:
-    job = cloud.accepted(group)
-    event = cloud.binder.run(job)
-    assert event is not None
-    assert event.payload['succeeded'] is True
-    assert cloud.states(job) == ['Bound']
-    (order,) = cloud.agents.loads
-    assert (order.address, order.part) == ('0000:5e:00.0', '')
-    assert order.bitstream.image_id == IMAGE_ID
-
-
-def test_the_old_function_goes_and_the_new_one_comes(cloud: Cloud) -> None:
-    cloud.binder.run(cloud.accepted(BY_ID))
-    record = cloud.record()
+def test_an_operator_gets_the_deployable_as_it_is_now(console: Console) -> None:
+    record = console.program()
     assert record.bitstream_id == IMAGE_ID
     assert attributes(record)[FUNCTION] == OTHER_FUNCTION
-    traits, _ = cloud.row()
-    assert function_trait(OTHER_FUNCTION) in traits
-    assert function_trait(FACTORY) not in traits
-    assert Kind.PLACEMENT_SYNC in cloud.kinds()
+    assert Kind.PROGRAM not in console.cloud.kinds()
 
 
-def test_what_the_image_says_of_a_driver_is_shown_and_stays(cloud: Cloud) -> None:
-    cloud.binder.run(cloud.accepted(BY_ID))
-    cloud.report()
-    said = attributes(cloud.record())
-    assert said['bitstream_name'] == 'nlb-0'
-    assert said['bitstream_driver_path'] == '/lib/modules/nlb.ko'
-    assert cloud.record().bitstream_id == IMAGE_ID
+def test_after_a_load_the_card_can_be_bound(console: Console) -> None:
+    console.program()
+    job = console.cloud.accepted({})
+    console.cloud.binder.run(job)
+    assert console.cloud.states(job) == ['Bound']
 
 
-def test_what_is_loaded_already_is_not_loaded_again(cloud: Cloud) -> None:
-    first = cloud.accepted(BY_ID)
-    cloud.binder.run(first)
-    cloud.database.write(
-        release.delete_of_instance, first.payload['instance'], EVERYBODY, None
-    )
-    (job,) = (
-        each
-        for each in cloud.database.write(jobs.take, OWNER, 10)
-        if each.kind is Kind.RELEASE
-    )
-    ReleaseHandler(cloud.database, cloud.agents).run(job)
-    second = cloud.accepted(BY_ID)
-    cloud.binder.run(second)
-    assert cloud.states(second) == ['Bound']
-    assert len(cloud.agents.loads) == 1
+def test_what_is_bound_is_not_programmed(console: Console) -> None:
+    console.cloud.binder.run(console.cloud.accepted({}))
+    with pytest.raises(DeployableInUse):
+        console.program()
+    assert console.cloud.agents.loads == []
 
 
-def test_a_profile_that_names_nothing_takes_the_card_as_it_is(cloud: Cloud) -> None:
-    job = cloud.accepted({})
-    cloud.binder.run(job)
-    assert cloud.states(job) == ['Bound']
-    assert cloud.agents.loads == []
+def test_what_is_being_programmed_is_neither_bound_nor_programmed(
+    console: Console,
+) -> None:
+    marked = update(AttachHandle).values(preparing=True)
+    console.cloud.database.write(lambda session: session.execute(marked))
+    with pytest.raises(DeployableInUse):
+        console.program()
+    job = console.cloud.accepted({})
+    with pytest.raises(HandlesContended):
+        console.cloud.binder.run(job)
+    assert console.cloud.states(job) == ['BindStarted']
+
+
+def test_an_unknown_deployable_is_not_found(console: Console) -> None:
+    with pytest.raises(DeployableNotFound):
+        console.programming.program(of_daemon(), str(uuid4()), IMAGE_ID)
+
+
+def test_an_image_that_does_not_fit_is_refused_at_once(console: Console) -> None:
+    console.cloud.images.all[IMAGE_ID] = image(properties={'board': 'u250'})
+    with pytest.raises(BitstreamRefused, match='board u250'):
+        console.program()
+    assert console.cloud.kinds() <= {Kind.PLACEMENT_SYNC}
 
 
 @pytest.mark.parametrize(
-    ('changes', 'reason'),
+    ('failure', 'reserved'),
     [
-        ({'tags': ()}, 'It is not tagged FPGA.'),
-        ({'properties': {'vendor': 'xilinx'}}, 'It is for vendor xilinx'),
-        ({'properties': {'board': 'u250'}}, 'It is for board u250'),
-        ({'properties': {'version': '2.0'}}, 'It is for version 2.0, not 1.1.3.'),
-        ({'properties': {'shell_id': 'other'}}, 'It needs shell other'),
-        ({'properties': {'region_uuid': 'ab' * 16}}, f'It is for region {"ab" * 16}'),
-        ({'properties': {'bs-uuid': None}}, 'It lacks bs-uuid.'),
-        ({'size': LARGEST + 1}, 'more than'),
-        ({'hash_value': None}, 'Its os_hash_value is no sha512 digest.'),
-        ({'properties': {'bs-name': '../../etc/passwd'}}, 'Its bs-name'),
-        ({'properties': {'topology': '[' * 100}}, 'Its topology: it is nested'),
+        (DriverError(reason='fpgaconf is not installed'), 0),
+        (LoadingFailed(image=IMAGE_ID, reason='CRC error'), 1),
     ],
 )
-def test_an_image_that_does_not_do_never_reaches_the_host(
-    changes: dict[str, Any], reason: str, cloud: Cloud
+def test_what_the_host_says_reaches_the_operator(
+    failure: CyborgError, reserved: int, console: Console
 ) -> None:
-    cloud.images.all[IMAGE_ID] = image(**changes)
-    job = cloud.accepted(BY_ID)
-    event = cloud.binder.run(job)
-    assert event is not None
-    assert event.payload['succeeded'] is False
-    assert cloud.states(job) == ['BindFailed']
-    (said,) = cloud.reasons(job)
-    assert said is not None
-    assert reason in said
-    assert 'program' not in {call[0] for call in cloud.agents.calls}
-    assert cloud.row()[1] == 0
+    console.cloud.agents.refusal = failure
+    with pytest.raises(type(failure)) as caught:
+        console.program()
+    assert caught.value.text == failure.text
+    assert console.cloud.row()[1] == reserved
+    # It is not kept from being bound, where it is fit for that.
+    assert Kind.PROGRAM not in console.cloud.kinds()
+    console.cloud.agents.refusal = None
+    assert console.program().bitstream_id == IMAGE_ID
 
 
-def test_an_image_that_is_not_there_fails_the_bind(cloud: Cloud) -> None:
-    cloud.images.all.clear()
-    job = cloud.accepted(BY_ID)
-    cloud.binder.run(job)
-    assert cloud.states(job) == ['BindFailed']
-
-
-def test_a_name_of_two_images_is_not_guessed_at(cloud: Cloud) -> None:
-    cloud.images.all[OTHER_IMAGE] = image(id=OTHER_IMAGE)
-    job = cloud.accepted({'accel:bitstream_name': 'nlb-0'})
-    cloud.binder.run(job)
-    (said,) = cloud.reasons(job)
-    assert said is not None
-    assert IMAGE_ID in said
-    assert OTHER_IMAGE in said
-    assert cloud.agents.loads == []
-
-
-def test_an_image_and_a_function_in_one_profile_fail_the_bind(cloud: Cloud) -> None:
-    job = cloud.accepted({**BY_ID, 'accel:function_id': OTHER_FUNCTION})
-    cloud.binder.run(job)
-    assert cloud.states(job) == ['BindFailed']
-    assert cloud.agents.loads == []
-
-
-def test_without_glance_nothing_that_wants_a_bitstream_is_bound(cloud: Cloud) -> None:
-    binder = BindHandler(cloud.database, cloud.agents, cloud.consumers, RULES)
-    job = cloud.accepted(BY_ID)
-    binder.run(job)
-    assert cloud.states(job) == ['BindFailed']
-
-
-def test_a_glance_that_is_away_puts_the_bind_off(cloud: Cloud) -> None:
-    cloud.images.away = True
-    job = cloud.accepted(BY_ID)
-    with pytest.raises(ServiceUnavailable):
-        cloud.binder.run(job)
-    assert cloud.states(job) == ['BindStarted']
-
-
-def test_a_failed_load_closes_the_region_and_fails_the_bind(cloud: Cloud) -> None:
-    cloud.agents.refusal = LoadingFailed(image=IMAGE_ID, reason='CRC error')
-    job = cloud.accepted(BY_ID)
-    event = cloud.binder.run(job)
-    assert event is not None
-    assert cloud.states(job) == ['BindFailed']
-    assert cloud.reasons(job) == {f'Loading bitstream {IMAGE_ID} failed: CRC error'}
-    assert cloud.row()[1] == 1
-    assert cloud.record().bitstream_id is None
-    assert Kind.PLACEMENT_SYNC in cloud.kinds()
-
-
-def test_a_load_that_changed_nothing_leaves_the_region_open(cloud: Cloud) -> None:
-    cloud.agents.refusal = DriverError(reason='nothing changed')
-    job = cloud.accepted(BY_ID)
-    cloud.binder.run(job)
-    assert cloud.states(job) == ['BindFailed']
-    assert cloud.row()[1] == 0
-
-
-def test_when_one_cannot_be_loaded_all_of_the_instance_fail(cloud: Cloud) -> None:
-    cloud.plug(fpga_card(0x5E), fpga_card(0x5F))
-    cloud.images.all[IMAGE_ID] = image(size=0)
-    names = [f'{HOST}_0000:{bus}:00.0' for bus in ('5e', '5f')]
-    job = cloud.accepted(BY_ID, *names)
-    cloud.binder.run(job)
-    assert cloud.states(job) == ['BindFailed'] * 2
-
-
-def test_after_a_crash_the_successor_loads_it(cloud: Cloud) -> None:
-    cloud.agents.away = {HOST}
-    job = cloud.accepted(BY_ID)
-    with pytest.raises(HostAway):
-        cloud.binder.run(job)
-    cloud.agents.away = set()
-    cloud.binder.run(take_over(cloud.database))
-    assert cloud.states(job) == ['Bound']
-    assert len(cloud.agents.loads) == 1
-
-
-def test_a_region_that_moved_with_its_card_is_named_as_it_is_now(
+def test_a_shell_waits_until_nothing_on_the_card_is_bound(
     database: Database,
 ) -> None:
     cloud = Cloud(database)
-    cloud.plug(replace(fpga_card(0x5E, regions=2), hardware_id='serial-1'))
-    name = f'{HOST}_0000:5e:00.0_region1'
-    cloud.agents.cards.clear()
-    cloud.plug(replace(fpga_card(0x7A, regions=2), hardware_id='serial-1'))
-    job = cloud.accepted(BY_ID, name)
-    cloud.binder.run(job)
-    (order,) = cloud.agents.loads
-    assert (order.address, order.part) == ('0000:7a:00.0', '_region1')
-    assert cloud.states(job) == ['Bound']
-
-
-def test_two_regions_of_a_card_are_loaded_apart(database: Database) -> None:
-    cloud = Cloud(database)
     cloud.plug(fpga_card(regions=2))
+    cloud.images.all[IMAGE_ID] = image(properties={'shell_id': None})
     names = [f'{HOST}_0000:5e:00.0_region{number}' for number in range(2)]
-    cloud.binder.run(cloud.accepted(BY_ID, names[0]))
-    traits = [cloud.row(name)[0] for name in names]
-    assert function_trait(OTHER_FUNCTION) in traits[0]
-    assert function_trait(FACTORY) in traits[1]
+    cloud.binder.run(cloud.accepted({}, names[1]))
+    runner = JobRunner(database, {}, owner_of_process(30), workers=1)
+    programming = Programming(database, cloud.loader, runner, Waiting())
+    with pytest.raises(DeployableInUse):
+        programming.program(of_daemon(), cloud.record(names[0]).uuid, IMAGE_ID)
+    job = cloud.accepted(BY_ID, names[0])
+    cloud.binder.run(job)
+    assert cloud.states(job) == ['BindFailed']
+    assert cloud.agents.loads == []

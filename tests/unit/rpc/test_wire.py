@@ -46,7 +46,7 @@ FINGERPRINTS: Final = {
     'DeviceStatus': '4baa0633a1b1',
     'HandleType': 'fff87c1faf5a',
     'Health': '4adab7b7bf06',
-    'HeldHandle': '5f1e9dc070ea',
+    'HeldHandle': '682a31ec3301',
     'HostEvent': '870a7bd68f81',
     'HostEventKind': '548df95e75a9',
     'HostReport': 'f8a7e2527288',
