@@ -6,13 +6,14 @@ from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite.conductor.pulses import Pulses
 from cyborg_lite.db import heartbeats, inventory, recovery, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.inventory_diff import Changes
 from cyborg_lite.model.message_rules import check_vitals
 from cyborg_lite.model.report_rules import check
-from cyborg_lite.model.services import Vitals
+from cyborg_lite.model.services import Pulse, Vitals
 from cyborg_lite.rpc.context import RequestContext
 
 LOG = log.getLogger(__name__)
@@ -27,13 +28,16 @@ class Inventory:
         self,
         database: Database,
         wake: Callable[[], None],
+        pulses: Pulses,
         heard: Callable[[], None] = lambda: None,
     ) -> None:
         """:param wake: whoever runs jobs: there is a new one
+        :param pulses: who writes the heartbeats that are no news
         :param heard: who counts heartbeats
         """
         self._database = database
         self._wake = wake
+        self._pulses = pulses
         self._heard = heard
 
     def report(self, context: RequestContext, report: HostReport) -> None:
@@ -62,7 +66,13 @@ class Inventory:
         """
         check_vitals(host, vitals)
         self._heard()
-        return self._database.write(heartbeats.hear, host, version, digest, vitals)
+        pulse = Pulse(host, version, digest, vitals.boot_id)
+        if not vitals.figures and self._pulses.beat(pulse):
+            return False
+        lacking = self._database.write(heartbeats.hear, host, version, digest, vitals)
+        if not lacking:
+            self._pulses.keep(pulse)
+        return lacking
 
 
 def _say(hostname: str, changes: Changes) -> None:

@@ -31,6 +31,7 @@ from cyborg_lite.conductor.programming import (
     Programming,
     Waiting,
 )
+from cyborg_lite.conductor.pulses import Pulses
 from cyborg_lite.conductor.recovery import Recovery
 from cyborg_lite.conductor.releasing import ReleaseHandler
 from cyborg_lite.db import services
@@ -113,10 +114,12 @@ class ConductorService:
         handlers = self._handlers(sync, agents, loader)
         handlers[Kind.PROGRAM] = ProgramHandler(database, loader, waiting)
         runner = JobRunner(database, handlers, owner, workers, self._metrics)
+        pulses = Pulses(database, self._stopping)
+        heard = self._metrics.heartbeat_heard
         rooms = Rooms(
             arqs=Arqs(database, runner, self._settings.rules),
             devices=Devices(database, sync),
-            inventory=Inventory(database, runner.wake, self._metrics.heartbeat_heard),
+            inventory=Inventory(database, runner.wake, pulses, heard),
             programming=Programming(database, loader, runner, waiting),
             recovery=Recovery(
                 database, runner.wake, self._settings.rules.event_deadline
@@ -138,6 +141,7 @@ class ConductorService:
         self._loops = [
             threading.Thread(target=placement.run, name='placement', daemon=True),
             threading.Thread(target=self._beat, name='heartbeat', daemon=True),
+            threading.Thread(target=pulses.run, name='pulses', daemon=True),
             threading.Thread(target=liveness.run, name='liveness', daemon=True),
             threading.Thread(target=rounds.run, name='audit', daemon=True),
         ]

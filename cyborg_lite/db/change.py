@@ -16,7 +16,9 @@ def change(session: Session, statement: UpdateBase) -> int:
 
     Nothing in the session is brought in line: it holds no rows between statements.
     """
-    options = {'synchronize_session': False}
+    # Of an INSERT the library reads the number only when asked, and some drivers forget
+    # it when the cursor is closed.
+    options = {'synchronize_session': False, 'preserve_rowcount': True}
     result = session.execute(statement, execution_options=options)
     return cast(CursorResult[Any], result).rowcount
 

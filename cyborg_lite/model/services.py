@@ -35,3 +35,13 @@ class Vitals:
     boot_id: str = ''  # another one after each boot; empty: the host does not say
     # By address of the device; those that changed since they were last told.
     figures: Mapping[str, Usage] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """A heartbeat without news: all that it says was said before."""
+
+    host: str
+    version: str
+    digest: str
+    boot_id: str

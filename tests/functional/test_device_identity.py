@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fabricated hosts in a real Placement, and what becomes of cards that are moved."""
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.inventory import Inventory as Reports
 from cyborg_lite.conductor.placement_sync import PlacementSync, SyncResult
+from cyborg_lite.conductor.pulses import Pulses
 from cyborg_lite.db import inventory
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device
@@ -43,7 +45,8 @@ class Cloud:
 
     def __post_init__(self) -> None:
         self.sync = PlacementSync(self.database, self.placement)
-        self.reports = Reports(self.database, lambda: None)
+        pulses = Pulses(self.database, threading.Event())
+        self.reports = Reports(self.database, lambda: None, pulses)
 
     def look(self) -> SyncResult:
         self.reports.report(of_daemon(), self.host.look())

@@ -6,6 +6,7 @@ Counts, not times: they are the same on every machine.
 
 import dataclasses
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from oslo_config import cfg
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.inventory import Inventory
 from cyborg_lite.conductor.placement_sync import PlacementSync, PlacementSyncHandler
+from cyborg_lite.conductor.pulses import Pulses
 from cyborg_lite.db import jobs
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.inventory import Deployable, HostReport
@@ -58,7 +60,8 @@ class Fleet:
         self.remote = remote
         placement = Placement(remote)
         placement.create_provider(str(uuid4()), self.hostname, None)
-        self.inventory = Inventory(database, lambda: None)
+        self.pulses = Pulses(database, threading.Event())
+        self.inventory = Inventory(database, lambda: None, self.pulses)
         self.handler = PlacementSyncHandler(
             database, PlacementSync(database, placement)
         )
@@ -144,14 +147,20 @@ def first_provider(fleet: Fleet) -> str:
     return fleet.report().devices[0].root.provider_uuid
 
 
-def test_a_heartbeat_is_one_statement(fleet: Fleet) -> None:
+def test_a_heartbeat_is_one_statement_at_first_and_then_a_share_of_two(
+    fleet: Fleet,
+) -> None:
     report = fleet.report()
     fleet.inventory.report(of_daemon(), report)
-    fleet.inventory.heartbeat(fleet.hostname, report.digest, '0.1.0')
+    for expected in (1, 0, 0):
+        with fleet.cost() as cost:
+            wanted = fleet.inventory.heartbeat(fleet.hostname, report.digest, '0.1.0')
+        assert wanted is False
+        # The first gives the version too, which no report tells.
+        assert len(cost.statements) == expected
     with fleet.cost() as cost:
-        wanted = fleet.inventory.heartbeat(fleet.hostname, report.digest, '0.1.0')
-    assert wanted is False
-    assert len(cost.statements) == 1
+        fleet.pulses.write()
+    assert len(cost.statements) == 2
 
 
 def test_what_an_agent_says_again_and_again_is_short(tmp_path: Path) -> None:

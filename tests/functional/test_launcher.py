@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -159,6 +160,8 @@ def test_ctrl_c_leaves_nothing_running(launcher: Launcher) -> None:
     """On a terminal, where the demo is followed by the service."""
     pid, terminal = pty.fork()
     if pid == 0:
+        # A shell starts what it puts in the background deaf to this signal.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.execve(SCRIPT, [*launcher.command, '--demo'], launcher.environment)
     with os.fdopen(terminal, 'rb', buffering=0) as output:
         said = _until(output.fileno(), b'Ctrl-C ends it.')

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What agents tell: stored once, and whatever repeats costs no write."""
 
+import threading
 from dataclasses import replace
 
 import pytest
 
 from cyborg_lite.conductor.inventory import Inventory
+from cyborg_lite.conductor.pulses import Pulses
 from cyborg_lite.db import devices, inventory, jobs, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import InvalidInput
@@ -31,7 +33,7 @@ def bell() -> Bell:
 
 @pytest.fixture
 def told(database: Database, bell: Bell) -> Inventory:
-    return Inventory(database, bell)
+    return Inventory(database, bell, Pulses(database, threading.Event()))
 
 
 def _job(database: Database) -> Job:

@@ -3,6 +3,7 @@
 
 import re
 import socket
+import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,6 +14,7 @@ from cyborg_lite.conductor.inventory import Inventory
 from cyborg_lite.conductor.jobs import JobRunner, owner_of_process
 from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.conductor.nova_events import NovaEventHandler
+from cyborg_lite.conductor.pulses import Pulses
 from cyborg_lite.db import jobs
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import (
@@ -216,7 +218,8 @@ def test_calls_of_placement_are_counted_answered_or_not(metrics: Metrics) -> Non
 
 
 def test_heartbeats_are_counted(database: Database, metrics: Metrics) -> None:
-    inventory = Inventory(database, lambda: None, metrics.heartbeat_heard)
+    pulses = Pulses(database, threading.Event())
+    inventory = Inventory(database, lambda: None, pulses, metrics.heartbeat_heard)
     for _ in range(3):
         inventory.heartbeat('compute-1', 'digest', '0.1.0')
     assert figure(metrics, 'agent_heartbeats_total') == 3
