@@ -12,6 +12,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,17 @@ _ADDRESS: Final = r'(?P<address>[0-9a-f:]+\.[0-7])'
 _LOCKED: Final = 'Cannot obtain unbindLock'
 
 
+@dataclass
+class _Failure:
+    ending: str  # of a path
+    number: int
+    left: int  # writes that succeed before
+
+    def due(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
 class FakeKernel:
     """Of one host, which it builds. ``written`` is all that was asked of it."""
 
@@ -34,8 +46,9 @@ class FakeKernel:
         self.root = root
         self.written: list[tuple[str, str]] = []  # path or tool, and text
         self.library_open = 0  # times that sriov-manage finds NVML in use
-        self._failures: list[tuple[str, int]] = []  # end of a path, errno
+        self._failures: list[_Failure] = []
         self._hangs: list[tuple[str, threading.Event]] = []
+        self._broken: list[str] = []  # parts of paths
         self._boots = 0
         self._rules: tuple[tuple[str, Callable[[str, str], None]], ...] = (
             (
@@ -53,7 +66,7 @@ class FakeKernel:
     def write(self, root: Path, path: str, text: str) -> None:
         assert root == self.root
         self.written.append((path, text))
-        self._trouble(path)
+        self._trouble(path, text)
         if not (self.root / path).exists():
             raise fail(errno.ENOENT)
         for pattern, rule in self._rules:
@@ -65,7 +78,7 @@ class FakeKernel:
     def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
         assert root == self.root
         self.written.append((tool, ' '.join(arguments)))
-        self._trouble(tool)
+        self._trouble(tool, ' '.join(arguments))
         flag, address = arguments
         if self.library_open:
             self.library_open -= 1
@@ -82,15 +95,22 @@ class FakeKernel:
 
     # --- what a test does to the host ---------------------------------------------
 
-    def refuse(self, ending: str, number: int) -> None:
-        """Fail the next write to a path that ends so, with this errno."""
-        self._failures.append((ending, number))
+    def refuse(self, ending: str, number: int, after: int = 0) -> None:
+        """Fail the next write to a path that ends so, with this errno.
+
+        :param after: so many of them succeed before
+        """
+        self._failures.append(_Failure(ending, number, after))
 
     def hang(self, ending: str) -> threading.Event:
         """Do not return from the next write to such a path until the event is set."""
         event = threading.Event()
         self._hangs.append((ending, event))
         return event
+
+    def break_off(self, part: str) -> None:
+        """Fail each write to a path or with an argument that has this in it."""
+        self._broken.append(part)
 
     def open(self, file: str, process: int = 4242) -> Path:
         """A guest opens a file of ``/dev``; the link that stands for it."""
@@ -120,16 +140,18 @@ class FakeKernel:
 
     # --- the rules ----------------------------------------------------------------
 
-    def _trouble(self, path: str) -> None:
+    def _trouble(self, path: str, text: str) -> None:
+        if any(part in f'{path} {text}' for part in self._broken):
+            raise fail(errno.EIO)
         for each in self._hangs:
             if path.endswith(each[0]):
                 self._hangs.remove(each)
                 each[1].wait()
                 break
         for failure in self._failures:
-            if path.endswith(failure[0]):
+            if path.endswith(failure.ending) and failure.due():
                 self._failures.remove(failure)
-                raise fail(failure[1])
+                raise fail(failure.number)
 
     def _create(self, path: str, uuid: str) -> None:
         if not re.fullmatch(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', uuid):

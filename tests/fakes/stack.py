@@ -105,8 +105,7 @@ class Cloud:
     def __enter__(self) -> Self:
         self._cleanup.enter_context(self.nova)
         self._start_placement()
-        node = {'name': self.host, 'uuid': str(uuid.uuid4())}
-        expect(self.placement.ask('POST', '/resource_providers', node), 200)
+        self._create_node()
         return self
 
     def __exit__(
@@ -121,6 +120,17 @@ class Cloud:
         if error is not None:
             for child in self.children:
                 print(f'--- the end of {child.log}\n{child.tail(60)}', file=sys.stderr)
+
+    def next_host(self) -> str:
+        """Go on with another compute node: agents started from now on are on it."""
+        self.host = f'host-{uuid.uuid4().hex[:8]}'
+        self._add({'DEFAULT': {'host': self.host}})
+        self._create_node()
+        return self.host
+
+    def _create_node(self) -> None:
+        node = {'name': self.host, 'uuid': str(uuid.uuid4())}
+        expect(self.placement.ask('POST', '/resource_providers', node), 200)
 
     # --- daemons ---
 
