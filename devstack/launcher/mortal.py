@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Becomes a program that ends with its parent: ``mortal.py PROGRAM ARGUMENT...``.
 
+The kernel takes the thread that started it for the parent (prctl(2), PR_SET_PDEATHSIG):
+one that outlives the program must do it.
+
 Done by a process of its own and not between fork and exec of the parent, where a
 program with threads may do next to nothing.
 """

@@ -106,16 +106,21 @@ def test_nothing_is_lost_and_nothing_leaks(
     with running(HurtCloud(tmp_path, node.url, connection, pause=0.02)) as cloud:
         disorder, ledger = Disorder(cloud, node), Ledger()
         wanted = offers(cloud, 'FPGA', 'VGPU')
-        raging = threading.Thread(target=disorder.rage)
-        raging.start()
+
+        def serve() -> None:
+            with ThreadPoolExecutor(CLIENTS) as pool:
+                for number in range(CYCLES):
+                    client = Client(cloud, ledger, SEED + number)
+                    pool.submit(client.serve, wanted[number % len(wanted)])
+            disorder.end()
+
         began = time.monotonic()
-        with ThreadPoolExecutor(CLIENTS) as pool:
-            for number in range(CYCLES):
-                client = Client(cloud, ledger, SEED + number)
-                pool.submit(client.serve, wanted[number % len(wanted)])
+        serving = threading.Thread(target=serve)
+        serving.start()
+        # Here, as a child process ends with the thread that started it.
+        disorder.rage()
+        serving.join()
         seconds = time.monotonic() - began
-        disorder.end()
-        raging.join()
         cloud.nova.rules.failures = 0
         print_figures(cloud, disorder, ledger, seconds)
         assert ledger.faults == []
