@@ -2,7 +2,7 @@
 """The conductor as a daemon: what it is made of, and how it starts and stops."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -129,26 +129,38 @@ class ConductorService:
         host = self._settings.host
         self._server = serve(self._peers.transport, CONDUCTOR_TOPIC, host, [manager])
         self._runner = runner
-        patience = self._settings.agent_down_after
-        hears = ConductorAPI(self._peers.transport).is_heard
-        liveness = Liveness(
-            database, runner.wake, patience, self._stopping, lambda: hears(of_daemon())
-        )
-        every = self._settings.audit_interval
-        rounds = AuditRounds(database, runner.wake, every, self._stopping)
-        every = self._settings.placement_audit_interval
-        placement = PlacementRounds(database, runner.wake, every, self._stopping)
         self._loops = [
-            threading.Thread(target=placement.run, name='placement', daemon=True),
-            threading.Thread(target=self._beat, name='heartbeat', daemon=True),
-            threading.Thread(target=pulses.run, name='pulses', daemon=True),
-            threading.Thread(target=liveness.run, name='liveness', daemon=True),
-            threading.Thread(target=rounds.run, name='audit', daemon=True),
+            threading.Thread(target=loop, name=name, daemon=True)
+            for name, loop in self._work(pulses, runner.wake).items()
         ]
         runner.start()
         for loop in self._loops:
             loop.start()
         self._server.start()
+
+    def _work(
+        self, pulses: Pulses, wake: Callable[[], None]
+    ) -> Mapping[str, Callable[[], None]]:
+        """What goes on all the time, each on a thread of that name."""
+        database, settings = self._peers.database, self._settings
+        stopping, hears = self._stopping, ConductorAPI(self._peers.transport).is_heard
+        liveness = Liveness(
+            database,
+            wake,
+            settings.agent_down_after,
+            stopping,
+            lambda: hears(of_daemon()),
+        )
+        rounds = AuditRounds(database, wake, settings.audit_interval, stopping)
+        every = settings.placement_audit_interval
+        placement = PlacementRounds(database, wake, every, stopping)
+        return {
+            'placement': placement.run,
+            'heartbeat': self._beat,
+            'pulses': pulses.run,
+            'liveness': liveness.run,
+            'audit': rounds.run,
+        }
 
     def _handlers(
         self, sync: PlacementSync, agents: AgentAPI, loader: Loader
