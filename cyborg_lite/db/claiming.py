@@ -25,6 +25,7 @@ from cyborg_lite.db.tables import (
 from cyborg_lite.exceptions import BindCancelled, HandlesContended, NoFreeHandle
 from cyborg_lite.model import bitstream_choice
 from cyborg_lite.model.arqs import State
+from cyborg_lite.model.device_profiles import handle_count
 from cyborg_lite.model.inventory import Health
 from cyborg_lite.model.services import ServiceState
 
@@ -40,12 +41,14 @@ _FREE: Final = and_(
 def claim_handles(session: Session, uuids: Sequence[str]) -> bool:
     """Give a free handle to each request; True: its host must prepare one of them.
 
+    Where two requests stand for one unit the second of them gets none.
+
     :raises BindCancelled: a request is not being bound any more
     :raises NoFreeHandle: the provider is unknown, gone or exhausted
     :raises HandlesContended: enough will be free, but not at this moment
     """
     targets = _targets(session, uuids)
-    handles = _free_handles(session, targets)
+    handles = _free_handles(session, _with_handle(targets))
     _take(session, handles)
     # What is free on a silent host is reserved, and this is not free any more.
     for hostname in {one.silent_host for one in targets if one.silent_host}:
@@ -63,7 +66,13 @@ class _Target:
     deployable_id: int
     capacity: int
     silent_host: str | None  # None: the agent of its host is there
-    loads: bool  # whether it names a bitstream, for its host to load
+    group_id: int
+    group: Mapping[str, str]
+
+    @property
+    def loads(self) -> bool:
+        """Whether it names a bitstream, for its host to load."""
+        return bitstream_choice.names_one(self.group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ def _targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]:
     rows = session.execute(
         select(Arq.uuid, Arq.state, Arq.device_rp_uuid, Deployable, Device.health)
         .add_columns(AttachHandle.id.label('unclean'), Service.host)
-        .add_columns(Arq.device_profile_group)
+        .add_columns(Arq.device_profile_group, Arq.device_profile_group_id)
         .add_columns(Service.state.label('agent'), LoadedRegion.unusable)
         .outerjoin(Deployable, Deployable.rp_uuid == Arq.device_rp_uuid)
         .outerjoin(Device, Deployable.device_id == Device.id)
@@ -87,6 +96,7 @@ def _targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]:
         .outerjoin(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
         .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
         .where(Arq.uuid.in_(uuids))
+        .order_by(Arq.id)
     ).all()
     if len(rows) < len(uuids) or any(row.state != State.BIND_STARTED for row in rows):
         raise BindCancelled()
@@ -113,7 +123,20 @@ def _target(row: Row[Any]) -> _Target:
         deployable.id,
         deployable.num_accelerators,
         silent_host=row.host if row.agent == ServiceState.DOWN else None,
-        loads=bitstream_choice.names_one(row.device_profile_group),
+        group_id=row.device_profile_group_id,
+        group=row.device_profile_group,
+    )
+
+
+def _with_handle(targets: Sequence[_Target]) -> tuple[_Target, ...]:
+    """Those that get a handle of their own, the oldest of each group first."""
+    together: dict[tuple[int, int], list[_Target]] = defaultdict(list)
+    for target in targets:
+        together[target.deployable_id, target.group_id].append(target)
+    return tuple(
+        target
+        for those in together.values()
+        for target in those[: handle_count(those[0].group, len(those))]
     )
 
 

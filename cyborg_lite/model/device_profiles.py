@@ -74,3 +74,17 @@ def arq_count(group: Mapping[str, str]) -> int:
     if group.get(_XILINX) == 'required':
         count += int(group.get(_FPGA, 0))
     return count
+
+
+def handle_count(group: Mapping[str, str], requests: int) -> int:
+    """How many attach handles so many requests of a group get on one provider.
+
+    One each, but for a Xilinx FPGA: its management function could write the flash of
+    the card and goes to no guest, so that of its two requests one has the user function
+    and the other one is bound with nothing of its own. Nova passes such a one over.
+    """
+    made = arq_count(group)
+    if not made:
+        return requests
+    units = sum(amount for _, amount in amounts(group))
+    return -(-requests * units // made)

@@ -5,7 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cyborg_lite.model.device_profiles import DeviceProfile, arq_count
+from cyborg_lite.model.device_profiles import (
+    DeviceProfile,
+    arq_count,
+    handle_count,
+)
 
 XILINX = {'trait:CUSTOM_FPGA_XILINX': 'required'}
 
@@ -40,3 +44,20 @@ def test_a_profile_knows_the_classes_of_all_its_groups() -> None:
         created_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
     assert profile.resource_classes() == {'FPGA', 'GPU'}
+
+
+@pytest.mark.parametrize(
+    ('group', 'requests', 'handles'),
+    [
+        ({'resources:FPGA': '2'}, 2, 2),
+        ({'resources:FPGA': '1', **XILINX}, 2, 1),
+        ({'resources:FPGA': '1', **XILINX}, 1, 1),
+        ({'resources:FPGA': '3', **XILINX}, 6, 3),
+        ({'resources:FPGA': '3', **XILINX}, 3, 2),
+        ({}, 1, 1),
+    ],
+)
+def test_two_requests_of_a_xilinx_fpga_share_its_one_handle(
+    group: dict[str, str], requests: int, handles: int
+) -> None:
+    assert handle_count(group, requests) == handles
