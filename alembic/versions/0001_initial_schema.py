@@ -30,6 +30,7 @@ def upgrade() -> None:
     _create_arq_events()
     _create_attach_handles()
     _create_loaded_regions()
+    _create_program_jobs()
 
 
 def _create(name: str, *columns: sa.schema.SchemaItem) -> None:
@@ -263,4 +264,18 @@ def _create_loaded_regions() -> None:
         sa.Column('earlier', sa.JSON),
         _needed('earlier_function', sa.String(255)),
         _needed('unusable', sa.String(255)),
+    )
+
+
+def _create_program_jobs() -> None:
+    _create(
+        'program_jobs',
+        _uuid(),
+        _needed('deployable_uuid', sa.String(36)),
+        _needed('image_uuid', sa.String(36)),
+        sa.Column('project_id', sa.String(64)),
+        _needed('state', sa.String(16)),
+        _needed('step', sa.String(16)),
+        _needed('reason', sa.String(255)),
+        *_times(),
     )

@@ -32,10 +32,14 @@ Decorator = Callable[[Method], Method]
 
 
 def expose(
-    *views: type[Any], status: int = HTTPStatus.OK, errors: Collection[int] = ()
+    *views: type[Any],
+    status: int = HTTPStatus.OK,
+    accepted: type[Any] | None = None,
+    errors: Collection[int] = (),
 ) -> Callable[[Method], Callable[[Resource], webob.Response]]:
     """Answer with what the method returns, one of ``views``; of none: with no body.
 
+    :param accepted: the view of what goes on afterwards, answered with 202
     :param errors: what it may answer beyond that which every such method may
     """
 
@@ -46,7 +50,7 @@ def expose(
             if not views:
                 return _without_body(status)
             return webob.Response(
-                status=status,
+                status=HTTPStatus.ACCEPTED if type(shown) is accepted else status,
                 body=json.dumps(tojson(type(shown), shown)).encode(),
                 content_type='application/json',
             )
@@ -54,6 +58,7 @@ def expose(
         del answer.__wrapped__  # else pecan would call it as if it took a Call
         answer.views = views  # type: ignore[attr-defined]  # a fact
         answer.status = status  # type: ignore[attr-defined]  # likewise
+        answer.accepted = accepted  # type: ignore[attr-defined]
         answer.errors = errors  # type: ignore[attr-defined]
         exposed: Callable[[Resource], webob.Response] = pecan.expose(
             content_type='application/json'

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from cyborg_lite.exceptions import BitstreamNotFound, BitstreamRefused, NotFound
-from cyborg_lite.model import bitstream_choice
+from cyborg_lite.model import bitstream_choice, bitstream_list
 from cyborg_lite.model.bitstream_choice import Fit, Target, Wanted
+from cyborg_lite.model.bitstream_list import ListedBitstream
 from cyborg_lite.model.bitstreams import Bitstream, Image
 
 
@@ -62,6 +63,19 @@ class Library:
         """
         found = () if self._images is None else self._images.bitstreams({})
         return bitstream_choice.ranked(found, region, self._largest)
+
+    def listed(
+        self, filters: Mapping[str, str], region: Target | None
+    ) -> tuple[ListedBitstream, ...]:
+        """Those of ``ranked`` that the filters ask for, as they are shown.
+
+        :param filters: see ``bitstream_list.picked``
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        found = () if self._images is None else self._images.bitstreams({})
+        wanted = bitstream_list.picked(found, filters)
+        fits = bitstream_choice.ranked(wanted, region, self._largest)
+        return tuple(bitstream_list.listed(fit) for fit in fits)
 
     def default_for(self, region: Target) -> Bitstream | None:
         """What wipes a region, the first that fits; None: nothing is to.

@@ -6,7 +6,7 @@ afterwards goes into the database at once, so that Placement follows before a re
 that asked for it is Bound.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from oslo_log import log
 
@@ -24,6 +24,7 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.model import bitstream_choice, report_rules
 from cyborg_lite.model.bitstream_choice import Target, Wanted, is_loaded
+from cyborg_lite.model.bitstream_list import ListedBitstream
 from cyborg_lite.model.bitstreams import Bitstream, LoadOrder
 from cyborg_lite.model.devices import HeldHandle
 from cyborg_lite.model.inventory import HostReport
@@ -81,6 +82,13 @@ class Loader:
     def image_for(self, region: Region, image_id: str) -> Bitstream:
         """:raises DriverError: as ``load_for``"""
         return self._library.find(Wanted(image_id=image_id), _target(region))
+
+    def listed(
+        self, filters: Mapping[str, str], region: Region | None
+    ) -> tuple[ListedBitstream, ...]:
+        """As ``Library.listed``; None: by themselves, without a region."""
+        where = None if region is None else _target(region)
+        return self._library.listed(filters, where)
 
     def load(
         self,

@@ -146,6 +146,22 @@ class Manager:
         return wire.dump(self._programming.program(context, uuid, image_uuid))
 
     @endpoint
+    def start_programming(
+        self, context: RequestContext, uuid: str, image_uuid: str
+    ) -> Any:
+        return wire.dump(self._programming.start(context, uuid, image_uuid))
+
+    @endpoint
+    def show_program_job(self, context: RequestContext, uuid: str) -> Any:
+        return wire.dump(self._programming.show(context, uuid))
+
+    @endpoint
+    def list_bitstreams(
+        self, context: RequestContext, filters: dict[str, str], deployable: str
+    ) -> Any:
+        return wire.dump(self._programming.bitstreams(filters, deployable))
+
+    @endpoint
     def list_attributes(self, context: RequestContext, query: Any) -> Any:
         wanted = wire.load(Query, query)
         return wire.dump(self._database.read(attributes.listed, wanted))

@@ -2,6 +2,7 @@
 """Loading by an operator's hand: a job that he waits for, or that he follows."""
 
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from typing import Final
@@ -10,7 +11,7 @@ from oslo_log import log
 
 from cyborg_lite.conductor.jobs import JobRunner
 from cyborg_lite.conductor.loading import Loader
-from cyborg_lite.db import deployables, jobs, programming
+from cyborg_lite.db import deployables, program_jobs, programming
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import (
     CyborgError,
@@ -19,8 +20,10 @@ from cyborg_lite.exceptions import (
     ProgrammingTimedOut,
     ServiceUnavailable,
 )
+from cyborg_lite.model.bitstream_list import ListedBitstream
 from cyborg_lite.model.devices import DeployableRecord
 from cyborg_lite.model.jobs import Job, Kind, NewJob
+from cyborg_lite.model.program_jobs import ProgramJob, ProgramStep
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 
@@ -55,18 +58,7 @@ class Programming:
         :raises DriverError: the image does not fit, or the host could not load it
         :raises ProgrammingTimedOut: it goes on, but the caller should not wait longer
         """
-        region = self._database.read(programming.region, uuid)
-        shell = self._loader.image_for(region, image_id).is_shell
-        new = NewJob(
-            Kind.PROGRAM,
-            {'deployable': uuid, 'image': image_id, 'shell': shell},
-            limit_ms=_DEADLINE,
-            request_id=context.request_id,
-        )
-        owner = self._runner.owner
-        job = self._database.write(
-            programming.begin, region, new, owner, whole_card=shell
-        )
+        job = self._accept(context, uuid, image_id)
         outcome = self._waiting.for_job(job.uuid)
         self._runner.run(job)
         try:
@@ -79,6 +71,49 @@ class Programming:
             deployables.listed, Query(filters={'uuid': (uuid,)})
         )
         return record
+
+    def start(self, context: RequestContext, uuid: str, image_id: str) -> ProgramJob:
+        """As ``program``, for one who follows it and does not wait.
+
+        :raises DeployableNotFound: no such deployable
+        :raises DeployableInUse: it is bound, or being programmed
+        :raises DriverError: the image does not fit
+        """
+        job = self._accept(context, uuid, image_id)
+        accepted = self._database.read(program_jobs.shown, job.uuid, None)
+        self._runner.run(job)
+        return accepted
+
+    def show(self, context: RequestContext, uuid: str) -> ProgramJob:
+        """:raises JobNotFound: there is none, or it is another project's"""
+        whose = None if 'admin' in context.roles else context.project_id or ''
+        return self._database.read(program_jobs.shown, uuid, whose)
+
+    def bitstreams(
+        self, filters: Mapping[str, str], deployable: str
+    ) -> tuple[ListedBitstream, ...]:
+        """All there are, what can be loaded first and best first.
+
+        :param deployable: where to; empty: they are judged by themselves
+        :raises DeployableNotFound: no such deployable
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        region = None
+        if deployable:
+            region = self._database.read(programming.region, deployable)
+        return self._loader.listed(filters, region)
+
+    def _accept(self, context: RequestContext, uuid: str, image_id: str) -> Job:
+        region = self._database.read(programming.region, uuid)
+        shell = self._loader.image_for(region, image_id).is_shell
+        new = NewJob(
+            Kind.PROGRAM,
+            {'deployable': uuid, 'image': image_id, 'shell': shell},
+            limit_ms=_DEADLINE,
+            request_id=context.request_id,
+        )
+        owner, project = self._runner.owner, context.project_id
+        return self._database.write(programming.begin, region, new, owner, project)
 
 
 class Waiting:
@@ -120,35 +155,48 @@ class ProgramHandler:
         try:
             region = self._database.read(programming.region, job.payload['deployable'])
         except DeployableNotFound as error:
-            self._database.write(jobs.finish, job)
+            self._database.write(programming.end_without, job, error.text)
             self._waiting.tell(job.uuid, error)
             return None
         failure: CyborgError | None = None
         try:
-            bitstream = self._loader.image_for(region, job.payload['image'])
-            self._loader.load(region, bitstream, (), job.request_id)
-        except (HostAway, ServiceUnavailable):
-            raise  # it is tried again, and whoever waits hears that it takes long
+            self._load(job, region)
+        except (HostAway, ServiceUnavailable) as error:
+            # It is tried again, and whoever waits hears that it takes long.
+            away = isinstance(error, HostAway)
+            reason = 'Its host does not answer yet.' if away else error.text
+            self._reach(job, ProgramStep.ACCEPTED, reason)
+            raise
         except CyborgError as error:
             LOG.error('Programming of %s failed: %s', region.name, error.text)
             failure = error
-        self._end(job, region)
-        self._waiting.tell(job.uuid, failure)
+        self._end(job, region, failure)
         return None
+
+    def _load(self, job: Job, region: programming.Region) -> None:
+        self._reach(job, ProgramStep.CHECKING)
+        bitstream = self._loader.image_for(region, job.payload['image'])
+        self._reach(job, ProgramStep.LOADING)
+        self._loader.load(region, bitstream, (), job.request_id)
+
+    def _reach(self, job: Job, step: ProgramStep, reason: str = '') -> None:
+        self._database.write(program_jobs.reach, job.uuid, step, reason)
 
     def expire(self, job: Job, reason: str) -> Job | None:
         LOG.error('Programming of %s: %s', job.payload['deployable'], reason)
         try:
             region = self._database.read(programming.region, job.payload['deployable'])
-        except DeployableNotFound:
-            self._database.write(jobs.finish, job)
+        except DeployableNotFound as error:
+            self._database.write(programming.end_without, job, error.text)
             return None
         # Its host may have begun: what is in there, nobody knows.
         self._database.write(programming.unusable, region, f'Programming it: {reason}')
-        self._end(job, region)
-        self._waiting.tell(job.uuid, ProgrammingTimedOut(uuid=region.uuid))
+        self._end(job, region, ProgrammingTimedOut(uuid=region.uuid))
         return None
 
-    def _end(self, job: Job, region: programming.Region) -> None:
-        shell = bool(job.payload['shell'])
-        self._database.write(programming.end, region, job, whole_card=shell)
+    def _end(
+        self, job: Job, region: programming.Region, failure: CyborgError | None
+    ) -> None:
+        text = None if failure is None else failure.text
+        self._database.write(programming.end, region, job, text)
+        self._waiting.tell(job.uuid, failure)

@@ -105,12 +105,7 @@ class ConductorService:
             self._settings.agent_timeout,
             self._settings.load_timeout,
         )
-        library = Library(
-            self._peers.glance,
-            self._settings.largest_image,
-            self._settings.default_images,
-        )
-        loader, waiting = Loader(database, agents, library), Waiting()
+        loader, waiting = self._loader(agents), Waiting()
         handlers = self._handlers(sync, agents, loader)
         handlers[Kind.PROGRAM] = ProgramHandler(database, loader, waiting)
         runner = JobRunner(database, handlers, owner, workers, self._metrics)
@@ -161,6 +156,11 @@ class ConductorService:
             'liveness': liveness.run,
             'audit': rounds.run,
         }
+
+    def _loader(self, agents: AgentAPI) -> Loader:
+        largest, defaults = self._settings.largest_image, self._settings.default_images
+        library = Library(self._peers.glance, largest, defaults)
+        return Loader(self._peers.database, agents, library)
 
     def _handlers(
         self, sync: PlacementSync, agents: AgentAPI, loader: Loader

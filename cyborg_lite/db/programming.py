@@ -18,6 +18,7 @@ from cyborg_lite.db import (
     inventory_rows,
     jobs,
     loaded_regions,
+    program_jobs,
     services,
 )
 from cyborg_lite.db.change import change
@@ -162,12 +163,16 @@ def _affected(where: Region, whole_card: bool) -> Select[int]:
 
 
 def begin(
-    session: Session, where: Region, job: NewJob, owner: Owner, *, whole_card: bool
+    session: Session, where: Region, job: NewJob, owner: Owner, project_id: str | None
 ) -> Job:
     """Keep the region from being bound, and write the job that loads it.
 
+    :param job: its payload names the deployable, the image, and whether it is a shell
+    :param project_id: of who may follow it
+
     :raises DeployableInUse: somebody holds it, or loads something into it already
     """
+    whole_card = bool(job.payload['shell'])
     of_it = AttachHandle.deployable_id.in_(_affected(where, whole_card))
     free = AttachHandle.arq_uuid.is_(None), AttachHandle.preparing.is_(False)
     there = session.scalar(select(func.count()).where(of_it)) or 0
@@ -175,17 +180,28 @@ def begin(
     if change(session, mark) != there:
         reason = 'it is bound, or being programmed already.'
         raise DeployableInUse(uuid=where.uuid, reason=reason)
-    return jobs.add_owned(session, job, owner)
+    added = jobs.add_owned(session, job, owner)
+    image = str(job.payload['image'])
+    program_jobs.add(session, added.uuid, where.uuid, image, project_id)
+    return added
 
 
-def end(session: Session, where: Region, job: Job, *, whole_card: bool) -> None:
+def end(session: Session, where: Region, job: Job, failure: str | None) -> None:
     """Whatever came of it, the region can be bound again, as far as it is fit.
 
+    :param failure: None: it is loaded
     :raises JobLost: another conductor took over
     """
+    whole_card = bool(job.payload['shell'])
     of_it = AttachHandle.deployable_id.in_(_affected(where, whole_card))
     marked = update(AttachHandle).where(of_it, AttachHandle.arq_uuid.is_(None))
     change(session, marked.values(preparing=False))
+    end_without(session, job, failure)
+
+
+def end_without(session: Session, job: Job, failure: str | None) -> None:
+    """The same, where the deployable is not there any more."""
+    program_jobs.end(session, job.uuid, failure)
     jobs.finish(session, job)
 
 

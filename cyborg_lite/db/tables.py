@@ -320,6 +320,22 @@ class Job(Base):
     created_at: Mapped[int] = mapped_column(BigInteger)
 
 
+class ProgramJob(_Timed, Base):
+    """Programming by hand, for whoever follows it; outlives the row of the job."""
+
+    __tablename__ = 'program_jobs'
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    # No foreign key: what became of it is told even when its card has gone.
+    deployable_uuid: Mapped[str] = mapped_column(String(36))
+    image_uuid: Mapped[str] = mapped_column(String(36))
+    project_id: Mapped[str | None] = mapped_column(String(64))
+    state: Mapped[str] = mapped_column(String(16))
+    step: Mapped[str] = mapped_column(String(16))
+    reason: Mapped[str] = mapped_column(String(255), default='')
+
+
 # Whatever the database was created with: every character has room, and names that
 # differ by the case of a letter are two, as on the other databases.
 _MYSQL = {

@@ -140,11 +140,15 @@ class Fit:
     reasons: tuple[str, ...]  # why it is refused; none: it fits
 
 
-def ranked(images: Iterable[Image], region: Target, largest: int) -> tuple[Fit, ...]:
+def ranked(
+    images: Iterable[Image], region: Target | None, largest: int
+) -> tuple[Fit, ...]:
     """Those that fit, best first; then the others, by id.
 
     Better is what is loaded already, then what names the region, then the shell; then
     the higher version.
+
+    :param region: None: what is sound by itself fits
     """
     fits = [_fit(image, region, largest) for image in images]
     fits.sort(key=lambda fit: fit.image.id)
@@ -153,19 +157,20 @@ def ranked(images: Iterable[Image], region: Target, largest: int) -> tuple[Fit, 
     return (*good, *(fit for fit in fits if fit.reasons))
 
 
-def _fit(image: Image, region: Target, largest: int) -> Fit:
+def _fit(image: Image, region: Target | None, largest: int) -> Fit:
     wrong = bitstreams.faults(image, largest)
     if wrong:
         return Fit(image, None, wrong)
     bitstream = bitstreams.read(image, largest)
-    return Fit(image, bitstream, misfits(bitstream, region))
+    wrong = () if region is None else misfits(bitstream, region)
+    return Fit(image, bitstream, wrong)
 
 
-def _merit(bitstream: Bitstream | None, region: Target) -> tuple[object, ...]:
+def _merit(bitstream: Bitstream | None, region: Target | None) -> tuple[object, ...]:
     if bitstream is None:
         return ()
     return (
-        is_loaded(bitstream, region),
+        region is not None and is_loaded(bitstream, region),
         bitstream.region_id is not None,
         bitstream.shell_id is not None,
         _version_order(bitstream.version),

@@ -9,13 +9,24 @@ from cyborg_lite.policies import (
     arqs,
     attributes,
     base,
+    bitstreams,
     deployables,
     device_profiles,
     devices,
+    jobs,
     services,
 )
 
-_NOUNS = (device_profiles, arqs, devices, deployables, attributes, services)
+_NOUNS = (
+    device_profiles,
+    arqs,
+    devices,
+    deployables,
+    attributes,
+    bitstreams,
+    jobs,
+    services,
+)
 
 
 def list_rules() -> list[policy.RuleDefault]:

@@ -26,12 +26,13 @@ from cyborg_lite.model.usage import compact
 from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.profile_calls import ProfileCalls
+from cyborg_lite.rpc.programming_calls import ProgrammingCalls
 from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Caller
 
 VERSION: Final = '1.0'
 
 
-class ConductorAPI(ProfileCalls):
+class ConductorAPI(ProfileCalls, ProgrammingCalls):
     """Every method raises what the conductor raised, or ServiceUnavailable."""
 
     def __init__(self, transport: Transport) -> None:
@@ -158,20 +159,6 @@ class ConductorAPI(ProfileCalls):
             status=status.value,
             reason=reason,
         )
-
-    def program_deployable(
-        self, context: RequestContext, uuid: str, image_uuid: str
-    ) -> DeployableRecord:
-        """Load a bitstream; return when it is loaded.
-
-        :raises DeployableNotFound: no such deployable
-        :raises DriverError: the host could not
-        :raises ProgrammingTimedOut: the host did not end in time; it may still do so
-        """
-        answer = self._caller.call(
-            context, 'program_deployable', since='1.0', uuid=uuid, image_uuid=image_uuid
-        )
-        return wire.load(DeployableRecord, answer)
 
     def create_attribute(
         self, context: RequestContext, deployable_id: int, *, key: str, value: str

@@ -2,6 +2,7 @@
 """A conductor in memory: keeps, binds and refuses as the real one, without a bus."""
 
 import dataclasses
+from collections.abc import Mapping
 from uuid import uuid4
 
 from cyborg_lite.exceptions import (
@@ -9,7 +10,9 @@ from cyborg_lite.exceptions import (
     AttributeNotFound,
     DeployableNotFound,
     DeviceNotFound,
+    JobNotFound,
 )
+from cyborg_lite.model.bitstream_list import ListedBitstream
 from cyborg_lite.model.devices import (
     Attribute,
     DeployableRecord,
@@ -17,6 +20,7 @@ from cyborg_lite.model.devices import (
     DeviceStatus,
 )
 from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import Service, Vitals
 from cyborg_lite.rpc.context import RequestContext
@@ -33,6 +37,9 @@ class FakeConductor(RequestsInMemory):
         self.deployables: dict[str, DeployableRecord] = {}
         self.attributes: dict[str, Attribute] = {}
         self.programmed: list[tuple[str, str]] = []
+        self.jobs: dict[str, ProgramJob] = {}
+        self.bitstreams: dict[str, ListedBitstream] = {}  # by the deployable asked for
+        self.bitstream_filters: list[dict[str, str]] = []
         self.services: dict[str, Service] = {}
         self.reports: dict[str, HostReport] = {}  # by host
         self.calls: list[str] = []  # what agents called
@@ -86,6 +93,38 @@ class FakeConductor(RequestsInMemory):
             self.deployables[uuid], bitstream_id=image_uuid
         )
         return self.deployables[uuid]
+
+    def start_programming(
+        self, context: RequestContext, uuid: str, image_uuid: str
+    ) -> ProgramJob:
+        self.program_deployable(context, uuid, image_uuid)
+        job = ProgramJob(
+            str(uuid4()),
+            uuid,
+            image_uuid,
+            ProgramState.RUNNING,
+            ProgramStep.ACCEPTED,
+            '',
+            self.now(),
+        )
+        self.jobs[job.uuid] = job
+        return job
+
+    def show_program_job(self, context: RequestContext, uuid: str) -> ProgramJob:
+        self._heard(context)
+        if uuid not in self.jobs:
+            raise JobNotFound(uuid=uuid)
+        return self.jobs[uuid]
+
+    def list_bitstreams(
+        self, context: RequestContext, filters: Mapping[str, str], deployable: str
+    ) -> tuple[ListedBitstream, ...]:
+        self._heard(context)
+        if deployable and deployable not in self.deployables:
+            raise DeployableNotFound(uuid=deployable)
+        self.bitstream_filters.append(dict(filters))
+        found = self.bitstreams.get(deployable)
+        return () if found is None else (found,)
 
     def create_attribute(
         self, context: RequestContext, deployable_id: int, *, key: str, value: str

@@ -82,8 +82,8 @@ class Cloud:
             handler.run(job)
 
     def lapse(self) -> None:
-        """Whoever runs a job has gone silent."""
-        silent = update(JobRow).values(lease_until=0)
+        """Whoever runs a job has gone silent, and what waits is due."""
+        silent = update(JobRow).values(lease_until=0, run_after=0)
         self.database.write(lambda session: session.execute(silent))
 
     def take_over(self) -> Job:

@@ -6,9 +6,11 @@ from typing import Final
 from cyborg_lite.api import arguments, paging
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires
+from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.resource import Backing, Resource
 from cyborg_lite.api.schemas import deployables as schemas
 from cyborg_lite.api.views.deployables import DeployableList, DeployableView
+from cyborg_lite.api.views.jobs import JobView
 from cyborg_lite.exceptions import DeployableNotFound
 from cyborg_lite.model import uuids
 from cyborg_lite.model.queries import Query
@@ -75,12 +77,15 @@ class Program(Resource):
             return Repeated(self.backing, self._identifier)
         return super().below(segment)
 
-    @expose(DeployableView, errors=(409, 500, 504))
+    @expose(DeployableView, accepted=JobView, errors=(409, 500, 504))
     @requires('cyborg:deployable:program')
     @accepts(body=schemas.PROGRAM)
-    def patch(self, call: Call) -> DeployableView:
+    def patch(self, call: Call) -> DeployableView | JobView:
         uuid = arguments.uuid('A deployable', self._identifier)
         image = arguments.uuid('image_uuid', call.body[0]['value'][0]['image_uuid'])
+        if call.microversion >= V2_4:
+            job = self.conductor.start_programming(call.caller, uuid, image)
+            return JobView.showing(job, call.links)
         programmed = self.conductor.program_deployable(call.caller, uuid, image)
         return DeployableView.showing(programmed, call.links)
 

@@ -4,9 +4,11 @@
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.controllers.arqs import Arqs
 from cyborg_lite.api.controllers.attributes import Attributes
+from cyborg_lite.api.controllers.bitstreams import Bitstreams
 from cyborg_lite.api.controllers.deployables import Deployables
 from cyborg_lite.api.controllers.device_profiles import DeviceProfiles
 from cyborg_lite.api.controllers.devices import Devices
+from cyborg_lite.api.controllers.jobs import Jobs
 from cyborg_lite.api.controllers.services import Services
 from cyborg_lite.api.expose import expose
 from cyborg_lite.api.resource import Backing, Resource
@@ -24,6 +26,8 @@ class V2(Resource):
             'devices': Devices(backing),
             'deployables': Deployables(backing),
             'attributes': Attributes(backing),
+            'bitstreams': Bitstreams(backing),
+            'jobs': Jobs(backing),
             'services': Services(backing),
         }
 

@@ -55,6 +55,8 @@ SEGMENTS: Final = (
     'devices',
     'deployables',
     'attributes',
+    'bitstreams',
+    'jobs',
     'services',
     'enable',
     'disable',
@@ -119,6 +121,8 @@ ROUTES: Final = [
     ('cyborg:attribute:get_one', MANAGERS, [f'GET /attributes/{U}']),
     ('cyborg:attribute:create', ADMINS, ['POST /attributes']),
     ('cyborg:attribute:delete', ADMINS, [f'DELETE /attributes/{U}']),
+    ('cyborg:bitstream:get_all', ADMINS, ['GET /bitstreams']),
+    ('cyborg:job:get_one', ADMINS, [f'GET /jobs/{U}']),
 ]
 CASES: Final = [
     (rule, name, request, name in allowed)

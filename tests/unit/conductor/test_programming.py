@@ -14,6 +14,7 @@ from cyborg_lite.conductor.programming import (
     Programming,
     Waiting,
 )
+from cyborg_lite.db import jobs
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import AttachHandle
 from cyborg_lite.exceptions import (
@@ -23,12 +24,14 @@ from cyborg_lite.exceptions import (
     DeployableNotFound,
     DriverError,
     HandlesContended,
+    JobNotFound,
     LoadingFailed,
 )
 from cyborg_lite.model.bitstreams import FUNCTION
 from cyborg_lite.model.devices import DeployableRecord
 from cyborg_lite.model.jobs import Kind
-from cyborg_lite.rpc.context import of_daemon
+from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
+from cyborg_lite.rpc.context import RequestContext, of_daemon
 from tests.fakes.bitstream_files import (
     IMAGE_ID,
     OTHER_FUNCTION,
@@ -37,9 +40,11 @@ from tests.fakes.bitstream_files import (
 from tests.fakes.fpga import HOST, fpga_card
 from tests.fakes.fpga_cloud import (
     BY_ID,
+    OTHER_IMAGE,
     Cloud,
     attributes,
 )
+from tests.fakes.rows import OWNER
 
 
 @pytest.fixture
@@ -47,6 +52,9 @@ def cloud(database: Database) -> Cloud:
     cloud = Cloud(database)
     cloud.plug(fpga_card())
     return cloud
+
+
+ADMIN = RequestContext(roles=['admin'], project_id='a' * 32)
 
 
 @dataclass
@@ -59,7 +67,18 @@ class Console:
 
     def program(self, image_id: str = IMAGE_ID) -> DeployableRecord:
         uuid = self.cloud.record().uuid
-        return self.programming.program(of_daemon(), uuid, image_id)
+        return self.programming.program(ADMIN, uuid, image_id)
+
+    def start(self) -> ProgramJob:
+        uuid = self.cloud.record().uuid
+        return self.programming.start(ADMIN, uuid, IMAGE_ID)
+
+    def ended(self, job: ProgramJob) -> ProgramJob:
+        """What is shown of it when its thread has ended."""
+        self.runner.stop()
+        self.runner.start()
+        self.runner.wait()
+        return self.programming.show(ADMIN, job.uuid)
 
 
 @pytest.fixture
@@ -157,3 +176,72 @@ def test_a_shell_waits_until_nothing_on_the_card_is_bound(
     cloud.binder.run(job)
     assert cloud.states(job) == ['BindFailed']
     assert cloud.agents.loads == []
+
+
+def test_a_load_that_is_followed_tells_its_end(console: Console) -> None:
+    job = console.start()
+    assert (job.state, job.step) == (ProgramState.RUNNING, ProgramStep.ACCEPTED)
+    ended = console.ended(job)
+    assert (ended.state, ended.progress) == (ProgramState.DONE, 100)
+    assert console.cloud.record().bitstream_id == IMAGE_ID
+
+
+def test_a_load_that_is_followed_tells_why_it_failed(console: Console) -> None:
+    failure = LoadingFailed(image=IMAGE_ID, reason='CRC error')
+    console.cloud.agents.cannot_load = failure
+    ended = console.ended(console.start())
+    assert (ended.state, ended.step) == (ProgramState.FAILED, ProgramStep.LOADING)
+    assert ended.reason == failure.text
+    assert console.cloud.told() == (1, 1)
+
+
+def test_a_silent_host_is_told_without_its_name(console: Console) -> None:
+    console.cloud.agents.away = {HOST}
+    waiting = console.ended(console.start())
+    assert waiting.state is ProgramState.RUNNING
+    assert waiting.reason == 'Its host does not answer yet.'
+
+
+def test_a_load_that_ran_out_of_time_has_failed(console: Console) -> None:
+    console.cloud.agents.away = {HOST}
+    started = console.start()
+    console.ended(started)
+    console.cloud.lapse()
+    (job,) = console.cloud.database.write(jobs.take, OWNER, 10, [Kind.PROGRAM])
+    handler = ProgramHandler(console.cloud.database, console.cloud.loader, Waiting())
+    handler.expire(job, 'It was not done before its deadline.')
+    assert console.programming.show(ADMIN, started.uuid).state is ProgramState.FAILED
+    assert console.cloud.told() == (1, 1)
+
+
+def test_what_is_bound_is_not_even_accepted(console: Console) -> None:
+    console.cloud.binder.run(console.cloud.accepted({}))
+    with pytest.raises(DeployableInUse):
+        console.start()
+
+
+def test_whoever_is_no_admin_follows_what_his_project_started(
+    console: Console,
+) -> None:
+    job = console.start()
+    for project, sees in (('a' * 32, True), ('b' * 32, False), (None, False)):
+        context = RequestContext(roles=['member'], project_id=project)
+        if sees:
+            assert console.programming.show(context, job.uuid).uuid == job.uuid
+        else:
+            with pytest.raises(JobNotFound):
+                console.programming.show(context, job.uuid)
+
+
+def test_images_are_listed_for_a_deployable_the_best_first(console: Console) -> None:
+    cloud = console.cloud
+    cloud.images.all[OTHER_IMAGE] = image(id=OTHER_IMAGE, properties={'board': 'u250'})
+    listed = console.programming.bitstreams({}, cloud.record().uuid)
+    assert [one.image_uuid for one in listed] == [IMAGE_ID, OTHER_IMAGE]
+    assert listed[0].reasons == ()
+    assert 'It is for board u250' in listed[1].reasons[0]
+    # By itself there is nothing wrong with it.
+    alone = console.programming.bitstreams({'board': 'U250'}, '')
+    assert [(one.image_uuid, one.reasons) for one in alone] == [(OTHER_IMAGE, ())]
+    with pytest.raises(DeployableNotFound):
+        console.programming.bitstreams({}, str(uuid4()))

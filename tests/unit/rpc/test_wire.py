@@ -59,6 +59,10 @@ FINGERPRINTS: Final = {
     'Unit': 'e2bb5438cbf1',
     'Usage': 'f0894b40a57b',
     'Vitals': '7f3aa53c7d7d',
+    'ListedBitstream': '297be6e90e43',
+    'ProgramJob': 'be9e4e066e0a',
+    'ProgramState': 'c1eb0be8782e',
+    'ProgramStep': '894201459e73',
 }
 
 
