@@ -11,7 +11,7 @@ from cyborg_lite.api import noauth
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.rpc.context import RequestContext
 
-_PUBLIC: Final = frozenset({'', '/', '/v2', '/v2/'})
+_PUBLIC: Final = frozenset({'', '/', '/v2', '/v2/', '/v2/openapi.json'})
 """What a client must read before it has a token."""
 
 _TOKEN: Final = 'keystone.token_auth'  # a key, not a secret

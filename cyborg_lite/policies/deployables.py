@@ -25,6 +25,6 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             base.ADMIN,
             'Load a bitstream into a deployable.',
             'PATCH /v2/deployables/{uuid}/program',
-            'PATCH /v2/deployables/{uuid}/program/{uuid}',
+            'PATCH /v2/deployables/{uuid}/program/{same_uuid}',
         ),
     ]

@@ -16,7 +16,7 @@ _FILTERS: Final = ('vendor', 'board', 'region', 'function')
 class Bitstreams(Resource):
     """``/v2/bitstreams``"""
 
-    @expose(BitstreamList)
+    @expose(BitstreamList, errors=(404,))
     @requires('cyborg:bitstream:get_all')
     @since(V2_4, 'The list of bitstreams')
     @accepts(arguments=(*_FILTERS, 'deployable'))

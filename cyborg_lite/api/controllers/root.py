@@ -20,7 +20,7 @@ class Root(Resource):
 
     def __init__(self, backing: Backing) -> None:
         super().__init__(backing)
-        self._v2 = V2(backing)
+        self._v2 = V2(backing, self)
 
     @pecan.expose()  # type: ignore[untyped-decorator]  # untyped library
     def _route(

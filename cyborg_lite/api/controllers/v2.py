@@ -9,6 +9,7 @@ from cyborg_lite.api.controllers.deployables import Deployables
 from cyborg_lite.api.controllers.device_profiles import DeviceProfiles
 from cyborg_lite.api.controllers.devices import Devices
 from cyborg_lite.api.controllers.jobs import Jobs
+from cyborg_lite.api.controllers.openapi import OpenApi
 from cyborg_lite.api.controllers.services import Services
 from cyborg_lite.api.expose import expose
 from cyborg_lite.api.resource import Backing, Resource
@@ -18,7 +19,8 @@ from cyborg_lite.api.views import versions
 class V2(Resource):
     """``/v2``"""
 
-    def __init__(self, backing: Backing) -> None:
+    def __init__(self, backing: Backing, root: Resource) -> None:
+        """:param root: the one above"""
         super().__init__(backing)
         self._collections = {
             'device_profiles': DeviceProfiles(backing),
@@ -29,6 +31,7 @@ class V2(Resource):
             'bitstreams': Bitstreams(backing),
             'jobs': Jobs(backing),
             'services': Services(backing),
+            'openapi.json': OpenApi(backing, root),
         }
 
     def below(self, segment: str) -> Resource:

@@ -11,6 +11,7 @@ CREATE: Final = Schema(
         'type': 'object',
         'required': ['device_profile_name'],
         'properties': {'device_profile_name': {'type': 'string'}},
+        'examples': [{'device_profile_name': 'fpga-sha256'}],
     }
 )
 
@@ -30,5 +31,22 @@ PATCH: Final = Schema(
                 },
             },
         },
+        'examples': [
+            {
+                '5c9a477a-d3d4-426a-9e9c-b2660917780e': [
+                    {'op': 'add', 'path': '/hostname', 'value': 'compute-1'},
+                    {
+                        'op': 'add',
+                        'path': '/device_rp_uuid',
+                        'value': '853f07a6-19de-3dd6-b9f6-6c782daa3f7b',
+                    },
+                    {
+                        'op': 'add',
+                        'path': '/instance_uuid',
+                        'value': 'e6463ae6-ef41-41b7-b171-95f3754f140f',
+                    },
+                ]
+            }
+        ],
     }
 )

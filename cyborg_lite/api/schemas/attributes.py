@@ -21,5 +21,6 @@ CREATE: Final = Schema(
         'if': {'type': 'object', 'required': ['attribute']},
         'then': {'properties': {'attribute': _BARE}},
         'else': _BARE,
+        'examples': [{'deployable_id': 1, 'key': 'rack', 'value': 'r17'}],
     }
 )

@@ -28,5 +28,14 @@ PROGRAM: Final = Schema(
                 },
             },
         },
+        'examples': [
+            [
+                {
+                    'op': 'replace',
+                    'path': '/program',
+                    'value': [{'image_uuid': 'd5ca2f11-3108-4426-a11c-a959987565df'}],
+                }
+            ]
+        ],
     }
 )

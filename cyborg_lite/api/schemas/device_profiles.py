@@ -27,6 +27,21 @@ CREATE: Final = Schema(
                 },
             },
         },
+        'examples': [
+            [
+                {
+                    'name': 'fpga-sha256',
+                    'description': 'An FPGA that computes SHA-256.',
+                    'groups': [
+                        {
+                            'resources:FPGA': '1',
+                            'trait:CUSTOM_FPGA_INTEL': 'required',
+                            'accel:function_name': 'sha256',
+                        }
+                    ],
+                }
+            ]
+        ],
     }
 )
 
@@ -43,6 +58,7 @@ PATCH: Final = Schema(
                 'path': {'type': 'string'},
             },
         },
+        'examples': [[{'op': 'replace', 'path': '/enabled', 'value': False}]],
     }
 )
 
@@ -63,5 +79,6 @@ ACCESS: Final = Schema(
                 },
             },
         },
+        'examples': [{'projects': ['bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb']}],
     }
 )

@@ -6,7 +6,7 @@ from typing import Final
 from cyborg_lite.api.validation import Schema
 
 # Enabling and disabling say all in the path; clients send nothing, {} or null.
-ACTION: Final = Schema({'type': ['object', 'null']}, optional=True)
+ACTION: Final = Schema({'type': ['object', 'null'], 'examples': [{}]}, optional=True)
 
 PATCH: Final = Schema(
     {
@@ -22,5 +22,11 @@ PATCH: Final = Schema(
                 'value': {'type': 'string', 'maxLength': 255},
             },
         },
+        'examples': [
+            [
+                {'op': 'replace', 'path': '/status', 'value': 'maintaining'},
+                {'op': 'add', 'path': '/reason', 'value': 'The fan is changed.'},
+            ]
+        ],
     }
 )

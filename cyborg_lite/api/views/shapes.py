@@ -26,7 +26,7 @@ class Shape(types.UserType):  # type: ignore[misc]  # untyped base
     def __init__(self, kind: Any, **schema: Any) -> None:
         """:param kind: any type of WSME, or another shape, which is copied"""
         inner = kind if isinstance(kind, Shape) else None
-        self.basetype: Any = inner.basetype if inner else _wsme(kind)
+        self.basetype: Any = inner.basetype if inner else wsme_type(kind)
         self.schema: dict[str, Any] = {**(inner.schema if inner else {}), **schema}
         self.nullable: bool = inner.nullable if inner else False
         self.optional: bool = inner.optional if inner else False
@@ -61,7 +61,7 @@ def one_of(words: type[enum.StrEnum]) -> Shape:
     return Shape(str, enum=[str(word) for word in words])
 
 
-def _wsme(kind: Any) -> Any:
+def wsme_type(kind: Any) -> Any:
     """WSME knows these two short forms of a type only as that of a field."""
     if isinstance(kind, list):
         return types.ArrayType(kind[0])

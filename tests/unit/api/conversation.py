@@ -14,6 +14,7 @@ from cyborg_lite.conf import api as api_options
 from cyborg_lite.model.devices import DeployableRecord, DeviceRecord, DeviceStatus
 from cyborg_lite.model.inventory import Health
 from tests.fakes.conductor import FakeConductor
+from tests.unit.api import described
 
 PROJECT = 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb'
 OTHER_PROJECT = 'cccccccccccccccccccccccccccccccc'
@@ -75,6 +76,7 @@ class Client:
     headers: Headers = field(default_factory=lambda: dict(ADMIN))
     version: str | None = None
     prefix: str = '/v2'
+    is_described: bool = True  # answers are held against the API document
 
     def __post_init__(self) -> None:
         if self.application is None:
@@ -109,7 +111,10 @@ class Client:
             request.body = raw
             request.content_type = 'application/json'
         request.headers.update(headers or {})
-        return Answer(request.get_response(self.application))
+        answer = request.get_response(self.application)
+        if self.is_described:
+            described.check(request, answer)
+        return Answer(answer)
 
     def get(self, path: str, headers: Headers | None = None) -> Answer:
         return self.send('GET', path, headers=headers)

@@ -261,6 +261,7 @@ def test_what_is_away_is_told_with_when_to_ask_again(
 
 def test_an_error_of_the_conductor_keeps_its_status(client: Client) -> None:
     client.conductor.refusal = ArqsNotResolved(instance='i')
+    client.is_described = False
     check(client.get('/devices'), 423)
 
 
@@ -268,6 +269,7 @@ def test_what_nobody_foresaw_tells_the_client_nothing(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     client.conductor.refusal = RuntimeError('SELECT secret FROM /etc/passwd')
+    client.is_described = False
     answer = client.get('/devices')
     check(answer, 500)
     assert b'secret' not in answer.body
