@@ -93,9 +93,14 @@ class Fleet:
         return [(name, self.report(name).digest) for name in self.names]
 
     def adopt(self, digests: Sequence[tuple[str, str]]) -> None:
-        """Hosts that the conductor has known for long, without their devices."""
+        """Hosts without their devices that the database has known for long."""
         for name, digest in digests:
             self.database.write(services.keep_digest, name, digest, 'boot')
+
+    def greet(self, digests: Sequence[tuple[str, str]]) -> None:
+        """The conductor has heard each of them before."""
+        with ThreadPoolExecutor(self.plan.clients) as pool:
+            list(pool.map(lambda one: self.beat(*one), digests))
 
     def left(self) -> int:
         return sum(one.count for one in self.database.read(jobs.count))
@@ -255,6 +260,7 @@ def run(plan: Plan, kind: str, directory: Path) -> None:
             start(fleet, meter)
             digests = fleet.digests()
             fleet.adopt(digests[plan.starting :])
+            fleet.greet(digests)
             steady(fleet, meter, digests)
             limit(fleet, meter, digests)
         finally:
