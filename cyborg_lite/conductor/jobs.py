@@ -12,40 +12,20 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, Protocol
+from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite.conductor.metrics import DONE, EXPIRED, PUT_OFF, Metrics
+from cyborg_lite.conductor.job_attempts import Attempts, Handler
+from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.db import jobs
 from cyborg_lite.db.engine import Database
-from cyborg_lite.exceptions import CyborgError, JobLost
+from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.jobs import Job, Kind, Owner
-from cyborg_lite.rpc import context
 
 LOG = log.getLogger(__name__)
 
-_FIRST_DELAY_MS: Final = 250
-_LONGEST_DELAY_MS: Final = 30_000
-_LONGEST_AWAITED_MS: Final = 4_000
-_LATE: Final = 'It was not done before its deadline.'
-_CANCELLED: Final = 'It was cancelled by an operator.'
 _POLL: Final = 1.0  # seconds; a wake-up usually comes first
-
-
-class Handler(Protocol):
-    """One kind of job. Run again after a crash, it must lead to the same result."""
-
-    def run(self, job: Job) -> Job | None:
-        """Do it and end the row; a job that is returned is run next.
-
-        Anything that is raised puts the job off, until its deadline.
-        """
-        ...
-
-    def expire(self, job: Job, reason: str) -> Job | None:
-        """The deadline has passed: wind it up, and end the row."""
-        ...
 
 
 def owner_of_process(lease_seconds: float) -> Owner:
@@ -66,9 +46,9 @@ class JobRunner:
         metrics: Metrics | None = None,
     ) -> None:
         self.owner = owner
-        self._metrics = metrics or Metrics()
+        self._attempts = Attempts(database, handlers, metrics or Metrics())
         self._database = database
-        self._handlers = handlers
+        self._kinds = tuple(handlers)
         self._workers = workers
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix='job')
         self._lock = threading.Lock()
@@ -134,8 +114,7 @@ class JobRunner:
             room = self._workers - len(self._in_hand)
         if room <= 0:
             return 0
-        kinds = tuple(self._handlers)
-        taken = self._database.write(jobs.take, self.owner, room, kinds)
+        taken = self._database.write(jobs.take, self.owner, room, self._kinds)
         for job in taken:
             self.run(job)
         return len(taken)
@@ -158,15 +137,10 @@ class JobRunner:
             LOG.warning('Jobs wait until their leases end: %s', error.text)
 
     def _run(self, job: Job) -> None:
-        begun = time.monotonic()
         with self._lock:
             self._begun.add(job.uuid)
         try:
-            following: Job | None = job
-            while (now := following) is not None:
-                following = self._step(now)
-                spent = job.age + time.monotonic() - begun
-                self._metrics.job_followed(now, following, spent)
+            self._attempts.run(job)
         finally:
             with self._lock:
                 was_full = len(self._in_hand) >= self._workers
@@ -174,57 +148,3 @@ class JobRunner:
                 self._begun.discard(job.uuid)
             if was_full:
                 self.wake()
-
-    def _step(self, job: Job) -> Job | None:
-        handler = self._handlers[job.kind]
-        # Log lines of the job bear the id of the request that called for it.
-        context.of_request(job.request_id)
-        try:
-            if job.expired:
-                reason = _CANCELLED if job.cancelled else _LATE
-                return self._expire(handler, job, reason)
-            self._metrics.job_begun(job)
-            following = handler.run(job)
-            self._metrics.job_ended(job, DONE)
-            return following
-        except JobLost:
-            self._lose(job)
-        except CyborgError as error:
-            return self._put_off(handler, job, error.text)
-        except Exception:  # a fault of ours must cost one attempt, not the worker
-            LOG.exception('Job %s (%s) failed', job.uuid, job.kind)
-            return self._put_off(handler, job, 'An unexpected error, see the log.')
-        return None
-
-    def _put_off(self, handler: Handler, job: Job, reason: str) -> Job | None:
-        delay = _delay(job)
-        LOG.info('Job %s (%s) waits %d ms: %s', job.uuid, job.kind, delay, reason)
-        try:
-            if self._database.write(jobs.put_off, job, delay, reason):
-                self._metrics.job_ended(job, PUT_OFF)
-                return None
-            return self._expire(handler, job, reason)
-        except JobLost:
-            self._lose(job)
-        except CyborgError as error:
-            # The row stays as it is; its lease ends, and somebody takes it again.
-            LOG.error('Cannot put off job %s: %s', job.uuid, error.text)
-        except Exception:  # likewise; a fault of ours must not pass unseen
-            LOG.exception('Job %s (%s) cannot be wound up', job.uuid, job.kind)
-        return None
-
-    def _expire(self, handler: Handler, job: Job, reason: str) -> Job | None:
-        following = handler.expire(job, reason)
-        self._metrics.job_ended(job, EXPIRED)
-        return following
-
-    def _lose(self, job: Job) -> None:
-        LOG.warning('Job %s (%s) was taken over', job.uuid, job.kind)
-        self._metrics.lease_lost(job)
-
-
-def _delay(job: Job) -> int:
-    """Milliseconds; longer with each attempt, and no two jobs in step."""
-    longest = _LONGEST_AWAITED_MS if job.awaited else _LONGEST_DELAY_MS
-    delay = min(longest, _FIRST_DELAY_MS * 2 ** min(job.attempts, 16))
-    return int(delay * random.uniform(0.5, 1.0))

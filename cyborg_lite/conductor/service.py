@@ -18,7 +18,8 @@ from cyborg_lite.conductor.binding import BindHandler, BindRules
 from cyborg_lite.conductor.bitstreams import Library
 from cyborg_lite.conductor.devices import Devices
 from cyborg_lite.conductor.inventory import Inventory
-from cyborg_lite.conductor.jobs import Handler, JobRunner, owner_of_process
+from cyborg_lite.conductor.job_attempts import Handler
+from cyborg_lite.conductor.jobs import JobRunner, owner_of_process
 from cyborg_lite.conductor.liveness import Liveness
 from cyborg_lite.conductor.loading import Loader
 from cyborg_lite.conductor.manager import Manager, Rooms
