@@ -14,9 +14,9 @@ from uuid import uuid4
 from cyborg_lite.conductor.binding import BindHandler, BindRules, bind_job
 from cyborg_lite.conductor.bitstreams import Library
 from cyborg_lite.conductor.job_attempts import Attempts, Handler
+from cyborg_lite.conductor.loading import Loader
 from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.conductor.nova_events import NovaEventHandler
-from cyborg_lite.conductor.programming import Loader
 from cyborg_lite.conductor.releasing import ReleaseHandler
 from cyborg_lite.crash_kit.fate import Fate, MortalDatabase
 from cyborg_lite.crash_kit.host import LARGEST, MortalAgents, MortalHost
@@ -105,7 +105,7 @@ class _Conductor:
         placement = AllocatingPlacement(fate, cloud.provider)
         handlers: dict[Kind, Handler] = {
             Kind.BIND: BindHandler(self.database, agents, placement, _RULES, loader),
-            Kind.RELEASE: ReleaseHandler(self.database, agents),
+            Kind.RELEASE: ReleaseHandler(self.database, agents, loader),
             Kind.NOVA_EVENT: NovaEventHandler(self.database, cloud.nova),
         }
         self.kinds = tuple(handlers)
