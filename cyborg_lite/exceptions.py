@@ -150,6 +150,11 @@ class DeviceProfileDisabled(Conflict):
     advice = 'Use another flavor, or enable the profile.'
 
 
+class ImpossibleDeviceProfile(Conflict):
+    message = 'Device profile {name} can never fit. {reason}'
+    advice = 'Ask for what one provider has, or unset [api] refuse_impossible_profiles.'
+
+
 class DeviceProfileInUse(Conflict):
     message = 'Device profile {name} is in use by accelerator requests.'
     advice = 'Delete the servers that use the profile first.'

@@ -58,6 +58,7 @@ def _backing(conf: cfg.ConfigOpts, conductor: ConductorAPI) -> Backing:
         public_endpoint=conf.api.public_endpoint,
         json_depth=conf.api.max_json_depth,
         hold_power_on=conf.api.hold_power_on,
+        refuse_impossible=conf.api.refuse_impossible_profiles,
         profile_limits=Limits(
             groups=conf.api.max_profile_groups,
             accelerators=conf.api.max_profile_accelerators,

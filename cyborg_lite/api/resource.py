@@ -32,6 +32,7 @@ class Backing:
     json_depth: int
     profile_limits: Limits
     hold_power_on: bool
+    refuse_impossible: bool  # device profiles
 
 
 class Resource:

@@ -23,6 +23,9 @@ MICROVERSION: Final = '1.28'
 """Trees since 1.14, error codes since 1.23, all of a provider reserved since 1.26, and
 generations of consumers since 1.28: a Placement of Rocky or later."""
 
+_NESTED: Final = '1.29'
+"""Candidates are found among children of compute nodes: a Placement of Rocky too."""
+
 _MOVING: Final = '1.37'
 """A provider may be given another parent: a Placement of Xena or later."""
 
@@ -193,6 +196,49 @@ class Placement:
         body = {'resource_provider_generation': generation, 'traits': sorted(traits)}
         return _marked(self._ask(uuid, 'PUT', 'traits', body))
 
+    def marked(
+        self, required: Collection[str], forbidden: Collection[str]
+    ) -> frozenset[str]:
+        """The providers that have the traits and lack those, whatever else they have.
+
+        None, if Placement does not know one of the traits.
+        """
+        wanted = urlencode({'required': _traits(required, forbidden)})
+        path = f'/resource_providers?{wanted}'
+        answer = self._remote.send('GET', path, accept=(400,))
+        if answer.status_code == 400:
+            return frozenset()
+        return frozenset(one['uuid'] for one in answer.json()['resource_providers'])
+
+    def candidates(
+        self,
+        amounts: Mapping[str, int],
+        required: Collection[str],
+        forbidden: Collection[str],
+    ) -> Mapping[str, Mapping[str, int]]:
+        """The providers that could serve one granular request group now, alone.
+
+        None, if Placement does not know one of the classes or traits.
+
+        :param amounts: by resource class
+        :returns: free units by class, by provider
+        """
+        asked = ','.join(f'{name}:{units}' for name, units in amounts.items())
+        query = {'resources1': asked}
+        if required or forbidden:
+            query['required1'] = _traits(required, forbidden)
+        path = f'/allocation_candidates?{urlencode(query)}'
+        answer = self._remote.at(_NESTED).send('GET', path, accept=(400,))
+        if answer.status_code == 400:
+            return {}
+        said = answer.json()
+        summaries = said['provider_summaries']
+        return {
+            uuid: _free(summaries[uuid]['resources'])
+            for one in said['allocation_requests']
+            for uuid in one['allocations']
+        }
+
     def usages(self, uuid: str) -> Mapping[str, int]:
         """Units in use, by resource class.
 
@@ -287,7 +333,15 @@ def _of(uuid: str) -> str:
     return f'/resource_providers/{quote(uuid)}'
 
 
+def _traits(required: Collection[str], forbidden: Collection[str]) -> str:
+    return ','.join([*sorted(required), *(f'!{name}' for name in sorted(forbidden))])
+
+
 # What Placement sends is JSON in the form of its microversion.
+
+
+def _free(said: Any) -> dict[str, int]:
+    return {name: one['capacity'] - one['used'] for name, one in said.items()}
 
 
 def _node(said: Any) -> TreeNode:

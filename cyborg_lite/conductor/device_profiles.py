@@ -3,9 +3,11 @@
 
 from collections.abc import Sequence
 
+from cyborg_lite.conductor.explaining import Explaining
 from cyborg_lite.db import device_profiles, profile_access
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
+from cyborg_lite.model.explanations import Explanation
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 
@@ -13,18 +15,34 @@ from cyborg_lite.rpc.context import RequestContext
 class Profiles:
     """A profile that the caller does not see is treated as one that is not there."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, explaining: Explaining) -> None:
         self._database = database
+        self._explaining = explaining
 
-    def create(self, profiles: Sequence[DeviceProfile]) -> tuple[DeviceProfile, ...]:
+    def create(
+        self, profiles: Sequence[DeviceProfile], possible: bool
+    ) -> tuple[DeviceProfile, ...]:
+        for profile in profiles if possible else ():
+            self._explaining.check(profile.name, profile.groups)
         return self._database.write(device_profiles.create_all, profiles)
 
     def list(self, context: RequestContext, query: Query) -> tuple[DeviceProfile, ...]:
         return self._database.read(device_profiles.listed, query, viewer(context))
 
+    def explain(
+        self, context: RequestContext, uuid: str, hostname: str | None
+    ) -> Explanation:
+        return self._explaining.explain(viewer(context), uuid, hostname)
+
     def change(
-        self, context: RequestContext, uuid: str, wanted: ProfileChange
+        self,
+        context: RequestContext,
+        uuid: str,
+        wanted: ProfileChange,
+        possible: bool,
     ) -> DeviceProfile:
+        if possible and wanted.groups is not None:
+            self._explaining.check(wanted.name or uuid, wanted.groups)
         return self._database.write(
             device_profiles.change_one, uuid, wanted, viewer(context)
         )

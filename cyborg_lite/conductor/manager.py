@@ -32,6 +32,7 @@ from cyborg_lite.rpc.transport import endpoint, interface
 class Rooms:
     """Those who know; plain reads and writes the switchboard passes on itself."""
 
+    profiles: Profiles
     arqs: Arqs
     devices: Devices
     inventory: Inventory
@@ -46,7 +47,7 @@ class Manager:
 
     def __init__(self, database: Database, rooms: Rooms) -> None:
         self._database = database
-        self._profiles = Profiles(database)
+        self._profiles = rooms.profiles
         self._arqs = rooms.arqs
         self._devices = rooms.devices
         self._inventory = rooms.inventory
@@ -56,8 +57,11 @@ class Manager:
     # --- device profiles ---
 
     @endpoint
-    def create_device_profiles(self, context: RequestContext, profiles: Any) -> Any:
-        return wire.dump(self._profiles.create(wire.load_all(DeviceProfile, profiles)))
+    def create_device_profiles(
+        self, context: RequestContext, profiles: Any, possible: bool = False
+    ) -> Any:
+        wanted = wire.load_all(DeviceProfile, profiles)
+        return wire.dump(self._profiles.create(wanted, possible))
 
     @endpoint
     def list_device_profiles(self, context: RequestContext, query: Any) -> Any:
@@ -65,10 +69,16 @@ class Manager:
 
     @endpoint
     def change_device_profile(
-        self, context: RequestContext, uuid: str, change: Any
+        self, context: RequestContext, uuid: str, change: Any, possible: bool = False
     ) -> Any:
         wanted = wire.load(ProfileChange, change)
-        return wire.dump(self._profiles.change(context, uuid, wanted))
+        return wire.dump(self._profiles.change(context, uuid, wanted, possible))
+
+    @endpoint
+    def explain_device_profile(
+        self, context: RequestContext, uuid: str, hostname: str | None
+    ) -> Any:
+        return wire.dump(self._profiles.explain(context, uuid, hostname))
 
     @endpoint
     def delete_device_profiles(self, context: RequestContext, names: list[str]) -> None:

@@ -16,7 +16,9 @@ from cyborg_lite.conductor.audit import Audit, AuditRules
 from cyborg_lite.conductor.audit_rounds import AuditHandler, AuditRounds
 from cyborg_lite.conductor.binding import BindHandler, BindRules
 from cyborg_lite.conductor.bitstreams import Library
+from cyborg_lite.conductor.device_profiles import Profiles
 from cyborg_lite.conductor.devices import Devices
+from cyborg_lite.conductor.explaining import Explaining
 from cyborg_lite.conductor.inventory import Inventory
 from cyborg_lite.conductor.job_attempts import Handler
 from cyborg_lite.conductor.jobs import JobRunner, owner_of_process
@@ -113,6 +115,7 @@ class ConductorService:
         pulses = Pulses(database, self._stopping)
         heard = self._metrics.heartbeat_heard
         rooms = Rooms(
+            profiles=Profiles(database, Explaining(database, self._peers.placement)),
             arqs=Arqs(database, runner, self._settings.rules),
             devices=Devices(database, sync),
             inventory=Inventory(database, runner.wake, pulses, heard),

@@ -119,6 +119,16 @@ How many accelerators all groups of a device profile may ask for together. Each 
 an accelerator request, so this bounds the cost of one call.
 """,
     ),
+    cfg.BoolOpt(
+        'refuse_impossible_profiles',
+        default=False,
+        help="""
+Answer 409 to whoever creates or changes a device profile so that some group of it could
+not be served by any single resource provider of any host, were all of them free: two
+whole cards from one group, say. Leave it off where profiles are made before the hosts
+that are to serve them are there, or where Placement is not always up.
+""",
+    ),
     cfg.IntOpt(
         'max_name_length',
         default=255,

@@ -4,14 +4,14 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import ColumnElement, Row, and_, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import jobs
 from cyborg_lite.db.change import by_row, change
-from cyborg_lite.db.handles import unclean
+from cyborg_lite.db.handles import FREE, unclean
 from cyborg_lite.db.providers import sync_job
 from cyborg_lite.db.services import agent_of
 from cyborg_lite.db.tables import (
@@ -28,14 +28,6 @@ from cyborg_lite.model.arqs import State
 from cyborg_lite.model.device_profiles import handle_count
 from cyborg_lite.model.inventory import Health
 from cyborg_lite.model.services import ServiceState
-
-_FREE: Final = and_(
-    AttachHandle.arq_uuid.is_(None),
-    AttachHandle.in_use.is_(False),
-    AttachHandle.missing.is_(False),
-    # Nobody's, and worked on: an operator has something loaded into the device.
-    AttachHandle.preparing.is_(False),
-)
 
 
 def claim_handles(session: Session, uuids: Sequence[str]) -> bool:
@@ -167,7 +159,7 @@ def _lock_free(
     session: Session, which: ColumnElement[bool], limit: int | None = None
 ) -> list[_Free]:
     columns = AttachHandle.id, AttachHandle.deployable_id, AttachHandle.needs_host
-    wanted = select(*columns).where(which, _FREE).order_by(AttachHandle.id)
+    wanted = select(*columns).where(which, FREE).order_by(AttachHandle.id)
     # SQLite knows no row locks: there a write transaction is alone from its start.
     wanted = wanted.limit(limit).with_for_update(skip_locked=True)
     return [_Free(*row) for row in session.execute(wanted)]
@@ -189,7 +181,7 @@ def _explain_shortage(session: Session, target: _Target, wanted: int) -> None:
         .select_from(AttachHandle)
         .outerjoin(Arq, Arq.uuid == AttachHandle.arq_uuid)
         .where(AttachHandle.deployable_id == target.deployable_id)
-        .where(or_(_FREE, being_cleaned, being_loaded))
+        .where(or_(FREE, being_cleaned, being_loaded))
     )
     if (session.scalar(there) or 0) >= wanted:
         raise HandlesContended()
@@ -202,7 +194,7 @@ def _take(session: Session, handles: Mapping[str, _Free]) -> None:
     taken = change(
         session,
         update(AttachHandle)
-        .where(AttachHandle.id.in_(owners), _FREE)
+        .where(AttachHandle.id.in_(owners), FREE)
         .values(
             arq_uuid=by_row(AttachHandle.id, owners),
             preparing=AttachHandle.needs_host,

@@ -2,6 +2,7 @@
 """The attach handles that requests hold."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from sqlalchemy import ColumnElement, and_, select
 from sqlalchemy.orm import Session, aliased
@@ -22,6 +23,15 @@ from cyborg_lite.model.devices import HeldHandle
 from cyborg_lite.model.inventory_facts import part_of
 from cyborg_lite.model.jobs import Kind, NewJob
 from cyborg_lite.model.services import ServiceState
+
+FREE: Final = and_(
+    AttachHandle.arq_uuid.is_(None),
+    AttachHandle.in_use.is_(False),
+    AttachHandle.missing.is_(False),
+    # Nobody's, and worked on: an operator has something loaded into the device.
+    AttachHandle.preparing.is_(False),
+)
+"""True of a handle that a request can be given."""
 
 
 def release_job(handle: HeldHandle, request_id: str | None) -> NewJob:

@@ -33,7 +33,8 @@ from cyborg_lite.model.jobs import Kind, NewJob
 from cyborg_lite.model.providers import ProviderRow
 from cyborg_lite.model.services import ServiceState
 
-_UNFIT: Final = (Health.FAILED, Health.GONE)
+UNFIT: Final = (Health.FAILED, Health.GONE)
+"""Of such a device nothing is given any more."""
 
 
 def providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow, ...]:
@@ -73,15 +74,26 @@ def providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow, ...
     return tuple(_row(row) for row in rows)
 
 
-def _handle_counts() -> tuple[Label[int], Label[int]]:
-    """Handles that cannot be given to anybody, and those that somebody was given."""
+def unavailable() -> ColumnElement[bool]:
+    """True of a handle that cannot be given to anybody.
+
+    For a select that joins the requests to the handles, as is ``taken``.
+    """
     held_by_strangers = and_(
         AttachHandle.in_use.is_(True), AttachHandle.arq_uuid.is_(None)
     )
     # The server of an unclean one has left, and Placement has its allocation back.
-    unavailable = or_(AttachHandle.missing.is_(True), held_by_strangers, unclean())
-    held = and_(AttachHandle.arq_uuid.is_not(None), not_(unclean()))
-    return _handles(unavailable).label('unavailable'), _handles(held).label('held')
+    return or_(AttachHandle.missing.is_(True), held_by_strangers, unclean())
+
+
+def taken() -> ColumnElement[bool]:
+    """True of a handle that somebody was given and still has."""
+    return and_(AttachHandle.arq_uuid.is_not(None), not_(unclean()))
+
+
+def _handle_counts() -> tuple[Label[int], Label[int]]:
+    """Handles that cannot be given to anybody, and those that somebody was given."""
+    return _handles(unavailable()).label('unavailable'), _handles(taken()).label('held')
 
 
 def _handles(which: ColumnElement[bool]) -> ScalarSelect[int]:
@@ -102,7 +114,7 @@ def _row(found: Row[*tuple[Any, ...]]) -> ProviderRow:
     reserved = min(total, deployable.reserved + found.unavailable)
     if found.agent == ServiceState.DOWN:
         reserved = max(reserved, total - found.held)
-    unfit = found.health in _UNFIT or found.unusable
+    unfit = found.health in UNFIT or found.unusable
     if found.status == DeviceStatus.MAINTAINING or unfit:
         reserved = total
     return ProviderRow(

@@ -4,6 +4,7 @@
 How a client writes one is in ``profile_grammar.py``.
 """
 
+import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,17 @@ from typing import Final
 _RESOURCES: Final = 'resources:'
 _XILINX: Final = 'trait:CUSTOM_FPGA_XILINX'
 _FPGA: Final = 'resources:FPGA'
+
+
+class AttachTarget(enum.StrEnum):
+    """Whom an accelerator is for; it is taken and prepared for each of them alike."""
+
+    VM = 'VM'
+    """The guest: Nova attaches it."""
+    HOST = 'host'
+    """Something on the host: who asks at 2.4 reads what it was given, Nova does not."""
+    NONE = 'none'
+    """Nobody who attaches it, e.g. a function in the path of the packets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +74,11 @@ def amounts(group: Mapping[str, str]) -> Iterator[tuple[str, int]]:
     for key, value in group.items():
         if key.startswith(_RESOURCES):
             yield key.removeprefix(_RESOURCES), int(value)
+
+
+def attach_target(group: Mapping[str, str]) -> AttachTarget:
+    """Whom the accelerators of the group are for."""
+    return AttachTarget(group.get('accel:attach_target', AttachTarget.VM))
 
 
 def arq_count(group: Mapping[str, str]) -> int:

@@ -17,7 +17,7 @@ from typing import Final
 
 from cyborg_lite.exceptions import InvalidDeviceProfile
 from cyborg_lite.model import uuids
-from cyborg_lite.model.device_profiles import Limits
+from cyborg_lite.model.device_profiles import AttachTarget, Limits
 from cyborg_lite.model.text import is_storable, shown
 
 _WORD: Final = re.compile(r'[A-Za-z0-9_-]+')
@@ -26,7 +26,7 @@ _CUSTOM: Final = re.compile(r'CUSTOM_[A-Z0-9_]+')
 _DIGITS: Final = re.compile(r'[0-9]{1,20}')
 _STANDARD_CLASSES: Final = frozenset({'FPGA', 'GPU', 'VGPU', 'PGPU'})
 _TRAIT_VALUES: Final = frozenset({'required', 'forbidden'})
-_ATTACH_TARGETS: Final = frozenset({'VM', 'host', 'none'})
+_ATTACH_TARGETS: Final = frozenset(AttachTarget)
 _LONGEST_IN_PLACEMENT: Final = 255
 
 _Entry = tuple[str, str]

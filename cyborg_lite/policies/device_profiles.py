@@ -33,6 +33,12 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             'PATCH /v2/device_profiles/{device_profile}',
         ),
         base.documented(
+            'cyborg:device_profile:explain',
+            base.ADMIN,
+            'Learn on which hosts a device profile fits, and what others lack.',
+            'POST /v2/device_profiles/{device_profile}/explain',
+        ),
+        base.documented(
             'cyborg:device_profile:access',
             base.ADMIN,
             'See and change which projects see a device profile that is not public.',

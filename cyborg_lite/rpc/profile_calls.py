@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
+from cyborg_lite.model.explanations import Explanation
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.context import RequestContext
@@ -16,17 +17,24 @@ class ProfileCalls:
     _caller: Caller
 
     def create_device_profiles(
-        self, context: RequestContext, profiles: Sequence[DeviceProfile]
+        self,
+        context: RequestContext,
+        profiles: Sequence[DeviceProfile],
+        *,
+        possible: bool = False,
     ) -> tuple[DeviceProfile, ...]:
         """Keep all of them or none; their ``created_at`` is set by the database.
 
+        :param possible: refuse those that no device could ever serve
         :raises DeviceProfileExists: a name or a uuid is taken
+        :raises ImpossibleDeviceProfile: one can never fit
         """
         answer = self._caller.call(
             context,
             'create_device_profiles',
             since='1.0',
             profiles=wire.dump(list(profiles)),
+            possible=possible,
         )
         return wire.load_all(DeviceProfile, answer)
 
@@ -40,11 +48,18 @@ class ProfileCalls:
         return wire.load_all(DeviceProfile, answer)
 
     def change_device_profile(
-        self, context: RequestContext, uuid: str, change: ProfileChange
+        self,
+        context: RequestContext,
+        uuid: str,
+        change: ProfileChange,
+        *,
+        possible: bool = False,
     ) -> DeviceProfile:
         """The profile as it is then; a name that it loses goes on finding it.
 
+        :param possible: refuse groups that no device could ever serve
         :raises DeviceProfileNotFound: no such profile
+        :raises ImpossibleDeviceProfile: it could never fit
         :raises DeviceProfileExists: the new name is or was another's
         """
         answer = self._caller.call(
@@ -53,8 +68,26 @@ class ProfileCalls:
             since='1.0',
             uuid=uuid,
             change=wire.dump(change),
+            possible=possible,
         )
         return wire.load(DeviceProfile, answer)
+
+    def explain_device_profile(
+        self, context: RequestContext, uuid: str, hostname: str | None = None
+    ) -> Explanation:
+        """Why it fits or does not, host by host.
+
+        :param hostname: the only host to tell of; None: all
+        :raises DeviceProfileNotFound: no such profile
+        """
+        answer = self._caller.call(
+            context,
+            'explain_device_profile',
+            since='1.0',
+            uuid=uuid,
+            hostname=hostname,
+        )
+        return wire.load(Explanation, answer)
 
     def delete_device_profiles(
         self, context: RequestContext, names: Sequence[str]

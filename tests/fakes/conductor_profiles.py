@@ -3,15 +3,18 @@
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from cyborg_lite.exceptions import (
     DeviceProfileExists,
     DeviceProfileInUse,
     DeviceProfileNotFound,
+    ImpossibleDeviceProfile,
 )
+from cyborg_lite.model import fitting
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
+from cyborg_lite.model.explanations import Asked, Demand, Explanation, Supply
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import RequestContext
@@ -24,6 +27,7 @@ class ProfilesInMemory(ConductorAPI):
     def __init__(self) -> None:
         self.profiles: dict[str, DeviceProfile] = {}
         self.former_names: dict[str, str] = {}  # uuids of profiles by them
+        self.stock: list[Supply] = []  # that the profiles are explained by
         self.access: dict[str, tuple[str, ...]] = {}  # projects by uuid of a profile
         self.callers: list[RequestContext] = []
         self.refusal: Exception | None = None  # what all calls raise
@@ -70,9 +74,15 @@ class ProfilesInMemory(ConductorAPI):
             raise DeviceProfileExists(name=name)
 
     def create_device_profiles(
-        self, context: RequestContext, profiles: Sequence[DeviceProfile]
+        self,
+        context: RequestContext,
+        profiles: Sequence[DeviceProfile],
+        *,
+        possible: bool = False,
     ) -> tuple[DeviceProfile, ...]:
         self._heard(context)
+        for profile in profiles if possible else ():
+            self._check_possible(profile)
         before = dict(self.profiles)
         try:
             return tuple(self._create(profile) for profile in profiles)
@@ -104,12 +114,19 @@ class ProfilesInMemory(ConductorAPI):
         return page(found, dataclasses.replace(query, filters=rest), sorts=sorts)
 
     def change_device_profile(
-        self, context: RequestContext, uuid: str, change: ProfileChange
+        self,
+        context: RequestContext,
+        uuid: str,
+        change: ProfileChange,
+        *,
+        possible: bool = False,
     ) -> DeviceProfile:
         self._heard(context)
         before = self._named(context, uuid)
         values = {field: getattr(change, field) for field in change.fields}
         after = dataclasses.replace(before, **values, updated_at=self.now())
+        if possible and 'groups' in values:
+            self._check_possible(after)
         if after.name != before.name:
             self._check_free(after.name, uuid)
             self.former_names.pop(after.name, None)
@@ -130,6 +147,35 @@ class ProfilesInMemory(ConductorAPI):
                 raise DeviceProfileInUse(name=name)
         for name in names:
             self.profiles.pop(by_name[name].uuid, None)
+
+    # --- where they fit ---
+
+    def explain_device_profile(
+        self, context: RequestContext, uuid: str, hostname: str | None = None
+    ) -> Explanation:
+        self._heard(context)
+        groups = [self._asked(one) for one in self._named(context, uuid).groups]
+        hosts = {one.hostname for one in self.stock}
+        if hostname is not None:
+            hosts &= {hostname}
+        return fitting.explain(groups, self.stock, hosts)
+
+    def _check_possible(self, profile: DeviceProfile) -> None:
+        groups = [self._asked(one) for one in profile.groups]
+        never = fitting.impossible(groups, self.stock)
+        if never:
+            raise ImpossibleDeviceProfile(name=profile.name, reason=never[0].text)
+
+    def _asked(self, group: Mapping[str, str]) -> Asked:
+        demand = Demand.of(group)
+        offers = {
+            one.rp_uuid: {one.resource_class: one.free}
+            for one in self.stock
+            if (one.resource_class,) == demand.classes
+            and one.free >= demand.amounts[0][1]
+            and demand.required <= one.traits
+        }
+        return Asked(demand, offers)
 
     # --- who sees them ---
 

@@ -174,6 +174,44 @@ class FakePlacement(Placement):
             found.touch()
         return Marked(found.node.generation, found.traits)
 
+    def marked(
+        self, required: Collection[str], forbidden: Collection[str]
+    ) -> frozenset[str]:
+        self._called('GET /resource_providers?required')
+        if not self.known.issuperset({*required, *forbidden}):
+            return frozenset()
+        return frozenset(
+            uuid
+            for uuid, one in self.providers.items()
+            if one.traits.issuperset(required) and one.traits.isdisjoint(forbidden)
+        )
+
+    def candidates(
+        self,
+        amounts: Mapping[str, int],
+        required: Collection[str],
+        forbidden: Collection[str],
+    ) -> Mapping[str, Mapping[str, int]]:
+        self._called('GET /allocation_candidates')
+        if not self.known.issuperset({*amounts, *required, *forbidden}):
+            return {}
+        free = {uuid: self._free(uuid) for uuid in self.providers}
+        return {
+            uuid: free[uuid]
+            for uuid, one in self.providers.items()
+            if one.traits.issuperset(required)
+            and one.traits.isdisjoint(forbidden)
+            and all(free[uuid].get(name, 0) >= amounts[name] for name in amounts)
+            and all(one.inventories[name].max_unit >= amounts[name] for name in amounts)
+        }
+
+    def _free(self, uuid: str) -> dict[str, int]:
+        used = self._used(uuid)
+        return {
+            name: int((one.total - one.reserved) * one.allocation_ratio) - used[name]
+            for name, one in self.providers[uuid].inventories.items()
+        }
+
     def usages(self, uuid: str) -> Mapping[str, int]:
         found = self._found('GET', uuid, 'usages')
         used = self._used(uuid)

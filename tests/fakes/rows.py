@@ -52,18 +52,39 @@ def _add_card(session: Session, handles: int, needs_host: bool, missing: bool) -
     rp_uuid = deployable.rp_uuid
     assert rp_uuid is not None
     session.add_all(
-        AttachHandle(
-            uuid=str(uuid4()),
-            deployable_id=deployable.id,
-            key=f'0000:{identity[:2]}:00.{number}',
-            type='PCI',
-            info={'domain': '0000', 'bus': '3b', 'device': '00', 'function': '0'},
+        _handle(
+            deployable.id,
+            f'0000:{identity[:2]}:00.{number}',
             needs_host=needs_host,
             missing=missing,
         )
         for number in range(handles)
     )
     return rp_uuid
+
+
+def _handle(deployable: int, key: str, **columns: bool) -> AttachHandle:
+    return AttachHandle(
+        uuid=str(uuid4()),
+        deployable_id=deployable,
+        key=key,
+        type='PCI',
+        info={'domain': '0000', 'bus': '3b', 'device': '00', 'function': '0'},
+        **columns,
+    )
+
+
+def add_handles(database: Database, rp_uuid: str, number: int) -> None:
+    """For a deployable that has none."""
+    database.write(_add_handles, rp_uuid, number)
+
+
+def _add_handles(session: Session, rp_uuid: str, number: int) -> None:
+    wanted = select(Deployable.id).where(Deployable.rp_uuid == rp_uuid)
+    deployable = session.scalars(wanted).one()
+    session.add_all(
+        _handle(deployable, f'{rp_uuid}/{place}') for place in range(number)
+    )
 
 
 def add_arqs(database: Database, number: int, project: str = PROJECT) -> list[str]:

@@ -278,3 +278,35 @@ def test_a_provider_that_went_is_not_placed(placement: Placement) -> None:
     placement.delete_provider(made.uuid)
     with pytest.raises(PlacementConflict):
         placement.rename_provider(made, 'x')
+
+
+def test_candidates_are_those_that_can_serve_a_group_alone(cloud: Cloud) -> None:
+    """The compute node itself has nothing of it: children are found too."""
+    placement, rare = cloud.placement, f'CUSTOM_{uuid4().hex.upper()}'
+    placement.ensure([rare], [rare])
+    root = fresh(placement)
+    one, other = fresh(placement, root), fresh(placement, root)
+    for node in (one, other):
+        stocked = placement.set_inventories(node.uuid, 0, {rare: GPUS['PGPU']})
+        if node is one:
+            placement.set_traits(node.uuid, stocked.generation, {rare})
+    cloud.allocate(one.uuid, {rare: 1})
+    assert placement.candidates({rare: 1}, (), ()) == {
+        one.uuid: {rare: 3},
+        other.uuid: {rare: 4},
+    }
+    assert placement.candidates({rare: 4}, (), ()).keys() == {other.uuid}
+    assert placement.candidates({rare: 1}, {rare}, ()).keys() == {one.uuid}
+    assert placement.candidates({rare: 1}, (), {rare}).keys() == {other.uuid}
+    assert placement.candidates({rare: 5}, (), ()) == {}
+    assert placement.marked({rare}, ()) == {one.uuid}
+    assert other.uuid in placement.marked((), {rare})
+
+
+@pytest.mark.parametrize('name', ['GPU', 'CUSTOM_NEVER_HEARD_OF'])
+def test_what_placement_does_not_know_nobody_has(
+    placement: Placement, name: str
+) -> None:
+    assert placement.candidates({name: 1}, (), ()) == {}
+    assert placement.candidates({'PGPU': 1}, {name}, ()) == {}
+    assert placement.marked({name}, ()) == frozenset()

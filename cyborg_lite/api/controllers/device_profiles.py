@@ -9,6 +9,7 @@ from oslo_log import log
 from cyborg_lite.api import arguments, profile_body, profile_search
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.controllers.profile_access import Access
+from cyborg_lite.api.controllers.profile_explain import Explain
 from cyborg_lite.api.expose import accepts, expose, requires
 from cyborg_lite.api.microversion import V2_2, V2_4, Microversion
 from cyborg_lite.api.resource import Backing, Resource
@@ -49,7 +50,9 @@ class DeviceProfiles(Resource):
         wanted = profile_body.created(call, self.backing.profile_limits)
         for profile in wanted:
             _warn_of_unschedulable(profile)
-        created = self.conductor.create_device_profiles(call.caller, wanted)
+        created = self.conductor.create_device_profiles(
+            call.caller, wanted, possible=self.backing.refuse_impossible
+        )
         return views.created(created, call)
 
     @expose(status=204, errors=(404, 409))
@@ -72,8 +75,9 @@ class Profile(Resource):
         self._identifier = identifier
 
     def below(self, segment: str) -> Resource:
-        if segment == 'access':
-            return Access(self.backing, self._identifier)
+        parts = {'access': Access, 'explain': Explain}
+        if segment in parts:
+            return parts[segment](self.backing, self._identifier)
         return super().below(segment)
 
     @expose(WrappedProfile)
@@ -91,7 +95,9 @@ class Profile(Resource):
     def patch(self, call: Call) -> WrappedProfile:
         wanted = profile_body.changed(call, self.backing.profile_limits)
         uuid = profile_search.found(self.conductor, call, self._identifier).uuid
-        changed = self.conductor.change_device_profile(call.caller, uuid, wanted)
+        changed = self.conductor.change_device_profile(
+            call.caller, uuid, wanted, possible=self.backing.refuse_impossible
+        )
         _warn_of_unschedulable(changed)
         return WrappedProfile.showing(changed, call)
 

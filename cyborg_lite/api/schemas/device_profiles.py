@@ -82,3 +82,6 @@ ACCESS: Final = Schema(
         'examples': [{'projects': ['bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb']}],
     }
 )
+
+# Nothing is to be said; clients send nothing, {} or null.
+EXPLAIN: Final = Schema({'type': ['object', 'null'], 'examples': [{}]}, optional=True)

@@ -63,6 +63,7 @@ SEGMENTS: Final = (
     'program',
     'events',
     'access',
+    'explain',
     U,
 )
 
@@ -81,6 +82,11 @@ ROUTES: Final = [
             f'POST /device_profiles/{U}/access',
             f'DELETE /device_profiles/{U}/access',
         ],
+    ),
+    (
+        'cyborg:device_profile:explain',
+        ADMINS,
+        [f'POST /device_profiles/{U}/explain'],
     ),
     (
         'cyborg:device_profile:delete',
