@@ -48,6 +48,14 @@ class LoadedRegions:
     def failed(self, deployable: str, reason: str) -> None:
         self._keep(deployable, _Entry(trouble=reason[:_LONGEST_REASON]))
 
+    def emptied(self, card: str) -> None:
+        """A new shell has reset the regions of the card of that name."""
+        with self._guard:
+            entries = self._read()
+            for name in [one for one in entries if one.startswith(card)]:
+                del entries[name]
+            self._write(entries)
+
     def amended(self, finding: Finding) -> Finding:
         """The finding of a driver, with what we know beside it."""
         device = finding.device
@@ -71,14 +79,17 @@ class LoadedRegions:
         with self._guard:
             entries = self._read()
             entries[deployable] = entry
-            text = json.dumps({name: asdict(each) for name, each in entries.items()})
-            part = self._directory / f'{_FILE}.part'
-            try:
-                self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-                part.write_text(text)
-                os.replace(part, self._directory / _FILE)
-            except OSError as error:
-                LOG.error('What was loaded is not kept: %s', error)
+            self._write(entries)
+
+    def _write(self, entries: Mapping[str, _Entry]) -> None:
+        text = json.dumps({name: asdict(each) for name, each in entries.items()})
+        part = self._directory / f'{_FILE}.part'
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            part.write_text(text)
+            os.replace(part, self._directory / _FILE)
+        except OSError as error:
+            LOG.error('What was loaded is not kept: %s', error)
 
     def _read(self) -> dict[str, _Entry]:
         if self._entries is None:

@@ -6,7 +6,7 @@ answer leaves: whatever dies in between, a later process knows what is ours.
 """
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 
 from oslo_log import log
@@ -16,6 +16,7 @@ from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal, News
 from cyborg_lite.drivers.base import Preparing
 from cyborg_lite.exceptions import DeviceGone, DriverError
+from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.devices import HeldHandle
 from cyborg_lite.model.host_events import HostEventKind
 
@@ -25,7 +26,15 @@ LOG = log.getLogger(__name__)
 class Preparation:
     """One thing at a time happens to a device; devices do not wait for one another."""
 
-    def __init__(self, discovery: Discovery, cache: Cache, journal: Journal) -> None:
+    def __init__(
+        self,
+        discovery: Discovery,
+        cache: Cache,
+        journal: Journal,
+        load: Callable[[LoadOrder], object] | None = None,
+    ) -> None:
+        """:param load: what loads bitstreams; None: there is nothing to load from"""
+        self._load = load
         self._discovery = discovery
         self._cache = cache
         self._journal = journal
@@ -54,9 +63,19 @@ class Preparation:
         One that was released meanwhile stays so.
 
         :raises DriverError: it cannot be now; nothing is given up
+        :raises ServiceUnavailable: what was loaded is not here, nor is Glance
         """
+        if handle.load is not None and handle.uuid in self._cache.kept:
+            self._load_again(handle.load)
         if self._prepare_one(handle, only_kept=True):
             self._made_ready([handle], HostEventKind.REBUILT)
+
+    def _load_again(self, order: LoadOrder) -> None:
+        if self._load is None:
+            image = order.bitstream.image_id
+            reason = f'Image {image} cannot be loaded: there is no [glance] section.'
+            raise DriverError(reason=reason)
+        self._load(order)
 
     def release(self, handles: Sequence[HeldHandle]) -> None:
         """As many of them as can be; what was never prepared is done.

@@ -63,7 +63,11 @@ class Programming:
             except LoadingFailed as error:
                 self._loaded.failed(name, error.text)
                 raise
-            self._loaded.loaded(name, order.bitstream)
+            if order.bitstream.is_shell:
+                card = f'{self._discovery.host.name}_{order.address}'
+                self._loaded.emptied(card)
+            else:
+                self._loaded.loaded(name, order.bitstream)
         LOG.info('Loaded image %s into %s.', order.bitstream.image_id, name)
         return self._amended(device)
 

@@ -83,7 +83,10 @@ class AgentService:
         watcher.recall()
         watcher.look()
         _check_quarrels(discovery)
-        preparation = Preparation(*parts)
+        stock = resources.stock
+        programming = Programming(discovery, stock) if stock else None
+        load = programming.program if programming else None
+        preparation = Preparation(*parts, load)
         recovery = Recovery(
             discovery,
             preparation,
@@ -99,7 +102,7 @@ class AgentService:
         reporter.rebuilt()
         self._measurements.watch(watcher.want)
         self._begin('watch', lambda: watcher.run(reporter.wake))
-        self._serve(discovery, preparation)
+        self._serve(Manager(preparation, programming))
 
     def _discovery(self) -> Discovery:
         loaded, ill = self._resources.stock, self._measurements.amended
@@ -129,11 +132,8 @@ class AgentService:
         self._begin('report', reporter.run)
         return reporter
 
-    def _serve(self, discovery: Discovery, preparation: Preparation) -> None:
+    def _serve(self, manager: Manager) -> None:
         resources = self._resources
-        stock = resources.stock
-        programming = Programming(discovery, stock) if stock else None
-        manager = Manager(preparation, programming)
         name = resources.host.name
         self._server = serve(self._transport, AGENT_TOPIC, name, [manager])
         self._server.start()

@@ -29,6 +29,7 @@ class Region:
     name: str  # `region0`; the same at every scan
     interface_id: str = ''  # what fits in there: 32 hex digits; empty: not told
     function_id: str = ''  # what is in there; empty: nothing, or not told
+    shell_id: str = ''  # of the shell around it; empty: not told
     trouble: str = ''  # why nobody can use it
     virtual: str | None = None  # address of the function it is given by; None: card's
 

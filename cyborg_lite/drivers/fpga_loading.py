@@ -22,6 +22,7 @@ from cyborg_lite.exceptions import (
     LoadingFailed,
     ToolTimedOut,
 )
+from cyborg_lite.model import bitstreams
 from cyborg_lite.model.bitstreams import Bitstream
 from cyborg_lite.model.inventory import Device, Finding
 
@@ -52,6 +53,10 @@ class LoadingFpgaDriver(FpgaDriver):
     def command(self, card: Card, region: Region, image: Path) -> list[str]:
         raise NotImplementedError
 
+    def shell_command(self, card: Card, image: Path) -> list[str]:
+        """Empty: no tool loads a shell into a card that runs."""
+        return []
+
     def busy(self, card: Card, region: Region) -> str:
         """Why it cannot be loaded now; empty: it can."""
         return ''
@@ -68,7 +73,8 @@ class LoadingFpgaDriver(FpgaDriver):
         card, region = self._find(deployable)
         header = self._checked(card, region, image, wanted)
         address = card.function.address
-        if region.function_id == header.function_id and not region.trouble:
+        there = _shells(card) if wanted.is_shell else (region.function_id,)
+        if header.function_id in there and not region.trouble:
             LOG.info('%s holds function %s already.', deployable, header.function_id)
             return self._judged(address)
         reason = self.busy(card, region)
@@ -79,31 +85,41 @@ class LoadingFpgaDriver(FpgaDriver):
             if finding is not None:
                 self._loading[address] = finding
         try:
-            self._load(deployable, region, self.command(card, region, image), wanted)
+            self._load(deployable, region, image, wanted)
         finally:
             with self._guard:
                 self._loading.pop(address, None)
         return self._judged(address)
 
     def _load(
-        self, deployable: str, before: Region, command: list[str], wanted: Bitstream
+        self, deployable: str, before: Region, file: Path, wanted: Bitstream
     ) -> None:
         image = wanted.image_id
+        card, _ = self._find(deployable)
+        command = (
+            self.shell_command(card, file)
+            if wanted.is_shell
+            else self.command(card, before, file)
+        )
         try:
             outcome = self._run(command, self._options['program_timeout'])
         except ToolTimedOut as error:
             raise LoadingFailed(image=image, reason=error.text) from error
         try:
-            _, after = self._find(deployable)
+            card, after = self._find(deployable)
         except DriverError as error:
             raise LoadingFailed(image=image, reason=error.text) from error
-        if not outcome.status and not after.trouble and self._holds(after, wanted):
-            return
-        reason = after.trouble or (
-            outcome.summary
-            if outcome.status
-            else f'the card shows function {after.function_id or "none"}.'
+        right = (
+            wanted.function_id in _shells(card)
+            if wanted.is_shell
+            else self._holds(after, wanted)
         )
+        if not outcome.status and not after.trouble and right:
+            return
+        # Tools name the file that they were given; where it lies concerns nobody.
+        said = outcome.summary.replace(str(file), 'the file')
+        shown = f'the card shows function {after.function_id or "none"}.'
+        reason = after.trouble or (said if outcome.status else shown)
         if after == before and before.function_id and not before.trouble:
             said = f'Loading bitstream {image} failed, and nothing changed: {reason}'
             raise DriverError(reason=said)
@@ -140,9 +156,9 @@ class LoadingFpgaDriver(FpgaDriver):
             said = str(error) if isinstance(error, NoBitstream) else 'No such file.'
             raise BitstreamRefused(image=wanted.image_id, reason=said) from None
         reason = ''
-        if wanted.is_shell:
+        if wanted.is_shell and not self.shell_command(card, image):
             reason = 'It is a shell; flash it by hand and power-cycle the host.'
-        elif not self._fits(card, region, header):
+        elif not wanted.is_shell and not self._fits(card, region, header):
             there = region.interface_id or 'that tells none'
             reason = f'It is for interface {header.interface_id}, not {there}.'
         elif header.function_id != wanted.function_id:
@@ -160,6 +176,11 @@ class LoadingFpgaDriver(FpgaDriver):
         if finding is None or finding.device is None:
             raise DeviceGone(address=address)
         return finding.device
+
+
+def _shells(card: Card) -> list[str]:
+    """All names that the shell of the card goes by."""
+    return card.facts.get(bitstreams.SHELL, '').split()
 
 
 def loading_options(tool: str) -> tuple[cfg.Opt, ...]:

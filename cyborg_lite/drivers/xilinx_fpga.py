@@ -38,7 +38,18 @@ class XilinxFpga(LoadingFpgaDriver):
     VENDOR: ClassVar[str] = '10ee'
     VENDOR_NAME: ClassVar[str] = 'XILINX'
     TOOL: ClassVar[str] = '/opt/xilinx/xrt/bin/xbutil'
-    OPTIONS: ClassVar[Sequence[cfg.Opt]] = loading_options(TOOL)
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
+        *loading_options(TOOL),
+        cfg.StrOpt(
+            'shell_tool',
+            default='/opt/xilinx/xrt/bin/xbmgmt',
+            help="""
+The program that loads the shell of a two-stage platform into a card, by its path or,
+where it is in the search path of the system, its name. Change it where the tools of the
+vendor are installed elsewhere.
+""",
+        ),
+    )
     MODELS: ClassVar[Mapping[str, str]] = {
         '5000': 'Alveo U200',
         '5004': 'Alveo U250',
@@ -104,7 +115,11 @@ class XilinxFpga(LoadingFpgaDriver):
                 bitstreams.VENDOR: f'{self.VENDOR} xilinx',
                 bitstreams.BOARD: f'{board} {function.device}'.strip(),
                 bitstreams.VERSION: '.'.join(version.groups()) if version else '',
-                bitstreams.SHELL: f'{region.interface_id} {platform}'.strip(),
+                bitstreams.SHELL: ' '.join(
+                    name
+                    for name in (region.interface_id, region.shell_id, platform)
+                    if name
+                ),
             },
             trouble=_trouble(function),
             in_use=user is not None and _contexts(user) > 0,
@@ -117,6 +132,11 @@ class XilinxFpga(LoadingFpgaDriver):
         # The user function. `--base` would write the flash of the card.
         user = card.handed or ''
         return [self._options['tool'], 'program', '-d', user, '-u', str(image)]
+
+    def shell_command(self, card: Card, image: Path) -> list[str]:
+        # Into the running card, of two-stage platforms; the flash keeps what it has.
+        where = '--device', card.function.address
+        return [self._options['shell_tool'], 'program', *where, '--shell', str(image)]
 
     def busy(self, card: Card, region: Region) -> str:
         user = PciFunction(self._host, card.handed or '')
@@ -143,11 +163,13 @@ class XilinxFpga(LoadingFpgaDriver):
             return self._last.get(function.address, Region('region0'))
         loaded = normal_id(user.text('xclbinuuid') or '')
         interfaces = (user.text('interface_uuids') or '').split()
+        logic = (user.text('logic_uuids') or '').split()
         state = _below(function, 'fmgr.m', 'fpga_manager/fpga*/state')
         region = Region(
             'region0',
             interface_id=normal_id(interfaces[0]) if interfaces else '',
             function_id=loaded if loaded.strip('0') else '',
+            shell_id=normal_id(logic[0]) if logic else '',
             trouble=f'FPGA manager: {state}' if 'error' in state else '',
         )
         self._last[function.address] = region

@@ -94,7 +94,12 @@ def target(attributes: Mapping[str, str], image_id: str | None = None) -> Target
 
 
 def is_loaded(bitstream: Bitstream, region: Target) -> bool:
-    """By both what we did and what the hardware says: either alone may be outdated."""
+    """By both what we did and what the hardware says: either alone may be outdated.
+
+    Of a shell the hardware tells alone; what was in its regions is gone with a boot.
+    """
+    if bitstream.is_shell:
+        return bitstream.function_id in region.shells
     return (
         region.image_id == bitstream.image_id
         and region.function_id == bitstream.function_id

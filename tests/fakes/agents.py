@@ -9,7 +9,7 @@ from cyborg_lite.model.devices import HeldHandle
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import RequestContext
-from tests.fakes.fpga import holding
+from tests.fakes.fpga import holding, with_shell
 
 
 class FakeAgents(AgentAPI):
@@ -43,7 +43,11 @@ class FakeAgents(AgentAPI):
             raise self.cannot_load
         self.loads.append(order)
         function = order.bitstream.function_id
-        card = holding(self.cards[order.address], order.part, function)
+        card = self.cards[order.address]
+        if order.bitstream.is_shell:
+            card = with_shell(card, function)
+        else:
+            card = holding(card, order.part, function)
         self.cards[order.address] = card
         if self.forgets_to_answer:
             raise HostAway(host=host)

@@ -49,6 +49,19 @@ def holding(device: Device, part: str, function: str) -> Device:
     )
 
 
+def with_shell(device: Device, shell: str) -> Device:
+    """The card once it has another shell, and nothing in any region."""
+    return replace(device, root=_emptied(device.root, shell))
+
+
+def _emptied(deployable: Deployable, shell: str) -> Deployable:
+    parts = tuple(_emptied(part, shell) for part in deployable.parts)
+    said = {**deployable.attributes, bitstreams.SHELL: shell}
+    said.pop(bitstreams.FUNCTION, None)
+    traits = tuple(each for each in deployable.traits if 'FUNCTION_ID' not in each)
+    return replace(deployable, parts=parts, traits=traits, attributes=said)
+
+
 def _changed(deployable: Deployable, name: str, function: str) -> Deployable:
     if deployable.name == name:
         key = deployable.units[0].key

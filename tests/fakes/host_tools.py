@@ -33,6 +33,7 @@ class FakeTool:
     def __init__(self, function_file: Path, manager: Path | None, loads: str) -> None:
         self.fate = Fate.SUCCESS
         self.loads = loads  # the function that the file holds
+        self.said = _NO_MATCH  # where it refuses
         self.commands: list[list[str]] = []
         self.timeouts: list[float] = []
         self.meanwhile: Callable[[], None] = lambda: None
@@ -56,7 +57,7 @@ class FakeTool:
                 self._half_load()
                 raise ToolTimedOut(tool=command[0], seconds=f'{timeout:g}')
             case Fate.REFUSED:
-                return Outcome(1, _NO_MATCH)
+                return Outcome(1, self.said)
             case Fate.HALF_LOADED:
                 self._half_load()
                 return Outcome(1, _EINVAL)
@@ -66,7 +67,10 @@ class FakeTool:
             case Fate.WRONG_ID:
                 self._show('0123456789abcdef0123456789abcdef')
                 return Outcome(0)
-        self._show(self.loads)
+        if '--shell' in command:
+            self._show_shell()
+        else:
+            self._show(self.loads)
         return Outcome(0, 'Programming succeeded\n')
 
     def _show(self, function: str) -> None:
@@ -75,6 +79,13 @@ class FakeTool:
         if self._manager is not None:
             (self._manager / 'state').write_text('operating\n')
             (self._manager / 'status').write_text('')
+
+    def _show_shell(self) -> None:
+        """Another interface than before, and nothing in the region."""
+        user = self._function.parent
+        (user / 'logic_uuids').write_text(f'{self.loads}\n')
+        (user / 'interface_uuids').write_text(f'{"1f" * 16}\n')
+        self._function.write_text('')
 
     def _half_load(self) -> None:
         if self._function.exists():

@@ -4,6 +4,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,16 @@ from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.agent.recovery import Recovery
 from cyborg_lite.drivers.sysfs import Host
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.exceptions import (
+    CyborgError,
+    DeviceGone,
+    LoadingFailed,
+    ServiceUnavailable,
+)
+from cyborg_lite.model.bitstreams import LoadOrder
+from cyborg_lite.model.devices import HeldHandle
 from cyborg_lite.model.host_events import Outcome
+from tests.fakes.bitstream_files import bitstream
 from tests.fakes.drivers import handle, refusal
 from tests.fakes.rebooting import ForgetfulDriver, boot
 from tests.fakes.report_keeper import ReportKeeper
@@ -245,3 +254,74 @@ def test_a_conductor_that_is_away_is_told_later(in_use: Agent) -> None:
     conductor.refusal = None
     assert in_use.recovery.tell(conductor)
     assert sorted(conductor.outcomes[0].rebuilt) == ['a', 'b', 'c']
+
+
+# --- what was loaded into a card ----------------------------------------------------
+
+
+class Loads:
+    """What loads bitstreams, or fails as it is told."""
+
+    def __init__(self, *failures: CyborgError) -> None:
+        self.failures = list(failures)
+        self.orders: list[LoadOrder] = []
+
+    def __call__(self, order: LoadOrder) -> None:
+        self.orders.append(order)
+        if self.failures:
+            raise self.failures.pop(0)
+
+
+def loaded(uuid: str = 'a') -> HeldHandle:
+    order = LoadOrder(_ONE, '_region0', bitstream())
+    return replace(handle(_ONE, uuid), load=order)
+
+
+def booted(agent: Agent, start: Start, tmp_path: Path, load: Loads | None) -> Agent:
+    """The next process, on a host that was booted meanwhile."""
+    agent.preparation.prepare([loaded()])
+    boot(tmp_path, 'boot-2')
+    after = start()
+    parts = after.discovery, after.cache, after.journal
+    after.preparation = Preparation(*parts, load)
+    return after
+
+
+def test_what_a_guest_had_loaded_is_loaded_again(start: Start, tmp_path: Path) -> None:
+    load = Loads()
+    agent = booted(start(), start, tmp_path, load)
+    agent.recovery = agent.recover_within(_FOR_EVER)
+    agent.driver.attempts.clear()
+    assert agent.rebuild()
+    assert load.orders == [loaded().load]
+    assert agent.driver.attempts == ['a']
+    keeper = ReportKeeper()
+    agent.recovery.tell(keeper)
+    assert keeper.outcomes[-1].rebuilt == ('a',)
+
+
+def test_while_it_cannot_be_loaded_it_is_not_ready(
+    start: Start, tmp_path: Path
+) -> None:
+    load = Loads(ServiceUnavailable(what='Glance'), DeviceGone(address=_ONE))
+    agent = booted(start(), start, tmp_path, load)
+    agent.recovery = agent.recover_within(_FOR_EVER)
+    agent.driver.attempts.clear()
+    assert agent.rebuild()
+    assert len(load.orders) == 3
+    assert agent.driver.attempts == ['a']
+
+
+@pytest.mark.parametrize('with_glance', [True, False])
+def test_what_cannot_be_loaded_again_is_lost_with_the_reason(
+    with_glance: bool, start: Start, tmp_path: Path
+) -> None:
+    failure = LoadingFailed(image='x', reason='CRC error')
+    load = Loads(failure) if with_glance else None
+    agent = booted(start(), start, tmp_path, load)
+    agent.recovery = agent.recover_within(0)
+    agent.rebuild()
+    keeper = ReportKeeper()
+    agent.recovery.tell(keeper)
+    reason = keeper.outcomes[-1].lost['a']
+    assert ('CRC error' if with_glance else 'no [glance] section') in reason

@@ -28,6 +28,7 @@ from cyborg_lite.exceptions import (
     LoadingFailed,
 )
 from cyborg_lite.model.bitstreams import FUNCTION
+from cyborg_lite.model.bitstreams import SHELL as SHELL_KEY
 from cyborg_lite.model.devices import DeployableRecord
 from cyborg_lite.model.jobs import Kind
 from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
@@ -245,3 +246,52 @@ def test_images_are_listed_for_a_deployable_the_best_first(console: Console) -> 
     assert [(one.image_uuid, one.reasons) for one in alone] == [(OTHER_IMAGE, ())]
     with pytest.raises(DeployableNotFound):
         console.programming.bitstreams({}, str(uuid4()))
+
+
+# --- shells -------------------------------------------------------------------------
+
+SHELL_IMAGE = 'aaaaaaaa-0000-4000-8000-00000000005e'
+SHELL = '5e' * 16
+
+
+def add_shell(cloud: Cloud) -> None:
+    said = {'shell_id': None, 'region_uuid': None, 'function_uuid': SHELL}
+    shell = image(id=SHELL_IMAGE, properties={**said, 'bs-name': 'shell'})
+    cloud.images.all[SHELL_IMAGE] = shell
+
+
+def test_a_shell_empties_the_card_and_placement_follows(console: Console) -> None:
+    cloud = console.cloud
+    add_shell(cloud)
+    console.program()
+    console.program(SHELL_IMAGE)
+    said = attributes(cloud.record())
+    assert said[SHELL_KEY] == SHELL
+    assert FUNCTION not in said
+    assert 'bitstream_name' not in said
+    assert cloud.record().bitstream_id is None
+    assert not [trait for trait in cloud.row()[0] if 'FUNCTION_ID' in trait]
+    assert Kind.PLACEMENT_SYNC in cloud.kinds()
+    # It is there already, and nothing in it is brought back after a boot.
+    console.program(SHELL_IMAGE)
+    assert len(cloud.agents.loads) == 2
+
+
+def test_a_shell_is_not_loaded_while_anything_on_the_card_is_bound(
+    console: Console,
+) -> None:
+    add_shell(console.cloud)
+    console.cloud.binder.run(console.cloud.accepted({}))
+    with pytest.raises(DeployableInUse):
+        console.program(SHELL_IMAGE)
+    assert console.cloud.agents.loads == []
+
+
+def test_no_bind_loads_a_shell(console: Console) -> None:
+    add_shell(console.cloud)
+    job = console.cloud.accepted({'accel:bitstream_id': SHELL_IMAGE})
+    console.cloud.binder.run(job)
+    assert console.cloud.states(job) == ['BindFailed']
+    (reason,) = console.cloud.reasons(job)
+    assert 'It is a shell; program the deployable with it by hand.' in str(reason)
+    assert console.cloud.agents.loads == []

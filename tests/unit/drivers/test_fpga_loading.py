@@ -84,7 +84,8 @@ def xilinx(host: Host) -> Bench:
     manager = bench.directory / 'fmgr.m.55296/fpga_manager/fpga0'
     bench.tool = FakeTool(user / 'xclbinuuid', manager, _XCLBIN)
     bench.tool.on_device(bench.directory)
-    bench.driver = XilinxFpga(host, {**_OPTIONS, 'tool': 'xbutil'}, bench.tool)
+    tools = {'tool': 'xbutil', 'shell_tool': 'xbmgmt'}
+    bench.driver = XilinxFpga(host, {**_OPTIONS, **tools}, bench.tool)
     return bench
 
 
@@ -289,3 +290,38 @@ def test_what_is_no_region_cannot_be_loaded(name: str, intel: Bench) -> None:
     with pytest.raises(DriverError):
         intel.program()
     assert intel.tool.commands == []
+
+
+# --- shells -------------------------------------------------------------------------
+
+_SHELL = 'bb' * 16
+_A_SHELL = {'function_uuid': _SHELL, 'region_uuid': None, 'shell_id': None}
+
+
+def test_a_shell_is_loaded_through_the_management_function(xilinx: Bench) -> None:
+    xilinx.image.write_bytes(xclbin('', _SHELL))
+    xilinx.tool.loads = _SHELL
+    device = xilinx.program(properties=_A_SHELL)
+    (command,) = xilinx.tool.commands
+    where = f'program --device 0000:d8:00.0 --shell {xilinx.image}'
+    assert ' '.join(command) == f'xbmgmt {where}'
+    assert _SHELL in device.root.attributes[bitstreams.SHELL].split()
+    assert bitstreams.FUNCTION not in device.root.attributes
+    assert xilinx.program(properties=_A_SHELL) == device
+    assert len(xilinx.tool.commands) == 1
+
+
+def test_a_shell_that_the_card_does_not_show_was_not_loaded(xilinx: Bench) -> None:
+    xilinx.image.write_bytes(xclbin('', _SHELL))
+    xilinx.tool.loads = 'cc' * 16
+    with pytest.raises(LoadingFailed):
+        xilinx.program(properties=_A_SHELL)
+
+
+def test_where_the_file_lies_is_told_nobody(intel: Bench) -> None:
+    intel.tool.fate = Fate.REFUSED
+    intel.tool.said = f'Error opening bitstream file {intel.image}'
+    with pytest.raises(DriverError) as caught:
+        intel.program()
+    assert str(intel.host.root) not in caught.value.text
+    assert 'Error opening bitstream file the file' in caught.value.text

@@ -87,11 +87,12 @@ def test_what_fits_a_card_stands_in_its_attributes(host: Host) -> None:
     sysfs_tree.build('fpga-xilinx-u250', host.root)
     said = _device(host, _CARD).root.attributes
     interface = 'cec91e5efe5a3c9b3e2a0b0e3b6a2c11'
+    logic = '12f0c4c5f5b3cd4c6bd1a5f0b1a7a5f9'
     assert said == {
         bitstreams.VENDOR: '10ee xilinx',
         bitstreams.BOARD: 'u250 5004',
         bitstreams.VERSION: '4.1',
-        bitstreams.SHELL: f'{interface} xilinx_u250_gen3x16_xdma_shell_4_1',
+        bitstreams.SHELL: f'{interface} {logic} xilinx_u250_gen3x16_xdma_shell_4_1',
         bitstreams.REGION: interface,
         bitstreams.FUNCTION: '8f3f6a0e3c524b3e8a3c6f0f6b4e7a10',
     }
