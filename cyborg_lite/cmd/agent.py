@@ -22,6 +22,7 @@ from cyborg_lite.agent.watching import Timing
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.cmd import daemon, discover
 from cyborg_lite.drivers import loading
+from cyborg_lite.drivers.kernel import PrivilegedKernel
 from cyborg_lite.drivers.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.rpc import transport
@@ -44,7 +45,8 @@ def build(conf: cfg.ConfigOpts) -> AgentService:
 
     :raises ConfigurationError: a driver is wrong
     """
-    host = Host(conf.host, Path(conf.agent.sysfs_root))
+    kernel = PrivilegedKernel(conf.agent.privileged_command)
+    host = Host(conf.host, Path(conf.agent.sysfs_root), kernel)
     timing = Timing(
         discovery_interval=conf.agent.discovery_interval,
         heartbeat_interval=conf.agent.heartbeat_interval,

@@ -27,6 +27,16 @@ files elsewhere.
 """,
     ),
     cfg.StrOpt(
+        'privileged_command',
+        default='',
+        help="""
+The command that starts, as root, the process in which cards are changed; what the
+process needs to know is added. Empty: an agent that is root starts it itself, and any
+other by `sudo -n privsep-helper`, for which it needs the rule in etc/sudoers.d. Set it
+where another tool than sudo gives the rights, or where that command lies elsewhere.
+""",
+    ),
+    cfg.StrOpt(
         'state_path',
         default='/var/lib/cyborg-lite',
         help="""

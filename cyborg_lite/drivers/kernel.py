@@ -55,15 +55,27 @@ class Kernel(Protocol):
 class PrivilegedKernel:
     """The real one, reached through a process that has the rights."""
 
+    def __init__(self, command: str = '') -> None:
+        """:param command: that starts the process; empty: root itself, or sudo"""
+        self._command = command
+
     def write(self, root: Path, path: str, text: str) -> None:
-        _call('write', str(root), path, text)
+        self._call('write', str(root), path, text)
 
     def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
-        status, output = _call('run', str(root), tool, list(arguments))
+        status, output = self._call('run', str(root), tool, list(arguments))
         return status, output
 
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:
-        return list(_call('holders', str(root), list(files)))
+        return list(self._call('holders', str(root), list(files)))
+
+    # Any: what a privileged function takes and returns, by its name.
+    def _call(self, name: str, *arguments: object) -> Any:
+        # Imported when something is to be changed: to look at a host needs no rights.
+        from cyborg_lite.drivers import privileged
+
+        privileged.start(self._command)
+        return getattr(privileged, name)(*arguments)
 
 
 class Writer:
@@ -145,19 +157,3 @@ def _settle(future: 'Future[T]', act: Callable[[], T]) -> None:
     except BaseException as error:  # noqa: BLE001
         # Whatever it is, it belongs to the thread that waits for the outcome.
         future.set_exception(error)
-
-
-# Any: what a privileged function takes and returns, by its name.
-def _call(name: str, *arguments: object) -> Any:
-    # Imported when something is to be changed: to look at a host needs no privileges.
-    from oslo_privsep.daemon import FailedToDropPrivileges
-
-    from cyborg_lite.drivers import privileged
-
-    privileged.prepare_context()
-    try:
-        return getattr(privileged, name)(*arguments)
-    except FailedToDropPrivileges as error:
-        raise PermissionError(
-            errno.EPERM, f'the privileged process does not start: {error}'
-        ) from None

@@ -5,15 +5,18 @@ oslo.privsep starts that process when it is first needed. It does what stands he
 nothing else: whoever takes over the agent cannot have it write a file of his choice.
 """
 
+import errno
 import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Final
 
 from oslo_config import cfg
 from oslo_privsep import capabilities, priv_context
+from oslo_privsep.daemon import FailedToDropPrivileges
 
 from cyborg_lite.drivers import vfio
 
@@ -53,12 +56,41 @@ CONTEXT: Final = priv_context.PrivContext(
 cfg.CONF.set_default('thread_pool_size', 64, group=_SECTION)
 
 
-def prepare_context() -> None:
-    """Before the first call: how the other process is started."""
+_HELPER: Final = 'privsep-helper'
+_starting: Final = threading.Lock()
+
+
+def start(command: str = '') -> None:
+    """See to it that the other process runs.
+
+    :param command: that starts it, with nothing after it but what the library adds;
+        empty: as root we start it ourselves, as anybody else by sudo
+    :raises PermissionError: it does not start
+    """
+    with _starting:
+        if not CONTEXT.client_mode or _runs():
+            return
+        cfg.CONF.set_default('helper_command', command or _usual(), group=_SECTION)
+        CONTEXT.channel = None  # of a process that has died
+        try:
+            CONTEXT.start()
+        except (FailedToDropPrivileges, OSError) as error:
+            # Whatever it is, it says nothing of the device.
+            reason = f'the privileged process does not start: {error}'
+            raise PermissionError(errno.EPERM, reason) from None
+
+
+def _runs() -> bool:
+    return CONTEXT.channel is not None and CONTEXT.channel.running
+
+
+def _usual() -> str:
     if os.geteuid() == 0:
         start = 'from oslo_privsep.daemon import helper_main; helper_main()'
-        command = f'{sys.executable} -c "{start}"'
-        cfg.CONF.set_default('helper_command', command, group=_SECTION)
+        return f'{sys.executable} -c "{start}"'
+    here = os.path.join(os.path.dirname(sys.executable), _HELPER)
+    # Never asks for a password: nobody is there to give it.
+    return f'sudo -n {here if os.path.exists(here) else _HELPER}'
 
 
 @CONTEXT.entrypoint

@@ -85,13 +85,15 @@ class VgpuHost:
         self.guests: list[Instance] = []
         self.starts = 0
         self.agent: Child | None = None  # None: it does not run
+        self.module = kernel_service.__name__
+        self.settings: dict[str, object] = {}  # more of [agent]
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *trouble: object) -> None:
-        log = self.agent.tail(60) if self.agent and any(trouble) else ''
-        print(log, file=sys.stderr)
+        if self.agent is not None:
+            print(self.agent.tail(60), file=sys.stderr)
         self.kill_agent()
         self.service.close()
 
@@ -109,6 +111,7 @@ class VgpuHost:
                 'sysfs_root': self.root,
                 'state_path': self.directory / 'agent',
                 'recovery_patience': patience,
+                **self.settings,
             },
             'nvidia_gpu_driver': {
                 'vgpu_types': ','.join(self.generation.rules),
@@ -120,7 +123,7 @@ class VgpuHost:
             'agent',
             [],
             options,
-            module=kernel_service.__name__,
+            module=self.module,
             environment=self.service.environment('cyborg_lite.cmd.agent'),
         )
         return self.agent

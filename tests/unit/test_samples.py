@@ -2,12 +2,17 @@
 """What lies in etc/ fits the code."""
 
 import configparser
+import shutil
+import subprocess
+import tempfile
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 from oslo_config import generator
 from oslo_policy import generator as policy_generator
+
+from cyborg_lite.drivers import privileged
 
 ETC = Path(__file__).parents[2] / 'etc'
 UNITS = sorted((ETC / 'systemd').glob('*.service'))
@@ -61,3 +66,33 @@ def test_every_daemon_has_a_unit() -> None:
 def test_the_agent_is_ready_before_nova_resumes_guests() -> None:
     unit = read(ETC / 'systemd' / 'cyborg-lite-agent.service')['Unit']
     assert 'nova-compute.service' in unit['Before'].split()
+
+
+def test_what_the_agent_made_since_the_boot_outlives_a_restart() -> None:
+    service = read(ETC / 'systemd' / 'cyborg-lite-agent.service')['Service']
+    assert service['RuntimeDirectory'] == 'cyborg-lite'
+    assert service['RuntimeDirectoryPreserve'] == 'yes'
+
+
+def test_sudo_allows_the_agent_one_command_of_one_context() -> None:
+    rules = (ETC / 'sudoers.d' / 'cyborg-lite').read_text()
+    (rule,) = (
+        line
+        for line in rules.replace('\\\n', '').splitlines()
+        if line and not line.startswith('#')
+    )
+    assert rule.startswith('cyborg-lite ALL = (root) NOPASSWD: /usr/bin/privsep-helper')
+    assert privileged.CONTEXT.pypath in rule.split()
+    assert '*' not in rule
+    (socket,) = (word for word in rule.split() if word.endswith('/privsep.sock'))
+    with tempfile.TemporaryDirectory() as made:
+        assert len(f'{made}/privsep.sock') == len(socket)
+
+
+@pytest.mark.skipif(shutil.which('visudo') is None, reason='there is no sudo here')
+def test_sudo_understands_its_rule() -> None:
+    rules = ETC / 'sudoers.d' / 'cyborg-lite'
+    checked = subprocess.run(
+        ['visudo', '-c', '-f', str(rules)], capture_output=True, check=False
+    )
+    assert checked.returncode == 0, checked.stderr
