@@ -118,6 +118,18 @@ def exact(found: dict[str, str], names: Collection[str]) -> dict[str, tuple[str]
     return {name: (found[name],) for name in names if name in found}
 
 
+def switches(found: dict[str, str], names: Collection[str]) -> dict[str, tuple[str]]:
+    """As ``exact``, of fields that are true or false.
+
+    :raises InvalidInput: one is neither
+    """
+    given = {name: found[name].lower() for name in names if name in found}
+    for name, word in given.items():
+        if word not in ('true', 'false'):
+            raise InvalidInput(reason=f'{name} must be true or false.')
+    return {name: (word,) for name, word in given.items()}
+
+
 def uuid(name: str, text: str) -> str:
     """The UUID in its one spelling.
 

@@ -23,6 +23,7 @@ _DEPLOYABLES: Final = Collection(
     filters={
         'uuid': Row.uuid,
         'name': Row.name,
+        'device_id': Row.device_id,
         'rp_uuid': Row.rp_uuid,
         'driver_name': Row.driver_name,
         'bitstream_id': Row.bitstream_id,

@@ -27,13 +27,19 @@ from cyborg_lite.model.text import is_storable
 
 _PROFILES: Final = Collection(
     Row,
-    filters={'uuid': Row.uuid},
+    filters={
+        'uuid': Row.uuid,
+        'enabled': Row.enabled,
+        'is_public': Row.is_public,
+    },
     sorts={
         'uuid': Row.uuid,
         'name': Row.name,
         'description': Row.description,
         'created_at': Row.created_at,
         'updated_at': Row.updated_at,
+        'enabled': Row.enabled,
+        'is_public': Row.is_public,
     },
 )
 

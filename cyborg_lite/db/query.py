@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVarTuple
 
 from sqlalchemy import (
+    Boolean,
     ColumnElement,
     Integer,
     Row,
@@ -78,6 +79,8 @@ def _fits(
         raise InvalidInput(reason=f'Unknown filter {shown(name)}.') from None
     if isinstance(column.type, Integer):
         return column.in_([_integer(name, value) for value in values])
+    if isinstance(column.type, Boolean):
+        return column.in_([value == 'true' for value in values])
     # The others no row has, and a database may complain of the question itself.
     storable = [value for value in values if is_storable(value)]
     return column.in_(storable) if storable else false()

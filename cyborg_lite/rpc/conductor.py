@@ -126,7 +126,8 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
     def list_deployables(
         self, context: RequestContext, query: Query
     ) -> tuple[DeployableRecord, ...]:
-        """Filters: ``uuid``, ``name``, ``parent_uuid``, ``root_uuid``."""
+        """Filters: ``uuid``, ``name``, ``parent_uuid``, ``root_uuid``, ``device_id``,
+        ``rp_uuid``, ``driver_name``, ``bitstream_id``."""
         answer = self._caller.call(
             context, 'list_deployables', since='1.0', query=wire.dump(query)
         )

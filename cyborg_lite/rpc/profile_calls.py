@@ -41,7 +41,8 @@ class ProfileCalls:
     def list_device_profiles(
         self, context: RequestContext, query: Query
     ) -> tuple[DeviceProfile, ...]:
-        """Filters: ``name``, which former names fit too, and ``uuid``."""
+        """Filters: ``name``, which former names fit too, ``uuid``, ``enabled`` and
+        ``is_public``."""
         answer = self._caller.call(
             context, 'list_device_profiles', since='1.0', query=wire.dump(query)
         )

@@ -23,7 +23,7 @@ def page(
         item
         for item in items
         if all(
-            str(values(item, key)) in wanted for key, wanted in query.filters.items()
+            _word(values(item, key)) in wanted for key, wanted in query.filters.items()
         )
     ]
     key = query.sort_key
@@ -39,3 +39,7 @@ def page(
             raise InvalidInput(reason=f'The marker {query.marker} is unknown.')
         found = found[uuids.index(query.marker) + 1 :]
     return tuple(found[: query.limit])
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -16,7 +16,7 @@ from cyborg_lite.model import uuids
 from cyborg_lite.model.queries import Query
 
 _RELATED: Final = ('parent_uuid', 'root_uuid')
-_EXACT: Final = ('name', 'rp_uuid', 'driver_name', 'bitstream_id')
+_EXACT: Final = ('name', 'device_id', 'rp_uuid', 'driver_name', 'bitstream_id')
 _FILTERS: Final = (*arguments.PAGING, *_RELATED, 'name')
 
 

@@ -2,11 +2,11 @@
 """Device profiles."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from oslo_log import log
 
-from cyborg_lite.api import arguments, profile_body, profile_search
+from cyborg_lite.api import arguments, paging, profile_body, profile_search
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.controllers.profile_access import Access
 from cyborg_lite.api.controllers.profile_explain import Explain
@@ -26,6 +26,8 @@ from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.profile_grammar import is_name
 from cyborg_lite.model.text import shown
 
+_SWITCHES: Final = ('enabled', 'is_public')
+
 LOG = log.getLogger(__name__)
 
 
@@ -37,11 +39,12 @@ class DeviceProfiles(Resource):
 
     @expose(ProfileList)
     @requires('cyborg:device_profile:get_all')
-    @accepts(arguments=(*arguments.PAGING, 'name'))
+    @accepts(arguments=(*arguments.PAGING, 'name'), newer=_SWITCHES)
     def get(self, call: Call) -> ProfileList:
-        query = arguments.query(call.arguments, name=_names(call))
+        switches = arguments.switches(call.arguments, _SWITCHES)
+        query = arguments.query(call.arguments, name=_names(call), **switches)
         found = self.conductor.list_device_profiles(call.caller, query)
-        return ProfileList.showing(found, call)
+        return ProfileList.showing(found, call, paging.next_page(call, query, found))
 
     @expose(ProfileView, ProfileList, status=201, errors=(409,))
     @requires('cyborg:device_profile:create')

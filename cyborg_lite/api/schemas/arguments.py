@@ -19,6 +19,10 @@ def _text(description: str) -> Parameter:
     return {'description': description, 'schema': {'type': 'string'}}
 
 
+def _switch(description: str) -> Parameter:
+    return {'description': description, 'schema': {'type': 'boolean'}}
+
+
 def _uuid(description: str) -> Parameter:
     return {'description': description, 'schema': _UUID}
 
@@ -68,14 +72,20 @@ IN_QUERY: Final[Mapping[str, Parameter]] = {
         'description': 'Only what belongs to this deployable; 0: to any.',
         'schema': {'type': 'integer', 'minimum': -(2**31), 'maximum': 2**31 - 1},
     },
+    'device_id': {
+        'description': 'Only parts of this device.',
+        'schema': {'type': 'integer', 'minimum': -(2**31), 'maximum': 2**31 - 1},
+    },
     'device_profile_name': _text('Only what was made from this device profile.'),
     'device_rp_uuid': _text('Only what is bound to this resource provider.'),
     'driver_name': _text('Only what this driver found.'),
+    'enabled': _switch('Only what is enabled, or only what is not.'),
     'function': _text('Only bitstreams of this function, by its name or uuid.'),
     'health': _text('Only devices of this health.'),
     'host': _text('Only daemons on this host.'),
     'hostname': _text('Only what is on this host.'),
     'instance': _uuid('Only what belongs to this instance.'),
+    'is_public': _switch('Only what all projects see, or only what they do not.'),
     'key': _text('Only attributes of this key.'),
     'model': _text('Only devices of this model.'),
     'name': _text('Only what has this name; device profiles: names, parted by commas.'),

@@ -3,14 +3,14 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
 from wsme import types
 
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.views.link import Link
-from cyborg_lite.api.views.shapes import UUID, nullable, since
+from cyborg_lite.api.views.shapes import UUID, nullable, optional, since
 from cyborg_lite.model.device_profiles import DeviceProfile
 
 
@@ -54,10 +54,15 @@ class WrappedProfile(types.Base):  # type: ignore[misc]  # untyped base
 
 class ProfileList(types.Base):  # type: ignore[misc]  # untyped base
     device_profiles = [ProfileView]  # noqa: RUF012  # a type, as WSME has it
+    device_profiles_links = since(V2_4, optional([Link]))
 
     @classmethod
-    def showing(cls, profiles: Iterable[DeviceProfile], call: Call) -> Self:
-        return cls(device_profiles=[ProfileView.showing(one, call) for one in profiles])
+    def showing(
+        cls, profiles: Iterable[DeviceProfile], call: Call, more: Any = types.Unset
+    ) -> Self:
+        """:param more: as ``paging.next_page`` has it"""
+        shown = [ProfileView.showing(one, call) for one in profiles]
+        return cls(device_profiles=shown, device_profiles_links=more)
 
 
 def created(profiles: Sequence[DeviceProfile], call: Call) -> ProfileView | ProfileList:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a cycle costs does not grow with what else the cloud holds."""
 
+from collections.abc import Callable
+from typing import Any
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import insert, select, text
+from sqlalchemy import event, insert, select, text
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import arqs, binding, jobs, release
@@ -87,15 +89,45 @@ def test_eight_requests_cost_as_many_statements_as_one(database: Database) -> No
     assert len(one) == len(eight)
 
 
-def test_requests_of_an_instance_are_found_by_an_index(database: Database) -> None:
+@pytest.mark.parametrize('detailed', [False, True])
+def test_requests_of_an_instance_are_one_statement_by_an_index(
+    database: Database, detailed: bool
+) -> None:
     profile = add_profile(database, [{'resources:PGPU': '1'}])
-    database.write(crowd, profile)
+    database.write(crowd, profile, 10_000)
+    of_one = Query({'instance_uuid': (str(uuid4()),)}, detailed=detailed)
+    (statement,) = sent_by(
+        database, lambda: database.read(arqs.listed, of_one, EVERYBODY)
+    )
+    plan = explained(database, *statement)
+    # SQLite has no names for the indexes of its unique constraints.
+    assert 'uq_arqs_instance_uuid' in plan or 'SEARCH arqs USING INDEX' in plan
+
+
+def sent_by(database: Database, act: Callable[[], object]) -> list[tuple[str, Any]]:
+    """The statements with their parameters, as the driver of the database has them."""
+    sent: list[tuple[str, Any]] = []
+
+    def record(_c: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        if statement.lstrip().startswith('SELECT'):
+            sent.append((statement, parameters))
+
+    for engine in database.engines:
+        event.listen(engine, 'before_cursor_execute', record)
+    try:
+        act()
+    finally:
+        for engine in database.engines:
+            event.remove(engine, 'before_cursor_execute', record)
+    return sent
+
+
+def explained(database: Database, statement: str, parameters: Any) -> str:
+    """How the database means to find it."""
     engine = database.engines[0]
     explain = 'EXPLAIN QUERY PLAN' if engine.dialect.name == 'sqlite' else 'EXPLAIN'
-    query = f"SELECT uuid FROM arqs WHERE instance_uuid = '{uuid4()}'"
     with engine.connect() as connection:
         if engine.dialect.name == 'postgresql':
             connection.execute(text('ANALYZE arqs'))
-        plan = ' '.join(map(str, connection.execute(text(f'{explain} {query}'))))
-    # SQLite has no names for the indexes of its unique constraints.
-    assert 'uq_arqs_instance_uuid' in plan or 'SEARCH arqs USING INDEX' in plan
+        rows = connection.exec_driver_sql(f'{explain} {statement}', parameters)
+        return ' '.join(map(str, rows))

@@ -4,9 +4,10 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import insert, update
 
 from cyborg_lite.db import binding, devices, inventory
 from cyborg_lite.db.engine import Database
@@ -130,3 +131,27 @@ def test_a_conflict_is_a_health_that_can_be_asked_for(stocked: Database) -> None
         assert device.health is Health.CONFLICT
     assert len(_types(stocked, health=('conflict',))) == 2
     assert _types(stocked, health=('failed',)) == []
+
+
+def test_a_page_of_a_thousand_devices_is_two_selects(database: Database) -> None:
+    rows = [
+        {
+            'uuid': str(uuid4()),
+            'hostname': f'compute-{number}',
+            'type': 'GPU',
+            'vendor': '10de',
+            'model': 'T4',
+            'driver': 'NVIDIA',
+            'address': '0000:3b:00.0',
+            'hardware_id': '0000:3b:00.0',
+        }
+        for number in range(1001)
+    ]
+    database.write(lambda session: session.execute(insert(Row), rows))
+    with statements(database) as seen:
+        found = database.read(devices.listed, Query(limit=1000, detailed=True))
+    assert (len(found), len(seen)) == (1000, 2)
+    with statements(database) as seen:
+        rest = Query(limit=1000, detailed=True, marker=found[-1].uuid)
+        assert len(database.read(devices.listed, rest)) == 1
+    assert len(seen) == 2

@@ -15,7 +15,11 @@ from tests.fakes.statements import statements
 
 _PROFILES = query.Collection(
     DeviceProfile,
-    filters={'name': DeviceProfile.name, 'id': DeviceProfile.id},
+    filters={
+        'name': DeviceProfile.name,
+        'id': DeviceProfile.id,
+        'enabled': DeviceProfile.enabled,
+    },
     sorts={'name': DeviceProfile.name, 'description': DeviceProfile.description},
 )
 
@@ -59,6 +63,9 @@ def test_the_order_of_creation_can_be_reversed(profiles: Database) -> None:
         ({'name': ('A',)}, ''),
         ({'name': ('a\0',)}, ''),
         ({'name': ('\ud800', 'd')}, 'd'),
+        ({'enabled': ('true',)}, 'badc'),
+        ({'enabled': ('false',)}, ''),
+        ({'enabled': ('false', 'true'), 'name': ('a',)}, 'a'),
     ],
 )
 def test_any_value_of_each_filter_fits(
