@@ -5,18 +5,15 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import create_engine, text
 
 from devstack.launcher.processes import Child
 from tests.chaos import dying_conductor
+from tests.chaos.files_driver import FilesDriver
+from tests.fakes import out_of_tree
 from tests.fakes.stack import Cloud
-
-_ENTRY_POINTS: Final = (
-    '[cyborg_lite.drivers]\nfiles_driver = tests.chaos.files_driver:FilesDriver\n'
-)
-_METADATA: Final = 'Metadata-Version: 2.1\nName: files-driver\nVersion: 0\n'
 
 
 class HurtCloud(Cloud):
@@ -40,7 +37,7 @@ class HurtCloud(Cloud):
                 'conductor': {'job_lease': 3, 'agent_timeout': 5, 'bind_deadline': 60},
             },
         )
-        self.python_path.append(_out_of_tree(directory / 'site'))
+        self.python_path.append(out_of_tree.install(FilesDriver, directory / 'site'))
 
     def start_dying(self, name: str, step: str) -> Child:
         """A conductor that is killed when it comes to that step."""
@@ -81,15 +78,6 @@ class HurtCloud(Cloud):
     def settle(self) -> None:
         """Wait until no job is left."""
         self.until(lambda: not self.unfinished(), 'every job is finished')
-
-
-def _out_of_tree(site: Path) -> Path:
-    """A folder of installed packages with the driver in it, as pip would lay it."""
-    package = site / 'files_driver-0.dist-info'
-    package.mkdir(parents=True)
-    (package / 'METADATA').write_text(_METADATA)
-    (package / 'entry_points.txt').write_text(_ENTRY_POINTS)
-    return site
 
 
 @contextmanager

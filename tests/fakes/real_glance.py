@@ -117,7 +117,7 @@ class RealGlance:
             return found
 
 
-@pytest.fixture
+@pytest.fixture(scope='session')
 def real_glance(request: pytest.FixtureRequest) -> RealGlance:
     """Import it where a test asks for it."""
     pytest.importorskip('glance', reason='the glance package is not installed')

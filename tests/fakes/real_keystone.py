@@ -58,22 +58,23 @@ class RealKeystone:
         self._http.headers['X-Auth-Token'] = self.token(
             'admin', {'project': {'name': 'admin', 'domain': {'id': 'default'}}}
         )
-        self._publish()
+        self.publish('identity', url)  # could not be known before it listened
         self._roles = {
             role['name']: role['id'] for role in self._ask('GET', 'roles')['roles']
         }
 
-    def _publish(self) -> None:
-        """Its own address, which could not be known before it listened."""
-        body = {'service': {'type': 'identity', 'name': 'keystone'}}
-        service = self._ask('POST', 'services', body)['service']['id']
+    def publish(self, kind: str, url: str) -> str:
+        """Write a service into the catalog; its id."""
+        body = {'service': {'type': kind, 'name': kind}}
+        service: str = self._ask('POST', 'services', body)['service']['id']
         for interface in ('public', 'internal'):
-            endpoint = {
-                'service_id': service,
-                'interface': interface,
-                'url': self.url,
-            }
+            endpoint = {'service_id': service, 'interface': interface, 'url': url}
             self._ask('POST', 'endpoints', {'endpoint': endpoint})
+        return service
+
+    def withdraw(self, service: str) -> None:
+        """Strike it from the catalog, with its endpoints."""
+        self._ask('DELETE', f'services/{service}')
 
     def token(self, user: str, scope: Mapping[str, Any] | str = 'unscoped') -> str:
         """``scope`` as the API has it."""
