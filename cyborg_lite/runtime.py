@@ -40,9 +40,27 @@ def _choose() -> None:
         import eventlet
 
         eventlet.monkey_patch()
+        _mend_joins()
     from oslo_service import backend
 
     backend.init_backend(backend.BackendType(BACKEND))
+
+
+def _mend_joins() -> None:
+    """From Python 3.13 on, a join with a limit raises where it should return."""
+    from eventlet import Timeout
+    from eventlet.green import thread
+
+    handle = getattr(thread, '_ThreadHandle', None)
+    if handle is None:
+        return
+    wait = handle.join
+
+    def join(self: object, timeout: float | None = None) -> None:
+        with Timeout(timeout, False):  # silent
+            wait(self)
+
+    handle.join = join
 
 
 _choose()

@@ -66,3 +66,22 @@ def test_threads_do_not_mind_what_was_imported() -> None:
 def test_commands_print_no_notice_of_a_library() -> None:
     done = run(None, 'from cyborg_lite import runtime; import futurist')
     assert (done.stdout, done.stderr) == ('', '')
+
+
+@pytest.mark.parametrize('backend', ['threading', 'eventlet'])
+def test_a_join_with_a_limit_returns_when_it_is_reached(backend: str) -> None:
+    """On Python 3.13 eventlet itself would raise."""
+    done = run(
+        backend,
+        'from cyborg_lite import runtime\n'
+        'import threading\n'
+        'for_ever = threading.Event()\n'
+        'waiting = threading.Thread(target=for_ever.wait, daemon=True)\n'
+        'waiting.start()\n'
+        'waiting.join(0.01)\n'
+        'print(waiting.is_alive())\n'
+        'for_ever.set()\n'
+        'waiting.join()\n'
+        'print(waiting.is_alive())\n',
+    )
+    assert done.stdout.split() == ['True', 'False'], done.stderr

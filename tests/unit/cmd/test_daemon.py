@@ -53,7 +53,7 @@ def config(tmp_path: Path) -> Path:
     path.write_text(
         '[DEFAULT]\n'
         'transport_url = rabbit://joe:secret@broker:5672/cloud\n'
-        'graceful_shutdown_timeout = 1\n'
+        'graceful_shutdown_timeout = 50\n'
     )
     return path
 
@@ -147,8 +147,10 @@ def test_a_broken_file_is_not_loaded_and_ends_nothing(
 
 @pytest.mark.parametrize('backend', BACKENDS)
 def test_work_that_does_not_end_is_cut_off_at_the_limit(
-    start: Start, backend: str
+    start: Start, config: Path, backend: str
 ) -> None:
+    text = config.read_text().replace('timeout = 50', 'timeout = 1')
+    config.write_text(text)
     talk = start(backend, mood='hang')
     talk.until('Ready')
     talk.process.terminate()
