@@ -2,12 +2,16 @@
 """A cloud where everybody comes with a token of a real Keystone."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from devstack.launcher.rest import Service
+from tests.fakes import out_of_tree
+from tests.fakes.loadable_driver import LoadableDriver
+from tests.fakes.real_glance import RealGlance
 from tests.fakes.real_keystone import PASSWORD, Person, RealKeystone
 from tests.fakes.stack import ADMIN, USER, Cloud, Options
 
@@ -89,3 +93,21 @@ class KeystoneCloud(Cloud):
         if 'X-Service-Roles' in persona:
             headers['X-Service-Token'] = self.token(self.service)
         return Service(f'http://127.0.0.1:{self.port}', headers)
+
+
+@contextmanager
+def cloud_with_cards(
+    keystone: RealKeystone, glance: RealGlance, directory: Path
+) -> Iterator[KeystoneCloud]:
+    """One process with the fake device, and with a card that images are loaded into."""
+    cloud = KeystoneCloud(
+        directory,
+        keystone,
+        glance=glance.endpoint,
+        options={'agent': {'enabled_drivers': 'fake_driver,loadable_driver'}},
+    )
+    cloud.python_path.append(out_of_tree.install(LoadableDriver, directory / 'site'))
+    with cloud:
+        cloud.start('standalone')
+        cloud.provider_of('FPGA')
+        yield cloud

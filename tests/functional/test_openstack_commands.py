@@ -14,10 +14,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests.fakes import openstack_program, out_of_tree
+from tests.fakes import openstack_program
 from tests.fakes.bitstream_files import gbs, image
-from tests.fakes.keystone_cloud import KeystoneCloud
-from tests.fakes.loadable_driver import LoadableDriver
+from tests.fakes.keystone_cloud import KeystoneCloud, cloud_with_cards
 from tests.fakes.openstack_program import OWN, PLUGIN, Done, OpenStackProgram
 from tests.fakes.real_glance import RealGlance, real_glance
 from tests.fakes.real_keystone import Person, RealKeystone, keystone
@@ -104,16 +103,7 @@ def cloud(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[KeystoneCloud]:
     directory = tmp_path_factory.mktemp('commands')
-    made = KeystoneCloud(
-        directory,
-        keystone,
-        glance=real_glance.endpoint,
-        options={'agent': {'enabled_drivers': 'fake_driver,loadable_driver'}},
-    )
-    made.python_path.append(out_of_tree.install(LoadableDriver, directory / 'site'))
-    with made:
-        made.start('standalone')
-        made.provider_of('FPGA')
+    with cloud_with_cards(keystone, real_glance, directory) as made:
         yield made
 
 
