@@ -23,7 +23,10 @@ LOG = log.getLogger(__name__)
 _MOST_SHOWN: Final = 200  # characters of what a tool said
 _LONGEST_OUTPUT: Final = 4096  # characters of it that are kept
 
-_TOOLS: Final = frozenset({'fpgaconf', 'xbutil', 'xrt-smi'})
+_TOOLS: Final = frozenset({'fpgaconf', 'xbmgmt', 'xbutil', 'xrt-smi'})
+# This one writes the flash of cards, too; it may load the shell of a running one.
+_FLASHING: Final = 'xbmgmt'
+_LOADS_A_SHELL: Final = re.compile(r'program --device \S+ --shell \S+')
 _ARGUMENT: Final = re.compile(r'[\w:./-]{1,512}')
 
 # Nothing of the daemon's own environment, which may hold what is secret.
@@ -67,6 +70,9 @@ def run_as_root(command: Sequence[str], timeout: float) -> tuple[int | None, str
         raise PermissionError(1, 'not a tool that loads bitstreams')
     if not all(_ARGUMENT.fullmatch(argument) for argument in arguments):
         raise PermissionError(1, 'not an argument of a tool')
+    asked = ' '.join(arguments)
+    if os.path.basename(tool) == _FLASHING and not _LOADS_A_SHELL.fullmatch(asked):
+        raise PermissionError(1, 'it would do more than load a shell')
     return execute(command, timeout)
 
 

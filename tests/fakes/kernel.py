@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from cyborg_lite.drivers import vfio
-from tests.fakes import kernel_vgpus, sysfs_device, sysfs_tree
+from tests.fakes import kernel_regions, kernel_vgpus, sysfs_device, sysfs_tree
 from tests.fakes.kernel_vgpus import fail
 from tests.fakes.sysfs_writer import Tree
 
@@ -50,6 +50,7 @@ class FakeKernel:
         self._hangs: list[tuple[str, threading.Event]] = []
         self._broken: list[str] = []  # parts of paths
         self._boots = 0
+        self.regions = kernel_regions.Regions(root)
         self._rules: tuple[tuple[str, Callable[[str, str], None]], ...] = (
             (
                 rf'{_DEVICES}/{_ADDRESS}/mdev_supported_types/(?P<kind>[^/]+)/create',
@@ -79,6 +80,8 @@ class FakeKernel:
         assert root == self.root
         self.written.append((tool, ' '.join(arguments)))
         self._trouble(tool, ' '.join(arguments))
+        if tool in kernel_regions.TOOLS:
+            return self.regions.load(tool, arguments)
         flag, address = arguments
         if self.library_open:
             self.library_open -= 1
@@ -134,6 +137,7 @@ class FakeKernel:
             shutil.rmtree(process)
         shutil.rmtree(self.root / 'run', ignore_errors=True)
         kernel_vgpus.recount_all(self.root)
+        self.regions.power_cycle()
         self._boots += 1
         boot = self.root / 'proc/sys/kernel/random/boot_id'
         boot.write_text(f'{self._boots:08d}-0000-4000-8000-000000000000\n')

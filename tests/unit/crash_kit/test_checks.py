@@ -16,14 +16,24 @@ from cyborg_lite.model import bitstreams
 from cyborg_lite.model.bitstreams import Bitstream
 from cyborg_lite.model.devices import HeldHandle
 from cyborg_lite.model.inventory import Deployable, Device, Finding, HandleType, Unit
-from tests.fakes.bitstream_files import ARRIA10_REGION, IMAGE_ID, image
-from tests.unit.drivers.benches import LOOKING, PREPARING
+from tests.fakes.bitstream_files import (
+    ARRIA10_REGION,
+    IMAGE_ID,
+    OTHER_FUNCTION,
+    gbs,
+    image,
+    xclbin,
+)
+from tests.fakes.fpga import FACTORY as FACTORY_FUNCTION
+from tests.unit.drivers.benches import LOADING, LOOKING, PREPARING
 
 Check = Callable[[Trial, Path], None]
 
 ADDRESS = '0000:5e:00.0'
 FACTORY = '0' * 32
 INFO = {'domain': '0000', 'bus': '5e', 'device': '00', 'function': '0'}
+FACTORY_IMAGE = 'aaaaaaaa-0000-4000-8000-00000000000f'
+XILINX_INTERFACE = 'cec91e5efe5a3c9b3e2a0b0e3b6a2c11'
 CONTENT = b'XeonFPGA' * 8
 
 
@@ -115,6 +125,41 @@ def loading(kind: type[Plain]) -> Trial:
     return Trial(
         bench(kind), number=1, group=wanted, images=[(image(CONTENT), CONTENT)]
     )
+
+
+def intel() -> Trial:
+    """A card that holds the factory's function, which Glance has, too."""
+    before = gbs(function=FACTORY_FUNCTION)
+    function = {'function_uuid': FACTORY_FUNCTION, 'function_name': None}
+    images = [
+        (image(), gbs()),
+        (image(before, id=FACTORY_IMAGE, properties=function), before),
+    ]
+    wanted = {'accel:bitstream_id': IMAGE_ID}
+    return Trial(LOADING['Intel FPGA'], number=1, group=wanted, images=images)
+
+
+def xilinx() -> Trial:
+    """A card with two functions, and nothing known to go back to."""
+    content = xclbin(XILINX_INTERFACE, OTHER_FUNCTION)
+    said = {
+        'vendor': 'xilinx',
+        'board': 'u250',
+        'version': '4.1',
+        'shell_id': XILINX_INTERFACE,
+        'region_uuid': None,
+    }
+    images = [(image(content, properties=said), content)]
+    wanted = {'accel:bitstream_id': IMAGE_ID}
+    return Trial(LOADING['Xilinx FPGA'], number=1, group=wanted, images=images)
+
+
+@pytest.mark.parametrize('check', CRASH_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize('trial', [intel(), xilinx()], ids=['Intel', 'Xilinx'])
+def test_a_bind_that_programs_survives(
+    check: Check, trial: Trial, tmp_path: Path
+) -> None:
+    check(trial, tmp_path)
 
 
 @pytest.mark.parametrize('check', CRASH_CHECKS, ids=lambda check: check.__name__)

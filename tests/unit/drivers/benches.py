@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The drivers of the package on fabricated hosts, for the conformance suite."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from cyborg_lite.drivers.amd_gpu import AmdGpu
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.fake import FakeDriver
+from cyborg_lite.drivers.fpga_loading import LoadingFpgaDriver
+from cyborg_lite.drivers.host_tools import Outcome
 from cyborg_lite.drivers.inspur_fpga import InspurFpga
 from cyborg_lite.drivers.intel_fpga import IntelFpga
 from cyborg_lite.drivers.intel_gpu import IntelGpu
@@ -40,6 +42,21 @@ def bench(kind: type[Driver], name: str, **options: Any) -> Bench:
         return kernel
 
     return Bench(make, build)
+
+
+def fpga_bench(kind: type[LoadingFpgaDriver], name: str) -> Bench:
+    """Its tools change the regions of the host, by way of the kernel."""
+    chosen = {each.dest: each.default for each in kind.OPTIONS}
+
+    def make(host: Host) -> Driver:
+        def run(command: Sequence[str], timeout: float) -> Outcome:
+            tool = Path(command[0]).name
+            status, said = host.kernel.run(host.root, tool, list(command[1:]))
+            return Outcome(status, said)
+
+        return kind(host, chosen, run)
+
+    return Bench(make, lambda root: FakeKernel(name, root))
 
 
 def vgpu_rules(name: str) -> list[str]:
@@ -75,4 +92,8 @@ LOOKING: Final = {
     'Intel FPGA': bench(IntelFpga, 'fpga-intel'),
     'Xilinx FPGA': bench(XilinxFpga, 'fpga-xilinx-u250'),
     'Inspur FPGA': bench(InspurFpga, 'fpga-intel'),
+}
+LOADING: Final = {
+    'Intel FPGA': fpga_bench(IntelFpga, 'fpga-intel'),
+    'Xilinx FPGA': fpga_bench(XilinxFpga, 'fpga-xilinx-u250'),
 }

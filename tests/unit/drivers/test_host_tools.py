@@ -107,6 +107,29 @@ def test_odd_arguments_are_refused(argument: str, tmp_path: Path) -> None:
         host_tools.run([_tool(tmp_path, 'exit 0'), argument], 30)
 
 
+@pytest.mark.usefixtures('as_this_user')
+@pytest.mark.parametrize(
+    ('arguments', 'runs'),
+    [
+        ('program --device 0000:d8:00.0 --shell /images/a', True),
+        ('program --device 0000:d8:00.0 --base /images/a', False),
+        ('program --device 0000:d8:00.0 --shell /images/a --base', False),
+        ('reset --device 0000:d8:00.0', False),
+    ],
+)
+def test_what_writes_the_flash_of_a_card_is_never_run(
+    arguments: str, runs: bool, tmp_path: Path
+) -> None:
+    tool = tmp_path / 'xbmgmt'
+    Path(_tool(tmp_path, 'exit 0')).rename(tool)
+    command = [str(tool), *arguments.split()]
+    if runs:
+        assert host_tools.run(command, 30).status == 0
+        return
+    with pytest.raises(ToolMissing):
+        host_tools.run(command, 30)
+
+
 def test_a_summary_is_one_short_line() -> None:
     outcome = Outcome(1, 'no\x00 such\n\ndevice ' + 'x' * 500)
     assert outcome.summary.startswith('exit status 1: ')
