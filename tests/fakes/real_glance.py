@@ -84,13 +84,25 @@ class RealGlance:
     """What tests do to it as whoever uploads images does."""
 
     endpoint: str
+    directory: Path
+
+    def damage(self, uuid: str) -> None:
+        """Another byte is read from its disk than was written."""
+        file = self.directory / 'images' / uuid
+        content = bytearray(file.read_bytes())
+        content[-1] ^= 1
+        file.write_bytes(content)
 
     def upload(
-        self, content: bytes, tags: tuple[str, ...], properties: Mapping[str, str]
+        self,
+        content: bytes,
+        tags: tuple[str, ...],
+        properties: Mapping[str, str],
+        name: str = 'from a test',
     ) -> str:
         """The id of a new image that is active."""
         body = {
-            'name': 'from a test',
+            'name': name,
             'disk_format': 'raw',
             'container_format': 'bare',
             'tags': list(tags),
@@ -121,12 +133,12 @@ class RealGlance:
 def real_glance(request: pytest.FixtureRequest) -> RealGlance:
     """Import it where a test asks for it."""
     pytest.importorskip('glance', reason='the glance package is not installed')
-    return RealGlance(endpoint(request.config))
+    return _running(request.config)
 
 
 @functools.cache
-def endpoint(config: pytest.Config) -> str:
-    """The address of this test run's Glance, which runs when this returns."""
+def _running(config: pytest.Config) -> RealGlance:
+    """The Glance of this test run, which runs when this returns."""
     directory = Path(tempfile.mkdtemp(prefix='glance-'))
     for name in ('images', 'staging', 'tasks'):
         (directory / name).mkdir()
@@ -149,7 +161,7 @@ def endpoint(config: pytest.Config) -> str:
     port = server.stdout.readline().decode().strip()
     if not port:
         pytest.fail((directory / 'errors').read_text()[-4000:])
-    return f'http://127.0.0.1:{port}'
+    return RealGlance(f'http://127.0.0.1:{port}', directory)
 
 
 # Any: what the process writes is read as bytes.

@@ -1,236 +1,296 @@
 # SPDX-License-Identifier: Apache-2.0
 """An FPGA from its image in Glance to its traits in Placement, all of them real."""
 
+import json
 import os
 from pathlib import Path
-from uuid import uuid4
+from typing import Any
 
 import pytest
 
-from cyborg_lite.agent.discovery import Discovery
-from cyborg_lite.agent.image_cache import ImageCache
-from cyborg_lite.agent.loaded import LoadedRegions
-from cyborg_lite.agent.programming import Programming, Stock
-from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.binding import BindHandler, bind_job
-from cyborg_lite.conductor.bitstreams import Library
-from cyborg_lite.conductor.loading import Loader
-from cyborg_lite.conductor.placement_sync import PlacementSync
-from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db import arqs, binding, inventory, jobs
 from cyborg_lite.db.engine import Database
-from cyborg_lite.drivers.base import Driver
-from cyborg_lite.drivers.intel_fpga import IntelFpga
-from cyborg_lite.drivers.sysfs import Host
-from cyborg_lite.drivers.xilinx_fpga import XilinxFpga
-from cyborg_lite.model.arqs import Binding, Scope
-from cyborg_lite.model.bitstreams import TAG, LoadOrder
-from cyborg_lite.model.inventory import Deployable, Device
-from cyborg_lite.model.jobs import Kind
-from cyborg_lite.rpc import wire
-from cyborg_lite.rpc.context import RequestContext
-from tests.fakes import sysfs_tree
-from tests.fakes.agents import FakeAgents
-from tests.fakes.bitstream_files import LARGEST, OTHER_FUNCTION, gbs, image
-from tests.fakes.consumers import FakeConsumers
+from cyborg_lite.model.bitstreams import TAG
+from tests.fakes.bitstream_files import (
+    LARGEST,
+    OTHER_FUNCTION,
+    gbs,
+    image,
+    xclbin,
+)
 from tests.fakes.databases import database_fixture
 from tests.fakes.fpga import FACTORY, function_trait
-from tests.fakes.host_tools import FakeTool, Fate
+from tests.fakes.fpga_site import FpgaSite, Shop
+from tests.fakes.kernel_regions import Fate
 from tests.fakes.real_glance import RealGlance, real_glance
 from tests.fakes.real_placement import CountedRemote, remote
-from tests.fakes.rows import OWNER, PROJECT, add_profile, states
 from tests.functional.test_glance import client
-from tests.unit.conductor.test_binding import RULES
+from tests.unit.drivers.benches import LOADING
 
 __all__ = ['real_glance', 'remote']
 
 database = database_fixture('sqlite')
 
-_CARD = '0000:5e:00.0'
-_OPTIONS = {'offer_without_reset': False, 'program_timeout': 60}
+_INTEL, _XILINX = '0000:5e:00.0', '0000:d8:00.0'
+_INTERFACE = 'cec91e5efe5a3c9b3e2a0b0e3b6a2c11'
+# What a bind may do to the disk of a host that refuses it: nothing.
+_NOTHING: list[str] = []
 
 
-class HostAgents(FakeAgents):
-    """The agent of one host as it is, without a bus; messages are packed as on it."""
-
-    def __init__(self, programming: Programming) -> None:
-        super().__init__()
-        self._programming = programming
-
-    def program(self, context: RequestContext, host: str, order: LoadOrder) -> Device:
-        self._told('program', host, [])
-        unpacked = wire.load(LoadOrder, wire.dump(order))
-        return wire.load(Device, wire.dump(self._programming.program(unpacked)))
+@pytest.fixture
+def shop(real_glance: RealGlance) -> Shop:
+    return Shop(client(real_glance.endpoint))
 
 
-class Site:
-    """A host of the fixtures under a name of its own, and the services around it."""
-
-    def __init__(self, database: Database, remote: CountedRemote, root: Path) -> None:
-        self.database = database
-        # A Placement serves all tests of a process.
-        self.host = Host(f'compute-{uuid4()}', root)
-        self.placement = Placement(remote)
-        self.placement.create_provider(str(uuid4()), self.host.name, None)
-        self.sync = PlacementSync(database, self.placement)
-        self.discovery: Discovery
-
-    def enable(self, *drivers: Driver, loaded: LoadedRegions | None = None) -> None:
-        by_name = {driver.NAME: driver for driver in drivers}
-        if loaded is None:
-            self.discovery = Discovery(self.host, by_name, 60)
-        else:
-            self.discovery = Discovery(self.host, by_name, 60, loaded.amended)
-
-    def report(self) -> None:
-        """From the hardware to Placement."""
-        self.discovery.look()
-        self.database.write(inventory.store, self.discovery.report())
-        self.sync.sync(self.host.name)
-
-    def deployable(self, address: str) -> Deployable:
-        devices = self.discovery.report().devices
-        (found,) = (each.root for each in devices if each.address == address)
-        return found
-
-    def shown(self, address: str) -> tuple[frozenset[str], dict[str, tuple[int, int]]]:
-        """Traits and inventories in Placement."""
-        uuid = self.deployable(address).provider_uuid
-        inventories = self.placement.inventories(uuid).inventories
-        return self.placement.traits(uuid).traits, {
-            name: (each.total, each.reserved) for name, each in inventories.items()
-        }
+@pytest.fixture
+def intel(
+    database: Database, remote: CountedRemote, shop: Shop, tmp_path: Path
+) -> FpgaSite:
+    return FpgaSite(database, remote, tmp_path, 'Intel FPGA', shop)
 
 
-@pytest.mark.parametrize('name', ['fpga-intel', 'fpga-xilinx-u250'])
+@pytest.fixture
+def xilinx(
+    database: Database, remote: CountedRemote, shop: Shop, tmp_path: Path
+) -> FpgaSite:
+    return FpgaSite(database, remote, tmp_path, 'Xilinx FPGA', shop)
+
+
+@pytest.mark.parametrize('cards', LOADING)
 def test_the_hosts_come_to_placement_as_expected(
-    name: str, database: Database, remote: CountedRemote, tmp_path: Path
+    cards: str, database: Database, remote: CountedRemote, shop: Shop, tmp_path: Path
 ) -> None:
-    built = sysfs_tree.build(name, tmp_path)
-    site = Site(database, remote, tmp_path)
-    site.enable(
-        IntelFpga(site.host, {**_OPTIONS, 'tool': 'fpgaconf'}),
-        XilinxFpga(site.host, {**_OPTIONS, 'tool': 'xbutil'}),
-    )
-    site.report()
-    for fields in built.expect['devices']:
+    site = FpgaSite(database, remote, tmp_path, cards, shop)
+    for fields in site.kernel.built.expect['devices']:
         traits, inventories = site.shown(fields['pci'])
         expected = {'FPGA': (1, 0)} if fields['total'] else {}
         assert inventories == expected
         if 'traits' in fields:
             assert traits == {each.lstrip('+') for each in fields['traits']}
+        if 'handles' in fields:
+            assert given(site, fields['pci']) == fields['handles']
 
 
-class Bench(Site):
-    """A site with an Intel card that can be loaded."""
-
-    def __init__(
-        self, database: Database, remote: CountedRemote, root: Path, glance: RealGlance
-    ) -> None:
-        super().__init__(database, remote, root)
-        sysfs_tree.build('fpga-intel', root)
-        directory = (root / f'sys/bus/pci/devices/{_CARD}').resolve()
-        region = directory / 'fpga_region/region0'
-        manager = region / 'dfl-fme.0/dfl-fme-mgr.0/fpga_manager/fpga0'
-        self.tool = FakeTool(region / 'dfl-port.0/afu_id', manager, OTHER_FUNCTION)
-        images = client(glance.endpoint)
-        self.kept = root / 'stock'
-        cache = ImageCache(self.kept, images, largest=LARGEST, capacity=LARGEST)
-        loaded = LoadedRegions(self.kept)
-        options = {**_OPTIONS, 'tool': 'fpgaconf'}
-        self.enable(IntelFpga(self.host, options, self.tool), loaded=loaded)
-        self.report()
-        programming = Programming(self.discovery, Stock(cache, loaded))
-        self.agents = HostAgents(programming)
-        self.consumers = FakeConsumers()
-        loader = Loader(database, self.agents, Library(images, LARGEST))
-        self.handler = BindHandler(database, self.agents, self.consumers, RULES, loader)
-
-    def bind(self, image_id: str) -> str:
-        """The state that a request for the card ends in."""
-        groups = [{'resources:FPGA': '1', 'accel:bitstream_id': image_id}]
-        profile = add_profile(self.database, groups)
-        (arq,) = self.database.write(arqs.create, profile, PROJECT)
-        instance = str(uuid4())
-        provider = self.deployable(_CARD).provider_uuid
-        self.consumers.allocate(instance, [provider], PROJECT)
-        wanted = {arq.uuid: Binding(self.host.name, provider, instance)}
-        everybody = Scope(project_id=None)
-        new = bind_job(wanted, RULES, None)
-        job = self.database.write(binding.accept, wanted, everybody, new, OWNER)
-        self.handler.run(job)
-        self._release()
-        self.sync.sync(self.host.name)
-        (state,) = states(self.database, [arq.uuid])
-        return state
-
-    def _release(self) -> None:
-        """Have the host take back what a bind that failed had claimed."""
-        handler = ReleaseHandler(self.database, self.agents)
-        for job in self.database.write(jobs.take, OWNER, 10):
-            if job.kind is Kind.RELEASE:
-                handler.run(job)
+def given(site: FpgaSite, address: str) -> list[Any]:
+    """Type, number and info of what a server gets, in the form of the fixtures."""
+    bound = site.arqs(site.bind(address, {}))
+    infos = [json.dumps(dict(arq.attach_handle_info), sort_keys=True) for arq in bound]
+    return [bound[0].attach_handle_type, len(bound), infos[0]]
 
 
-@pytest.fixture
-def bench(
-    database: Database,
-    remote: CountedRemote,
-    real_glance: RealGlance,
-    tmp_path: Path,
-) -> Bench:
-    return Bench(database, remote, tmp_path, real_glance)
+def uploaded(glance: RealGlance, content: bytes, **properties: str) -> str:
+    said = {**image().properties, **properties}
+    return glance.upload(content, (TAG,), said)
+
+
+def by_id(uuid: str) -> dict[str, str]:
+    return {'accel:bitstream_id': uuid}
 
 
 def test_a_bind_loads_and_placement_is_told(
-    bench: Bench, real_glance: RealGlance
+    intel: FpgaSite, real_glance: RealGlance
 ) -> None:
-    before, _ = bench.shown(_CARD)
+    before, _ = intel.shown(_INTEL)
     assert function_trait(FACTORY) in before
-    uuid = real_glance.upload(gbs(), (TAG,), image().properties)
-    assert bench.bind(uuid) == 'Bound'
-    traits, inventories = bench.shown(_CARD)
+    uuid = uploaded(real_glance, gbs())
+    assert intel.state(intel.bind(_INTEL, by_id(uuid))) == 'Bound'
+    traits, inventories = intel.shown(_INTEL)
     assert function_trait(OTHER_FUNCTION) in traits
     assert function_trait(FACTORY) not in traits
     assert inventories == {'FPGA': (1, 0)}
     # What the agent reports next says the same.
-    bench.report()
-    assert bench.shown(_CARD)[0] == traits
+    intel.report()
+    assert intel.shown(_INTEL)[0] == traits
+
+
+def test_a_release_brings_back_what_was_there_though_glance_is_away(
+    intel: FpgaSite, real_glance: RealGlance, shop: Shop
+) -> None:
+    first = uploaded(real_glance, gbs(function='cd' * 16), function_uuid='cd' * 16)
+    region = intel.bind(_INTEL, by_id(first))
+    intel.release(region)
+    intel.report()
+    before, _ = intel.shown(_INTEL)
+    # Nobody knew how to go back to the factory's function, so this is what is there.
+    assert function_trait('cd' * 16) in before
+    instance = intel.bind(_INTEL, by_id(uploaded(real_glance, gbs())))
+    assert function_trait(OTHER_FUNCTION) in intel.shown(_INTEL)[0]
+    shop.away = True
+    intel.release(instance)
+    assert intel.shown(_INTEL) == (before, {'FPGA': (1, 0)})
+    assert len(intel.kernel.regions.commands) == 3
+
+
+def test_what_cannot_be_brought_back_is_reserved_until_somebody_can(
+    intel: FpgaSite, real_glance: RealGlance
+) -> None:
+    first = uploaded(real_glance, gbs(function='cd' * 16), function_uuid='cd' * 16)
+    intel.release(intel.bind(_INTEL, by_id(first)))
+    instance = intel.bind(_INTEL, by_id(uploaded(real_glance, gbs())))
+    intel.kernel.regions.fate = Fate.HALF_LOADED
+    intel.release(instance)
+    assert intel.arqs(instance) == ()
+    assert intel.shown(_INTEL)[1] == {'FPGA': (1, 1)}
+    intel.report()
+    assert intel.shown(_INTEL)[1] == {'FPGA': (1, 1)}
+
+
+# --- images that do not do ----------------------------------------------------------
+
+_REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    'not tagged': ({'tags': ()}, 'It is not tagged FPGA.'),
+    'another board': ({'board': 'u250'}, 'It is for board u250, not'),
+    'another vendor': ({'vendor': 'xilinx'}, 'It is for vendor xilinx, not'),
+    'another version': ({'version': '2.0'}, 'It is for version 2.0, not 1.1.3.'),
+    'another shell': ({'shell_id': 'other'}, 'It needs shell other, not'),
+    'another region': ({'region_uuid': 'ab' * 16}, 'It is for region abab'),
+    'no uuid': ({'bs-uuid': ''}, 'It lacks bs-uuid.'),
+    'no vendor, no board': (
+        {'vendor': '', 'board': ''},
+        'It lacks vendor. It lacks board.',
+    ),
+    'no function': ({'function_uuid': ''}, 'It lacks function_uuid.'),
+    'a path as its name': (
+        {'bs-name': '../../etc/passwd'},
+        'Its bs-name ../../etc/passwd is not a word',
+    ),
+    'a path as the name of its image': (
+        {'name': '../../etc/passwd'},
+        'Its name ../../etc/passwd looks like a path.',
+    ),
+    'a nested topology': ({'topology': '{"a":' * 50}, 'Its topology: '),
+    'a huge topology': ({'topology': '[' + '1,' * 30_000 + '1]'}, 'Its topology: '),
+    'too large': ({'content': b'x' * (LARGEST + 1)}, f'more than the {LARGEST}'),
+    'no bitstream': ({'content': b'nothing at all'}, 'The file is no GBS.'),
+    'of another interface': (
+        {'content': gbs(interface='ab' * 16)},
+        'It is for interface abab',
+    ),
+    'of another function': (
+        {'content': gbs(function='cd' * 16)},
+        'The file holds function cdcd',
+    ),
+}
+
+
+@pytest.mark.parametrize('case', _REFUSED)
+def test_what_does_not_do_is_refused_and_leaves_nothing(
+    case: str, intel: FpgaSite, real_glance: RealGlance
+) -> None:
+    changes, reason = dict(_REFUSED[case][0]), _REFUSED[case][1]
+    tags, name = changes.pop('tags', (TAG,)), changes.pop('name', 'from a test')
+    content = changes.pop('content', gbs())
+    said = {**image().properties, **changes}
+    given = {key: value for key, value in said.items() if value}
+    uuid = real_glance.upload(content, tags, given, name)
+    assert_refused(intel, by_id(uuid), reason)
+
+
+def test_what_its_disk_has_damaged_is_refused_and_leaves_nothing(
+    intel: FpgaSite, real_glance: RealGlance
+) -> None:
+    uuid = uploaded(real_glance, gbs())
+    real_glance.damage(uuid)
+    assert_refused(intel, by_id(uuid), 'came damaged')
+
+
+def assert_refused(site: FpgaSite, group: dict[str, str], reason: str) -> None:
+    before = site.shown(_INTEL)
+    instance = site.bind(_INTEL, group)
+    assert site.state(instance) == 'BindFailed'
+    (arq,) = site.arqs(instance)
+    assert reason in str(arq.status_reason)
+    assert site.kernel.regions.commands == []
+    assert site.shown(_INTEL) == before
+    assert not site.kept.exists() or os.listdir(site.kept) == _NOTHING
+
+
+# --- loads that fail ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ('tags', 'properties', 'content'),
-    [
-        ((), {}, gbs()),
-        ((TAG,), {'board': 'u250'}, gbs()),
-        ((TAG,), {'bs-name': '../../etc/passwd'}, gbs()),
-        ((TAG,), {'topology': '{"a":' * 50}, gbs()),
-        ((TAG,), {}, b'x' * (LARGEST + 1)),
-        ((TAG,), {}, b'no bitstream at all'),
-    ],
+    'fate', [Fate.TIMEOUT, Fate.HALF_LOADED, Fate.WRONG_ID, Fate.VANISHED]
 )
-def test_what_does_not_do_changes_nothing_and_leaves_nothing(
-    tags: tuple[str, ...],
-    properties: dict[str, str],
-    content: bytes,
-    bench: Bench,
-    real_glance: RealGlance,
-) -> None:
-    before = bench.shown(_CARD)
-    said = {**image().properties, **properties}
-    assert bench.bind(real_glance.upload(content, tags, said)) == 'BindFailed'
-    assert bench.tool.commands == []
-    assert bench.shown(_CARD) == before
-    assert not bench.kept.exists() or os.listdir(bench.kept) == []
-
-
-@pytest.mark.parametrize('fate', [Fate.TIMEOUT, Fate.HALF_LOADED, Fate.WRONG_ID])
 def test_a_load_that_fails_closes_the_card_in_placement(
-    fate: Fate, bench: Bench, real_glance: RealGlance
+    fate: Fate, intel: FpgaSite, real_glance: RealGlance
 ) -> None:
-    bench.tool.fate = fate
-    uuid = real_glance.upload(gbs(), (TAG,), image().properties)
-    assert bench.bind(uuid) == 'BindFailed'
-    assert bench.shown(_CARD)[1] == {'FPGA': (1, 1)}
-    bench.report()
-    assert bench.shown(_CARD)[1] == {'FPGA': (1, 1)}
+    provider = intel.deployable(_INTEL).provider_uuid
+    intel.kernel.regions.fate = fate
+    uuid = uploaded(real_glance, gbs())
+    assert intel.state(intel.bind(_INTEL, by_id(uuid))) == 'BindFailed'
+    intel.report()
+    shown = intel.placement.inventories(provider).inventories['FPGA']
+    assert (shown.total, shown.reserved) == (1, 1)
+
+
+def test_a_load_that_changed_nothing_closes_nothing(
+    intel: FpgaSite, real_glance: RealGlance
+) -> None:
+    before = intel.shown(_INTEL)
+    intel.kernel.regions.fate = Fate.REFUSED
+    uuid = uploaded(real_glance, gbs())
+    assert intel.state(intel.bind(_INTEL, by_id(uuid))) == 'BindFailed'
+    intel.report()
+    assert intel.shown(_INTEL) == before
+
+
+# --- boots --------------------------------------------------------------------------
+
+
+def test_after_a_boot_a_guest_finds_what_it_had_though_glance_is_away(
+    intel: FpgaSite, real_glance: RealGlance, shop: Shop
+) -> None:
+    instance = intel.bind(_INTEL, by_id(uploaded(real_glance, gbs())))
+    bound = intel.shown(_INTEL)
+    shop.away = True
+    intel.boot()
+    assert intel.state(instance) == 'Bound'
+    assert intel.shown(_INTEL) == bound
+    assert len(intel.kernel.regions.commands) == 2
+
+
+@pytest.mark.parametrize('trouble', ['damaged', 'half loaded'])
+def test_after_a_boot_what_cannot_be_loaded_again_has_failed(
+    trouble: str, intel: FpgaSite, real_glance: RealGlance, shop: Shop
+) -> None:
+    instance = intel.bind(_INTEL, by_id(uploaded(real_glance, gbs())))
+    if trouble == 'damaged':
+        shop.away = True
+        (kept,) = (each for each in intel.kept.iterdir() if 'sha' in each.name)
+        kept.chmod(0o600)
+        kept.write_bytes(b'other bytes')
+    else:
+        intel.kernel.regions.fate = Fate.HALF_LOADED
+    intel.boot()
+    assert intel.state(instance) == 'BindFailed'
+    (arq,) = intel.arqs(instance)
+    expected = 'Glance' if trouble == 'damaged' else 'reconfig CRC error'
+    assert expected in str(arq.status_reason)
+
+
+# --- Xilinx -------------------------------------------------------------------------
+
+_PAIR = {'trait:CUSTOM_FPGA_XILINX': 'required'}
+
+
+def test_both_requests_of_a_xilinx_card_are_bound_by_one_load(
+    xilinx: FpgaSite, real_glance: RealGlance
+) -> None:
+    said = {'vendor': 'xilinx', 'board': 'u250', 'version': '4.1'}
+    shell = {'shell_id': _INTERFACE, 'region_uuid': _INTERFACE}
+    content = xclbin(_INTERFACE, OTHER_FUNCTION)
+    uuid = uploaded(real_glance, content, **said, **shell)
+    instance = xilinx.bind(_XILINX, {**_PAIR, **by_id(uuid)})
+    assert xilinx.state(instance) == 'Bound'
+    first, second = xilinx.arqs(instance)
+    assert first.attach_handle_info['function'] == '1'
+    assert (second.attach_handle_type, second.attach_handle_info) == (None, {})
+    assert len(xilinx.kernel.regions.commands) == 1
+    xilinx.release(instance)
+    assert xilinx.arqs(instance) == ()
+    assert xilinx.state(xilinx.bind(_XILINX, _PAIR)) == 'Bound'
+
+
+def test_the_management_function_is_no_servers(xilinx: FpgaSite) -> None:
+    bound = xilinx.arqs(xilinx.bind(_XILINX, _PAIR))
+    infos = [arq.attach_handle_info for arq in bound if arq.attach_handle_info]
+    assert [info['function'] for info in infos] == ['1']
