@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The samples of the API reference are what the service answers.
+
+One story goes through every operation of the API document. With
+``CYBORG_LITE_WRITE_SAMPLES=1`` in the environment it writes the samples.
+"""
+
+import difflib
+import os
+from collections.abc import Iterator
+from typing import Any, Final
+from uuid import uuid4
+
+import pytest
+
+from tests.fakes.api_samples import FOLDER, Recorder
+from tests.fakes.bitstream_files import gbs, image
+from tests.fakes.keystone_cloud import KeystoneCloud, cloud_with_cards
+from tests.fakes.real_glance import RealGlance, real_glance
+from tests.fakes.real_keystone import RealKeystone, keystone
+from tests.fakes.stack import NOVA, Instance, expect
+
+__all__ = ['keystone', 'real_glance']
+
+# It is long, and generated anyway.
+WITHOUT_SAMPLE: Final = {'get_v2_openapi_json'}
+
+PROFILES: Final = '/v2/device_profiles'
+ARQS: Final = '/v2/accelerator_requests'
+ADVICE: Final = 'run this test with CYBORG_LITE_WRITE_SAMPLES=1, then tox -e genapi'
+
+
+@pytest.fixture(scope='module')
+def cloud(
+    keystone: RealKeystone,
+    real_glance: RealGlance,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[KeystoneCloud]:
+    directory = tmp_path_factory.mktemp('samples')
+    with cloud_with_cards(keystone, real_glance, directory) as made:
+        yield made
+
+
+@pytest.fixture(scope='module')
+def recorder(cloud: KeystoneCloud, real_glance: RealGlance) -> Recorder:
+    """When the story has been told."""
+    recorder = Recorder(cloud)
+    recorder.ask('get', '/')
+    recorder.ask('get_v2', '/v2')
+    _hardware(recorder)
+    _profiles(recorder)
+    _requests(recorder, cloud)
+    _bitstreams(recorder, cloud, real_glance)
+    agents = '/v2/services?binary=cyborg-lite-agent'
+    recorder.ask('get_v2_services', agents)
+    if os.environ.get('CYBORG_LITE_WRITE_SAMPLES'):
+        FOLDER.mkdir(exist_ok=True)
+        for operation, text in recorder.written().items():
+            (FOLDER / f'{operation}.json').write_text(text)
+    return recorder
+
+
+def _hardware(recorder: Recorder) -> None:
+    ask = recorder.ask
+    device = ask('get_v2_devices', '/v2/devices')['devices'][0]['uuid']
+    path = f'/v2/devices/{device}'
+    ask('get_v2_devices_uuid', path)
+    reason = {'op': 'add', 'path': '/reason', 'value': 'The fan is changed.'}
+    status = {'op': 'replace', 'path': '/status', 'value': 'maintaining'}
+    ask('patch_v2_devices_uuid', path, [status, reason])
+    ask('post_v2_devices_uuid_disable', f'{path}/disable')
+    ask('post_v2_devices_uuid_enable', f'{path}/enable')
+    found = ask('get_v2_deployables', '/v2/deployables')['deployables']
+    ask('get_v2_deployables_uuid', f'/v2/deployables/{found[0]["uuid"]}')
+    body = {'deployable_id': 1, 'key': 'rack', 'value': '7'}
+    made = ask('post_v2_attributes', '/v2/attributes', body)['uuid']
+    ask('get_v2_attributes', '/v2/attributes?deployable_id=1')
+    ask('get_v2_attributes_uuid', f'/v2/attributes/{made}')
+    ask('delete_v2_attributes_uuid', f'/v2/attributes/{made}')
+
+
+def _profiles(recorder: Recorder) -> None:
+    def ask(operation: str, below: str, body: Any = None) -> Any:
+        return recorder.ask(operation, f'{PROFILES}{below}', body)
+
+    group = {'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required'}
+    wanted = [{'name': 'fpga', 'description': 'One unit.', 'groups': [group]}]
+    one = 'device_profiles_device_profile'
+    ask('post_v2_device_profiles', '', wanted)
+    ask('get_v2_device_profiles', '?name=fpga')
+    ask(f'get_v2_{one}', '/fpga')
+    ask(f'post_v2_{one}_explain', '/fpga/explain')
+    renamed = [{'op': 'replace', 'path': '/is_public', 'value': False}]
+    ask(f'patch_v2_{one}', '/fpga', renamed)
+    ask(f'post_v2_{one}_access', '/fpga/access', {'projects': ['a' * 32]})
+    ask(f'get_v2_{one}_access', '/fpga/access')
+    ask(f'delete_v2_{one}_access', f'/fpga/access?value={"a" * 32}')
+    ask(f'delete_v2_{one}', '/fpga')
+    for name in ('small', 'large'):
+        ask('post_v2_device_profiles', '', [{**wanted[0], 'name': name}])
+    ask('delete_v2_device_profiles', '?value=small,large')
+    ask('post_v2_device_profiles', '', wanted)
+
+
+def _requests(recorder: Recorder, cloud: KeystoneCloud) -> None:
+    create = {'device_profile_name': 'fpga'}
+    (made,) = recorder.ask('post_v2_accelerator_requests', ARQS, create)['arqs']
+    uuid = made['uuid']
+    instance = Instance(cloud, cloud.provider_of('FPGA'), {'FPGA': 1}, arqs=[uuid])
+    instance.allocate()
+    where = {
+        '/hostname': cloud.host,
+        '/device_rp_uuid': instance.provider,
+        '/instance_uuid': instance.uuid,
+    }
+    bind = [{'path': k, 'op': 'add', 'value': v} for k, v in where.items()]
+    unbind = [{'path': path, 'op': 'remove'} for path in where]
+
+    def as_nova(operation: str, path: str, body: Any = None) -> None:
+        recorder.ask(operation, path, body, persona=NOVA)
+
+    as_nova('patch_v2_accelerator_requests', ARQS, {uuid: bind})
+    cloud.until(instance.resolved, 'Nova hears of the request')
+    by_instance = f'{ARQS}?instance={instance.uuid}'
+    recorder.ask('get_v2_accelerator_requests', f'{by_instance}&bind_state=resolved')
+    recorder.ask('get_v2_accelerator_requests_uuid', f'{ARQS}/{uuid}')
+    recorder.ask('get_v2_accelerator_requests_uuid_events', f'{ARQS}/{uuid}/events')
+    path = f'{ARQS}/{uuid}'
+    as_nova('patch_v2_accelerator_requests_uuid', path, {uuid: unbind})
+    as_nova('delete_v2_accelerator_requests_uuid', path)
+    as_nova('delete_v2_accelerator_requests', by_instance)
+
+
+def _bitstreams(
+    recorder: Recorder, cloud: KeystoneCloud, real_glance: RealGlance
+) -> None:
+    # One Glance serves many tests, hence a function that no other image has.
+    function = str(uuid4())
+    properties = {**image().properties, 'function_uuid': function}
+    content = gbs(function=function.replace('-', ''))
+    uploaded = real_glance.upload(content, image().tags, properties)
+    recorder.ask('get_v2_bitstreams', f'/v2/bitstreams?function={function}')
+    found = expect(cloud.api().ask('GET', '/v2/deployables'), 200)['deployables']
+    (card,) = (one['uuid'] for one in found if one['num_accelerators'] == 1)
+    path = f'/v2/deployables/{card}/program'
+    value = [{'image_uuid': uploaded}]
+    program = [{'path': '/program', 'op': 'replace', 'value': value}]
+    job = recorder.ask('patch_v2_deployables_uuid_program', path, program)
+
+    def finished() -> bool:
+        shown = recorder.ask('get_v2_jobs_uuid', f'/v2/jobs/{job["uuid"]}')
+        return bool(shown['progress'] == 100)
+
+    cloud.until(finished, 'the image is loaded')
+    repeated = 'patch_v2_deployables_uuid_program_same_uuid'
+    recorder.ask(repeated, f'{path}/{card}', program, spoken='2.3')
+
+
+def test_every_operation_has_a_sample(cloud: KeystoneCloud, recorder: Recorder) -> None:
+    headers = {'OpenStack-API-Version': 'accelerator latest'}
+    answer = cloud.api(headers).ask('GET', '/v2/openapi.json')
+    operations = {
+        operation['operationId']
+        for methods in expect(answer, 200)['paths'].values()
+        for operation in methods.values()
+    }
+    assert set(recorder.samples) == operations - WITHOUT_SAMPLE
+    assert {file.stem for file in FOLDER.glob('*')} == set(recorder.samples), ADVICE
+
+
+def test_the_samples_are_what_the_service_answers(recorder: Recorder) -> None:
+    drifted = [
+        line
+        for operation, text in recorder.written().items()
+        for line in difflib.unified_diff(
+            (FOLDER / f'{operation}.json').read_text().splitlines(),
+            text.splitlines(),
+            f'{operation}.json',
+            'the service',
+            lineterm='',
+        )
+    ]
+    assert not drifted, '\n'.join([ADVICE, *drifted])
