@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What may be asked about accelerator requests, and for whom."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from cyborg_lite.conductor.binding import BindRules, bind_job
 from cyborg_lite.conductor.device_profiles import viewer
 from cyborg_lite.conductor.jobs import JobRunner
-from cyborg_lite.db import arqs, binding, history, release
+from cyborg_lite.db import arqs, binding, history, jobs, release
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import ArqNotFound, InvalidPatch, ServiceTokenRequired
 from cyborg_lite.model.arqs import Arq, Binding, Scope, Step
+from cyborg_lite.model.jobs import Kind, NewJob
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 
@@ -30,9 +32,37 @@ class Arqs:
 
     def list(self, context: RequestContext, query: Query) -> tuple[Arq, ...]:
         # Only who names an instance or a request gets what is in other projects.
-        named = 'instance_uuid' in query.filters or 'uuid' in query.filters
-        scope = _scope(context, named)
-        return self._database.read(arqs.listed, query, scope)
+        of_instance = 'instance_uuid' in query.filters
+        scope = _scope(context, of_instance or 'uuid' in query.filters)
+        found = self._database.read(arqs.listed, query, scope)
+        if of_instance and context.service_request:
+            return self._attachable(context, found)
+        return found
+
+    def _attachable(
+        self, context: RequestContext, found: tuple[Arq, ...]
+    ) -> tuple[Arq, ...]:
+        """Those that Nova can attach; of the others it is told that they are bound.
+
+        Nova attaches nothing at all to a server if one of its requests has no PCI
+        handle, so it must not see a companion. But it waits for the event of each that
+        it does not see, and the one after the bind may have come before it waited. It
+        waits while it asks us: this one comes in time, and a needless one is ignored.
+        """
+        companions: dict[str, list[str]] = defaultdict(list)
+        for arq in found:
+            if arq.is_companion and arq.instance_uuid is not None:
+                companions[arq.instance_uuid].append(arq.uuid)
+        if not companions:
+            return found
+        for instance, uuids in companions.items():
+            limit = self._rules.event_deadline * 1000
+            told = {'instance': instance, 'arqs': uuids, 'succeeded': True}
+            request_id = context.request_id
+            job = NewJob(Kind.NOVA_EVENT, told, instance, limit, request_id)
+            self._database.write(jobs.add, job)
+        self._runner.wake()
+        return tuple(arq for arq in found if not arq.is_companion)
 
     def history(self, context: RequestContext, uuid: str) -> tuple[Step, ...]:
         """:raises ArqNotFound: no such request, or one of another project"""

@@ -33,7 +33,7 @@ from cyborg_lite.model.services import ServiceState
 def claim_handles(session: Session, uuids: Sequence[str]) -> bool:
     """Give a free handle to each request; True: its host must prepare one of them.
 
-    Where two requests stand for one unit the second of them gets none.
+    Where two requests stand for one unit the second is the companion and gets none.
 
     :raises BindCancelled: a request is not being bound any more
     :raises NoFreeHandle: the provider is unknown, gone or exhausted

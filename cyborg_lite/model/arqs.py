@@ -193,3 +193,8 @@ class Arq:
     @property
     def resolved(self) -> bool:
         return self.state in RESOLVED
+
+    @property
+    def is_companion(self) -> bool:
+        """Bound with nothing of its own: another request has the handle for both."""
+        return self.state is State.BOUND and self.attach_handle_uuid is None

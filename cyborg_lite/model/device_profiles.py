@@ -98,7 +98,7 @@ def handle_count(group: Mapping[str, str], requests: int) -> int:
 
     One each, but for a Xilinx FPGA: its management function could write the flash of
     the card and goes to no guest, so that of its two requests one has the user function
-    and the other one is bound with nothing of its own. Nova passes such a one over.
+    and the other one, its companion, is bound with nothing of its own.
     """
     made = arq_count(group)
     if not made:

@@ -4,27 +4,13 @@
 ``fate`` says how the next load ends; the words of the tools are recorded ones.
 """
 
-import enum
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
 
 from cyborg_lite.drivers.host_tools import Outcome
 from cyborg_lite.exceptions import ToolMissing, ToolTimedOut
-
-_NO_MATCH: Final = 'Error opening bitstream file\nNo suitable slots found.\n'
-_EINVAL: Final = 'ERROR: Failed to download xclbin: Invalid argument\n'
-
-
-class Fate(enum.Enum):
-    SUCCESS = enum.auto()
-    WRONG_ID = enum.auto()  # exits well, but the card shows another function
-    REFUSED = enum.auto()  # exits badly, and nothing has changed
-    HALF_LOADED = enum.auto()  # exits badly, and the region is in pieces
-    TIMEOUT = enum.auto()
-    VANISHED = enum.auto()  # the card falls off the bus
-    MISSING = enum.auto()  # not installed
+from tests.fakes.kernel_regions import EINVAL, NO_MATCH, Fate
 
 
 class FakeTool:
@@ -33,7 +19,7 @@ class FakeTool:
     def __init__(self, function_file: Path, manager: Path | None, loads: str) -> None:
         self.fate = Fate.SUCCESS
         self.loads = loads  # the function that the file holds
-        self.said = _NO_MATCH  # where it refuses
+        self.said = NO_MATCH  # where it refuses
         self.commands: list[list[str]] = []
         self.timeouts: list[float] = []
         self.meanwhile: Callable[[], None] = lambda: None
@@ -60,7 +46,7 @@ class FakeTool:
                 return Outcome(1, self.said)
             case Fate.HALF_LOADED:
                 self._half_load()
-                return Outcome(1, _EINVAL)
+                return Outcome(1, EINVAL)
             case Fate.VANISHED:
                 self._vanish()
                 return Outcome(1, 'Input/output error\n')

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Final
 
 from cyborg_lite.drivers import bitstream_files
-from cyborg_lite.exceptions import ToolTimedOut
+from cyborg_lite.exceptions import ToolMissing, ToolTimedOut
 
 TOOLS: Final = ('fpgaconf', 'xbutil', 'xbmgmt')
 
 _DEVICES: Final = 'sys/bus/pci/devices'
 _EIO: Final = 'Input/output error\n'
-_EINVAL: Final = 'ERROR: Failed to download xclbin: Invalid argument\n'
-_NO_MATCH: Final = 'Error opening bitstream file\nNo suitable slots found.\n'
+EINVAL: Final = 'ERROR: Failed to download xclbin: Invalid argument\n'
+NO_MATCH: Final = 'Error opening bitstream file\nNo suitable slots found.\n'
 _OTHER: Final = '0123456789abcdef0123456789abcdef'
 _NOTHING: Final = '0' * 32
 
@@ -31,6 +31,7 @@ class Fate(enum.Enum):
     HALF_LOADED = enum.auto()  # exits badly, and the region is in pieces
     TIMEOUT = enum.auto()
     VANISHED = enum.auto()  # the card falls off the bus
+    MISSING = enum.auto()  # the tool is not installed
 
 
 class Regions:
@@ -57,18 +58,21 @@ class Regions:
         """As the tool does that is run with these.
 
         :raises ToolTimedOut: it had to be killed
+        :raises ToolMissing: there is none
         """
         self.commands.append([tool, *arguments])
         card = self._root / _DEVICES / _address(arguments)
         match self.fate:
+            case Fate.MISSING:
+                raise ToolMissing(tool=tool)
             case Fate.REFUSED:
-                return 1, _NO_MATCH
+                return 1, NO_MATCH
             case Fate.TIMEOUT:
                 _half_load(card)
                 raise ToolTimedOut(tool=tool, seconds='60')
             case Fate.HALF_LOADED:
                 _half_load(card)
-                return 1, _EINVAL
+                return 1, EINVAL
             case Fate.VANISHED:
                 shutil.rmtree(card.resolve())
                 return 1, _EIO

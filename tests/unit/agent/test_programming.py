@@ -25,8 +25,9 @@ from cyborg_lite.model.inventory import Device, Health
 from tests.fakes import sysfs_tree
 from tests.fakes.bitstream_files import IMAGE_ID, OTHER_FUNCTION, bitstream, gbs
 from tests.fakes.drivers import ScriptedDriver, finding
-from tests.fakes.host_tools import FakeTool, Fate
+from tests.fakes.host_tools import FakeTool
 from tests.fakes.images import FakeImages
+from tests.fakes.kernel_regions import Fate
 
 _CARD = '0000:5e:00.0'
 _OPTIONS = {'offer_without_reset': False, 'tool': 'fpgaconf', 'program_timeout': 60}

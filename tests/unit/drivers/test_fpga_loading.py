@@ -28,7 +28,8 @@ from tests.fakes.bitstream_files import (
     gbs,
     xclbin,
 )
-from tests.fakes.host_tools import FakeTool, Fate
+from tests.fakes.host_tools import FakeTool
+from tests.fakes.kernel_regions import Fate
 
 _TRAIT = f'CUSTOM_FPGA_FUNCTION_ID_INTEL_{OTHER_FUNCTION.upper()}'
 _XCLBIN = 'aa' * 16
