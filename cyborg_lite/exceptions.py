@@ -146,7 +146,10 @@ class DeviceProfileExists(Conflict):
 
 
 class DeviceProfileDisabled(Conflict):
-    message = 'Device profile {name} is disabled: it makes no accelerator requests.'
+    message = (
+        'Device profile {name} is disabled: it makes no accelerator requests, but for '
+        'servers that had some and are brought back.'
+    )
     advice = 'Use another flavor, or enable the profile.'
 
 

@@ -28,6 +28,7 @@ def upgrade() -> None:
     _create_device_profile_access()
     _create_arqs()
     _create_arq_events()
+    _create_former_servers()
     _create_attach_handles()
     _create_loaded_regions()
     _create_program_jobs()
@@ -213,8 +214,20 @@ def _create_arqs() -> None:
         sa.Column('instance_uuid', sa.String(36)),
         sa.Column('instance_slot', sa.Integer),
         sa.Column('status_reason', sa.String(255)),
+        _needed('comes_back', sa.Boolean),
         *_times(),
         sa.UniqueConstraint('instance_uuid', 'instance_slot'),
+    )
+
+
+def _create_former_servers() -> None:
+    profile = sa.ForeignKey('device_profiles.id', ondelete='CASCADE')
+    _create(
+        'former_servers',
+        _needed('instance_uuid', sa.String(36)),
+        _needed('device_profile_id', sa.Integer, profile, index=True),
+        _needed('left_at', _TIME),
+        sa.UniqueConstraint('instance_uuid', 'device_profile_id'),
     )
 
 

@@ -28,7 +28,13 @@ class Arqs:
         self, context: RequestContext, device_profile_name: str
     ) -> tuple[Arq, ...]:
         project, sees = context.project_id, viewer(context)
-        return self._database.write(arqs.create, device_profile_name, project, sees)
+        return self._database.write(
+            arqs.create,
+            device_profile_name,
+            project,
+            sees,
+            of_service=context.service_request,
+        )
 
     def list(self, context: RequestContext, query: Query) -> tuple[Arq, ...]:
         # Only who names an instance or a request gets what is in other projects.

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
-from cyborg_lite.db import audit, clock, orphans
+from oslo_log import log
+
+from cyborg_lite.db import audit, clock, orphans, returning
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.arqs import State
 from cyborg_lite.model.audit import Finding, Remedy, Report, Suspect, Trouble
+
+LOG = log.getLogger(__name__)
 
 _PAGE: Final = 1000
 
@@ -69,6 +73,25 @@ class Audit:
         findings += map(_lost, self._database.read(audit.lost_binds, before))
         findings += map(_kept, self._database.read(audit.held_in_vain, before))
         return Report(tuple(findings), tuple(sorted(doubts)))
+
+    def forget_servers(self) -> None:
+        """Those that are gone will not come back for accelerators.
+
+        Without a Nova nobody brings servers back.
+
+        :raises CyborgError: our own database does not answer
+        """
+        before = self._database.read(clock.ago, self._rules.grace)
+        last = 0
+        while page := self._database.read(returning.memories, before, last, _PAGE):
+            last = page[-1].id
+            try:
+                gone = self._servers.missing({one.instance_uuid for one in page})
+            except CyborgError as error:
+                LOG.warning('Which servers are gone is not known: %s', error.text)
+                return
+            ids = [one.id for one in page if gone is None or one.instance_uuid in gone]
+            self._database.write(returning.forget, ids)
 
     def remedy(self, finding: Finding, request_id: str | None) -> bool:
         """Do what the finding says. False: it is not so any more, or not for us.

@@ -37,6 +37,7 @@ class AuditHandler:
             if self._audit.remedy(finding, job.request_id):
                 about = finding.suspect.uuid
                 LOG.warning('Accelerator request %s: %s.', about, finding.remedy)
+        self._audit.forget_servers()
         self._database.write(jobs.finish, job)
         return None
 

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import profile_names
+from cyborg_lite.db import profile_names, returning
 from cyborg_lite.db.profile_access import visible_to
 from cyborg_lite.db.query import Collection, page
 from cyborg_lite.db.services import agent_of
@@ -98,11 +98,14 @@ def create(
     profile_name: str,
     project_id: str | None,
     viewer: str | None = None,
+    *,
+    of_service: bool = False,
 ) -> tuple[Arq, ...]:
     """One request for each accelerator that the profile asks for, in its order.
 
     :param profile_name: that it has, or that it had
     :param viewer: the project that must see the profile; None sees all
+    :param of_service: whether a service asks, which may be bringing a server back
     :raises DeviceProfileNotFound: no such profile
     :raises DeviceProfileDisabled: it makes no more requests
     :raises EmptyDeviceProfile: it asks for nothing
@@ -117,22 +120,24 @@ def create(
     ).one_or_none()
     if profile is None:
         raise DeviceProfileNotFound(name=profile_name)
-    if not profile.enabled:
+    # What a disabled profile makes may only be bound to a server that had it.
+    comes_back = not profile.enabled
+    if comes_back and not (of_service and returning.any_of(session, profile.id)):
         raise DeviceProfileDisabled(name=profile_name)
     moment = now()
     rows = [
-        _new(profile.id, profile.name, index, group, project_id, moment)
+        _new(profile.name, index, group, project_id, moment)
         for index, group in enumerate(profile.groups)
         for _ in range(device_profiles.arq_count(group))
     ]
     if not rows:
         raise EmptyDeviceProfile(name=profile_name)
-    session.execute(insert(Row), rows)
-    return tuple(_fresh(row) for row in rows)
+    kept = {'device_profile_id': profile.id, 'comes_back': comes_back}
+    session.execute(insert(Row), [{**row, **kept} for row in rows])
+    return tuple(Arq(**row) for row in rows)
 
 
-def _new(  # noqa: PLR0913  # the columns of a row
-    profile_id: int,
+def _new(
     profile_name: str,
     group_id: int,
     group: dict[str, str],
@@ -142,7 +147,6 @@ def _new(  # noqa: PLR0913  # the columns of a row
     return {
         'uuid': str(uuid4()),
         'state': State.INITIAL,
-        'device_profile_id': profile_id,
         'device_profile_name': profile_name,
         'device_profile_group_id': group_id,
         # A copy: what becomes of the profile later does not change the request.
@@ -150,10 +154,6 @@ def _new(  # noqa: PLR0913  # the columns of a row
         'project_id': project_id,
         'created_at': moment,
     }
-
-
-def _fresh(row: dict[str, Any]) -> Arq:
-    return Arq(**{name: row[name] for name in row if name != 'device_profile_id'})
 
 
 def listed(session: Session, query: Query, scope: Scope) -> tuple[Arq, ...]:

@@ -14,7 +14,7 @@ from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy import and_, or_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import history, jobs
+from cyborg_lite.db import history, jobs, returning
 from cyborg_lite.db.change import by_row, change
 from cyborg_lite.db.claiming import claim_handles
 from cyborg_lite.db.handles import held, release_job
@@ -58,12 +58,13 @@ def accept(
     :raises ArqNotFound: one is unknown, or of another project
     :raises InstanceHasArqs: the instance has others, or wins them at this moment
     :raises ArqStateConflict: one cannot be bound now
+    :raises DeviceProfileDisabled: one is for servers that come back, and this is new
     """
     (instance,) = {binding.instance_uuid for binding in bindings.values()}
     rows = session.execute(
-        select(Arq.uuid, Arq.state, Arq.project_id, Arq.instance_uuid).where(
-            or_(Arq.uuid.in_(bindings), Arq.instance_uuid == instance)
-        )
+        select(Arq.uuid, Arq.state, Arq.project_id, Arq.instance_uuid)
+        .add_columns(Arq.comes_back, Arq.device_profile_id, Arq.device_profile_name)
+        .where(or_(Arq.uuid.in_(bindings), Arq.instance_uuid == instance))
     ).all()
     states = {
         row.uuid: State(row.state)
@@ -77,6 +78,7 @@ def accept(
         raise InstanceHasArqs(instance=instance)
     for uuid in bindings:
         after(states[uuid], Event.BIND)
+    returning.check(session, instance, rows)
     _start(session, bindings, instance)
     history.record(session, bindings, State.BIND_STARTED, Actor.CLIENT)
     return jobs.add_owned(session, job, owner)

@@ -11,7 +11,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, and_, delete, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import history, inventory, jobs
+from cyborg_lite.db import history, inventory, jobs, returning
 from cyborg_lite.db.change import change
 from cyborg_lite.db.handles import held, release_job
 from cyborg_lite.db.providers import sync_job
@@ -85,6 +85,7 @@ def delete_of_instance(
 ) -> None:
     """Delete all that the instance has, which may be nothing."""
     rows = _locked(session, Arq.instance_uuid == instance, scope)
+    returning.remember(session, instance, rows)
     _delete(session, [row.uuid for row in rows], request_id)
 
 

@@ -225,6 +225,23 @@ class DeviceProfileAccess(Base):
     project_id: Mapped[str] = mapped_column(String(64))
 
 
+class FormerServer(Base):
+    """A server that gave accelerators of a profile back, and may come for others.
+
+    See returning.py. It goes with its profile.
+    """
+
+    __tablename__ = 'former_servers'
+    __table_args__ = (UniqueConstraint('instance_uuid', 'device_profile_id'),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    instance_uuid: Mapped[str] = mapped_column(String(36))
+    device_profile_id: Mapped[int] = mapped_column(
+        ForeignKey('device_profiles.id', ondelete='CASCADE'), index=True
+    )
+    left_at: Mapped[datetime] = mapped_column(default=now)
+
+
 class Arq(_Timed, Base):
     __tablename__ = 'arqs'
     # `instance_slot` is the place of a request among those of its instance. Two sets
@@ -246,6 +263,8 @@ class Arq(_Timed, Base):
     instance_uuid: Mapped[str | None] = mapped_column(String(36))
     instance_slot: Mapped[int | None] = mapped_column(Integer)
     status_reason: Mapped[str | None] = mapped_column(String(255))
+    # Made when its profile was disabled: only for a server that had the profile.
+    comes_back: Mapped[bool] = mapped_column(default=False)
 
 
 class ArqEvent(Base):

@@ -30,6 +30,8 @@ class RequestsInMemory(ProfilesInMemory):
         super().__init__()
         self.arqs: dict[str, Arq] = {}
         self.steps: dict[str, list[Step]] = {}  # by request
+        self.former: dict[str, str] = {}  # profiles by servers that gave them back
+        self.returning: set[str] = set()  # requests for such servers
         self.binds_at_once = True  # False: binds stay under way
 
     def _in_use(self, profile: DeviceProfile) -> bool:
@@ -43,7 +45,9 @@ class RequestsInMemory(ProfilesInMemory):
     ) -> tuple[Arq, ...]:
         self._heard(context)
         profile = self.profile_called(context, device_profile_name)
-        if not profile.enabled:
+        returning = not profile.enabled
+        awaited = context.service_request and profile.name in self.former.values()
+        if returning and not awaited:
             raise DeviceProfileDisabled(name=device_profile_name)
         made = tuple(
             Arq(
@@ -61,6 +65,7 @@ class RequestsInMemory(ProfilesInMemory):
         if not made:
             raise EmptyDeviceProfile(name=profile.name)
         self.arqs.update({arq.uuid: arq for arq in made})
+        self.returning.update(arq.uuid for arq in made if returning)
         return made
 
     def list_arqs(self, context: RequestContext, query: Query) -> tuple[Arq, ...]:
@@ -101,6 +106,10 @@ class RequestsInMemory(ProfilesInMemory):
         for arq in self.arqs.values():
             if arq.instance_uuid in instances and arq.uuid not in bindings:
                 raise InstanceHasArqs(instance=arq.instance_uuid)
+        for arq in found:
+            mine = {self.former.get(instance) for instance in instances}
+            if arq.uuid in self.returning and arq.device_profile_name not in mine:
+                raise DeviceProfileDisabled(name=arq.device_profile_name)
         bound = [self._bound(context, arq, bindings[arq.uuid]) for arq in found]
         self.arqs.update({arq.uuid: arq for arq in bound})
 
@@ -154,6 +163,7 @@ class RequestsInMemory(ProfilesInMemory):
         self._check_service(context)
         for arq in self._seen(context):
             if arq.instance_uuid == instance:
+                self.former[instance] = arq.device_profile_name
                 del self.arqs[arq.uuid]
 
     def _check_service(self, context: RequestContext) -> None:

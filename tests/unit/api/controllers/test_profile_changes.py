@@ -2,11 +2,14 @@
 """Device profiles at 2.4: changed, renamed, switched off, and hidden from projects."""
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from tests.unit.api.controllers.patches import INSTANCE, bind
 from tests.unit.api.conversation import (
     ADMIN,
+    NOVA,
     OTHER_PROJECT,
     PROJECT,
     READER,
@@ -136,6 +139,26 @@ def test_a_disabled_profile_makes_no_requests_and_is_named(newest: Client) -> No
     assert 'dp1 is disabled' in answer.fault
     uuid = before[0]['uuid']
     assert newest.get(f'/accelerator_requests/{uuid}').status == 200
+
+
+def test_a_server_comes_back_to_a_disabled_profile(newest: Client) -> None:
+    nova = newest.as_(NOVA, '2.0')
+    (arq,) = nova.arqs()
+    patch = {arq['uuid']: bind()}
+    assert nova.patch('/accelerator_requests', patch).status == 202
+    newest.patch('/device_profiles/dp1', replacing(enabled=False))
+    wanted = {'device_profile_name': 'dp1'}
+    assert nova.post('/accelerator_requests', wanted).status == 409
+    shelved = f'/accelerator_requests?instance={INSTANCE}'
+    assert nova.delete(shelved).status == 204
+    assert newest.post('/accelerator_requests', wanted).status == 409
+    (again,) = nova.arqs()
+    other = {again['uuid']: bind(str(uuid4()))}
+    answer = nova.patch('/accelerator_requests', other)
+    assert (answer.status, 'dp1 is disabled' in answer.fault) == (409, True)
+    assert nova.patch('/accelerator_requests', {again['uuid']: bind()}).status == 202
+    (shown,) = nova.get(shelved).json['arqs']
+    assert shown['state'] == 'Bound'
 
 
 # --- several at once, standard traits ---------------------------------------------
