@@ -51,24 +51,26 @@ class Arqs:
         """Those that Nova can attach; of the others it is told that they are bound.
 
         Nova attaches nothing at all to a server if one of its requests has no PCI
-        handle, so it must not see a companion. But it waits for the event of each that
+        handle, so it must not see what is not for the guest, unless that is all: it
+        takes an empty list for a failure. But it waits for the event of each that
         it does not see, and the one after the bind may have come before it waited. It
         waits while it asks us: this one comes in time, and a needless one is ignored.
         """
-        companions: dict[str, list[str]] = defaultdict(list)
+        others: dict[str, list[str]] = defaultdict(list)
         for arq in found:
-            if arq.is_companion and arq.instance_uuid is not None:
-                companions[arq.instance_uuid].append(arq.uuid)
-        if not companions:
+            if arq.is_not_for_guest and arq.instance_uuid is not None:
+                others[arq.instance_uuid].append(arq.uuid)
+        attachable = tuple(arq for arq in found if not arq.is_not_for_guest)
+        if not others or not attachable:
             return found
-        for instance, uuids in companions.items():
+        for instance, uuids in others.items():
             limit = self._rules.event_deadline * 1000
             told = {'instance': instance, 'arqs': uuids, 'succeeded': True}
             request_id = context.request_id
             job = NewJob(Kind.NOVA_EVENT, told, instance, limit, request_id)
             self._database.write(jobs.add, job)
         self._runner.wake()
-        return tuple(arq for arq in found if not arq.is_companion)
+        return attachable
 
     def history(self, context: RequestContext, uuid: str) -> tuple[Step, ...]:
         """:raises ArqNotFound: no such request, or one of another project"""

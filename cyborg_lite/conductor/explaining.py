@@ -10,8 +10,7 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import DeviceProfileNotFound, ImpossibleDeviceProfile
 from cyborg_lite.model import fitting
 from cyborg_lite.model.device_profiles import DeviceProfile
-from cyborg_lite.model.explanations import Asked, Demand, Explanation
-from cyborg_lite.model.profile_doubts import doubts
+from cyborg_lite.model.explanations import Asked, Demand, Explanation, Reason, Why
 from cyborg_lite.model.queries import Query
 
 Groups = Sequence[Mapping[str, str]]  # of a device profile
@@ -54,7 +53,11 @@ class Explaining:
         if hostname is not None:
             hosts &= {hostname}
         found = fitting.explain([asked[one] for one in demands], stock, hosts)
-        return replace(found, warnings=(*doubts(profile), *found.warnings))
+        if profile.enabled:
+            return found
+        text = 'The profile is disabled: no new server can be made of it.'
+        warnings = (Reason(Why.DISABLED, text), *found.warnings)
+        return replace(found, warnings=warnings)
 
     def check(self, name: str, groups: Groups) -> None:
         """:raises ImpossibleDeviceProfile: no provider could ever serve one of them

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from cyborg_lite.exceptions import ArqStateConflict
+from cyborg_lite.model.device_profiles import AttachTarget, attach_target
 
 
 class State(enum.StrEnum):
@@ -195,6 +196,16 @@ class Arq:
         return self.state in RESOLVED
 
     @property
-    def is_companion(self) -> bool:
-        """Bound with nothing of its own: another request has the handle for both."""
-        return self.state is State.BOUND and self.attach_handle_uuid is None
+    def attach_target(self) -> AttachTarget:
+        """Whom the accelerator is for."""
+        return attach_target(self.device_profile_group)
+
+    @property
+    def is_not_for_guest(self) -> bool:
+        """Bound, and nothing of it is attached to the guest.
+
+        It is for somebody else; or another request has the handle for both.
+        """
+        for_guest = self.attach_target is AttachTarget.VM
+        bare = self.attach_handle_uuid is None
+        return self.state is State.BOUND and (bare or not for_guest)

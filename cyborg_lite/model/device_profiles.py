@@ -78,7 +78,10 @@ def amounts(group: Mapping[str, str]) -> Iterator[tuple[str, int]]:
 
 def attach_target(group: Mapping[str, str]) -> AttachTarget:
     """Whom the accelerators of the group are for."""
-    return AttachTarget(group.get('accel:attach_target', AttachTarget.VM))
+    try:
+        return AttachTarget(group.get('accel:attach_target', AttachTarget.VM))
+    except ValueError:  # of a row that was not written by us
+        return AttachTarget.VM
 
 
 def arq_count(group: Mapping[str, str]) -> int:

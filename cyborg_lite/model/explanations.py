@@ -38,7 +38,6 @@ class Why(enum.StrEnum):
     NOT_TOGETHER = 'not-together'
     DISABLED = 'disabled'
     STRANGERS = 'strangers'
-    MIXED_TARGETS = 'mixed-targets'
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.model import uuids
 from cyborg_lite.model.arqs import NOT_TO_BE_TRUSTED, RESOLVED, Arq, State
+from cyborg_lite.model.device_profiles import AttachTarget
 from cyborg_lite.model.profile_grammar import is_name
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import shown
@@ -188,7 +189,11 @@ def _check_devices(instance: str, every: Sequence[Arq]) -> None:
 
     :raises PowerOnHeld: it has not
     """
-    held = [arq for arq in every if arq.state in NOT_TO_BE_TRUSTED]
+    held = [
+        arq
+        for arq in every
+        if arq.state in NOT_TO_BE_TRUSTED and arq.attach_target is AttachTarget.VM
+    ]
     if held:
         raise PowerOnHeld(
             instance=instance,

@@ -12,6 +12,7 @@ from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.shapes import UUID, nullable, one_of, optional, since
 from cyborg_lite.model.arqs import WITH_HANDLE, Arq, State
+from cyborg_lite.model.device_profiles import AttachTarget
 
 # For clients of 2.0 to 2.3, which lack the words. They must not take a device that is
 # being rebuilt for ready, nor for failed: its bind is under way. What has become of one
@@ -20,6 +21,10 @@ _SHOWN_AS: Final = {
     State.PROVISIONING: State.BIND_STARTED,
     State.UNKNOWN: State.BOUND,
 }
+
+# Nova, which speaks 2.0, attaches what it reads.
+_HANDLE_SHOWN: Final = frozenset({AttachTarget.VM})
+_HANDLE_SHOWN_AT_2_4: Final = _HANDLE_SHOWN | {AttachTarget.HOST}
 
 
 class ArqView(types.Base):  # type: ignore[misc]  # untyped base
@@ -38,6 +43,7 @@ class ArqView(types.Base):  # type: ignore[misc]  # untyped base
     created_at = datetime
     updated_at = nullable(datetime)
     status_reason = since(V2_4, nullable(str))
+    attach_target = since(V2_4, one_of(AttachTarget))
     deployable_uuid = since(V2_4, nullable(UUID))
     device_uuid = since(V2_4, nullable(UUID))
     state_times = since(V2_4, {str: datetime})
@@ -46,7 +52,8 @@ class ArqView(types.Base):  # type: ignore[misc]  # untyped base
     def showing(cls, arq: Arq, call: Call) -> Self:
         known = call.microversion >= V2_4
         state = arq.state if known else _SHOWN_AS.get(arq.state, arq.state)
-        ready = arq.state in WITH_HANDLE
+        to_whom = _HANDLE_SHOWN_AT_2_4 if known else _HANDLE_SHOWN
+        ready = arq.state in WITH_HANDLE and arq.attach_target in to_whom
         return cls(
             uuid=arq.uuid,
             state=state.value,
@@ -70,6 +77,7 @@ def _details(arq: Arq) -> dict[str, Any]:
     """What 2.4 adds; values of the types of the fields."""
     return {
         'status_reason': arq.status_reason,
+        'attach_target': arq.attach_target.value,
         'deployable_uuid': arq.deployable_uuid,
         'device_uuid': arq.device_uuid,
         'state_times': {str(state): at for state, at in arq.state_times.items()},

@@ -7,6 +7,7 @@ sees, or nothing where a handle is not of PCI.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -41,9 +42,9 @@ class Compute:
     instance: str
     uuids: list[str]
 
-    def bind(self) -> Job:
+    def bind(self, handles: int = 1) -> Job:
         """As it was accepted and claimed; the event is not sent yet."""
-        card = add_card(self.database, 1)
+        card = add_card(self.database, handles)
         wanted = bindings(self.uuids, card, self.instance)
         accept = wanted, Scope(project_id=None), NewJob(Kind.BIND), OWNER
         job = self.database.write(binding.accept, *accept)
@@ -66,14 +67,21 @@ class Compute:
         return [event['tag'] for event in self.nova.events[before:]]
 
 
-@pytest.fixture
-def compute(database: Database) -> Iterator[Compute]:
+@contextmanager
+def computing(database: Database, *groups: dict[str, str]) -> Iterator[Compute]:
+    """A new server of a new profile."""
     runner = JobRunner(database, {}, owner_of_process(30), workers=1)
     arqs = Arqs(database, runner, RULES)
-    made = arqs.create(USER, add_profile(database, [GROUP]))
+    made = arqs.create(USER, add_profile(database, list(groups)))
     uuids = [arq.uuid for arq in made]
     with FakeNova() as nova:
         yield Compute(database, arqs, nova, str(uuid4()), uuids)
+
+
+@pytest.fixture
+def compute(database: Database) -> Iterator[Compute]:
+    with computing(database, GROUP) as made:
+        yield made
 
 
 def test_a_bind_that_ended_before_nova_waited_is_heard_of_again(
@@ -111,5 +119,5 @@ def test_whoever_is_no_service_sees_both(compute: Compute) -> None:
     compute.tell(compute.bind())
     shown = compute.listed(USER)
     assert [arq.uuid for arq in shown] == compute.uuids
-    assert [arq.is_companion for arq in shown] == [False, True]
+    assert [arq.is_not_for_guest for arq in shown] == [False, True]
     assert compute.tell() == []

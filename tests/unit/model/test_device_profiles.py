@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from cyborg_lite.model.device_profiles import (
+    AttachTarget,
     DeviceProfile,
     arq_count,
+    attach_target,
     handle_count,
 )
 
@@ -61,3 +63,19 @@ def test_two_requests_of_a_xilinx_fpga_share_its_one_handle(
     group: dict[str, str], requests: int, handles: int
 ) -> None:
     assert handle_count(group, requests) == handles
+
+
+@pytest.mark.parametrize(
+    ('group', 'target'),
+    [
+        ({}, AttachTarget.VM),
+        ({'accel:attach_target': 'host'}, AttachTarget.HOST),
+        ({'accel:attach_target': 'none'}, AttachTarget.NONE),
+        # A database that was filled by another service may say anything.
+        ({'accel:attach_target': 'moon'}, AttachTarget.VM),
+    ],
+)
+def test_an_accelerator_is_for_the_guest_unless_it_says_otherwise(
+    group: dict[str, str], target: AttachTarget
+) -> None:
+    assert attach_target(group) is target

@@ -61,7 +61,7 @@ FINGERPRINTS: Final = {
     'ServiceState': 'ea9f2d107555',
     'State': '131742d26a6b',
     'Verdict': 'ff319df6ea47',
-    'Why': '1083a289b572',
+    'Why': '71866113c41d',
     'Unit': 'e2bb5438cbf1',
     'Usage': 'f0894b40a57b',
     'Vitals': '7f3aa53c7d7d',

@@ -13,7 +13,13 @@ from tests.unit.api.controllers.patches import INSTANCE, UNKNOWN
 from tests.unit.api.conversation import HOST, MANAGER, READER, STRANGER, Client
 
 AT = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
-ADDED = {'status_reason', 'deployable_uuid', 'device_uuid', 'state_times'}
+ADDED = {
+    'status_reason',
+    'attach_target',
+    'deployable_uuid',
+    'device_uuid',
+    'state_times',
+}
 DEVICE, DEPLOYABLE = 'a' * 8 + UNKNOWN[8:], 'b' * 8 + UNKNOWN[8:]
 
 
@@ -52,6 +58,7 @@ def test_a_request_says_why_where_and_since_when(
     one = newest.get(f'/accelerator_requests/{bound[0]}').json
     assert {name: one[name] for name in ADDED} == {
         'status_reason': 'no firmware',
+        'attach_target': 'VM',
         'deployable_uuid': DEPLOYABLE,
         'device_uuid': DEVICE,
         'state_times': {
