@@ -30,9 +30,11 @@ class Kept:
 class Cache:
     """Threads may share it. What cannot be written is kept in memory, and logged."""
 
-    def __init__(self, directory: Path) -> None:
-        self._findings_file = StateFile(directory / 'findings.json', _VERSION)
-        self._handles_file = StateFile(directory / 'handles.json', _VERSION)
+    def __init__(self, directory: Path, *, read_only: bool = False) -> None:
+        """:param read_only: it is another process's; nothing of it is changed"""
+        findings, handles = directory / 'findings.json', directory / 'handles.json'
+        self._findings_file = StateFile(findings, _VERSION, read_only=read_only)
+        self._handles_file = StateFile(handles, _VERSION, read_only=read_only)
         self._guard = threading.Lock()
         self._handles: Mapping[str, Kept] = {}  # by uuid; replaced, never changed
         self._findings: Sequence[Finding] | None = None  # None: none were ever kept

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from cyborg_lite.agent.driver_watch import DriverWatch
-from cyborg_lite.drivers.base import Driver
+from cyborg_lite.drivers.base import Driver, Recalling
 from cyborg_lite.drivers.sysfs import Host
+from cyborg_lite.model.devices import HeldHandle
 from cyborg_lite.model.inventory import Finding, HostReport
 
 
@@ -47,6 +48,13 @@ class Discovery:
             for watch in self._watches:
                 if watch.name == finding.driver:
                     watch.recall(finding)
+
+    def own(self, handles: Iterable[HeldHandle]) -> None:
+        """Whose the things are that the drivers see; before the first look."""
+        known = list(handles)
+        for driver in self._drivers.values():
+            if isinstance(driver, Recalling):
+                driver.recall(known)
 
     def look(self) -> tuple[Finding, ...]:
         """The verdict on each function, by address; one at a time may look."""

@@ -14,7 +14,7 @@ from oslo_log import log
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal, News
-from cyborg_lite.drivers.base import Preparing
+from cyborg_lite.drivers.base import Checking, Preparing
 from cyborg_lite.exceptions import DeviceGone, DriverError
 from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.devices import HeldHandle
@@ -69,6 +69,22 @@ class Preparation:
             self._load_again(handle.load)
         if self._prepare_one(handle, only_kept=True):
             self._made_ready([handle], HostEventKind.REBUILT)
+
+    def restore(self, handle: HeldHandle) -> None:
+        """Make one that was ready again, if the host has lost it since.
+
+        :raises DriverError: it is lost, and cannot be made now
+        """
+        driver = self._discovery.driver_of(handle.address)
+        if not (isinstance(driver, Checking) and isinstance(driver, Preparing)):
+            return
+        with self._exclusive(handle.address):
+            kept = self._cache.kept.get(handle.uuid)
+            if kept is None or kept.boot_id is None or driver.is_prepared(handle):
+                return
+            driver.prepare(handle)
+        LOG.warning('Made %s of ARQ %s again.', handle.key, handle.arq_uuid)
+        self._note(HostEventKind.REBUILT, [handle])
 
     def _load_again(self, order: LoadOrder) -> None:
         if self._load is None:

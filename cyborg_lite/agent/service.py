@@ -2,7 +2,7 @@
 """The agent as a daemon: what it is made of, and how it starts and stops."""
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,11 +19,11 @@ from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.agent.programming import Programming, Stock
 from cyborg_lite.agent.recovery import Recovery
 from cyborg_lite.agent.reporting import Reporter, Sources
+from cyborg_lite.agent.upkeep import Upkeep
 from cyborg_lite.agent.watching import Timing, Watcher
-from cyborg_lite.drivers.base import Driver, Recalling
+from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError
-from cyborg_lite.model.devices import HeldHandle
 from cyborg_lite.model.inventory import Finding
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.transport import AGENT_TOPIC, Server, Transport, serve
@@ -62,7 +62,7 @@ class AgentService:
         self._measurements = Measurements(resources.drivers)
         self._stopping = threading.Event()
         self._server: Server | None = None  # None, with the next: not started
-        self._reporter: Reporter | None = None
+        self._bells: list[Callable[[], None]] = []  # of the loops
         self._loops: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -79,7 +79,7 @@ class AgentService:
         discovery = self._discovery()
         parts = discovery, self._cache, self._journal
         watcher = Watcher(*parts, timing, self._stopping)
-        _recall(resources.drivers, [k.handle for k in self._cache.kept.values()])
+        discovery.own(kept.handle for kept in self._cache.kept.values())
         watcher.recall()
         watcher.look()
         _check_quarrels(discovery)
@@ -101,7 +101,10 @@ class AgentService:
             return
         reporter.rebuilt()
         self._measurements.watch(watcher.want)
-        self._begin('watch', lambda: watcher.run(reporter.wake))
+        upkeep = Upkeep(preparation, self._cache, self._journal, self._stopping)
+        self._bells.append(upkeep.wake)
+        self._begin('upkeep', upkeep.run)
+        self._begin('watch', lambda: watcher.run(reporter.wake, upkeep.wake))
         self._serve(Manager(preparation, programming))
 
     def _discovery(self) -> Discovery:
@@ -128,7 +131,7 @@ class AgentService:
             self._timing.heartbeat_interval,
             self._stopping,
         )
-        self._reporter = reporter
+        self._bells.append(reporter.wake)
         self._begin('report', reporter.run)
         return reporter
 
@@ -154,9 +157,7 @@ class AgentService:
 
     def stop(self) -> None:
         """Take no more calls."""
-        self._stopping.set()
-        if self._reporter is not None:
-            self._reporter.wake()
+        self._stop_loops()
         if self._server is not None:
             self._server.stop()
 
@@ -167,20 +168,15 @@ class AgentService:
         self._end_loops()
         self._transport.cleanup()
 
-    def _end_loops(self) -> None:
+    def _stop_loops(self) -> None:
         self._stopping.set()
-        if self._reporter is not None:
-            self._reporter.wake()
+        for ring in self._bells:
+            ring()
+
+    def _end_loops(self) -> None:
+        self._stop_loops()
         for loop in self._loops:
             loop.join(_LAST_REPORT)
-
-
-def _recall(drivers: Mapping[str, Driver], handles: Iterable[HeldHandle]) -> None:
-    """Whose the things are that the drivers are about to see."""
-    known = list(handles)
-    for driver in drivers.values():
-        if isinstance(driver, Recalling):
-            driver.recall(known)
 
 
 def _check_quarrels(discovery: Discovery) -> None:

@@ -29,8 +29,11 @@ _OUR_DIRECTORY: Final = 0o700
 class StateFile:
     """Whoever has it keeps threads from writing it at once."""
 
-    def __init__(self, path: Path, version: int) -> None:
-        """:param version: of the form of the content; others are not understood"""
+    def __init__(self, path: Path, version: int, *, read_only: bool = False) -> None:
+        """:param version: of the form of the content; others are not understood
+        :param read_only: it is another process's, and stays as it is
+        """
+        self._read_only = read_only
         self._path = path
         self._version = version
         self._trouble = ''
@@ -83,6 +86,9 @@ class StateFile:
         self._trouble = trouble
 
     def _set_aside(self, error: Exception) -> None:
+        if self._read_only:
+            LOG.warning('%s is not understood: %s', self._path, error)
+            return
         moment = time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())
         aside = self._path.with_name(f'{self._path.name}.damaged-{moment}')
         try:

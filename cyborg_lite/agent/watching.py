@@ -59,12 +59,21 @@ class Watcher:
             self._discovery.recall(findings)
             self._devices = _devices(findings)
 
-    def run(self, changed: Callable[[], None]) -> None:
-        """Until it is told to stop. The first look was taken by whoever started it."""
+    def run(
+        self, changed: Callable[[], None], looked: Callable[[], None] = lambda: None
+    ) -> None:
+        """Until it is told to stop. The first look was taken by whoever started it.
+
+        :param changed: the report is another one now
+        :param looked: it was looked at, whatever was seen
+        """
         while not self._stopping.wait(self._timing.fingerprint_interval):
             try:
+                before = self._devices
                 if self.turn():
                     changed()
+                if self._devices is not before:
+                    looked()
             except Exception:
                 # A mistake of ours in one turn must not end the watch.
                 LOG.exception('The hardware was not looked at.')

@@ -3,19 +3,21 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
+from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.verdict_table import table
 from cyborg_lite.agent.verdicts import Verdict, verdicts
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError, CyborgError
+from cyborg_lite.model.devices import HeldHandle
 
 WORD: Final = 'discover'
 _PROG: Final = 'cyborg-lite-agent discover'
@@ -53,6 +55,13 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _prepared(state: Path) -> Iterator[HeldHandle]:
+    """What the agent of this host has made; it may be at work."""
+    cache = Cache(state, read_only=True)
+    cache.open()
+    yield from (kept.handle for kept in cache.kept.values())
+
+
 def _look(conf: cfg.ConfigOpts) -> list[Verdict]:
     root = Path(conf.sysfs_root or conf.agent.sysfs_root)
     if not root.is_dir():
@@ -60,4 +69,6 @@ def _look(conf: cfg.ConfigOpts) -> list[Verdict]:
     host = Host(conf.host, root)
     drivers = loading.load(conf.agent.enabled_drivers, host, conf)
     discovery = Discovery(host, drivers, conf.agent.driver_timeout)
+    if root == Path(conf.agent.sysfs_root):
+        discovery.own(_prepared(Path(conf.agent.state_path)))
     return verdicts(host, discovery.look(), discovery.silent)

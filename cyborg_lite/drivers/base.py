@@ -79,6 +79,15 @@ class Preparing(Protocol):
 
 
 @runtime_checkable
+class Checking(Protocol):
+    """For drivers whose preparations a host may lose while it runs."""
+
+    def is_prepared(self, handle: HeldHandle) -> bool:
+        """Whether what ``prepare`` has made is there. Read-only, from any thread."""
+        ...
+
+
+@runtime_checkable
 class Recalling(Protocol):
     """For drivers that must tell what the agent made from what strangers made."""
 

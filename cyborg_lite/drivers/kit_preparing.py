@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cyborg_lite.drivers.base import Driver, Preparing, Recalling
+from cyborg_lite.drivers.base import Checking, Driver, Preparing, Recalling
 from cyborg_lite.drivers.kit import HOSTNAME, Bench, expect, findings
 from cyborg_lite.drivers.kit_faults import Death, Trouble, TroubledKernel
 from cyborg_lite.drivers.sysfs import Host
@@ -52,6 +52,24 @@ def preparing_can_be_repeated(bench: Bench, root: Path) -> None:
         for _ in range(2):
             scene.release(successor)
             expect(findings(successor) == before, 'release leaves something behind')
+
+
+def what_is_prepared_is_known(bench: Bench, root: Path) -> None:
+    """For drivers that are ``Checking``: before, after, and by a successor."""
+    for scene in _scenes(bench, root):
+        if not isinstance(scene.driver, Checking):
+            return
+        missing = not scene.driver.is_prepared(scene.handle)
+        before = findings(scene.driver)
+        scene.prepare(scene.driver)
+        successor = _successor(bench, scene, [scene.handle])
+        for driver in (scene.driver, successor):
+            assert isinstance(driver, Checking)
+            expect(driver.is_prepared(scene.handle), 'what is there is taken for lost')
+        scene.release(successor)
+        gone = not scene.driver.is_prepared(scene.handle)
+        if findings(scene.driver) == before:
+            expect(gone == missing, 'what is released is taken for there')
 
 
 def release_of_what_never_was_is_done(bench: Bench, root: Path) -> None:
@@ -117,6 +135,7 @@ def a_hang_is_given_up(bench: Bench, root: Path) -> None:
 
 PREPARING_CHECKS: Final[Sequence[Callable[[Bench, Path], None]]] = (
     preparing_can_be_repeated,
+    what_is_prepared_is_known,
     release_of_what_never_was_is_done,
     units_stay_where_they_are,
     a_refusal_leaves_nothing_behind,

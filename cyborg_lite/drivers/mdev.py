@@ -66,6 +66,10 @@ class Mdevs:
                 'does not exist.'
             )
 
+    def exists(self, wanted: Wanted) -> bool:
+        """Whether there is this very one."""
+        return self._is_it(wanted)
+
     def remove(self, wanted: Wanted) -> None:
         """Remove it; one that is not there, or is not this one any more, is done.
 

@@ -86,6 +86,9 @@ class NvidiaGpu(PciDriver):
     def release(self, handle: HeldHandle) -> None:
         self._vgpus.unmake(handle, self._dispensable)
 
+    def is_prepared(self, handle: HeldHandle) -> bool:
+        return self._vgpus.is_made(handle)
+
     def discover(self) -> Iterator[Finding]:
         present = {function.address for function in self._host.pci_functions()}
         self._types.forget(present)

@@ -63,6 +63,14 @@ class Vgpus:
         self._held.remove(handle.uuid)
         self._tidy(handle, dispensable)
 
+    def is_made(self, handle: HeldHandle) -> bool:
+        """Whether the vGPU is there, and the function that it hangs on."""
+        if handle.type == HandleType.MDEV:
+            return self._mdevs.exists(_mdev(handle))
+        place = PciFunction(self._host, handle_address(handle.info))
+        typed = not unit_label(handle.key) or self._typed.is_set(_typed(handle))
+        return place.present and typed
+
     def _make(self, handle: HeldHandle) -> None:
         place = handle_address(handle.info)
         if place != handle.address:

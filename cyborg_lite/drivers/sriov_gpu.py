@@ -76,6 +76,9 @@ class SriovGpu(PciDriver):
         if not self._held.any_of(handle.address) and not self._in_use(handle.address):
             self._virtual.unmake(PciFunction(self._host, handle.address))
 
+    def is_prepared(self, handle: HeldHandle) -> bool:
+        return PciFunction(self._host, handle_address(handle.info)).present
+
     def judge_card(self, function: PciFunction) -> Finding:
         if function.virtfns:
             return self._shared(function, function.virtfns)

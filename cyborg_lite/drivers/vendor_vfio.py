@@ -50,6 +50,11 @@ class TypedFunctions:
                 'accepted and is not set.'
             )
 
+    def is_set(self, wanted: Typed) -> bool:
+        """Whether the function has any type."""
+        current = self._current(PciFunction(self._host, wanted.address))
+        return current not in (None, NO_TYPE)
+
     def clear(self, wanted: Typed) -> None:
         """Take the type away, if it is still the one that was set.
 

@@ -115,6 +115,10 @@ class FakeKernel:
         """Fail each write to a path or with an argument that has this in it."""
         self._broken.append(part)
 
+    def mend(self) -> None:
+        """From now on nothing fails that ``break_off`` has broken."""
+        self._broken.clear()
+
     def open(self, file: str, process: int = 4242) -> Path:
         """A guest opens a file of ``/dev``; the link that stands for it."""
         link = self.root / f'proc/{process}/fd/12'
@@ -127,16 +131,20 @@ class FakeKernel:
         config = self.root / _DEVICES / address / 'config'
         config.write_bytes(b'\xff' * 64)
 
-    def reboot(self) -> None:
-        """All that lives in the kernel's memory is gone, and the boot id is new."""
+    def reload_driver(self) -> None:
+        """The vendor's driver is unloaded and loaded again: what it made is gone."""
         for mdev in sorted((self.root / 'sys/bus/mdev/devices').glob('*')):
             self._take_away(mdev.resolve())
         for link in sorted((self.root / _DEVICES).glob('*/virtfn0')):
             self.disable(link.parent.name)
+        kernel_vgpus.recount_all(self.root)
+
+    def reboot(self) -> None:
+        """All that lives in the kernel's memory is gone, and the boot id is new."""
         for process in (self.root / 'proc').glob('[0-9]*'):
             shutil.rmtree(process)
         shutil.rmtree(self.root / 'run', ignore_errors=True)
-        kernel_vgpus.recount_all(self.root)
+        self.reload_driver()
         self.regions.power_cycle()
         self._boots += 1
         boot = self.root / 'proc/sys/kernel/random/boot_id'

@@ -114,3 +114,44 @@ def test_what_cannot_be_rebuilt_fails_and_the_rest_goes_on(host: VgpuHost) -> No
     for guest in (broken, well):
         host.end(guest)
     assert (host.made(), host.held()) == (set(), [])
+
+
+def test_a_driver_that_is_loaded_again_finds_what_it_had_made(host: VgpuHost) -> None:
+    """The host was not booted: nobody but the agent can notice."""
+    given = boot_guests(host)
+    first = events(host)
+    host.kernel.reload_driver()
+    assert not host.made()
+    cloud = host.cloud
+    cloud.until(lambda: host.made() == given, 'all is made again')
+    cloud.until(lambda: 'Rebuilt' in steps(host.guests[1]), 'the conductor hears of it')
+    # No guest can have run meanwhile, and none is told anything.
+    assert states(host) == {'Bound'}
+    assert events(host) == first
+    host.end(host.guests[1])
+    assert host.made() == handed(host.guests[0])
+    host.end(host.guests[0])
+    assert (host.made(), host.held()) == (set(), [])
+
+
+def test_a_driver_that_stays_away_is_told_of_until_it_is_back(host: VgpuHost) -> None:
+    given = boot_guests(host)
+    address = host.generation.cards[0].removesuffix('.0')
+    host.kernel.break_off(address)
+    host.kernel.reload_driver()
+    cloud = host.cloud
+    cloud.until(lambda: host.made() == handed(host.guests[1]), 'one card is well')
+    cloud.until(lambda: 'NotRebuilt' in steps(host.guests[0]), 'the other is told of')
+    host.kernel.mend()
+    cloud.until(lambda: host.made() == given, 'all is made again')
+    cloud.until(lambda: 'Rebuilt' in steps(host.guests[0]), 'the conductor hears of it')
+    assert steps(host.guests[0]).count('NotRebuilt') == len(host.guests[0].arqs)
+    for guest in host.guests:
+        host.end(guest)
+
+
+def steps(guest: Instance) -> list[str]:
+    """Of all its requests."""
+    arqs = ', '.join(f"'{uuid}'" for uuid in guest.arqs)
+    query = f'SELECT step FROM arq_events WHERE arq_uuid IN ({arqs}) ORDER BY id'
+    return [step for (step,) in guest.cloud.rows(query)]  # type: ignore[attr-defined]

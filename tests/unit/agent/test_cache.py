@@ -85,3 +85,13 @@ def test_what_cannot_be_written_is_known_as_long_as_the_process_lives(
     cache = reopened(tmp_path)
     cache.intend([handle(uuid='a')])
     assert set(cache.kept) == {'a'}
+
+
+def test_whoever_only_reads_changes_nothing(cache: Cache, tmp_path: Path) -> None:
+    cache.intend([handle(uuid='a')])
+    (tmp_path / 'state' / 'findings.json').write_text('{')
+    before = sorted((tmp_path / 'state').iterdir())
+    reader = Cache(tmp_path / 'state', read_only=True)
+    reader.open()
+    assert set(reader.kept) == {'a'}
+    assert sorted((tmp_path / 'state').iterdir()) == before

@@ -2,12 +2,15 @@
 """What ``cyborg-lite-agent discover`` prints, and how it ends."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from cyborg_lite.agent.cache import Cache
 from cyborg_lite.cmd import agent
 from tests.fakes import sysfs_tree
+from tests.fakes.drivers import handle
 
 
 @pytest.fixture(autouse=True)
@@ -109,3 +112,30 @@ def test_a_mistake_in_the_configuration_is_one_line(
     assert captured.err.startswith('cyborg-lite-agent discover: ')
     assert said in captured.err
     assert captured.err.count('\n') == 1
+
+
+@pytest.mark.parametrize('elsewhere', [False, True])
+def test_what_the_agent_has_made_is_no_strangers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], elsewhere: bool
+) -> None:
+    """Of this host: its memory says nothing of a tree that is another one's."""
+    root, uuid = tmp_path / 'root', '1ae6d6ce-4f2a-4a52-9d0c-0f5f2e7a1001'
+    sysfs_tree.build('t4-mdev', root)
+    place = {'domain': '0000', 'bus': 'af', 'device': '00', 'function': '0'}
+    held = replace(
+        handle('0000:af:00.0', uuid), info={**place, 'asked_type': 'nvidia-231'}
+    )
+    Cache(tmp_path / 'state').intend([held])
+    configured = _configured(
+        tmp_path,
+        f'[agent]\nstate_path = {tmp_path}/state\n'
+        f'sysfs_root = {tmp_path / "other" if elsewhere else root}\n'
+        '[nvidia_gpu_driver]\nvgpu_types = 0000:af:00.0=nvidia-231\n',
+    )
+    given = ['discover', '--sysfs-root', str(root), '--format', 'json', *configured]
+    assert agent.main(given) == 0
+    found = {each['address']: each for each in json.loads(capsys.readouterr().out)}
+    card = found['0000:af:00.0']
+    assert (uuid in card['reason']) is elsewhere
+    assert 'c0ffee00-0000-4000-8000-00000000beef' in card['reason']
+    assert card['provider']['reserved'] == (2 if elsewhere else 1)
