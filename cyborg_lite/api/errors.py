@@ -31,6 +31,16 @@ def in_our_words(found: webob.Response, request_id: str) -> webob.Response:
     return _response(status, f'{HTTPStatus(status).phrase}.', request_id)
 
 
+def before_all(status: int, text: str, request_id: str) -> webob.Response:
+    """What the web server says of itself, to what is no request of HTTP.
+
+    :param text: may be empty
+    """
+    answer = _response(status, text or f'{HTTPStatus(status).phrase}.', request_id)
+    answer.headers['X-Openstack-Request-Id'] = request_id
+    return answer
+
+
 def _response(status: int, text: str, request_id: str) -> webob.Response:
     answer = webob.Response(
         status=status,

@@ -9,9 +9,12 @@ from typing import Any, Final
 from cheroot import server as cheroot_server
 from cheroot import wsgi
 from cheroot.ssl.builtin import BuiltinSSLAdapter
+from oslo_context.context import generate_request_id
 from oslo_log import log
 
+from cyborg_lite.api import errors
 from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.model.text import shown
 
 LOG = log.getLogger(__name__)
 
@@ -124,6 +127,21 @@ class _Request(cheroot_server.HTTPRequest):
         if left > _BODY_HELD or (self.chunked_read and not self.rfile.closed):
             self.close_connection = True
         super().send_headers()
+
+    def simple_response(self, status: int | str, msg: str = '') -> None:
+        """Refuse in our words what is no request, and so never reaches the application.
+
+        :param status: with its phrase, as the library has it
+        """
+        # What follows on the connection may be the rest of it.
+        self.close_connection = True
+        code = int(str(status)[:3])
+        answer = errors.before_all(code, shown(msg), generate_request_id())
+        LOG.info('Not a request: %d %s', code, shown(msg))
+        head = ''.join(f'{name}: {value}\r\n' for name, value in answer.headerlist)
+        line = f'{self.server.protocol} {answer.status}\r\nConnection: close\r\n'
+        with suppress(OSError):  # the client may be gone
+            self.conn.wfile.write(f'{line}{head}\r\n'.encode() + answer.body)
 
     def respond(self) -> None:
         """Hear a client out that is still sending: else it may not read the answer."""

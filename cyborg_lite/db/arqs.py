@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accelerator requests: making and reading them. See binding.py and release.py."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -23,6 +23,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db import profile_names, returning
 from cyborg_lite.db.profile_access import visible_to
 from cyborg_lite.db.query import Collection, page
+from cyborg_lite.db.reading import Rows, filled, readable, texts
 from cyborg_lite.db.services import agent_of
 from cyborg_lite.db.tables import Arq as Row
 from cyborg_lite.db.tables import (
@@ -159,18 +160,30 @@ def _new(
 def listed(session: Session, query: Query, scope: Scope) -> tuple[Arq, ...]:
     """Those that fit, with their handles, in one SELECT."""
     wanted = _with_handles().where(within(scope))
-    if not query.detailed:
-        found = page(session, wanted, query, _ARQS)
-        return tuple(_arq(row, handle, State(state)) for row, handle, state in found)
-    detailed = page(session, _with_details(wanted), query, _ARQS)
-    return tuple(
-        replace(
-            _arq(row, handle, State(state)),
-            deployable_uuid=deployable,
-            device_uuid=device,
-            state_times=_times(row.created_at, times),
-        )
-        for row, handle, state, deployable, device, *times in detailed
+    chosen, make = (
+        (_with_details(wanted), _detailed) if query.detailed else (wanted, _arq)
+    )
+
+    def read(part: Query) -> tuple[Rows, Iterable[Arq]]:
+        rows = page(session, chosen, part, _ARQS)
+        return rows, readable(rows, make)
+
+    return filled(query, read)
+
+
+def _detailed(  # one for each column
+    row: Row,
+    handle: AttachHandle | None,
+    state: str,
+    deployable: str | None,
+    device: str | None,
+    *times: datetime | None,
+) -> Arq:
+    return replace(
+        _arq(row, handle, state),
+        deployable_uuid=deployable,
+        device_uuid=device,
+        state_times=_times(row.created_at, times),
     )
 
 
@@ -207,7 +220,8 @@ def _times(created: datetime, times: Sequence[datetime | None]) -> dict[str, dat
     return {State.INITIAL.value: created, **later}
 
 
-def _arq(row: Row, handle: AttachHandle | None, state: State) -> Arq:
+def _arq(row: Row, handle: AttachHandle | None, word: str) -> Arq:
+    state = State(word)
     needs_host = handle is not None and handle.needs_host
     # A handle is theirs to see only while it is ready: not while it is prepared, and
     # not while it is cleaned after a release.
@@ -218,7 +232,7 @@ def _arq(row: Row, handle: AttachHandle | None, state: State) -> Arq:
         state=state,
         device_profile_name=row.device_profile_name,
         device_profile_group_id=row.device_profile_group_id,
-        device_profile_group=row.device_profile_group,
+        device_profile_group=texts(row.device_profile_group),
         created_at=row.created_at,
         updated_at=row.updated_at,
         project_id=row.project_id,
@@ -228,6 +242,6 @@ def _arq(row: Row, handle: AttachHandle | None, state: State) -> Arq:
         status_reason=row.status_reason,
         attach_handle_uuid=handle.uuid if handle else None,
         attach_handle_type=handle.type if handle else None,
-        attach_handle_info=handle.info if handle else {},
+        attach_handle_info=texts(handle.info) if handle else {},
         needs_host=needs_host,
     )

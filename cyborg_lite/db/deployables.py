@@ -2,6 +2,7 @@
 """Deployables as they are shown; how they come and go is in inventory.py."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Final
 
 from sqlalchemy import select
@@ -9,6 +10,7 @@ from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.attributes import attribute
 from cyborg_lite.db.query import Collection, narrowed, page
+from cyborg_lite.db.reading import Rows, filled, readable
 from cyborg_lite.db.tables import Attribute as AttributeRow
 from cyborg_lite.db.tables import Deployable as Row
 from cyborg_lite.model.attribute_keys import rank
@@ -50,9 +52,13 @@ def listed(session: Session, query: Query) -> tuple[DeployableRecord, ...]:
 
     :raises InvalidInput: an unknown filter, sort key or marker
     """
-    rows = page(session, select(Row), query, _DEPLOYABLES)
-    attributes = _attributes(session, query) if rows else {}
-    return tuple(_record(row, attributes.get(row.id, [])) for (row,) in rows)
+
+    def read(part: Query) -> tuple[Rows, Iterable[DeployableRecord]]:
+        rows = page(session, select(Row), part, _DEPLOYABLES)
+        of_them = _attributes(session, part) if rows else {}
+        return rows, readable(rows, lambda row: _record(row, of_them.get(row.id, [])))
+
+    return filled(query, read)
 
 
 def _attributes(session: Session, query: Query) -> dict[int, list[Attribute]]:

@@ -2,7 +2,7 @@
 """Device profiles. Who sees them is in profile_access.py, names in profile_names.py."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from oslo_db.exception import DBDuplicateEntry, DBReferenceError
@@ -14,6 +14,7 @@ from cyborg_lite.db import profile_names
 from cyborg_lite.db.change import change
 from cyborg_lite.db.profile_access import visible_to
 from cyborg_lite.db.query import Collection, page
+from cyborg_lite.db.reading import Rows, filled, readable, texts
 from cyborg_lite.db.tables import Arq, now
 from cyborg_lite.db.tables import DeviceProfile as Row
 from cyborg_lite.exceptions import (
@@ -96,7 +97,12 @@ def listed(
         storable = [name for name in names if is_storable(name)]
         wanted = wanted.where(profile_names.bears_one_of(storable))
     query = dataclasses.replace(query, filters=filters)
-    return tuple(_profile(row) for (row,) in page(session, wanted, query, _PROFILES))
+
+    def read(part: Query) -> tuple[Rows, Iterable[DeviceProfile]]:
+        rows = page(session, wanted, part, _PROFILES)
+        return rows, readable(rows, _profile)
+
+    return filled(query, read)
 
 
 def change_one(
@@ -164,7 +170,7 @@ def _profile(row: Row) -> DeviceProfile:
         uuid=row.uuid,
         name=row.name,
         description=row.description,
-        groups=tuple(row.groups),
+        groups=tuple(texts(group) for group in row.groups),
         created_at=row.created_at,
         updated_at=row.updated_at,
         enabled=row.enabled,

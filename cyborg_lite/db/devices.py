@@ -3,7 +3,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +14,7 @@ from cyborg_lite.db import jobs
 from cyborg_lite.db.change import change
 from cyborg_lite.db.providers import sync_job
 from cyborg_lite.db.query import Collection, narrowed, page
+from cyborg_lite.db.reading import Rows, filled, readable
 from cyborg_lite.db.tables import AttachHandle, Deployable, now
 from cyborg_lite.db.tables import Device as Row
 from cyborg_lite.exceptions import DeviceNotFound
@@ -51,9 +52,13 @@ def listed(session: Session, query: Query) -> tuple[DeviceRecord, ...]:
 
     :raises InvalidInput: an unknown filter, sort key or marker
     """
-    rows = page(session, select(Row), query, _DEVICES)
-    users = _users(session, query) if rows and query.detailed else {}
-    return tuple(_record(row, users.get(row.id, ())) for (row,) in rows)
+
+    def read(part: Query) -> tuple[Rows, Iterable[DeviceRecord]]:
+        rows = page(session, select(Row), part, _DEVICES)
+        users = _users(session, part) if rows and part.detailed else {}
+        return rows, readable(rows, lambda row: _record(row, users.get(row.id, ())))
+
+    return filled(query, read)
 
 
 def _users(session: Session, query: Query) -> dict[int, list[str]]:

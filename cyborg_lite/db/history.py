@@ -8,6 +8,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import within
+from cyborg_lite.db.reading import readable
 from cyborg_lite.db.tables import Arq, ArqEvent, now
 from cyborg_lite.exceptions import ArqNotFound
 from cyborg_lite.model.arqs import Actor, Scope, Step
@@ -36,7 +37,8 @@ def steps(session: Session, uuid: str, scope: Scope) -> tuple[Step, ...]:
     :raises ArqNotFound: no such request within the scope
     """
     wanted = (
-        select(Arq.id, ArqEvent)
+        select(ArqEvent, Arq.id)
+        .select_from(Arq)
         .outerjoin(ArqEvent, ArqEvent.arq_uuid == Arq.uuid)
         .where(Arq.uuid == uuid, within(scope))
         .order_by(ArqEvent.id)
@@ -44,8 +46,10 @@ def steps(session: Session, uuid: str, scope: Scope) -> tuple[Step, ...]:
     rows = session.execute(wanted).all()
     if not rows:
         raise ArqNotFound(uuid=uuid)
-    return tuple(
-        Step(step=row.step, actor=Actor(row.actor), at=row.at, reason=row.reason)
-        for _, row in rows
-        if row is not None
-    )
+    # Without history the request has one row, which is no step.
+    taken = [row for row in rows if row[0] is not None]
+    return tuple(readable(taken, _step))
+
+
+def _step(row: ArqEvent, _arq: int) -> Step:
+    return Step(step=row.step, actor=Actor(row.actor), at=row.at, reason=row.reason)

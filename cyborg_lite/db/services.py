@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemons: who is there, since when, and what inventory each agent has told."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 from uuid import uuid4
 
@@ -10,6 +11,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.query import Collection, page
+from cyborg_lite.db.reading import Rows, filled, readable
 from cyborg_lite.db.tables import Service as Row
 from cyborg_lite.db.upsert import upsert
 from cyborg_lite.model.queries import Query
@@ -100,8 +102,12 @@ def listed(session: Session, query: Query | None = None) -> tuple[Service, ...]:
 
     :raises InvalidInput: an unknown filter, sort key or marker
     """
-    found = page(session, select(Row), query or Query(), _SERVICES)
-    return tuple(service(row) for (row,) in found)
+
+    def read(part: Query) -> tuple[Rows, Iterable[Service]]:
+        rows = page(session, select(Row), part, _SERVICES)
+        return rows, readable(rows, service)
+
+    return filled(query or Query(), read)
 
 
 def service(row: Row) -> Service:

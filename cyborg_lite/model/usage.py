@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any
+from typing import Any, Final
 
 from cyborg_lite.model.inventory import Health
 
@@ -24,6 +24,13 @@ class Usage:
     counters: Mapping[str, int] = field(default_factory=dict)  # errors since boot
 
 
+_FIGURES: Final = {field.name for field in fields(Usage)} - {
+    'health',
+    'reason',
+    'counters',
+}
+
+
 def compact(usage: Usage) -> dict[str, Any]:
     """What is known, as JSON has it; values of the types of the fields."""
     return {
@@ -34,9 +41,15 @@ def compact(usage: Usage) -> dict[str, Any]:
 
 
 def expanded(said: Mapping[str, Any]) -> Usage:
-    """What ``compact`` was made from; words that we do not know are left out."""
+    """What ``compact`` was made from; words that we do not know are left out.
+
+    :raises ValueError: a figure is no number
+    """
     known = {field.name for field in fields(Usage)}
     values = {name: value for name, value in said.items() if name in known}
+    for name in _FIGURES & values.keys():
+        if not isinstance(values[name], int | float):
+            raise ValueError(f'{name} is no number')
     return Usage(**{**values, 'health': Health(values.get('health', Health.OK))})
 
 
