@@ -135,7 +135,8 @@ def create(
         raise EmptyDeviceProfile(name=profile_name)
     kept = {'device_profile_id': profile.id, 'comes_back': comes_back}
     session.execute(insert(Row), [{**row, **kept} for row in rows])
-    return tuple(Arq(**row) for row in rows)
+    since = {State.INITIAL.value: moment}
+    return tuple(Arq(**row, state_times=since) for row in rows)
 
 
 def _new(

@@ -2,6 +2,7 @@
 """Where the databases differ: the words with which they refuse, and races."""
 
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -104,3 +105,22 @@ def test_a_filter_that_cannot_be_stored_finds_nothing(
 def test_a_marker_that_cannot_be_is_refused(database: Database, marker: str) -> None:
     with pytest.raises(InvalidInput):
         database.read(device_profiles.listed, Query(marker=marker))
+
+
+@pytest.mark.parametrize('descending', [False, True])
+def test_profiles_are_picked_and_paged_by_their_switches(
+    database: Database, descending: bool
+) -> None:
+    """Databases differ in what a truth value is, and whether false comes before it."""
+    for number in range(6):
+        profile = replace(_new(f'p{number}'), enabled=number % 3 > 0, is_public=True)
+        database.write(device_profiles.create, profile)
+    wanted = Query({'is_public': ('true',)}, 4, None, 'enabled', descending)
+    first = database.read(device_profiles.listed, wanted)
+    rest = replace(wanted, marker=first[-1].uuid)
+    met = [*first, *database.read(device_profiles.listed, rest)]
+    ordered = ['p0', 'p3', 'p1', 'p2', 'p4', 'p5']
+    assert [one.name for one in met] == ordered[:: -1 if descending else 1]
+    disabled = Query({'enabled': ('false',)})
+    found = database.read(device_profiles.listed, disabled)
+    assert [one.name for one in found] == ['p0', 'p3']

@@ -53,7 +53,7 @@ def test_requests_come_in_the_order_of_the_groups_and_are_their_creators(
     made = arqs.create(caller(), name)
     assert [arq.device_profile_group_id for arq in made] == [0, 0, 1]
     assert {arq.project_id for arq in made} == {PROJECT}
-    assert arqs.list(caller(), Query()) == made
+    assert arqs.list(caller(), Query(detailed=True)) == made
 
 
 def test_eight_requests_are_made_by_one_statement(
