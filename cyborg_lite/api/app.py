@@ -70,13 +70,26 @@ def _backing(conf: cfg.ConfigOpts, conductor: ConductorAPI) -> Backing:
 
 
 def _router(backing: Backing) -> pecan.Pecan:
-    return pecan.Pecan(
+    return _Router(
         Root(backing),
         request_cls=_Request,
         # A name or uuid may well end in .json, and no path is another one's directory.
         guess_content_type_from_ext=False,
         force_canonical=False,
     )
+
+
+class _Router(pecan.Pecan):  # type: ignore[misc]  # untyped base
+    """Without what pecan finds out anew at each request: whether we take arguments."""
+
+    def route(self, req: Any, node: Root, path: str) -> Any:
+        return node._route(path.split('/')[1:], req)
+
+    # Any: what pecan has of a request; ours are methods that answer with a response.
+    def invoke_controller(
+        self, controller: Any, _arguments: Any, _named: Any, state: Any
+    ) -> None:
+        state.response = controller()
 
 
 class _Request(pecan.Request):  # type: ignore[misc]  # untyped base

@@ -111,8 +111,10 @@ class Arqs:
         _check_service(context, 'Deleting the accelerator requests of an instance')
         scope = _scope(context, named=True)
         request_id = context.request_id
-        self._database.write(release.delete_of_instance, instance, scope, request_id)
-        self._runner.wake()
+        delete = release.delete_of_instance
+        # Most deletes leave nothing to be done, and then nobody looks for it.
+        if self._database.write(delete, instance, scope, request_id):
+            self._runner.wake()
 
 
 def _scope(context: RequestContext, named: bool) -> Scope:

@@ -4,7 +4,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Row, and_, func, or_, select, update
 from sqlalchemy.orm import Session
@@ -28,6 +28,30 @@ from cyborg_lite.model.arqs import State
 from cyborg_lite.model.device_profiles import handle_count
 from cyborg_lite.model.inventory import Health
 from cyborg_lite.model.services import ServiceState
+
+_TARGETS: Final = (
+    select(
+        Arq.uuid,
+        Arq.state,
+        Arq.device_rp_uuid,
+        Arq.device_profile_group,
+        Arq.device_profile_group_id,
+        Deployable.id.label('deployable_id'),
+        Deployable.name,
+        Deployable.num_accelerators,
+        Device.health,
+        AttachHandle.id.label('unclean'),
+        Service.host,
+        Service.state.label('agent'),
+        LoadedRegion.unusable,
+    )
+    .outerjoin(Deployable, Deployable.rp_uuid == Arq.device_rp_uuid)
+    .outerjoin(Device, Deployable.device_id == Device.id)
+    .outerjoin(Service, agent_of(Device.hostname))
+    .outerjoin(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
+    .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
+    .order_by(Arq.id)
+)
 
 
 def claim_handles(session: Session, uuids: Sequence[str]) -> bool:
@@ -77,19 +101,7 @@ class _Free:
 
 
 def _targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]:
-    rows = session.execute(
-        select(Arq.uuid, Arq.state, Arq.device_rp_uuid, Deployable, Device.health)
-        .add_columns(AttachHandle.id.label('unclean'), Service.host)
-        .add_columns(Arq.device_profile_group, Arq.device_profile_group_id)
-        .add_columns(Service.state.label('agent'), LoadedRegion.unusable)
-        .outerjoin(Deployable, Deployable.rp_uuid == Arq.device_rp_uuid)
-        .outerjoin(Device, Deployable.device_id == Device.id)
-        .outerjoin(Service, agent_of(Device.hostname))
-        .outerjoin(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
-        .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
-        .where(Arq.uuid.in_(uuids))
-        .order_by(Arq.id)
-    ).all()
+    rows = session.execute(_TARGETS.where(Arq.uuid.in_(uuids))).all()
     if len(rows) < len(uuids) or any(row.state != State.BIND_STARTED for row in rows):
         raise BindCancelled()
     if any(row.unclean is not None for row in rows):
@@ -98,22 +110,21 @@ def _targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]:
     return tuple(_target(row) for row in rows)
 
 
-def _target(row: Row[Any]) -> _Target:
+def _target(row: Row[*tuple[Any, ...]]) -> _Target:
     # The columns are those of the select above.
-    deployable = row.Deployable
-    if deployable is None:
+    if row.deployable_id is None:
         reason = f'No device of ours is resource provider {row.device_rp_uuid}.'
         raise NoFreeHandle(reason=reason)
     if row.health == Health.GONE:
-        raise NoFreeHandle(reason=f'The device of {deployable.name} is gone.')
+        raise NoFreeHandle(reason=f'The device of {row.name} is gone.')
     if row.unusable:
-        reason = f'{deployable.name} is not usable: {row.unusable}'
+        reason = f'{row.name} is not usable: {row.unusable}'
         raise NoFreeHandle(reason=reason)
     return _Target(
         row.uuid,
         row.device_rp_uuid,
-        deployable.id,
-        deployable.num_accelerators,
+        row.deployable_id,
+        row.num_accelerators,
         silent_host=row.host if row.agent == ServiceState.DOWN else None,
         group_id=row.device_profile_group_id,
         group=row.device_profile_group,

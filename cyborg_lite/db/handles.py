@@ -2,9 +2,9 @@
 """The attach handles that requests hold."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, select
+from sqlalchemy import ColumnElement, Row, and_, select
 from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db import loaded_regions
@@ -32,6 +32,35 @@ FREE: Final = and_(
     AttachHandle.preparing.is_(False),
 )
 """True of a handle that a request can be given."""
+
+_ROOT: Final = aliased(Deployable)
+_HANDLES: Final = (
+    select(
+        AttachHandle.uuid,
+        AttachHandle.arq_uuid,
+        AttachHandle.key,
+        AttachHandle.type,
+        AttachHandle.info,
+        AttachHandle.needs_host,
+        AttachHandle.preparing,
+        AttachHandle.missing,
+        Deployable.name,
+        Device.hostname,
+        Device.driver,
+        Device.address,
+        Service.state.label('agent'),
+        LoadedRegion.loaded,
+        LoadedRegion.changed,
+        _ROOT.name.label('root_name'),
+    )
+    .join(Arq, AttachHandle.arq_uuid == Arq.uuid)
+    .join(Deployable, AttachHandle.deployable_id == Deployable.id)
+    .join(Device, Deployable.device_id == Device.id)
+    .outerjoin(Service, agent_of(Device.hostname))
+    .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
+    .outerjoin(_ROOT, Deployable.root_id == _ROOT.id)
+    .order_by(AttachHandle.id)
+)
 
 
 def release_job(handle: HeldHandle, request_id: str | None) -> NewJob:
@@ -71,41 +100,27 @@ def being_rebuilt(session: Session, hostname: str) -> tuple[HeldHandle, ...]:
 
 
 def _handles(session: Session, which: ColumnElement[bool]) -> tuple[HeldHandle, ...]:
-    root = aliased(Deployable)
-    rows = session.execute(
-        select(AttachHandle, Deployable.name, Device, Service.state, LoadedRegion)
-        .add_columns(root.name)
-        .join(Arq, AttachHandle.arq_uuid == Arq.uuid)
-        .join(Deployable, AttachHandle.deployable_id == Deployable.id)
-        .join(Device, Deployable.device_id == Device.id)
-        .outerjoin(Service, agent_of(Device.hostname))
-        .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
-        .outerjoin(root, Deployable.root_id == root.id)
-        .where(which)
-        .order_by(AttachHandle.id)
-    )
-    return tuple(
-        HeldHandle(
-            uuid=handle.uuid,
-            arq_uuid=handle.arq_uuid or '',
-            hostname=device.hostname,
-            deployable_name=name,
-            driver=device.driver,
-            address=device.address,
-            key=handle.key,
-            type=handle.type,
-            info=handle.info,
-            needs_host=handle.needs_host,
-            preparing=handle.preparing,
-            missing=handle.missing,
-            host_silent=agent == ServiceState.DOWN,
-            load=_order(device.address, part_of(name, root_name or name), region),
-            changed=region is not None and region.changed,
-        )
-        for handle, name, device, agent, region, root_name in rows
-    )
+    return tuple(map(_handle, session.execute(_HANDLES.where(which))))
 
 
-def _order(address: str, part: str, region: LoadedRegion | None) -> LoadOrder | None:
-    loaded = loaded_regions.read(region.loaded) if region is not None else None
-    return None if loaded is None else LoadOrder(address, part, loaded)
+# Any: the columns are those of the select above.
+def _handle(row: Row[*tuple[Any, ...]]) -> HeldHandle:
+    part = part_of(row.name, row.root_name or row.name)
+    loaded = None if row.loaded is None else loaded_regions.read(row.loaded)
+    return HeldHandle(
+        uuid=row.uuid,
+        arq_uuid=row.arq_uuid or '',
+        hostname=row.hostname,
+        deployable_name=row.name,
+        driver=row.driver,
+        address=row.address,
+        key=row.key,
+        type=row.type,
+        info=row.info,
+        needs_host=row.needs_host,
+        preparing=row.preparing,
+        missing=row.missing,
+        host_silent=row.agent == ServiceState.DOWN,
+        load=None if loaded is None else LoadOrder(row.address, part, loaded),
+        changed=bool(row.changed),
+    )

@@ -6,9 +6,9 @@ its request until the host has cleaned it, so that nobody else can get it meanwh
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, delete, select, update
+from sqlalchemy import ColumnElement, Row, and_, delete, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import history, inventory, jobs, returning
@@ -25,6 +25,14 @@ RELEASED: Final = 'Released'
 RELEASE_FAILED: Final = 'ReleaseFailed'
 
 _LONGEST_REASON: Final = 255
+
+_FOR_RELEASE: Final = (
+    select(
+        Arq.uuid, Arq.state, Arq.project_id, Arq.instance_uuid, Arq.device_profile_id
+    )
+    .order_by(Arq.id)
+    .with_for_update()
+)
 
 
 def unbind(
@@ -82,11 +90,14 @@ def delete_listed(
 
 def delete_of_instance(
     session: Session, instance: str, scope: Scope, request_id: str | None
-) -> None:
-    """Delete all that the instance has, which may be nothing."""
+) -> bool:
+    """Delete all that the instance has, which may be nothing.
+
+    True: a host has something to clean, and there is a job for that.
+    """
     rows = _locked(session, Arq.instance_uuid == instance, scope)
     returning.remember(session, instance, rows)
-    _delete(session, [row.uuid for row in rows], request_id)
+    return _delete(session, [row.uuid for row in rows], request_id)
 
 
 def reap(session: Session, uuid: str, request_id: str | None) -> None:
@@ -104,11 +115,10 @@ def let_go(session: Session, uuid: str, state: State, request_id: str | None) ->
 
 def _locked(
     session: Session, which: ColumnElement[bool], scope: Scope
-) -> Sequence[Arq]:
+) -> Sequence[Row[*tuple[Any, ...]]]:
     """The rows in scope, held still: a bind that would end now has to wait, and then
     finds that they are not its any more. In order, so that no two callers deadlock."""
-    wanted = select(Arq).where(which).order_by(Arq.id).with_for_update()
-    rows = session.scalars(wanted)
+    rows = session.execute(_FOR_RELEASE.where(which))
     return [row for row in rows if scope.covers(row.project_id, row.instance_uuid)]
 
 
@@ -117,9 +127,10 @@ def _delete(
     uuids: Sequence[str],
     request_id: str | None,
     actor: Actor = Actor.CLIENT,
-) -> None:
+) -> bool:
+    """True: hosts must clean what is deleted."""
     if not uuids:
-        return
+        return False
     on_host = {handle.arq_uuid for handle in _let_go(session, uuids, request_id)}
     gone = [uuid for uuid in uuids if uuid not in on_host]
     if gone:
@@ -139,6 +150,7 @@ def _delete(
             ),
         )
         history.record(session, on_host, State.DELETING, actor)
+    return bool(on_host)
 
 
 def _let_go(

@@ -13,20 +13,26 @@ A server that was deleted looks the same to us; an audit that asks Nova forgets 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Row, delete, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import change
-from cyborg_lite.db.tables import Arq, now
+from cyborg_lite.db.tables import now
 from cyborg_lite.db.tables import FormerServer as Former
 from cyborg_lite.db.upsert import upsert
 from cyborg_lite.exceptions import DeviceProfileDisabled
 from cyborg_lite.model.arqs import HAS_DEVICE
 
 
-def remember(session: Session, instance: str, arqs: Sequence[Arq]) -> None:
-    """The server is about to lose these requests; one statement for each profile."""
+def remember(
+    session: Session, instance: str, arqs: Sequence[Row[*tuple[Any, ...]]]
+) -> None:
+    """The server is about to lose these requests; one statement for each profile.
+
+    :param arqs: rows that have a state and the id of the profile
+    """
     had = {arq.device_profile_id for arq in arqs if arq.state in HAS_DEVICE}
     keys = (Former.instance_uuid, Former.device_profile_id)
     for profile_id in sorted(had):
