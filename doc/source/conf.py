@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How Sphinx builds the documentation."""
 
+import sys
+from pathlib import Path
+
 from cyborg_lite.version import version as installed_version
 
 project = 'cyborg_lite'
 version = release = installed_version()
-extensions: list[str] = []
+sys.path.insert(0, str(Path(__file__).parent / '_exts'))
+extensions = ['arq_states']
 exclude_patterns: list[str] = []
 html_theme = 'alabaster'
 html_theme_options = {'description': 'Accelerators for OpenStack'}
