@@ -19,8 +19,8 @@ from sqlalchemy import Row, delete, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import change
-from cyborg_lite.db.tables import now
 from cyborg_lite.db.tables import FormerServer as Former
+from cyborg_lite.db.tables import now
 from cyborg_lite.db.upsert import upsert
 from cyborg_lite.exceptions import DeviceProfileDisabled
 from cyborg_lite.model.arqs import HAS_DEVICE
