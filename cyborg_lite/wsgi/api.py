@@ -7,9 +7,20 @@ may fork after it has loaded this module.
 """
 
 import os
+
+# How requests run side by side is the affair of the server that loads us, so nothing
+# may be patched. And eventlet, which libraries import to see whether it is in charge,
+# must be imported here and not by the first request: the thread that does so can never
+# be joined, and a server that does join its threads would not end.
+os.environ['CYBORG_LITE_CONCURRENCY'] = 'threading'
+
+from cyborg_lite import runtime  # isort: skip
+
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
+
+__all__ = ['Application', 'LazyApplication', 'application', 'from_files', 'runtime']
 
 Application = Callable[[dict[str, Any], Any], Iterable[bytes]]  # as WSGI has it
 
@@ -32,9 +43,6 @@ class LazyApplication:
 
 def from_files() -> Application:
     """The application as the configuration files have it."""
-    # How requests run side by side is the affair of the server that loaded us, so
-    # nothing may be patched. This precedes the first import that would do so.
-    os.environ['CYBORG_LITE_CONCURRENCY'] = 'threading'
     from cyborg_lite.cmd import api
 
     found: Application = api.application_from_files()

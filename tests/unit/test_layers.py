@@ -30,7 +30,7 @@ MAY_OPEN: Final[dict[str, set[str]]] = {
     'agent': _FLOOR | {'rpc', 'drivers', 'clients', 'version'},
     # For the tests of drivers; no daemon opens it.
     'crash_kit': {'conductor', 'agent', 'drivers', 'rpc', 'db', 'clients'} | _FLOOR,
-    'wsgi': {'cmd'},
+    'wsgi': {'cmd', 'runtime'},
     'cmd': {'runtime', 'conf', 'version', 'policies', 'api', 'conductor', 'agent'}
     | _FLOOR
     | {'rpc', 'db', 'drivers', 'clients'},

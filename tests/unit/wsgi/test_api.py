@@ -31,6 +31,17 @@ print(webob.Request.blank('/v2').get_response(application).text)
 from eventlet import patcher
 assert not patcher.already_patched
 """
+# As gunicorn does: the first request comes in a thread, and that is joined at the end.
+THREADED = """
+from concurrent.futures import ThreadPoolExecutor
+import webob
+from cyborg_lite.wsgi.api import application
+def ask():
+    return webob.Request.blank('/v2').get_response(application).status
+with ThreadPoolExecutor(1) as pool:
+    print(pool.submit(ask).result())
+print('joined')
+"""
 
 
 def hello(environ: dict[str, Any], start_response: Any) -> list[bytes]:
@@ -74,9 +85,9 @@ def test_a_failed_build_is_tried_again() -> None:
     assert webob.Request.blank('/').get_response(application).body == b'hello'
 
 
-def test_a_server_loads_it_with_files_alone(tmp_path: Path) -> None:
+def load(directory: Path, code: str) -> subprocess.CompletedProcess[str]:
     """In a process of its own, for nothing may have been imported before."""
-    file = tmp_path / 'cyborg-lite.conf'
+    file = directory / 'cyborg-lite.conf'
     file.write_text(CONFIGURATION)
     environment = {
         **os.environ,
@@ -84,13 +95,24 @@ def test_a_server_loads_it_with_files_alone(tmp_path: Path) -> None:
         # An operator's choice for the daemons; here the server's own counts.
         'CYBORG_LITE_CONCURRENCY': 'eventlet',
     }
-    done = subprocess.run(
-        [sys.executable, '-W', 'ignore', '-c', SERVER],
+    return subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', code],
         env=environment,
         capture_output=True,
         text=True,
         check=False,
+        timeout=120,
     )
+
+
+def test_a_server_loads_it_with_files_alone(tmp_path: Path) -> None:
+    done = load(tmp_path, SERVER)
     assert done.returncode == 0, done.stderr
     assert '"href": "https://cloud.example/accelerator/v2/"' in done.stdout
     assert 'AUTHENTICATION IS OFF' in done.stdout  # the log
+
+
+def test_the_thread_of_the_first_request_can_be_joined(tmp_path: Path) -> None:
+    done = load(tmp_path, THREADED)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith('200 OK\njoined\n')
