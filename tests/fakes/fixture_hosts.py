@@ -47,25 +47,39 @@ class FixtureHost:
         text = yaml.safe_dump(sysfs_tree.fields_of(self.fixture))
         self._fields: dict[str, Any] = yaml.safe_load(text)
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As it is now, in the form of the fixtures."""
+        return self._fields
+
     def edit(self, *edits: Edit) -> None:
         for each in edits:
             self._fields = each(self._fields)
 
     def look(self) -> HostReport:
         """As an agent would, with the vGPU types that the fixture configures."""
-        root = self._directory / f'look-{next(self._numbers)}'
-        sysfs_tree.build_from(self._fields, root)
-        host = Host(self.hostname, root)
+        host = Host(self.hostname, self.build())
         found = [one for driver in self._drivers(host) for one in driver.discover()]
         devices = tuple(one.device for one in found if one.device)
         return HostReport(self.hostname, host.boot_id, devices)
 
-    def _drivers(self, host: Host) -> Iterator[Driver]:
+    def build(self) -> Path:
+        """A tree of the host as it is now; its root."""
+        root = self._directory / f'look-{next(self._numbers)}'
+        sysfs_tree.build_from(self._fields, root)
+        return root
+
+    @property
+    def rules(self) -> list[str]:
+        """Of vGPU types, as the operator of the host has them."""
         config = self._fields.get('expect', {}).get('config', {})
-        rules = [
+        return [
             f'{card}={"+".join(types) if isinstance(types, list) else types}'
             for card, types in config.get('vgpu_types', {}).items()
         ]
+
+    def _drivers(self, host: Host) -> Iterator[Driver]:
+        rules = self.rules
         for kind in DRIVERS:
             defaults = {each.dest: each.default for each in kind.OPTIONS}
             yield kind(host, defaults | {'vgpu_types': rules})
