@@ -23,9 +23,6 @@ MICROVERSION: Final = '1.28'
 """Trees since 1.14, error codes since 1.23, all of a provider reserved since 1.26, and
 generations of consumers since 1.28: a Placement of Rocky or later."""
 
-_NESTED: Final = '1.29'
-"""Candidates are found among children of compute nodes: a Placement of Rocky too."""
-
 _MOVING: Final = '1.37'
 """A provider may be given another parent: a Placement of Xena or later."""
 
@@ -228,7 +225,9 @@ class Placement:
         if required or forbidden:
             query['required1'] = _traits(required, forbidden)
         path = f'/allocation_candidates?{urlencode(query)}'
-        answer = self._remote.at(_NESTED).send('GET', path, accept=(400,))
+        # One provider is enough for each candidate, so that microversion 1.29, which
+        # combines those of a tree and tells of all of it, would say nothing more.
+        answer = self._remote.send('GET', path, accept=(400,))
         if answer.status_code == 400:
             return {}
         said = answer.json()

@@ -15,7 +15,7 @@ from cyborg_lite.exceptions import ImpossibleDeviceProfile
 from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.explanations import Explanation, HostVerdict, Verdict, Why
 from tests.fakes.databases import database_fixture
-from tests.fakes.placed_host import FULL, Host, add_foreign, host
+from tests.fakes.placed_host import FULL, Host, add_foreign, host, reserve
 from tests.fakes.provider_rows import add_device, change_device
 from tests.fakes.real_placement import CountedRemote, remote
 from tests.fakes.rows import add_handles
@@ -107,6 +107,14 @@ def test_a_card_in_maintenance_says_why(
     found = explain({'resources:PGPU': '1'})
     assert why(found) == [Why.MAINTENANCE]
     assert 'a fan' in only(found).groups[0].reasons[0].text
+
+
+def test_what_was_reserved_by_hand_is_not_offered(host: Host, explain: Explain) -> None:
+    reserve(host)
+    found = explain({'resources:PGPU': '1'})
+    assert found.verdict is Verdict.NOT_NOW
+    assert why(found) == [Why.NOT_OFFERED]
+    assert 'reservations' in only(found).groups[0].reasons[0].text
 
 
 def test_two_whole_cards_are_two_groups(
