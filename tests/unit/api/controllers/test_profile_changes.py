@@ -10,8 +10,6 @@ from tests.unit.api.controllers.patches import INSTANCE, bind
 from tests.unit.api.conversation import (
     ADMIN,
     NOVA,
-    OTHER_PROJECT,
-    PROJECT,
     READER,
     STRANGER,
     Client,
@@ -218,48 +216,3 @@ def test_a_private_profile_is_not_there_for_others(private: Client) -> None:
         assert other.post('/accelerator_requests', wanted).status == 404
     assert other.get('/device_profiles/dp1').status == 404
     assert len(private.get('/device_profiles').json['device_profiles']) == 1
-
-
-def test_projects_come_and_go(private: Client) -> None:
-    path = '/device_profiles/dp1/access'
-    assert private.get(path).json == {'projects': []}
-    answer = private.post(path, {'projects': [OTHER_PROJECT, PROJECT]})
-    assert answer.status == 200
-    assert answer.json == {'projects': [OTHER_PROJECT, PROJECT]}
-    assert private.as_(STRANGER).get('/device_profiles/dp1').status == 200
-    assert len(private.as_(STRANGER).arqs()) == 1
-    assert private.delete(f'{path}?value={OTHER_PROJECT}').status == 204
-    assert private.get(path).json == {'projects': [PROJECT]}
-    assert private.as_(STRANGER).get('/device_profiles/dp1').status == 404
-
-
-@pytest.mark.parametrize(
-    'body',
-    [[], {}, {'projects': []}, {'projects': 'x'}, {'projects': [5]},
-     {'projects': ['']}, {'projects': ['x' * 65]}, {'projects': ['a,b']}],
-)  # fmt: skip
-def test_a_wrong_list_is_refused(private: Client, body: Any) -> None:
-    path = '/device_profiles/dp1/access'
-    assert private.post(path, body).status == 400
-    assert private.get(path).json == {'projects': []}
-
-
-@pytest.mark.parametrize('arguments', ['', '?value=', '?value=,', '?name=x'])
-def test_no_project_never_means_all(private: Client, arguments: str) -> None:
-    path = '/device_profiles/dp1/access'
-    private.post(path, {'projects': [PROJECT]})
-    assert private.delete(path + arguments).status == 400
-    assert private.get(path).json == {'projects': [PROJECT]}
-
-
-def test_the_list_of_an_unknown_profile_is_not_found(newest: Client) -> None:
-    path = '/device_profiles/nobody/access'
-    assert newest.get(path).status == 404
-    assert newest.post(path, {'projects': [PROJECT]}).status == 404
-    assert newest.delete(f'{path}?value=x').status == 404
-
-
-def test_older_clients_have_no_access_list(private: Client) -> None:
-    answer = private.at('2.3').get('/device_profiles/dp1/access')
-    assert answer.status == 406
-    assert '2.4' in answer.fault
