@@ -4,6 +4,7 @@
 import re
 from collections.abc import Iterator
 from typing import Any, Final
+from uuid import UUID
 
 from cyborg_lite.api import microversion
 from cyborg_lite.api.microversion import V2_4, Microversion
@@ -21,8 +22,9 @@ _UNDESCRIBED: Final[Document] = {'schema': {'type': 'string'}}
 _REQUEST_ID_HEADER: Final[Document] = {
     'in': 'header',
     'name': REQUEST_ID,
-    'description': 'By which the logs of all services know the request.',
-    'schema': {'type': 'string', 'pattern': '^req-[0-9a-f-]{36}$'},
+    'description': 'By which the logs of all services know the request, of the form '
+    'req-UUID; any other is ignored.',
+    'schema': {'type': 'string', 'examples': [f'req-{UUID(int=0)}']},
 }
 
 

@@ -6,6 +6,7 @@ checks, and from anything else.
 """
 
 import json
+import re
 from typing import Any, Final
 
 import pytest
@@ -13,6 +14,7 @@ import webob
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.unit.api import described
 from tests.unit.api.conversation import (
     ADMIN,
     SERVICE_TOKEN,
@@ -100,60 +102,55 @@ PROFILE: Final = st.fixed_dictionaries(
 ATTRIBUTE: Final = st.fixed_dictionaries(
     {}, optional={'deployable_id': some(1, '1'), 'key': TEXTS, 'value': TEXTS}
 )
-BODIES: Final = [
-    ('POST', '/device_profiles', st.lists(PROFILE, max_size=2)),
-    ('POST', '/accelerator_requests', st.dictionaries(TEXTS, JSON)),
-    ('PATCH', '/accelerator_requests', st.dictionaries(TEXTS, OPERATIONS | JSON)),
-    ('PATCH', f'/accelerator_requests/{UUID}', st.dictionaries(TEXTS, OPERATIONS)),
-    ('PATCH', f'/deployables/{UUID}/program', OPERATIONS),
-    (
-        'POST',
-        '/attributes',
-        ATTRIBUTE | st.fixed_dictionaries({'attribute': ATTRIBUTE}),
+CHANGES: Final = st.lists(
+    st.fixed_dictionaries(
+        {'op': some('replace', 'add'), 'value': some(True, 'dp2', 'maintaining', None)},
+        optional={
+            'path': some(
+                '/name', '/groups', '/enabled', '/is_public', '/status', '/reason', '/'
+            )
+        },
     ),
-    ('POST', f'/devices/{UUID}/disable', JSON),
-    ('PATCH', f'/devices/{UUID}', OPERATIONS),
-]
-ROUTES: Final = [
-    (method, path)
-    for path in (
-        '',
-        '/device_profiles',
-        f'/device_profiles/{UUID}',
-        '/accelerator_requests',
-        f'/accelerator_requests/{UUID}',
-        '/devices',
-        f'/devices/{UUID}',
-        '/deployables',
-        f'/deployables/{UUID}',
-        '/attributes',
-        f'/attributes/{UUID}',
-        '/services',
-        f'/accelerator_requests/{UUID}/events',
-    )
-    for method in ('GET', 'DELETE')
-]
-LATIN: Final = st.text(st.characters(max_codepoint=255), max_size=30)
-ARGUMENTS: Final = st.sampled_from(
-    [
-        'name',
-        'value',
-        'limit',
-        'marker',
-        'sort_key',
-        'sort_dir',
-        'instance',
-        'arqs',
-        'bind_state',
-        'type',
-        'filters.field',
-        'filters.value',
-        'filters[0].field',
-        'filters[0].value',
-        'deployable_id',
-        'key',
-    ]
+    max_size=3,
 )
+# By method and path as the API document has them; it says which there are.
+BODIES: Final[dict[str, st.SearchStrategy[Any]]] = {
+    'POST /v2/device_profiles': st.lists(PROFILE, max_size=2),
+    'PATCH /v2/device_profiles/{device_profile}': CHANGES,
+    'POST /v2/device_profiles/{device_profile}/access': st.fixed_dictionaries(
+        {'projects': st.lists(TEXTS, max_size=2)}
+    ),
+    'POST /v2/device_profiles/{device_profile}/explain': JSON,
+    'POST /v2/accelerator_requests': st.dictionaries(TEXTS, JSON),
+    'PATCH /v2/accelerator_requests': st.dictionaries(TEXTS, OPERATIONS | JSON),
+    'PATCH /v2/accelerator_requests/{uuid}': st.dictionaries(TEXTS, OPERATIONS),
+    'PATCH /v2/deployables/{uuid}/program': OPERATIONS,
+    'PATCH /v2/deployables/{uuid}/program/{same_uuid}': OPERATIONS,
+    'POST /v2/attributes': (
+        ATTRIBUTE | st.fixed_dictionaries({'attribute': ATTRIBUTE})
+    ),
+    'POST /v2/devices/{uuid}/enable': JSON,
+    'POST /v2/devices/{uuid}/disable': JSON,
+    'PATCH /v2/devices/{uuid}': OPERATIONS | CHANGES,
+}
+OPERATIONS_THERE: Final = {
+    f'{method.upper()} {path}': operation
+    for path, item in described.document_of(None)['paths'].items()
+    for method, operation in item.items()
+}
+WITHOUT_BODY: Final = [name for name in OPERATIONS_THERE if name not in BODIES]
+ARGUMENTS: Final = st.sampled_from(
+    sorted(
+        {
+            parameter['name']
+            for operation in OPERATIONS_THERE.values()
+            for parameter in operation['parameters']
+            if parameter.get('in') == 'query'
+        }
+        | {'filters[0].field', 'filters[0].value'}
+    )
+)
+LATIN: Final = st.text(st.characters(max_codepoint=255), max_size=30)
 VALUES: Final = (
     st.sampled_from(['1', 'resolved', UUID, 'desc', 'name', '', f'{UUID},x', '%00'])
     | st.integers().map(str)
@@ -213,26 +210,41 @@ MANY: Final = settings(
 )
 
 
-@pytest.mark.parametrize(('method', 'path', 'bodies'), BODIES)
+def test_every_body_is_searched() -> None:
+    with_body = {name for name, one in OPERATIONS_THERE.items() if 'requestBody' in one}
+    assert BODIES.keys() == with_body, 'write into BODIES what such a body may be'
+
+
+@pytest.mark.parametrize('operation', BODIES)
 @MANY
 @given(data=st.data())
 def test_no_body_is_a_fault_of_ours(
-    shared: Client, method: str, path: str, bodies: Any, data: st.DataObject
+    shared: Client, operation: str, data: st.DataObject
 ) -> None:
-    body = data.draw(bodies | JSON)
+    body = data.draw(BODIES[operation] | JSON)
+    method, path = request_line(operation)
     check(shared.send(method, path, raw=json.dumps(body).encode()))
 
 
-@pytest.mark.parametrize(('method', 'path', '_'), BODIES)
+@pytest.mark.parametrize('operation', BODIES)
 @given(raw=st.binary(max_size=60))
 def test_no_bytes_are_a_fault_of_ours(
-    shared: Client, method: str, path: str, _: Any, raw: bytes
+    shared: Client, operation: str, raw: bytes
 ) -> None:
+    method, path = request_line(operation)
     check(shared.send(method, path, raw=raw))
 
 
-def environ(client: Client, method: str, path: str) -> dict[str, Any]:
+def request_line(operation: str) -> tuple[str, str]:
+    """The method and the path below the version, of objects that are there."""
+    method, path = operation.split()
+    path = path.replace('{device_profile}', 'dp1').removeprefix('/v2')
+    return method, re.sub('{[a-z_]+}', UUID, path)
+
+
+def environ(client: Client, operation: str) -> dict[str, Any]:
     """Of a request, before anything strange is put into it."""
+    method, path = request_line(operation)
     request = webob.Request.blank(f'/v2{path}', method=method)
     request.headers.update(client.headers)
     found: dict[str, Any] = request.environ
@@ -240,16 +252,19 @@ def environ(client: Client, method: str, path: str) -> dict[str, Any]:
 
 
 def answer(client: Client, asked: dict[str, Any]) -> Answer:
-    return Answer(webob.Request(asked).get_response(client.application))
+    request = webob.Request(asked)
+    found = request.get_response(client.application)
+    described.check(request, found)
+    return Answer(found)
 
 
-@pytest.mark.parametrize(('method', 'path'), ROUTES)
+@pytest.mark.parametrize('operation', WITHOUT_BODY)
 @MANY
 @given(query=QUERIES)
 def test_no_query_is_a_fault_of_ours(
-    shared: Client, method: str, path: str, query: str
+    shared: Client, operation: str, query: str
 ) -> None:
-    asked = environ(shared, method, path)
+    asked = environ(shared, operation)
     asked['QUERY_STRING'] = query
     check(answer(shared, asked))
 
@@ -269,16 +284,16 @@ def test_no_query_is_a_fault_of_ours(
 def test_no_path_is_a_fault_of_ours(
     shared: Client, method: str, path: str, script: str
 ) -> None:
-    asked = environ(shared, 'GET', '')
+    asked = environ(shared, 'GET /v2')
     asked.update(REQUEST_METHOD=method, PATH_INFO=f'/{path}', SCRIPT_NAME=script)
     check(answer(shared, asked))
 
 
-@pytest.mark.parametrize(('method', 'path', '_'), BODIES)
+@pytest.mark.parametrize('operation', BODIES)
 @given(headers=HEADERS)
 def test_no_header_is_a_fault_of_ours(
-    shared: Client, method: str, path: str, _: Any, headers: dict[str, str]
+    shared: Client, operation: str, headers: dict[str, str]
 ) -> None:
-    asked = environ(shared, method, path)
+    asked = environ(shared, operation)
     asked.update(headers)
     check(answer(shared, asked))
