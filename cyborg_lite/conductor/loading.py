@@ -101,6 +101,15 @@ class Loader:
         if _holds(region, bitstream):
             LOG.info('%s holds image %s.', region.name, bitstream.image_id)
             return
+        self._load(region, bitstream, own, request_id)
+
+    def _load(
+        self,
+        region: Region,
+        bitstream: Bitstream,
+        own: Sequence[str],
+        request_id: str | None,
+    ) -> None:
         shell = bitstream.is_shell
         self._database.read(programming.check_unused, region, own, whole_card=shell)
         order = LoadOrder(region.address, region.part, bitstream)
@@ -137,7 +146,7 @@ class Loader:
         except (DriverError, DeployableInUse) as error:
             reason = f'What was there before cannot be loaded again: {error.text}'
             self._close(region, reason)
-        self._database.write(loaded_regions.settle, region.deployable_id)
+        self._database.write(loaded_regions.undone, region.deployable_id)
 
     def _bring_back(
         self, region: Region, before: Earlier, arq: str, request_id: str | None
@@ -150,12 +159,13 @@ class Loader:
         wrong = bitstream_choice.misfits(wanted, _target(region))
         if wrong:
             raise BitstreamRefused(image=wanted.image_id, reason=' '.join(wrong))
-        self.load(region, wanted, (arq,), request_id)
+        # Whatever is written of it here: a report of before the load may have come
+        # after it, or the conductor that had it loaded may have died before it could
+        # write that down. The host looks at the hardware, and loads nothing twice.
+        self._load(region, wanted, (arq,), request_id)
 
     def _known(self, region: Region, function_id: str) -> Bitstream | None:
         """An image of what nobody had loaded by our doing: the factory's, mostly."""
-        if not region.unusable and function_id == _target(region).function_id:
-            return None
         found = self._library.of_function(function_id, _target(region))
         if found is None:
             LOG.warning(

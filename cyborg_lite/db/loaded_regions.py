@@ -66,7 +66,7 @@ def close(session: Session, deployable_id: int, reason: str) -> None:
     _set(session, deployable_id, _row(session, deployable_id), values)
 
 
-def settle(session: Session, deployable_id: int) -> None:
+def undone(session: Session, deployable_id: int) -> None:
     """What a bind had changed is undone, as far as it can be."""
     values = {'changed': False, 'earlier': None, 'earlier_function': ''}
     mine = LoadedRegion.deployable_id == deployable_id

@@ -29,11 +29,21 @@ CALLS: Final = {
     'prepare': (AgentAPI, 'prepare'),
     'release': (AgentAPI, 'release'),
     'post_events': (Nova, 'post_events'),
+    'program': (AgentAPI, 'program'),
 }
 TRANSACTIONS: Final = ('accept', 'claim', 'succeed', 'fail', 'finish', 'cleaned')
 
-STEPS: Final = tuple(
-    f'{side}:{name}' for name in (*TRANSACTIONS, *CALLS) for side in ('before', 'after')
+# What is done besides where a bitstream is loaded, and where that is undone.
+OF_LOADING: Final = ('intend', 'program', 'loaded')
+OF_UNDOING: Final = ('program', 'loaded', 'undone')
+
+
+def both_sides(*names: str) -> tuple[str, ...]:
+    return tuple(f'{side}:{name}' for name in names for side in ('before', 'after'))
+
+
+STEPS: Final = both_sides(
+    *TRANSACTIONS, *(call for call in CALLS if call not in OF_LOADING)
 )
 
 

@@ -132,13 +132,13 @@ class RealGlance:
 @pytest.fixture(scope='session')
 def real_glance(request: pytest.FixtureRequest) -> RealGlance:
     """Import it where a test asks for it."""
-    pytest.importorskip('glance', reason='the glance package is not installed')
-    return _running(request.config)
+    return running(request.config)
 
 
 @functools.cache
-def _running(config: pytest.Config) -> RealGlance:
+def running(config: pytest.Config) -> RealGlance:
     """The Glance of this test run, which runs when this returns."""
+    pytest.importorskip('glance', reason='the glance package is not installed')
     directory = Path(tempfile.mkdtemp(prefix='glance-'))
     for name in ('images', 'staging', 'tasks'):
         (directory / name).mkdir()

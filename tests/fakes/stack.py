@@ -213,6 +213,10 @@ class Cloud:
         )
         return path
 
+    def configure(self, options: Options) -> None:
+        """What daemons that start from now on are told besides."""
+        self._add(options)
+
     def _add(self, options: Options) -> None:
         for section, values in options.items():
             self._options.setdefault(section, {}).update(values)
@@ -263,10 +267,12 @@ class Cloud:
 
         return str(self.until(offered, f'Placement has a provider of {resource_class}'))
 
-    def create_profile(self, resource_class: str, count: int = 1) -> str:
-        """Its name."""
+    def create_profile(self, resource_class: str, count: int = 1, **more: str) -> str:
+        """Its name. ``more`` are values of its group, by names of ``accel:`` keys."""
         name = f'profile-{uuid.uuid4().hex[:8]}'
-        body = [{'name': name, 'groups': [{f'resources:{resource_class}': str(count)}]}]
+        group = {f'resources:{resource_class}': str(count)}
+        group |= {f'accel:{key}': value for key, value in more.items()}
+        body = [{'name': name, 'groups': [group]}]
         expect(self.api().ask('POST', '/v2/device_profiles', body), 201)
         return name
 

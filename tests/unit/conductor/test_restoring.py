@@ -217,3 +217,15 @@ def test_of_two_tries_of_a_bind_the_first_knows_what_was_before(cloud: Cloud) ->
     assert cloud.states(job) == ['Bound']
     cloud.release(job)
     assert loaded(cloud)[-1] == OTHER_IMAGE
+
+
+def test_an_old_report_does_not_pass_for_what_is_in_the_region(cloud: Cloud) -> None:
+    """It was on its way while the host loaded, and says what was true before."""
+    add_image(cloud, OTHER_IMAGE, FACTORY)
+    job = bound(cloud)
+    late = dict(cloud.agents.cards)
+    cloud.agents.cards = {'0000:5e:00.0': fpga_card()}
+    cloud.report()
+    cloud.agents.cards = late
+    cloud.release(job)
+    assert loaded(cloud) == [IMAGE_ID, OTHER_IMAGE]

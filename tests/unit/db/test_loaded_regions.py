@@ -53,7 +53,7 @@ def test_the_first_intention_counts(database: Database, number: int) -> None:
     database.write(loaded_regions.intend, number, OTHER_FUNCTION)
     earlier = database.read(loaded_regions.earlier, number)
     assert earlier == loaded_regions.Earlier(None, FACTORY)
-    database.write(loaded_regions.settle, number)
+    database.write(loaded_regions.undone, number)
     assert database.read(loaded_regions.earlier, number) is None
 
 
