@@ -53,6 +53,8 @@ def _audit(conf: cfg.ConfigOpts) -> int:
             (finding, _outcome(audit, finding) if asked.apply else _TOLD)
             for finding in report.findings
         ]
+        if asked.apply:
+            audit.forget_servers()
     if asked.format == 'json':
         print(json.dumps(_document(report, outcomes), indent=2))
     else:

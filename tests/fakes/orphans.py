@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.audit import Audit, AuditRules
 from cyborg_lite.conductor.binding import BindRules, bind_job
-from cyborg_lite.db import binding, jobs
+from cyborg_lite.db import binding, jobs, release
 from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Arq, AttachHandle, Job
+from cyborg_lite.db.tables import Arq, AttachHandle, FormerServer, Job
 from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.audit import Finding, Report
 from cyborg_lite.model.jobs import Job as Running
@@ -78,6 +78,19 @@ class Cloud:
         self.database.write(jobs.finish, event)
         self.age()
         return uuid, instance
+
+    def left(self) -> str:
+        """A server that gave its accelerator back long ago, and may come again."""
+        _uuid, instance = self.bound()
+        self.database.write(release.delete_of_instance, instance, EVERYBODY, None)
+        long_ago = update(FormerServer).values(left_at=LONG_AGO)
+        self.database.write(lambda session: session.execute(long_ago))
+        return instance
+
+    def awaited(self) -> list[str]:
+        """The servers that may come again, by their age here."""
+        wanted = select(FormerServer.instance_uuid).order_by(FormerServer.id)
+        return self.database.read(lambda session: list(session.scalars(wanted)))
 
     # --- what becomes of them ---
 

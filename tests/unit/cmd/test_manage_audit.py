@@ -156,3 +156,14 @@ def test_the_grace_is_the_operators(
     assert manage.main(options) == 0
     assert manage.main([*options, '--grace', '-60']) == 1
     assert 'never-bound' in capsys.readouterr().out
+
+
+def test_servers_that_will_not_come_back_are_forgotten_where_told_to(
+    options: list[str], cloud: Cloud
+) -> None:
+    """Those of disabled profiles, which a shelved server may need again."""
+    deleted = cloud.left()
+    manage.main(options)
+    assert cloud.awaited() == [deleted]
+    manage.main([*options, '--apply'])
+    assert cloud.awaited() == []

@@ -6,16 +6,15 @@ import threading
 from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import update
 
 from cyborg_lite.conductor.audit_rounds import AuditHandler, AuditRounds
-from cyborg_lite.db import jobs, release, services
+from cyborg_lite.db import jobs, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import FormerServer
-from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobCount, JobState, Kind, NewJob
 from tests.fakes.daemons import call_down, speak
-from tests.fakes.orphans import LONG_AGO, Cloud
+from tests.fakes.orphans import Cloud
 from tests.fakes.rows import OWNER, owners, states
 
 WAITING = JobCount(Kind.AUDIT, JobState.WAITING, 1)
@@ -116,58 +115,43 @@ def test_the_rounds_outlive_a_database_that_is_away() -> None:
 # --- servers that may come back ----------------------------------------------------
 
 
-def left(database: Database, cloud: Cloud) -> str:
-    """A server that gave its accelerator back, long ago."""
-    _uuid, instance = cloud.bound()
-    everybody = Scope(project_id=None)
-    database.write(release.delete_of_instance, instance, everybody, None)
-    long_ago = update(FormerServer).values(left_at=LONG_AGO)
-    database.write(lambda session: session.execute(long_ago))
-    return instance
-
-
-def awaited(database: Database) -> list[str]:
-    wanted = select(FormerServer.instance_uuid)
-    return database.read(lambda session: list(session.scalars(wanted)))
-
-
 def audit(database: Database, cloud: Cloud) -> None:
     AuditHandler(database, cloud.audit, reap=False).run(due(database))
 
 
 def test_a_server_is_forgotten_when_nova_has_it_no_more(database: Database) -> None:
     cloud = Cloud(database)
-    shelved, deleted = left(database, cloud), left(database, cloud)
+    shelved, deleted = cloud.left(), cloud.left()
     del cloud.servers.hosts[deleted]
     audit(database, cloud)
-    assert awaited(database) == [shelved]
+    assert cloud.awaited() == [shelved]
 
 
 def test_a_nova_that_is_away_has_nobody_forgotten(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     cloud = Cloud(database)
-    deleted = left(database, cloud)
+    deleted = cloud.left()
     del cloud.servers.hosts[deleted]
     cloud.servers.away = True
     audit(database, cloud)
-    assert awaited(database) == [deleted]
+    assert cloud.awaited() == [deleted]
     assert 'Which servers are gone is not known' in caplog.text
 
 
 def test_without_a_nova_nobody_comes_back(database: Database) -> None:
     cloud = Cloud(database)
-    left(database, cloud)
+    cloud.left()
     cloud.servers.configured = False
     audit(database, cloud)
-    assert awaited(database) == []
+    assert cloud.awaited() == []
 
 
 def test_who_left_a_moment_ago_is_not_asked_for(database: Database) -> None:
     cloud = Cloud(database)
-    instance = left(database, cloud)
+    instance = cloud.left()
     del cloud.servers.hosts[instance]
     now = update(FormerServer).values(left_at=datetime.now(UTC))
     database.write(lambda session: session.execute(now))
     audit(database, cloud)
-    assert awaited(database) == [instance]
+    assert cloud.awaited() == [instance]
