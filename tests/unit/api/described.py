@@ -64,6 +64,12 @@ def document_of(version: Microversion | None) -> Document:
     return document.build(Root(backing), version)
 
 
+def operation(method: str, path: str) -> dict[str, Any]:
+    """Of the document of all microversions; ``path`` below the version."""
+    found: dict[str, Any] = document_of(None)['paths'][f'/v2{path}'][method]
+    return found
+
+
 def _version(answer: webob.Response) -> Microversion:
     spoken = answer.headers.get(HEADER, '')
     found = [one for one in VERSIONS if spoken == f'accelerator {one}']

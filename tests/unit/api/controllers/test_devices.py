@@ -189,3 +189,9 @@ def test_nothing_else_can_be_done(
     client: Client, method: str, path: str, status: int
 ) -> None:
     assert client.send(method, f'/devices{path}').status == status
+
+
+def test_a_device_may_say_nothing_of_its_board(client: Client) -> None:
+    made = device(client.conductor, std_board_info=None, vendor_board_info=None)
+    shown = client.get(f'/devices/{made.uuid}').json
+    assert (shown['std_board_info'], shown['vendor_board_info']) == (None, None)
