@@ -111,7 +111,10 @@ class Measuring(Protocol):
 
 @runtime_checkable
 class Programmable(Protocol):
-    """For drivers that can load another function into a device."""
+    """For drivers that can load another function into a device.
+
+    Its units say that they need the host: only then is it undone at their release.
+    """
 
     def program(self, deployable: str, image: Path, wanted: Bitstream) -> Device:
         """Load a file into a region; the device as the hardware shows it afterwards.
