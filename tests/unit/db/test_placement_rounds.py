@@ -75,3 +75,14 @@ def test_contested_hosts_are_looked_at_each_time(database: Database) -> None:
     for _ in range(2):
         assert database.write(placement_rounds.call_contested) == 2
         assert called(database) == {'a': False, 'b': False}
+
+
+def test_a_turn_counts_although_a_job_of_the_host_waits_already(
+    database: Database,
+) -> None:
+    """A job that came first reads only what may have changed, unless it is told."""
+    fleet(database, 1)
+    change_device(database, add_device(database, 'compute-0', 'x'), conflict='nova')
+    database.write(placement_rounds.call_contested)
+    database.write(placement_rounds.call, HOUR, MINUTE)
+    assert called(database) == {'compute-0': True}
