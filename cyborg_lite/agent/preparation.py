@@ -80,7 +80,10 @@ class Preparation:
             return
         with self._exclusive(handle.address):
             kept = self._cache.kept.get(handle.uuid)
-            if kept is None or kept.boot_id is None or driver.is_prepared(handle):
+            # What another boot has undone is the business of the recovery.
+            if kept is None or kept.boot_id != self._discovery.host.boot_id:
+                return
+            if driver.is_prepared(handle):
                 return
             driver.prepare(handle)
         LOG.warning('Made %s of ARQ %s again.', handle.key, handle.arq_uuid)

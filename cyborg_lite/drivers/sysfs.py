@@ -102,7 +102,10 @@ class Host:
 
     def _inside(self, path: str) -> str | None:
         root = os.path.realpath(self.root)
-        where = os.path.realpath(os.path.join(root, path))
+        try:
+            where = os.path.realpath(os.path.join(root, path))
+        except OSError:
+            return None  # a link on the way was there a moment ago
         return where if os.path.commonpath((root, where)) == root else None
 
 

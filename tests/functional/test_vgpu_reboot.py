@@ -145,7 +145,6 @@ def test_a_driver_that_stays_away_is_told_of_until_it_is_back(host: VgpuHost) ->
     host.kernel.mend()
     cloud.until(lambda: host.made() == given, 'all is made again')
     cloud.until(lambda: 'Rebuilt' in steps(host.guests[0]), 'the conductor hears of it')
-    assert steps(host.guests[0]).count('NotRebuilt') == len(host.guests[0].arqs)
     for guest in host.guests:
         host.end(guest)
 

@@ -107,6 +107,15 @@ def test_what_is_about_to_be_prepared_is_not_lost(
     assert driver.prepared == {'a', 'b'}
 
 
+def test_what_a_boot_has_undone_is_left_to_the_recovery(
+    bench: Bench, cache: Cache, driver: CheckingDriver
+) -> None:
+    driver.prepared.clear()
+    cache.ready(['a', 'b'], 'an earlier boot')
+    bench.upkeep.turn()
+    assert (driver.prepared, bench.heard()) == (set(), [])
+
+
 def test_a_driver_that_cannot_tell_is_not_asked(cache: Cache, journal: Journal) -> None:
     driver = PreparingDriver(Host('compute-1', Path('/nowhere')), {})
     bench = Bench(cache, journal, driver)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading the host: whatever fails answers None, and nothing outside is read."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -202,3 +203,15 @@ def test_garbled_ids_are_no_ids(host: Host, plug: Plug) -> None:
     (directory / 'class').write_text('0x03\n')
     card = _function(host, '0000:01:00.0')
     assert (card.device, card.pci_class) == ('', '')
+
+
+def test_a_link_that_goes_while_it_is_followed_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(_path: object, **_how: object) -> str:
+        raise FileNotFoundError
+
+    (tmp_path / 'link').symlink_to('elsewhere')
+    monkeypatch.setattr(os, 'readlink', gone)
+    host = Host('compute-1', tmp_path)
+    assert (host.target('link'), host.text('link/file')) == (None, None)
