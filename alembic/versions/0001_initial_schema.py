@@ -34,10 +34,16 @@ def upgrade() -> None:
     _create_program_jobs()
 
 
+# Each bind adds rows to these. SQLite counts by itself in plain integers alone, and
+# they have 64 bits there.
+_ENDLESS = ('jobs', 'arqs', 'arq_events')
+_BIG = sa.BigInteger().with_variant(sa.Integer, 'sqlite')
+
+
 def _create(name: str, *columns: sa.schema.SchemaItem) -> None:
     op.create_table(
         name,
-        sa.Column('id', sa.Integer, primary_key=True),
+        sa.Column('id', _BIG if name in _ENDLESS else sa.Integer, primary_key=True),
         *columns,
         mysql_engine='InnoDB',
         mysql_charset='utf8mb4',

@@ -30,6 +30,10 @@ _NAMES = {
     'pk': 'pk_%(table_name)s',
 }
 
+# For the ids of rows that come with each bind. SQLite counts by itself in plain
+# integers alone, and they have 64 bits there.
+_BIG = BigInteger().with_variant(Integer, 'sqlite')
+
 
 class UtcDateTime(TypeDecorator[datetime]):
     """Aware UTC in Python, naive UTC with microseconds in every database."""
@@ -248,7 +252,7 @@ class Arq(_Timed, Base):
     # that are bound to one instance at once both want slot 0, and one of them loses.
     __table_args__ = (UniqueConstraint('instance_uuid', 'instance_slot'),)
 
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
     uuid: Mapped[str] = mapped_column(String(36), unique=True)
     state: Mapped[str] = mapped_column(String(16), index=True)
     device_profile_id: Mapped[int] = mapped_column(
@@ -272,7 +276,7 @@ class ArqEvent(Base):
 
     __tablename__ = 'arq_events'
 
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
     arq_uuid: Mapped[str] = mapped_column(
         ForeignKey('arqs.uuid', ondelete='CASCADE'), index=True
     )
@@ -318,7 +322,7 @@ class Job(Base):
         Index('ix_jobs_leased', 'state', 'lease_until'),
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
     uuid: Mapped[str] = mapped_column(String(36), unique=True)
     kind: Mapped[str] = mapped_column(String(32))
     key: Mapped[str | None] = mapped_column(String(255))

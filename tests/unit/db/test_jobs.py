@@ -237,3 +237,11 @@ def test_only_jobs_of_the_kinds_that_are_asked_for_are_taken(
     assert database.write(jobs.take, OWNER, 10, []) == ()
     (taken,) = database.write(jobs.take, OWNER, 10, [Kind.RELEASE])
     assert taken.kind is Kind.RELEASE
+
+
+def test_more_jobs_can_be_written_than_32_bits_count(database: Database) -> None:
+    database.write(jobs.add, NewJob(Kind.RELEASE))
+    late = update(Row).values(id=2**31)
+    database.write(lambda session: session.execute(late))
+    (job,) = database.write(jobs.take, OWNER, 10)
+    assert job.kind is Kind.RELEASE
