@@ -154,7 +154,7 @@ class VgpuHost:
             address: (link / 'nvidia/current_vgpu_type')
             for address, link in self._entries(_FUNCTIONS)
         }
-        shown = {a: f.read_text().strip() for a, f in types.items() if f.exists()}
+        shown = {address: _text(file) for address, file in types.items()}
         return mdevs | {Made(a, kind) for a, kind in shown.items() if kind != '0'}
 
     def functions(self) -> set[str]:
@@ -197,6 +197,14 @@ class VgpuHost:
         """Requests of this host's guests that own a handle."""
         ours = {arq for guest in self.guests for arq in guest.arqs}
         return [arq for arq in self.cloud.owners() if arq in ours]
+
+
+def _text(file: Path) -> str:
+    """Of a type; none where the function has none, or goes at this moment."""
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return '0'
 
 
 def handed(guest: Instance) -> set[Made]:
