@@ -243,7 +243,8 @@ class ComputeNodeAbsent(CyborgError):
     message = 'Placement has no compute node provider named {host}.'
     advice = (
         'Start nova-compute on {host}, or set [DEFAULT] host of its agent to the '
-        'hypervisor hostname that Nova uses.'
+        'hypervisor hostname that Nova uses. If it is to be no compute node, name it '
+        'in [conductor] hosts_without_compute.'
     )
 
 
@@ -286,7 +287,7 @@ class BitstreamRefused(DriverError):
 
 class BitstreamNotFound(DriverError):
     code = 404
-    message = 'No bitstream to load: {reason}'
+    message = 'Bitstream not found: {reason}'
     advice = 'Look for images with the tag FPGA in Glance.'
 
 

@@ -101,6 +101,15 @@ class Recalling(Protocol):
 
 
 @runtime_checkable
+class Remembering(Protocol):
+    """For drivers to whom a guest hides what is in the device that it has."""
+
+    def remember(self, device: Device) -> None:
+        """What an earlier process of the agent found. Called before the first look."""
+        ...
+
+
+@runtime_checkable
 class Measuring(Protocol):
     """For drivers that can tell how a device is doing."""
 
@@ -121,7 +130,8 @@ class Programmable(Protocol):
 
         The file is what ``wanted`` says, byte for byte, but what stands in it counts
         above what its properties say. Called again after a crash; then finds it done.
-        Meanwhile ``discover`` answers what was true before.
+        Meanwhile ``discover`` answers what was true before. ``wanted.topology`` may be
+        in a form that the driver alone reads; then the parts that it shows count.
 
         :raises BitstreamRefused: it does not fit; nothing was touched
         :raises LoadingFailed: what the region holds now is not known, or is wrong

@@ -29,7 +29,6 @@ class Region:
     name: str  # `region0`; the same at every scan
     interface_id: str = ''  # what fits in there: 32 hex digits; empty: not told
     function_id: str = ''  # what is in there; empty: nothing, or not told
-    shell_id: str = ''  # of the shell around it; empty: not told
     trouble: str = ''  # why nobody can use it
     virtual: str | None = None  # address of the function it is given by; None: card's
 
@@ -141,6 +140,22 @@ class FpgaDriver(PciDriver):
     def _unit(self, address: str, in_use: bool) -> Unit:
         info = handle_info(address)
         return Unit(address, HandleType.PCI, info, needs_host=self.LOADS, in_use=in_use)
+
+
+def card_of(function: PciFunction, root: Deployable) -> Card:
+    """What ``FpgaDriver.tree`` made the deployables of, as far as they tell."""
+    facts = dict(root.attributes)
+    for key in (bitstreams.REGION, bitstreams.FUNCTION):
+        facts.pop(key, None)
+    regions = tuple(
+        Region(
+            part.name.removeprefix(f'{root.name}_'),
+            interface_id=part.attributes.get(bitstreams.REGION, ''),
+            function_id=part.attributes.get(bitstreams.FUNCTION, ''),
+        )
+        for part in root.parts
+    )
+    return Card(function, None, regions, facts)
 
 
 def _described(part: Deployable) -> Deployable:

@@ -11,7 +11,7 @@ from oslo_log import log
 
 from cyborg_lite.drivers import host_tools
 from cyborg_lite.drivers.bitstream_files import Header, NoBitstream
-from cyborg_lite.drivers.fpga import Card, FpgaDriver, Region
+from cyborg_lite.drivers.fpga import Card, FpgaDriver, Region, card_of
 from cyborg_lite.drivers.pci import PciDriver
 from cyborg_lite.drivers.sysfs import Host, PciFunction
 from cyborg_lite.exceptions import (
@@ -39,12 +39,20 @@ class LoadingFpgaDriver(FpgaDriver):
         self,
         host: Host,
         options: Mapping[str, Any],
-        runner: host_tools.Runner = host_tools.run,
+        runner: host_tools.Runner | None = None,
     ) -> None:
         super().__init__(host, options)
-        self._run = runner
+        self._run = runner or host_tools.Tools(host.kernel)
         self._guard = threading.Lock()
         self._loading: dict[str, Finding] = {}  # what was true before, by address
+        self._last: dict[str, Card] = {}  # by address; a guest hides what it has
+        # Digests of what was loaded, by deployable; empty: nobody knows what is there.
+        self._digests: dict[str, str] = {}
+
+    def remember(self, device: Device) -> None:
+        """As ``Remembering`` says."""
+        function = PciFunction(self._host, device.address)
+        self._last[device.address] = card_of(function, device.root)
 
     def header(self, image: Path) -> Header:
         """:raises NoBitstream: the file is none that the card takes"""
@@ -71,11 +79,10 @@ class LoadingFpgaDriver(FpgaDriver):
     def program(self, deployable: str, image: Path, wanted: Bitstream) -> Device:
         """As ``Programmable`` says."""
         card, region = self._find(deployable)
-        header = self._checked(card, region, image, wanted)
+        self._check(card, region, image, wanted)
         address = card.function.address
-        there = _shells(card) if wanted.is_shell else (region.function_id,)
-        if header.function_id in there and not region.trouble:
-            LOG.info('%s holds function %s already.', deployable, header.function_id)
+        if self._is_there(card, region, deployable, wanted):
+            LOG.info('%s holds function %s already.', deployable, wanted.function_id)
             return self._judged(address)
         reason = self.busy(card, region)
         if reason:
@@ -86,10 +93,24 @@ class LoadingFpgaDriver(FpgaDriver):
                 self._loading[address] = finding
         try:
             self._load(deployable, region, image, wanted)
+            self._digests[deployable] = wanted.hash_value
+        except LoadingFailed:
+            self._digests[deployable] = ''
+            raise
         finally:
             with self._guard:
                 self._loading.pop(address, None)
         return self._judged(address)
+
+    def _is_there(
+        self, card: Card, region: Region, deployable: str, wanted: Bitstream
+    ) -> bool:
+        """By its function; but one function may have been built more than once."""
+        if wanted.is_shell:
+            return wanted.function_id in _shells(card) and not region.trouble
+        last = self._digests.get(deployable, wanted.hash_value)
+        same = region.function_id == wanted.function_id and last == wanted.hash_value
+        return same and not region.trouble
 
     def _load(
         self, deployable: str, before: Region, file: Path, wanted: Bitstream
@@ -147,9 +168,10 @@ class LoadingFpgaDriver(FpgaDriver):
             raise DriverError(reason=reason)
         raise DeviceGone(address=deployable.partition('_')[2])
 
-    def _checked(
+    def _check(
         self, card: Card, region: Region, image: Path, wanted: Bitstream
-    ) -> Header:
+    ) -> None:
+        """:raises BitstreamRefused: by what stands in the file it is not for here"""
         try:
             header = self.header(image)
         except (NoBitstream, OSError) as error:
@@ -166,7 +188,6 @@ class LoadingFpgaDriver(FpgaDriver):
             reason = f'The file holds function {header.function_id}, {said}.'
         if reason:
             raise BitstreamRefused(image=wanted.image_id, reason=reason)
-        return header
 
     def _fits(self, card: Card, region: Region, header: Header) -> bool:
         return bool(header.interface_id) and header.interface_id == region.interface_id
@@ -191,9 +212,9 @@ def loading_options(tool: str) -> tuple[cfg.Opt, ...]:
             'tool',
             default=tool,
             help="""
-The program that loads a bitstream into a card, by its path or, where it is in the
-search path of the system, its name. Change it where the tools of the vendor are
-installed elsewhere, or have another name in their newer releases.
+The program that loads a bitstream into a card, by its path or, where it is
+in the search path of the system, its name. Change it where the tools of the
+vendor are installed elsewhere, or have another name in their newer releases.
 """,
         ),
         cfg.IntOpt(
@@ -201,9 +222,9 @@ installed elsewhere, or have another name in their newer releases.
             default=120,
             min=1,
             help="""
-Seconds after which a bitstream that is not loaded yet is given up: the tool is killed,
-and the region is out of use until something is loaded into it. Raise it for large
-cards, and [conductor] agent_timeout with it.
+Seconds after which a bitstream that is not loaded yet is given up: the tool
+is killed, and the region is out of use until something is loaded into it.
+Raise it for large cards, and [conductor] agent_timeout with it.
 """,
         ),
     )

@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -11,7 +12,7 @@ from oslo_config import cfg
 from cyborg_lite.drivers import bitstream_files, host_tools
 from cyborg_lite.drivers.fpga import Card, Region
 from cyborg_lite.drivers.fpga_loading import LoadingFpgaDriver, loading_options
-from cyborg_lite.drivers.intel_fpga_layout import Port, Shell, shell
+from cyborg_lite.drivers.intel_fpga_layout import Port, shell
 from cyborg_lite.drivers.pci import OWNER, custom_name
 from cyborg_lite.drivers.sysfs import Host, PciFunction
 from cyborg_lite.model import bitstreams
@@ -57,11 +58,10 @@ class IntelFpga(LoadingFpgaDriver):
         self,
         host: Host,
         options: Mapping[str, Any],
-        runner: host_tools.Runner = host_tools.run,
+        runner: host_tools.Runner | None = None,
     ) -> None:
         super().__init__(host, options, runner)
-        # What was last seen or loaded: while a guest has the port nobody can read it.
-        self._last_shells: dict[str, Shell] = {}
+        # What was last loaded: of a port that a guest has nobody can read it.
         self._last_functions: dict[tuple[str, str], str] = {}
 
     def claims(self, function: PciFunction) -> bool:
@@ -83,25 +83,32 @@ class IntelFpga(LoadingFpgaDriver):
         return tuple(custom_name(kind, name) for kind, name in found if name)
 
     def card(self, function: PciFunction) -> Card:
-        seen = shell(function) or self._remembered(function)
+        seen = shell(function)
         if seen is None:
-            missing = 'neither dfl-pci nor intel-fpga-pci is bound to it'
-            return Card(function, None, trouble=missing)
-        self._last_shells[function.address] = seen
+            return self._hidden(function)
         regions = tuple(self._region_of(function, port) for port in seen.ports)
         virtual = [region.virtual for region in regions if region.virtual]
-        return Card(
+        card = Card(
             function,
             handed=virtual[0] if virtual else function.address,
             regions=regions,
             facts={
-                bitstreams.VENDOR: f'{self.VENDOR} {self.VENDOR_NAME}',
-                bitstreams.BOARD: f'{_board(function)} {function.device}'.strip(),
+                **_facts(function),
                 bitstreams.VERSION: seen.version,
                 bitstreams.SHELL: seen.identity,
             },
-            trouble=seen.trouble,
         )
+        self._last[function.address] = card
+        return card
+
+    def _hidden(self, function: PciFunction) -> Card:
+        """A guest that has the whole card hides all that is in it."""
+        if not function.guest_driver:
+            missing = 'neither dfl-pci nor intel-fpga-pci is bound to it'
+            return Card(function, None, trouble=missing)
+        unknown = Card(function, None, (Region('region0'),), _facts(function))
+        last = self._last.get(function.address, unknown)
+        return replace(last, function=function, handed=function.address)
 
     def header(self, image: Path) -> bitstream_files.Header:
         return bitstream_files.gbs(image)
@@ -135,12 +142,6 @@ class IntelFpga(LoadingFpgaDriver):
             device = self._judged(card.function.address)
         return device
 
-    def _remembered(self, function: PciFunction) -> Shell | None:
-        """A guest that has the whole card hides all that is in it."""
-        if not function.guest_driver:
-            return None
-        return self._last_shells.get(function.address, Shell(ports=(Port(0),)))
-
     def _region_of(self, function: PciFunction, port: Port) -> Region:
         name = f'region{port.number}'
         known = '' if _NO_FUNCTION.fullmatch(port.function_id) else port.function_id
@@ -156,6 +157,13 @@ class IntelFpga(LoadingFpgaDriver):
             trouble=port.trouble,
             virtual=port.virtual,
         )
+
+
+def _facts(function: PciFunction) -> dict[str, str]:
+    return {
+        bitstreams.VENDOR: f'{IntelFpga.VENDOR} {IntelFpga.VENDOR_NAME}',
+        bitstreams.BOARD: f'{_board(function)} {function.device}'.strip(),
+    }
 
 
 def _board(function: PciFunction) -> str:

@@ -12,6 +12,8 @@ from cyborg_lite.drivers.sysfs import PciFunction
 from cyborg_lite.model.bitstreams import normal_id
 
 _NUMBER: Final = re.compile(r'\.(\d+)$')
+# Of an FPGA manager that nobody loads anything with, and whose last load went well.
+_AT_REST: Final = frozenset({'', 'unknown', 'power up', 'operating'})
 _OLD: Final = 'fpga'  # the class of the drivers that OPAE brought along
 
 
@@ -34,7 +36,6 @@ class Shell:
     ports: tuple[Port, ...]
     identity: str = ''  # its id and the interfaces it offers, for the image to name
     version: str = ''
-    trouble: str = ''
 
 
 def shell(function: PciFunction) -> Shell | None:
@@ -110,7 +111,7 @@ def _manager_trouble(function: PciFunction, management: str) -> str:
             where = f'{manager}/fpga_manager/{name}'
             state = function.text(f'{where}/state') or ''
             status = function.text(f'{where}/status') or ''
-            if 'error' in state or status:
+            if state not in _AT_REST or status:
                 return f'{state}: {" ".join(status.split())}'.strip(': ')
     return ''
 

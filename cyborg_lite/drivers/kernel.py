@@ -23,9 +23,9 @@ CHANGE_TIMEOUT: Final = cfg.IntOpt(
     default=30,
     min=1,
     help="""
-Seconds that one change to a card may take, such as making a vGPU. A card that is slower
-is taken for hung: nothing is done to it until the change has returned. Raise it for
-cards with a great many virtual functions.
+Seconds that one change to a card may take, such as making a vGPU. A card
+that is slower is taken for hung: nothing is done to it until the change has
+returned. Raise it for cards with a great many virtual functions.
 """,
 )
 
@@ -47,6 +47,13 @@ class Kernel(Protocol):
         """
         ...
 
+    def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
+        """Exit status and output of a tool that loads bitstreams; None: it was killed.
+
+        :raises OSError: it cannot be started, or is no such tool
+        """
+        ...
+
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:
         """The processes that have one of these files open."""
         ...
@@ -64,6 +71,10 @@ class PrivilegedKernel:
 
     def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
         status, output = self._call('run', str(root), tool, list(arguments))
+        return status, output
+
+    def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
+        status, output = self._call('load', list(command), seconds)
         return status, output
 
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:

@@ -20,7 +20,7 @@ from cyborg_lite.drivers.kit_faults import FAULTS, FaultyHost, WatchedHost
 from cyborg_lite.drivers.sysfs import Host
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model import report_rules
-from cyborg_lite.model.inventory import Finding, HostReport
+from cyborg_lite.model.inventory import Device, Finding, HostReport, Unit
 
 HOSTNAME: Final = 'kit-host'
 _TRAIT: Final = re.compile('[A-Z0-9_]{1,255}')
@@ -70,11 +70,11 @@ def discovery_only_reads(bench: Bench, root: Path) -> None:
     """No process is started, no connection made, no file of the host changed."""
     host = bench.host(root)
     driver = bench.make(host)
-    before = _snapshot(root)
+    before = snapshot(root)
     with _watched() as events:
         findings(driver)
     expect(not events, f'discovery does what it must not: {", ".join(events)}')
-    expect(_snapshot(root) == before, 'discovery changes files of the host')
+    expect(snapshot(root) == before, 'discovery changes files of the host')
 
 
 def an_empty_host_is_no_error(bench: Bench, root: Path) -> None:
@@ -128,6 +128,9 @@ def check_form(found: Sequence[Finding]) -> None:
     expect(len(set(addresses)) == len(addresses), 'a function is judged twice')
     expect(all(each.reason for each in found), 'a finding has no reason')
     devices = tuple(each.device for each in found if each.device)
+    for unit in _units(devices):
+        texts = all(isinstance(value, str) for value in unit.info.values())
+        expect(texts, f'unit {unit.key} has values that are no text')
     try:
         report_rules.check(HostReport(HOSTNAME, '', devices))
     except InvalidInput as error:
@@ -138,14 +141,20 @@ def check_form(found: Sequence[Finding]) -> None:
         expect(
             deployable.reserved <= deployable.total, f'{deployable.name} has too little'
         )
-        for unit in deployable.units:
-            prefixed = any(value.startswith('0x') for value in unit.info.values())
-            expect(not prefixed, f'unit {unit.key} has numbers that begin with 0x')
+    for unit in _units(devices):
+        prefixed = any(value.startswith('0x') for value in unit.info.values())
+        expect(not prefixed, f'unit {unit.key} has numbers that begin with 0x')
 
 
 def expect(holds: bool, otherwise: str) -> None:
     if not holds:
         raise Nonconforming(otherwise)
+
+
+def _units(devices: Sequence[Device]) -> Iterator[Unit]:
+    for device in devices:
+        for deployable in device.root.walk():
+            yield from deployable.units
 
 
 def _of_each_kind(paths: Sequence[str]) -> Iterator[str]:
@@ -156,7 +165,8 @@ def _of_each_kind(paths: Sequence[str]) -> Iterator[str]:
     yield from kinds.values()
 
 
-def _snapshot(root: Path) -> dict[str, bytes]:
+def snapshot(root: Path) -> dict[str, bytes]:
+    """All files of a host, as they are now."""
     return {
         str(path): path.read_bytes()
         for path in sorted(root.rglob('*'))

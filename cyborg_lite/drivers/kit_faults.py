@@ -104,6 +104,12 @@ class TroubledKernel:
         self._end(due)
         return outcome
 
+    def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
+        due = self._begin()
+        outcome = self.real.load(command, seconds)
+        self._end(due)
+        return outcome
+
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:
         return self.real.holders(root, files)
 

@@ -7,12 +7,20 @@ the bench gives its driver should make changes time out within a second or less.
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from cyborg_lite.drivers.base import Checking, Driver, Preparing, Recalling
-from cyborg_lite.drivers.kit import HOSTNAME, Bench, expect, findings
+from cyborg_lite.drivers.kit import (
+    HOSTNAME,
+    Bench,
+    Nonconforming,
+    expect,
+    findings,
+    snapshot,
+)
 from cyborg_lite.drivers.kit_faults import Death, Trouble, TroubledKernel
 from cyborg_lite.drivers.sysfs import Host
 from cyborg_lite.exceptions import DeviceHangs, DriverError
@@ -20,6 +28,7 @@ from cyborg_lite.model.devices import HeldHandle
 from cyborg_lite.model.inventory import Deployable, Device, Unit
 
 _MOST_CHANGES: Final = 32  # that one prepare or release may make
+_PATIENCE: Final = 30.0  # seconds in which a change that hangs must be given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,7 @@ class _Scene:
     kernel: TroubledKernel
     driver: Driver
     handle: HeldHandle
+    beside: HeldHandle | None  # of the same deployable; None: no other is free
 
     def prepare(self, driver: Driver) -> None:
         _preparing(driver).prepare(self.handle)
@@ -79,6 +89,22 @@ def release_of_what_never_was_is_done(bench: Bench, root: Path) -> None:
         expect(findings(scene.driver) == before, 'it releases what is not its own')
 
 
+def one_release_leaves_the_others(bench: Bench, root: Path) -> None:
+    """What the driver, or one before it, prepared on a device stays to the last."""
+    for scene in _scenes(bench, root):
+        if scene.beside is None:
+            continue
+        scene.prepare(scene.driver)
+        alone = snapshot(scene.host.root)
+        successor = _successor(bench, scene, [scene.handle])
+        for driver in (scene.driver, successor):
+            _preparing(driver).prepare(scene.beside)
+            _preparing(driver).release(scene.beside)
+            left = snapshot(scene.host.root)
+            expect(left == alone, 'the release of one unit changes another')
+        scene.release(successor)
+
+
 def units_stay_where_they_are(bench: Bench, root: Path) -> None:
     """Keys and infos of units are the same whether or not one is in use."""
     for scene in _scenes(bench, root):
@@ -92,13 +118,15 @@ def a_refusal_leaves_nothing_behind(bench: Bench, root: Path) -> None:
     """Whichever change the kernel refuses: it is told, undone, and works later."""
     for scene in _troubled(bench, root, Trouble.REFUSAL):
         before = findings(scene.driver)
-        try:
-            scene.prepare(scene.driver)
-        except DriverError:
+        told = _is_told(scene)
+        if told:
             expect(
                 findings(scene.driver) == before, 'a failed prepare leaves something'
             )
+        files = snapshot(scene.host.root)
         scene.prepare(scene.driver)
+        done = snapshot(scene.host.root) == files
+        expect(told or done, 'a change that is refused is not told as DriverError')
         scene.release(scene.driver)
         expect(findings(scene.driver) == before, 'release leaves something behind')
 
@@ -137,6 +165,7 @@ PREPARING_CHECKS: Final[Sequence[Callable[[Bench, Path], None]]] = (
     preparing_can_be_repeated,
     what_is_prepared_is_known,
     release_of_what_never_was_is_done,
+    one_release_leaves_the_others,
     units_stay_where_they_are,
     a_refusal_leaves_nothing_behind,
     a_death_is_made_good,
@@ -193,16 +222,21 @@ def _scene(bench: Bench, root: Path, number: int) -> tuple[_Scene, Driver]:
     driver = bench.make(host)
     handles = _handles(driver)
     expect(bool(handles), 'no unit on the host of the bench needs its host')
-    return _Scene(host, kernel, driver, handles[number]), driver
+    return _Scene(host, kernel, driver, *handles[number]), driver
 
 
-def _handles(driver: Driver) -> list[HeldHandle]:
-    """Of each deployable the first unit that is free and needs the host."""
-    found = []
+def _handles(driver: Driver) -> list[tuple[HeldHandle, HeldHandle | None]]:
+    """Of each deployable the first two units that are free and need the host.
+
+    None: there is no second one.
+    """
+    found: list[tuple[HeldHandle, HeldHandle | None]] = []
     for device in (each.device for each in findings(driver) if each.device):
         for part in device.root.walk():
             free = [u for u in part.units if u.needs_host and not u.in_use]
-            found += [handle_of(device, part, unit) for unit in free[:1]]
+            handles = [handle_of(device, part, unit) for unit in free[:2]]
+            if handles:
+                found.append((handles[0], handles[1] if handles[1:] else None))
     return found
 
 
@@ -237,9 +271,23 @@ def _until_death(act: Callable[[Driver], None], driver: Driver) -> None:
         return
 
 
-def _hangs(scene: _Scene) -> bool:
+def _is_told(scene: _Scene) -> bool:
     try:
         scene.prepare(scene.driver)
-    except DeviceHangs:
+    except DriverError:
         return True
     return False
+
+
+def _hangs(scene: _Scene) -> bool:
+    pool = ThreadPoolExecutor(1)
+    prepared = pool.submit(scene.prepare, scene.driver)
+    pool.shutdown(wait=False)
+    wait([prepared], _PATIENCE)
+    if not prepared.done():
+        scene.kernel.let_go.set()
+        raise Nonconforming('prepare waits for a change that does not return')
+    error = prepared.exception()
+    if error is not None and not isinstance(error, DeviceHangs):
+        raise error
+    return error is not None

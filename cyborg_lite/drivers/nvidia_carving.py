@@ -52,6 +52,9 @@ class Carving:
     enabled: tuple[str, ...] = ()  # addresses of the virtual functions that exist
     types: tuple[VgpuType, ...] = ()  # that the card says it has; may be too few
     existing: tuple[Vgpu, ...] = ()
+    # Of the enabled ones those that can carry none: they cannot be read, or somebody
+    # bound them to another driver.
+    unusable: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         used = len(self.existing)
@@ -85,9 +88,11 @@ def carving(card: PciFunction) -> Carving:
         return Carving(Way.MDEV, card.virtfns, types, created_mdevs(card))
     if not virtual:
         return Carving(Way.NONE)
-    if types := _merged(each for function in virtual for each in mdev_types(function)):
+    of_each = {function.address: mdev_types(function) for function in virtual}
+    if types := _merged(each for listed in of_each.values() for each in listed):
         found = [vgpu for function in virtual for vgpu in created_mdevs(function)]
-        return Carving(Way.MDEV_OF_VIRTUAL, card.virtfns, types, tuple(found))
+        bare = tuple(address for address, listed in of_each.items() if not listed)
+        return Carving(Way.MDEV_OF_VIRTUAL, card.virtfns, types, tuple(found), bare)
     current = {each.address: each.text(CURRENT_TYPE) for each in virtual}
     if any(current.values()):
         types = _merged(each for function in virtual for each in listed_types(function))
@@ -96,7 +101,8 @@ def carving(card: PciFunction) -> Carving:
             for address, type_id in current.items()
             if type_id not in (None, NO_TYPE)
         ]
-        return Carving(Way.VENDOR_VFIO, card.virtfns, types, tuple(found))
+        silent = tuple(address for address, said in current.items() if said is None)
+        return Carving(Way.VENDOR_VFIO, card.virtfns, types, tuple(found), silent)
     return Carving(Way.UNKNOWN, card.virtfns)
 
 

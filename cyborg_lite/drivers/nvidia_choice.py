@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which vGPU types a card is offered with: what is wanted, as far as it can be had."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cyborg_lite.drivers.held import Held
@@ -58,8 +58,15 @@ def _beside(
         if not _all_on_instances(types):
             made_of = 'the driver offers none of it on an empty card; MIG may be on'
         return Choice(reason=f'no {_names(types)} can be made: {made_of}')
-    reason = f'not made by this service: {_listed(strangers)}' if strangers else ''
-    return Choice(types, reason, strangers)
+    return Choice(types, '; '.join(_remarks(found, strangers)), strangers)
+
+
+def _remarks(found: Carving, strangers: Sequence[Vgpu]) -> Iterator[str]:
+    """What keeps some of the capacity from being given to anybody."""
+    if strangers:
+        yield f'not made by this service: {_listed(strangers)}'
+    if found.unusable:
+        yield f'no vGPU can be made of {", ".join(found.unusable)}'
 
 
 def _meant(found: Carving, wanted: Sequence[str]) -> tuple[tuple[VgpuType, ...], str]:

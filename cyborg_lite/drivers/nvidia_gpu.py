@@ -35,6 +35,7 @@ from cyborg_lite.drivers.nvidia_vgpus import Vgpus
 from cyborg_lite.drivers.nvml import Nvml
 from cyborg_lite.drivers.pci import PciDriver
 from cyborg_lite.drivers.sysfs import Host, PciFunction
+from cyborg_lite.drivers.virtual_functions import planned
 from cyborg_lite.model.devices import HeldHandle
 from cyborg_lite.model.inventory import Device, Finding, Health
 from cyborg_lite.model.usage import Usage
@@ -224,7 +225,10 @@ class NvidiaGpu(PciDriver):
 
     def _wanted(self, function: PciFunction) -> tuple[str, ...]:
         uuid = self.hardware_id(function)
-        return self.wanted_types(function.address, uuid, function.ids)
+        # Cyborg and Nova know an Ampere card by its virtual functions alone.
+        count = function.number('sriov_totalvfs') or 0
+        virtual = function.virtfns or planned(function, count)
+        return self.wanted_types(function.address, uuid, function.ids, *virtual)
 
 
 def _whole_number(figure: float | None) -> int | None:

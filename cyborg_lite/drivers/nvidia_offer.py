@@ -83,6 +83,7 @@ def _deployable(
     # On a unit's own function a stranger blocks that unit; elsewhere any one of them.
     at_large = [v for v in strangers if on_card or v.address not in places]
     blocked = {vgpu.address for vgpu in card.choice.strangers}
+    blocked |= set(card.found.unusable)
     traits = (OWNER, custom_name('NVIDIA', card.product, each.label))
     units = tuple(
         _unit(card.found.way, each, place, number)

@@ -76,8 +76,8 @@ class PciDriver:
             'offer_without_reset',
             default=False,
             help="""
-Offer cards that the kernel cannot reset. What one guest left in such a card may be
-read by the next one. Turn it on where all guests trust one another.
+Offer cards that the kernel cannot reset. What one guest left in such a card
+may be read by the next one. Turn it on where all guests trust one another.
 """,
         ),
     )
@@ -107,7 +107,7 @@ read by the next one. Turn it on where all guests trust one another.
         if function.lost:
             return self.lost(function, 'lost: its config space reads all ones')
         if function.boot_vga:
-            return self.finding(function, 'boot VGA of the host')
+            return self.withheld(function, 'boot VGA of the host')
         return self.judge_card(function)
 
     def judge_card(self, function: PciFunction) -> Finding:

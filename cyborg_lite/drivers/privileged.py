@@ -8,6 +8,7 @@ nothing else: whoever takes over the agent cannot have it write a file of his ch
 import errno
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ from oslo_config import cfg
 from oslo_privsep import capabilities, priv_context
 from oslo_privsep.daemon import FailedToDropPrivileges
 
-from cyborg_lite.drivers import vfio
+from cyborg_lite.drivers import open_files
 
 _ADDRESS: Final = r'[0-9a-f]{4,}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]'
 _UUID: Final = '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'
@@ -34,6 +35,18 @@ _LONGEST_TEXT: Final = 64  # characters: a uuid is the longest thing that is wri
 TOOLS: Final = {'sriov-manage': 'usr/lib/nvidia/sriov-manage'}
 _ARGUMENT: Final = re.compile(r'[\w:.-]{1,64}')
 _LONGEST_OUTPUT: Final = 4096  # characters that are kept of what a tool prints
+
+# Those that load bitstreams, wherever they are.
+_LOADING: Final = frozenset({'fpgaconf', 'xbmgmt', 'xbutil', 'xrt-smi'})
+_LOADING_ARGUMENT: Final = re.compile(r'[\w:./-]{1,512}')
+# This one writes the flash of cards, too; it may load the shell of a running one.
+_FLASHING: Final = 'xbmgmt'
+_LOADS_A_SHELL: Final = re.compile(r'program --device \S+ --shell \S+')
+# Nothing of the daemon's own environment, which may hold what is secret.
+_ENVIRONMENT: Final = {
+    'PATH': '/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin',
+    'LC_ALL': 'C',
+}
 _MOUNTS: Final = '/proc/self/mountinfo'
 
 _SECTION: Final = 'cyborg_lite_privileged'
@@ -129,9 +142,49 @@ def run(root: str, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
 
 
 @CONTEXT.entrypoint
+def load(command: Sequence[str], seconds: float) -> tuple[int | None, str]:
+    """As ``execute``, for the tools that load bitstreams and nothing else.
+
+    :raises OSError: there is no such program
+    :raises PermissionError: it is another program, or an argument is odd
+    """
+    tool, *arguments = command
+    if os.path.basename(tool) not in _LOADING:
+        raise PermissionError(1, 'not a tool that loads bitstreams')
+    if not all(_LOADING_ARGUMENT.fullmatch(argument) for argument in arguments):
+        raise PermissionError(1, 'not an argument of a tool')
+    asked = ' '.join(arguments)
+    if os.path.basename(tool) == _FLASHING and not _LOADS_A_SHELL.fullmatch(asked):
+        raise PermissionError(1, 'it would do more than load a shell')
+    return execute(command, seconds)
+
+
+def execute(command: Sequence[str], seconds: float) -> tuple[int | None, str]:
+    """The exit status and what was said; None: the whole family had to be killed.
+
+    :raises OSError: there is no such program
+    """
+    process = subprocess.Popen(
+        list(command),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=_ENVIRONMENT,
+        start_new_session=True,  # for what it starts itself goes with it
+    )
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        # Not waited for: one that hangs inside of the kernel does not die of it.
+        return None, ''
+    return process.returncode, output.decode(errors='replace')[-_LONGEST_OUTPUT:]
+
+
+@CONTEXT.entrypoint
 def holders(root: str, files: Sequence[str]) -> list[int]:
     """The processes that have one of these device files open."""
-    return vfio.processes_with(root, files)
+    return open_files.processes_with(root, files)
 
 
 def _sysfs_devices() -> frozenset[int]:

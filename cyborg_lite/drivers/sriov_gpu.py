@@ -9,7 +9,6 @@ from oslo_config import cfg, types
 from cyborg_lite.drivers import vfio, vgpu_rules
 from cyborg_lite.drivers.held import Held
 from cyborg_lite.drivers.kernel import CHANGE_TIMEOUT, Writer
-from cyborg_lite.drivers.passthrough import group_obstacle
 from cyborg_lite.drivers.pci import (
     OWNER,
     PciDriver,
@@ -33,10 +32,11 @@ VIRTUAL_FUNCTIONS: Final = cfg.ListOpt(
     default=[],
     item_type=types.String(regex=r'[^=\s]+\s*=\s*\d+'),
     help="""
-Cards that are shared: `card = number` pairs, the first that fits a card decides. The
-card is its PCI address or its ids as in 8086:56c0; `*` in it stands for anything. So
-many virtual functions are made when the first server wants one, and removed after the
-last. A card that already has some is shared by those; one that no pair fits is whole.
+Cards that are shared: `card = number` pairs, the first that fits a card
+decides. The card is its PCI address or its ids as in 8086:56c0; `*` in it
+stands for anything. So many virtual functions are made when the first server
+wants one, and removed after the last. A card that already has some is shared
+by those; one that no pair fits is whole.
 """,
 )
 
@@ -92,7 +92,7 @@ class SriovGpu(PciDriver):
 
     def virtual_state(self, function: PciFunction) -> str:
         state = super().virtual_state(function)
-        obstacle = group_obstacle(function, self._is_card)
+        obstacle = self.obstacle(function)
         return f'{state}: {obstacle or "free, or with a guest"}'
 
     def _shared(self, function: PciFunction, places: Iterable[str]) -> Finding:
@@ -119,7 +119,7 @@ class SriovGpu(PciDriver):
         on_demand = self._wanted(card) > 0
         for address in places:
             virtual = PciFunction(self._host, address)
-            if not virtual.present or not group_obstacle(virtual, self._is_card):
+            if not virtual.present or not self.obstacle(virtual):
                 info = handle_info(address)
                 yield Unit(address, HandleType.PCI, info, needs_host=on_demand)
 

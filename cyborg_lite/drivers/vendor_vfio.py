@@ -28,6 +28,7 @@ class TypedFunctions:
         self._host = host
         self._writer = writer
         self._types = types
+        self._written: dict[str, str] = {}  # number of the type, by function
 
     def set(self, wanted: Typed) -> None:
         """Give the function its type, unless it has it.
@@ -43,7 +44,9 @@ class TypedFunctions:
                 reason = f'its vGPU type is {current} already'
                 raise DeviceBusy(address=wanted.address, reason=reason)
             return
-        self._write(wanted, self._creatable(function, wanted))
+        number = self._creatable(function, wanted)
+        self._write(wanted, number)
+        self._written[wanted.address] = number
         if self._current(function) == NO_TYPE:
             raise DriverError(
                 reason=f'Device {wanted.address}: vGPU type {wanted.label} was '
@@ -82,7 +85,12 @@ class TypedFunctions:
         raise DeviceBusy(address=wanted.address, reason=reason)
 
     def _is_ours(self, wanted: Typed, current: str) -> bool:
-        """A full card names no type: then the function's being ours must do."""
+        """A full card names no type: then the function's being ours must do.
+
+        But never for another number than this process wrote.
+        """
+        if current != self._written.get(wanted.address, current):
+            return False
         card = PciFunction(self._host, wanted.card)
         return self._types.label(card, current) in (None, wanted.label)
 

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who holds a device through VFIO: a guest has its group open while it runs."""
-
-import os
-import re
-from collections.abc import Sequence
+"""What a guest has open while it runs with a device of VFIO."""
 
 from cyborg_lite.drivers.sysfs import Host
 
@@ -19,35 +15,3 @@ def device_files(host: Host, directory: str) -> tuple[str, ...]:
         *([f'/dev/vfio/{group}'] if group else []),
         *(f'/dev/vfio/devices/{name}' for name in of_device),
     )
-
-
-def processes_with(root: str, files: Sequence[str]) -> list[int]:
-    """Numbers of the processes that have one of the files open.
-
-    Only root sees the files of others.
-    """
-    wanted = frozenset(files)
-    processes = os.path.join(root, 'proc')
-    numbers = [name for name in _names(processes) if re.fullmatch(r'\d+', name)]
-    return sorted(
-        int(number)
-        for number in numbers
-        if wanted & _open_files(os.path.join(processes, number, 'fd'))
-    )
-
-
-def _open_files(directory: str) -> set[str]:
-    found = set()
-    for name in _names(directory):
-        try:
-            found.add(os.readlink(os.path.join(directory, name)))
-        except OSError:
-            continue  # closed meanwhile
-    return found
-
-
-def _names(directory: str) -> list[str]:
-    try:
-        return os.listdir(directory)
-    except OSError:
-        return []  # the process has ended

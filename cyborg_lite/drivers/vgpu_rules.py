@@ -18,19 +18,23 @@ from cyborg_lite.exceptions import ConfigurationError
 
 WHOLE: Final = 'whole'
 _EVERY: Final = '*'
+# What may name a card beside its address; with a wildcard anything may.
+_CARD: Final = re.compile(r'gpu-[0-9a-f-]+|[0-9a-f]{4}:[0-9a-f]{4}|.*[*?\[].*')
 
 RULES: Final = cfg.ListOpt(
     'vgpu_types',
     default=[],
     item_type=types.String(regex=r'[^=\s]+\s*=\s*[^=\s][^=]*'),
     help="""
-Which cards are cut into vGPUs, and into what: `card = type` pairs, the first that fits
-a card decides. The card is its PCI address, its GPU uuid or its ids as in 10de:1eb8;
-`*` in it stands for anything. The type is an id such as nvidia-231, a number, or a name
-such as T4-2Q; several that run in GPU instances (MIG) are joined by `+`; `whole` keeps
-the card in one piece. A card that no rule fits is whole. The type of a card does not
-change while vGPUs of it are in use; the device shows why. Example: 0000:3b:00.0 =
-whole, 10de:1eb8 = T4-2Q, 10de:20f1 = nvidia-474+nvidia-476.
+Which cards are cut into vGPUs, and into what: `card = type` pairs, the first
+that fits a card decides. The card is its PCI address or that of one of its
+virtual functions, its GPU uuid or its ids as in 10de:1eb8; `*` in it stands
+for anything. The type is an id such as nvidia-231, a number, or a name such
+as T4-2Q; several that run in GPU instances (MIG) are joined by `+`; `whole`
+keeps the card in one piece. A card that no rule fits is whole. The type of a
+card does not change while vGPUs of it are in use; the device shows why.
+Example: 0000:3b:00.0 = whole, 10de:1eb8 = T4-2Q, 10de:20f1 =
+nvidia-474+nvidia-476.
 """,
 )
 
@@ -66,7 +70,10 @@ class Rules:
 
 
 def parse(texts: Iterable[str]) -> tuple[Rule, ...]:
-    """Of ``card = type`` pairs, as the option describes them."""
+    """Of ``card = type`` pairs, as the option describes them.
+
+    :raises ConfigurationError: one names no card, or nothing that a card can be
+    """
     return tuple(_rule(text) for text in texts)
 
 
@@ -97,6 +104,12 @@ def of_cyborg(section: Section) -> tuple[str, ...]:
 def _rule(text: str) -> Rule:
     pattern, _, value = text.partition('=')
     card = pattern.strip().lower()
-    wanted = tuple(filter(None, re.split(r'\s*\+\s*', value.strip())))
+    address = pci_address(card)
+    if address is None and not _CARD.fullmatch(card):
+        reason = f'{pattern.strip()} in "{text}" is no address, uuid or ids of a card.'
+        raise ConfigurationError(reason=reason)
+    wanted = tuple(re.split(r'\s*\+\s*', value.strip()))
     whole = wanted == (WHOLE,)
-    return Rule(pci_address(card) or card, () if whole else wanted)
+    if not whole and not {'', WHOLE}.isdisjoint(wanted):
+        raise ConfigurationError(reason=f'"{text}" says nothing that a card can be.')
+    return Rule(address or card, () if whole else wanted)

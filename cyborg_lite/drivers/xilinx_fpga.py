@@ -9,16 +9,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from oslo_config import cfg
 
-from cyborg_lite.drivers import bitstream_files, host_tools
+from cyborg_lite.drivers import bitstream_files
 from cyborg_lite.drivers.bitstream_files import Header
 from cyborg_lite.drivers.fpga import Card, Region
 from cyborg_lite.drivers.fpga_loading import LoadingFpgaDriver, loading_options
 from cyborg_lite.drivers.passthrough import group_obstacle
-from cyborg_lite.drivers.sysfs import Host, PciFunction
+from cyborg_lite.drivers.sysfs import PciFunction
 from cyborg_lite.model import bitstreams
 from cyborg_lite.model.bitstreams import normal_id
 from cyborg_lite.model.inventory import Deployable, Finding, Health
@@ -44,9 +44,9 @@ class XilinxFpga(LoadingFpgaDriver):
             'shell_tool',
             default='/opt/xilinx/xrt/bin/xbmgmt',
             help="""
-The program that loads the shell of a two-stage platform into a card, by its path or,
-where it is in the search path of the system, its name. Change it where the tools of the
-vendor are installed elsewhere.
+The program that loads the shell of a two-stage platform into a card, by its
+path or, where it is in the search path of the system, its name. Change it
+where the tools of the vendor are installed elsewhere.
 """,
         ),
     )
@@ -58,15 +58,6 @@ vendor are installed elsewhere.
         'd000': 'Alveo U200, golden image',
         'd004': 'Alveo U250, golden image',
     }
-
-    def __init__(
-        self,
-        host: Host,
-        options: Mapping[str, Any],
-        runner: host_tools.Runner = host_tools.run,
-    ) -> None:
-        super().__init__(host, options, runner)
-        self._last: dict[str, Region] = {}  # by address; a guest hides what it has
 
     def judge(self, function: PciFunction) -> Finding | None:
         if function.vendor != self.VENDOR or not self.claims(function):
@@ -103,27 +94,32 @@ vendor are installed elsewhere.
 
     def card(self, function: PciFunction) -> Card:
         user = self._partner(function, is_user=True)
+        if user is None:
+            return replace(self._stripped(function), regions=())
+        last = self._last.get(function.address, self._stripped(function))
+        hidden = user.driver != _USER
+        card = last if hidden else self._shown(function, user)
+        self._last[function.address] = card
+        return replace(
+            card,
+            function=function,
+            handed=user.address,
+            trouble=_trouble(function),
+            in_use=_contexts(user) > 0,
+        )
+
+    def _stripped(self, function: PciFunction) -> Card:
+        """What the management function tells, which no guest ever gets."""
         platform = _below(function, 'rom.m', 'VBNV')
         version = _VERSION.search(platform)
         board = function.text('board_name') or ''
-        region = self._region_of(function, user)
-        return Card(
-            function,
-            handed=None if user is None else user.address,
-            regions=() if user is None else (region,),
-            facts={
-                bitstreams.VENDOR: f'{self.VENDOR} xilinx',
-                bitstreams.BOARD: f'{board} {function.device}'.strip(),
-                bitstreams.VERSION: '.'.join(version.groups()) if version else '',
-                bitstreams.SHELL: ' '.join(
-                    name
-                    for name in (region.interface_id, region.shell_id, platform)
-                    if name
-                ),
-            },
-            trouble=_trouble(function),
-            in_use=user is not None and _contexts(user) > 0,
-        )
+        facts = {
+            bitstreams.VENDOR: f'{self.VENDOR} xilinx',
+            bitstreams.BOARD: f'{board} {function.device}'.strip(),
+            bitstreams.VERSION: '.'.join(version.groups()) if version else '',
+            bitstreams.SHELL: platform,
+        }
+        return Card(function, None, (Region('region0'),), facts)
 
     def header(self, image: Path) -> Header:
         return bitstream_files.xclbin(image)
@@ -131,7 +127,14 @@ vendor are installed elsewhere.
     def command(self, card: Card, region: Region, image: Path) -> list[str]:
         # The user function. `--base` would write the flash of the card.
         user = card.handed or ''
-        return [self._options['tool'], 'program', '-d', user, '-u', str(image)]
+        return [
+            self._options['tool'],
+            'program',
+            '--device',
+            user,
+            '--user',
+            str(image),
+        ]
 
     def shell_command(self, card: Card, image: Path) -> list[str]:
         # Into the running card, of two-stage platforms; the flash keeps what it has.
@@ -158,9 +161,8 @@ vendor are installed elsewhere.
                 return sibling
         return None
 
-    def _region_of(self, function: PciFunction, user: PciFunction | None) -> Region:
-        if user is None or user.driver != _USER:
-            return self._last.get(function.address, Region('region0'))
+    def _shown(self, function: PciFunction, user: PciFunction) -> Card:
+        """What the user function tells as long as it is with its driver."""
         loaded = normal_id(user.text('xclbinuuid') or '')
         interfaces = (user.text('interface_uuids') or '').split()
         logic = (user.text('logic_uuids') or '').split()
@@ -169,11 +171,14 @@ vendor are installed elsewhere.
             'region0',
             interface_id=normal_id(interfaces[0]) if interfaces else '',
             function_id=loaded if loaded.strip('0') else '',
-            shell_id=normal_id(logic[0]) if logic else '',
             trouble=f'FPGA manager: {state}' if 'error' in state else '',
         )
-        self._last[function.address] = region
-        return region
+        card = self._stripped(function)
+        names = *interfaces[:1], *logic[:1], card.facts[bitstreams.SHELL]
+        shells = ' '.join(normal_id(name) for name in names if name)
+        return replace(
+            card, regions=(region,), facts={**card.facts, bitstreams.SHELL: shells}
+        )
 
 
 def _is_user(function: PciFunction) -> bool:

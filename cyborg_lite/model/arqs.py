@@ -181,7 +181,8 @@ class Arq:
     hostname: str | None = None  # None, with the two below: not bound to anything
     device_rp_uuid: str | None = None
     instance_uuid: str | None = None
-    status_reason: str | None = None  # why the last bind or release failed
+    # Why the last bind or release failed, or what is wrong with the device meanwhile.
+    status_reason: str | None = None
     attach_handle_uuid: str | None = None  # None, with the two below: holds none
     attach_handle_type: str | None = None
     attach_handle_info: Mapping[str, str] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from cyborg_lite.model.bitstreams import Bitstream, Image, normal_id
 from cyborg_lite.model.text import shown
 
 _MOST_REASONS: Final = 5
-_KEYS: Final = (
+KEYS: Final = (
     'accel:bitstream_id',
     'accel:bitstream_name',
     'accel:function_id',
@@ -40,7 +40,7 @@ class Wanted:
 
 def names_one(group: Mapping[str, str]) -> bool:
     """Whether something must be loaded for a request of the group."""
-    return any(key in group for key in _KEYS)
+    return any(key in group for key in KEYS)
 
 
 def wanted(group: Mapping[str, str]) -> Wanted | None:

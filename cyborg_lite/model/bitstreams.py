@@ -157,17 +157,20 @@ def _faults_of_digest(image: Image) -> Iterator[str]:
 
 
 def _faults_of_properties(said: Mapping[str, str]) -> Iterator[str]:
+    missing = [key for key in _RULES if key not in _OPTIONAL and not said.get(key)]
     if not _function_id(said):
-        yield 'It lacks function_uuid.'
+        missing.append('function_uuid')
+    if missing:
+        # In one sentence: requests keep as much as fits a line.
+        yield f'It lacks {", ".join(missing)}.'
     for key, rule in _RULES.items():
         value = said.get(key)
-        if value is None or value == '':
-            if key not in _OPTIONAL:
-                yield f'It lacks {key}.'
-        elif not isinstance(value, str) or not rule.fits(value):
+        if not value:
+            continue
+        if not isinstance(value, str) or not rule.fits(value):
             yield f'Its {key} {shown(value)} is not {rule.what}.'
     text = said.get('topology')
-    if text:
+    if isinstance(text, str) and text:
         yield from (f'Its topology: {fault}' for fault in topology.faults(text))
 
 
@@ -191,8 +194,7 @@ def _is_text(value: str) -> bool:
 
 
 _A_WORD: Final = _Rule(
-    f'a word of at most {_LONGEST} letters, digits and _ . + - without two dots',
-    _is_word,
+    'a word of letters, digits and _ . + - without two dots', _is_word
 )
 _AN_ID: Final = _Rule('a UUID', lambda value: uuids.canonical(value) is not None)
 _A_TEXT: Final = _Rule(f'a line of at most {_LONGEST} characters', _is_text)

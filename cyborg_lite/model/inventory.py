@@ -60,6 +60,12 @@ class Deployable:
         """The same after a lost database, and the one that Cyborg's users have."""
         return str(uuid.uuid3(uuid.NAMESPACE_DNS, self.name))
 
+    @property
+    def withheld(self) -> int:
+        """How much of the total nobody is given, as Placement will have it reserved."""
+        strangers = sum(unit.in_use for unit in self.units)
+        return min(self.total, self.reserved + strangers)
+
     def walk(self) -> Iterator['Deployable']:
         """This one and all below it, parents first."""
         yield self

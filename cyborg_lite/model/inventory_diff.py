@@ -2,7 +2,8 @@
 """The smallest change that makes what we know of a host what its agent reports.
 
 A unit that a request holds stays until the request lets it go, and so does what it is
-part of: marked, and closed to others. All else follows the report.
+part of: marked, and closed to others. So does what its device is offered as: a card is
+whole or cut up, and never both. All else follows the report.
 """
 
 import hashlib
@@ -114,6 +115,7 @@ def _units(layout: Layout, part: PartPath) -> dict[str, UnitFacts]:
 
 def _with_held(known: Known, seen: Layout) -> Layout:
     """What is seen, and what must stay although it is not."""
+    seen = _without_changes_of_class(known, seen)
     lost = known.held - seen.units.keys()
     if not lost:
         return seen
@@ -140,6 +142,43 @@ def _with_held(known: Known, seen: Layout) -> Layout:
         units={**seen.units, **units},
         attributes={**seen.attributes, **attributes},
     )
+
+
+def _without_changes_of_class(known: Known, seen: Layout) -> Layout:
+    """Without what devices would offer instead of what requests hold of them."""
+    before = known.layout
+    refused: dict[str, str] = {}  # why, by identity
+    for identity in {path[0] for path in known.held} & seen.devices.keys():
+        new = _classes(seen, identity) - _classes(before, identity)
+        held = [path[:2] for path in known.held if path[0] == identity]
+        old = {before.parts[part].resource_class for part in held}
+        if new and not all(_keeps_class(before, seen, part) for part in held):
+            refused[identity] = (
+                f'The change to {_listed(new)} is refused while {len(held)} of '
+                f'{_listed(old)} are in use'
+            )
+    devices = {i: replace(seen.devices[i], health_reason=w) for i, w in refused.items()}
+    return Layout(
+        devices={**seen.devices, **devices},
+        parts={p: f for p, f in seen.parts.items() if p[0] not in refused},
+        units={p: f for p, f in seen.units.items() if p[0] not in refused},
+        attributes={p: v for p, v in seen.attributes.items() if p[0] not in refused},
+    )
+
+
+def _keeps_class(before: Layout, after: Layout, part: PartPath) -> bool:
+    then, now = before.parts[part], after.parts.get(part)
+    return now is not None and now.resource_class == then.resource_class
+
+
+def _classes(layout: Layout, identity: str) -> set[str | None]:
+    """Under which a device can be scheduled."""
+    found = {f.resource_class for p, f in layout.parts.items() if p[0] == identity}
+    return found - {None}
+
+
+def _listed(classes: Iterable[str | None]) -> str:
+    return ' and '.join(sorted(filter(None, classes)))
 
 
 def _with_parents(layout: Layout, parts: Iterable[PartPath]) -> set[PartPath]:

@@ -8,6 +8,8 @@ from typing import Any
 
 
 class Kind(enum.StrEnum):
+    """Those that transactions call for; see ``conductor/kinds`` for what does them."""
+
     BIND = 'bind'
     RELEASE = 'release'
     NOVA_EVENT = 'nova-event'
@@ -35,7 +37,7 @@ class Owner:
 class NewJob:
     """What is written in the transaction that calls for the side effect."""
 
-    kind: Kind
+    kind: str  # a Kind, or a word of its own
     payload: Mapping[str, Any] = field(default_factory=dict)  # JSON, by kind
     key: str | None = None  # one unfinished job of a kind has it; None: any number
     limit_ms: int | None = None  # from now to its deadline; None: tried for ever
@@ -50,7 +52,7 @@ class Job:
     """A row of the job table while this process holds its lease."""
 
     uuid: str
-    kind: Kind
+    kind: str  # a Kind, or a word of its own
     payload: Mapping[str, Any]  # JSON, by kind
     owner: str
     lease: int  # grows with every taking; a changed number means the lease is lost

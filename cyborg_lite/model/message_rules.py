@@ -8,6 +8,7 @@ from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.host_events import HostEvent, Outcome
 from cyborg_lite.model.services import Vitals
 from cyborg_lite.model.text import is_storable, shown
+from cyborg_lite.model.usage import Usage, figures
 
 _MOST: Final = 16384  # handles of a host
 _MOST_DEVICES: Final = 1024
@@ -24,10 +25,19 @@ def check_vitals(host: str, vitals: Vitals) -> None:
     _at_most(_MOST_DEVICES, 'devices', vitals.figures)
     for address, usage in vitals.figures.items():
         _texts(_LONGEST_ID, address)
-        _texts(4096, usage.reason)
-        _at_most(_MOST_COUNTERS, 'counters', usage.counters)
-        _texts(_LONGEST_ID, *usage.counters)
-        _numbers(usage.counters.values())
+        check_usage(usage)
+
+
+def check_usage(usage: Usage) -> None:
+    """:raises InvalidInput: it cannot be stored"""
+    _texts(4096, usage.reason)
+    _at_most(_MOST_COUNTERS, 'counters', usage.counters)
+    _texts(_LONGEST_ID, *usage.counters)
+    _numbers(usage.counters.values())
+    known = figures(usage).values()
+    # That includes what is no number and what is infinite, which JSON does not know.
+    if not all(abs(figure) <= _LARGEST_NUMBER for figure in known):
+        raise InvalidInput(reason=f'Of {[*known]} one cannot be kept.')
 
 
 def check_outcome(outcome: Outcome) -> None:

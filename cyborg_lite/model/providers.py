@@ -3,6 +3,7 @@
 
 import hashlib
 import re
+import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
@@ -57,7 +58,7 @@ Inventories: TypeAlias = Mapping[str, Inventory]
 class WantedProvider:
     uuid: str
     name: str
-    parent_uuid: str
+    parent_uuid: str | None  # None: it is a root
     inventories: Inventories
     traits: frozenset[str]
     formerly: frozenset[str] = frozenset()  # those of ours that it is to lose
@@ -81,6 +82,12 @@ class ActualProvider:
     node: TreeNode
     inventories: Inventories
     traits: frozenset[str]
+
+
+def own_root(hostname: str) -> WantedProvider:
+    """What the providers of a host are below that is no compute node."""
+    own = str(uuid.uuid3(uuid.NAMESPACE_DNS, hostname))
+    return WantedProvider(own, hostname, None, {}, frozenset({OWNER}))
 
 
 def wanted_tree(root_uuid: str, rows: Iterable[ProviderRow]) -> list[WantedProvider]:

@@ -7,6 +7,9 @@ stand at the top, in an object or list under ``pf`` and ``vf``, or, virtual ones
 of the physical function they belong to. One that stands elsewhere names it in
 ``parent``; else it belongs to the only one there is, else to the one of its number.
 ``pf_num`` and ``vf_num``, where given, must be right.
+
+An object that has none of these is the form of some driver. It tells nothing here: the
+driver gets it with the image, and what it shows after loading counts.
 """
 
 import json
@@ -24,6 +27,7 @@ _MOST_FUNCTIONS: Final = 64
 _LONGEST_VALUE: Final = 255
 _NAME: Final = re.compile(r'(pf|vf)_?([0-9]{1,4})')
 _LISTS: Final = ('pf', 'vf')
+_NUMBERS: Final = ('pf_num', 'vf_num')
 _FACTS: Final = ('pci_offset', 'capability', 'kpi')
 
 
@@ -61,8 +65,10 @@ def parts(root_name: str, text: str) -> tuple[Deployable, ...]:
 
 
 def functions(text: str) -> tuple[Function, ...]:
-    """All of them, those above before those below."""
+    """All of them, those above before those below; none: a driver has to read it."""
     described = _object(text)
+    if described and not any(_is_of_our_form(key) for key in described):
+        return ()
     found = [*_read(described, None)]
     _check_unique(found)
     _check_number(described, 'pf', found)
@@ -72,6 +78,10 @@ def functions(text: str) -> tuple[Function, ...]:
     physical = [each.name for each in found if each.name.startswith('pf')]
     placed = [_placed(each, physical) for each in found]
     return tuple(sorted(placed, key=lambda each: each.parent is not None))
+
+
+def _is_of_our_form(key: str) -> bool:
+    return key in (*_LISTS, *_NUMBERS) or _NAME.fullmatch(key) is not None
 
 
 def _deployable(

@@ -31,6 +31,12 @@ _FIGURES: Final = {field.name for field in fields(Usage)} - {
 }
 
 
+def figures(usage: Usage) -> dict[str, float]:
+    """All that are single numbers and known, by name."""
+    found = {name: getattr(usage, name) for name in sorted(_FIGURES)}
+    return {name: figure for name, figure in found.items() if figure is not None}
+
+
 def compact(usage: Usage) -> dict[str, Any]:
     """What is known, as JSON has it; values of the types of the fields."""
     return {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The drivers of the package on fabricated hosts, for the conformance suite."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,7 +9,6 @@ from cyborg_lite.drivers.amd_gpu import AmdGpu
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.fake import FakeDriver
 from cyborg_lite.drivers.fpga_loading import LoadingFpgaDriver
-from cyborg_lite.drivers.host_tools import Outcome
 from cyborg_lite.drivers.inspur_fpga import InspurFpga
 from cyborg_lite.drivers.intel_fpga import IntelFpga
 from cyborg_lite.drivers.intel_gpu import IntelGpu
@@ -48,15 +47,7 @@ def fpga_bench(kind: type[LoadingFpgaDriver], name: str) -> Bench:
     """Its tools change the regions of the host, by way of the kernel."""
     chosen = {each.dest: each.default for each in kind.OPTIONS}
 
-    def make(host: Host) -> Driver:
-        def run(command: Sequence[str], timeout: float) -> Outcome:
-            tool = Path(command[0]).name
-            status, said = host.kernel.run(host.root, tool, list(command[1:]))
-            return Outcome(status, said)
-
-        return kind(host, chosen, run)
-
-    return Bench(make, lambda root: FakeKernel(name, root))
+    return Bench(lambda host: kind(host, chosen), lambda root: FakeKernel(name, root))
 
 
 def vgpu_rules(name: str) -> list[str]:

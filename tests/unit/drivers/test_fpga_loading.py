@@ -121,9 +121,9 @@ def test_the_user_function_is_programmed_and_no_flash_written(xilinx: Bench) -> 
     assert command == [
         'xbutil',
         'program',
-        '-d',
+        '--device',
         '0000:d8:00.1',
-        '-u',
+        '--user',
         str(xilinx.image),
     ]
     assert device.root.attributes[bitstreams.FUNCTION] == _XCLBIN
@@ -133,6 +133,29 @@ def test_what_is_loaded_already_is_not_loaded_again(intel: Bench) -> None:
     first = intel.program()
     assert intel.program() == first
     assert len(intel.tool.commands) == 1
+
+
+def test_another_build_of_the_same_function_is_loaded(intel: Bench) -> None:
+    intel.program()
+    intel.image.write_bytes(gbs() + b'better')
+    intel.program()
+    intel.program()
+    assert len(intel.tool.commands) == 2
+
+
+def test_after_a_load_that_failed_what_the_card_shows_is_not_enough(
+    intel: Bench,
+) -> None:
+    intel.program()
+    intel.tool.fate = Fate.TIMEOUT
+    intel.image.write_bytes(gbs() + b'better')
+    with pytest.raises(LoadingFailed):
+        intel.program()
+    # As a card may that lies.
+    intel.tool.fate = Fate.SUCCESS
+    intel.tool._show(OTHER_FUNCTION)
+    intel.program()
+    assert len(intel.tool.commands) == 3
 
 
 def test_a_port_that_a_guest_will_get_is_loaded_through_the_card(
@@ -148,6 +171,24 @@ def test_a_port_that_a_guest_will_get_is_loaded_through_the_card(
     assert _TRAIT in device.root.traits
     assert _TRAIT in bench.offered.root.traits
     assert '-F 0x0' in ' '.join(bench.tool.commands[0])
+
+
+def test_a_load_that_does_not_come_to_its_end_has_failed(
+    host: Host, intel: Bench
+) -> None:
+    """Though the tool says that it went well, and nothing else can be read."""
+    bench = Bench(host, '0000:be:00.0', gbs())
+    manager = bench.directory / 'fpga_region/region2/dfl-fme.1/dfl-fme-mgr.1'
+    state = manager / 'fpga_manager/fpga1/state'
+    bench.tool = FakeTool(Path('/nonexistent'), None, OTHER_FUNCTION)
+
+    def stop_in_the_middle() -> None:
+        state.write_text('write\n')
+
+    bench.tool.meanwhile = stop_in_the_middle
+    bench.driver = IntelFpga(host, {**_OPTIONS, 'tool': 'fpgaconf'}, bench.tool)
+    with pytest.raises(LoadingFailed, match='write'):
+        bench.program()
 
 
 @pytest.mark.parametrize(

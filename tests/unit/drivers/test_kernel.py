@@ -33,6 +33,9 @@ class SlowKernel:
     def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
         return 0, ' '.join((tool, *arguments))
 
+    def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
+        return 0, ' '.join(command)
+
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:
         return [len(files)]
 

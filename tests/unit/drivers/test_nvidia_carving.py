@@ -31,6 +31,24 @@ def test_a_card_is_carved_as_its_files_say(
     assert found.whole is (counts[1:] == (0, 0))
 
 
+@pytest.mark.parametrize(
+    ('name', 'address', 'file'),
+    [
+        ('a100-sriov-mig', '0000:41:00.5', 'mdev_supported_types'),
+        ('l40s-vendor-vfio', '0000:82:00.5', 'nvidia'),
+    ],
+)
+def test_a_function_that_another_driver_has_can_carry_nothing(
+    name: str, address: str, file: str, host: Host
+) -> None:
+    sysfs_tree.build(name, host.root)
+    where = host.root / f'sys/bus/pci/devices/{address}' / file
+    where.rename(where.with_name('gone'))
+    found = carving(PciFunction(host, f'{address[:-4]}00.0'))
+    assert found.unusable == (address,)
+    assert address in found.enabled
+
+
 def test_mdevs_are_known_by_their_uuids_whoever_made_them(host: Host) -> None:
     sysfs_tree.build('t4-mdev', host.root)
     address = '0000:af:00.0'

@@ -176,6 +176,39 @@ def test_a_card_at_a_guest_is_not_cut_up(make: MakeBench) -> None:
     assert 'refused while it is bound to vfio' in device.health_reason
 
 
+@pytest.mark.parametrize(
+    ('name', 'rule', 'file'),
+    [
+        ('a100-sriov-mig', f'{_A100}=nvidia-471', 'mdev_supported_types'),
+        ('l40s-vendor-vfio', f'{_L40S}=1155', 'nvidia'),
+    ],
+)
+def test_a_function_that_can_carry_nothing_is_given_to_nobody(
+    make: MakeBench, name: str, rule: str, file: str
+) -> None:
+    bench = make(name, rule)
+    card = rule.partition('=')[0]
+    second = f'{card[:-1]}5'
+    where = bench.host.root / f'sys/bus/pci/devices/{second}' / file
+    where.rename(where.with_name('gone'))
+    device = bench.device(card)
+    taken = {unit.key.partition('/')[0] for unit in device.root.units if unit.in_use}
+    assert taken == {f'{card[:-1]}4', second}
+    assert device.health_reason.endswith(f'no vGPU can be made of {second}')
+
+
+@pytest.mark.parametrize('rule', [f'{_A100[:-1]}5=nvidia-471', '0000:41:00.4=471'])
+def test_a_card_may_be_named_by_one_of_its_virtual_functions(
+    make: MakeBench, rule: str
+) -> None:
+    """Nova and Cyborg know an Ampere card by those alone."""
+    bench = make('a100-sriov-mig', rule)
+    assert bench.root(_A100).attributes['vgpu_type'] == 'A100_10C'
+    # While they are off it is the same card, and not a whole one.
+    bench.kernel.reboot()
+    assert bench.device(_A100).root.resource_class != 'PGPU'
+
+
 # --- a reboot of the host, and a card that is lost --------------------------------
 
 

@@ -48,9 +48,7 @@ def _withheld(finding: Finding, reason: str) -> None:
 
 def test_the_console_of_the_host_is_no_accelerator(host: Host, plug: Plug) -> None:
     plug('0000:3b:00.0', files={'boot_vga': '1'})
-    finding = _only(host)
-    assert finding.device is None
-    assert finding.reason == 'boot VGA of the host'
+    _withheld(_only(host), 'boot VGA of the host')
 
 
 def test_a_card_that_can_be_given_away_is_offered_whole(host: Host, plug: Plug) -> None:

@@ -45,6 +45,17 @@ def test_functions_that_are_there_are_offered_as_they_are(kernel: FakeKernel) ->
     assert not any(unit.needs_host for unit in root.units)
 
 
+def test_one_that_the_host_uses_is_given_to_nobody(kernel: FakeKernel) -> None:
+    function = kernel.root / 'sys/bus/pci/devices/0000:d9:00.2'
+    (kernel.root / 'sys/bus/pci/drivers/uio_pci_generic').mkdir()
+    (function / 'driver').unlink()
+    (function / 'driver').symlink_to('../../../../bus/pci/drivers/uio_pci_generic')
+    driver = _intel(kernel)
+    assert [unit.key for unit in _device(driver).root.units] == ['0000:d9:00.1']
+    reasons = {each.address: each.reason for each in driver.discover()}
+    assert reasons['0000:d9:00.2'].endswith('bound to uio_pci_generic')
+
+
 def test_a_card_without_them_is_whole(kernel: FakeKernel) -> None:
     kernel.disable(_FLEX)
     assert _device(_intel(kernel)).root.resource_class == 'PGPU'

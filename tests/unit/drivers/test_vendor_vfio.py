@@ -37,6 +37,14 @@ def test_a_function_that_somebody_else_set_is_left_to_him(l40s: VgpuBench) -> No
     assert l40s.vgpu_type('0000:82:00.5') == '1147'
 
 
+def test_a_type_that_nobody_ever_listed_is_not_taken_for_ours(l40s: VgpuBench) -> None:
+    handle = l40s.handle(_L40S)
+    l40s.driver.prepare(handle)
+    (l40s.host.root / type_file('0000:82:00.5')).write_text('2001\n')
+    l40s.driver.release(handle)
+    assert l40s.vgpu_type('0000:82:00.5') == '2001'
+
+
 def test_a_function_that_a_guest_has_keeps_its_type(l40s: VgpuBench) -> None:
     handle = l40s.handle(_L40S)
     l40s.driver.prepare(handle)

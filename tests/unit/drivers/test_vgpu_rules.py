@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the operator wants of each card, by the first rule that fits it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,6 +36,22 @@ def test_the_first_rule_that_fits_decides(
     rules: list[str], wanted: tuple[str, ...]
 ) -> None:
     assert Rules(parse(rules)).wanted(*_CARD) == wanted
+
+
+@pytest.mark.parametrize(
+    'rule',
+    [
+        '0000:zz:00.0=nvidia-231',  # a slip of the finger would leave the card whole
+        'Tesla=nvidia-231',
+        '10de:1eb=nvidia-231',
+        '*=+',
+        '*=nvidia-474+',
+        '*=whole+nvidia-231',
+    ],
+)
+def test_a_rule_that_means_nothing_is_refused(rule: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(rule)):
+        parse([rule])
 
 
 # Any: as options are.

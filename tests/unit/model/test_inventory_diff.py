@@ -129,6 +129,49 @@ def test_a_card_that_offers_nothing_now_still_owes_what_is_held(
     assert (part.resource_class, part.total, part.reserved) == ('VGPU', 4, 4)
 
 
+def test_a_card_does_not_become_another_thing_under_its_server(
+    known: KnownHost,
+) -> None:
+    """Whole and cut up exclude each other, whatever the operator configures."""
+    whole = card(1, serial='s')
+    known.report(report(whole))
+    before = known.layout
+    key = unit(1, 0).key
+    known.hold(('s', '', key))
+    cut = replace(card(1, units=4, serial='s'), health_reason='', health=Health.OK)
+    vgpus = tuple(replace(each, key=f'{each.key}/T4_2Q') for each in cut.root.units)
+    mig = with_parts(with_root(whole, resource_class=None, total=0, units=()), '1_5C')
+    part = replace(mig.root.parts[0], resource_class='VGPU')
+    for wanted in (with_root(cut, units=vgpus), with_root(mig, parts=(part,))):
+        known.report(report(wanted))
+        assert known.layout.parts == {
+            ('s', ''): replace(before.parts['s', ''], reserved=1)
+        }
+        assert known.layout.units.keys() == {('s', '', key)}
+        assert known.layout.attributes == before.attributes
+        assert known.layout.devices['s'].health_reason == (
+            'The change to VGPU is refused while 1 of PGPU are in use'
+        )
+        assert not known.report(report(wanted))
+    known.release()
+    known.report(report(with_root(cut, units=vgpus)))
+    assert known.layout.parts['s', ''].resource_class == 'VGPU'
+    assert len(known.layout.units) == 4
+    assert known.layout.devices['s'].health_reason == ''
+
+
+def test_what_a_card_offered_beside_a_held_unit_that_vanishes_stays(
+    known: KnownHost,
+) -> None:
+    both = with_parts(card(1, serial='s'), 'a', 'b')
+    parts = [replace(p, resource_class=f'CUSTOM_{p.name[-1]}') for p in both.root.parts]
+    known.report(report(with_root(both, parts=tuple(parts))))
+    known.hold(('s', '_a', '0000:01:00.0/a'))
+    known.report(report(with_root(both, parts=(parts[1],))))
+    assert known.layout.parts['s', '_b'].reserved == 0
+    assert known.layout.devices['s'].health_reason == ''
+
+
 def test_what_was_kept_stays_the_same_until_something_happens(known: KnownHost) -> None:
     known.report(host(2, 3))
     known.hold(('serial-1', '', unit(1, 0).key))
