@@ -7,15 +7,16 @@ clean looks without it, because one that is missing from a report is taken for r
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 
+from cyborg_lite.agent.driver_answer import claims
 from cyborg_lite.agent.driver_watch import DriverWatch
 from cyborg_lite.drivers.base import Driver, Recalling
 from cyborg_lite.drivers.sysfs import Host
 from cyborg_lite.model.devices import HeldHandle
-from cyborg_lite.model.inventory import Finding, HostReport
+from cyborg_lite.model.inventory import Device, Finding, HostReport
 
 
 class Discovery:
@@ -37,7 +38,8 @@ class Discovery:
         self._amend = amend
         self._drivers = drivers
         self._watches = [
-            DriverWatch(name, driver, removal_scans) for name, driver in drivers.items()
+            DriverWatch(name, driver, removal_scans, host.name)
+            for name, driver in drivers.items()
         ]
         self._driver_timeout = driver_timeout
         self._findings: tuple[Finding, ...] = ()
@@ -58,14 +60,36 @@ class Discovery:
 
     def look(self) -> tuple[Finding, ...]:
         """The verdict on each function, by address; one at a time may look."""
+        owners = self._owners()
         for watch in self._watches:
-            watch.begin()
+            watch.begin({what for what, name in owners.items() if name != watch.name})
         deadline = time.monotonic() + self._driver_timeout
         for watch in self._watches:
             watch.finish(deadline)
+        return self._put_together()
+
+    def learn(self, device: Device) -> None:
+        """What a device is now that was changed by our doing.
+
+        Else what was true before would be reported until the next look.
+        """
+        for watch in self._watches:
+            watch.learn(device)
+        self._put_together()
+
+    def _put_together(self) -> tuple[Finding, ...]:
         found = [finding for watch in self._watches for finding in watch.shown()]
         self._findings = tuple(map(self._amend, settled(found)))
         return self._findings
+
+    def _owners(self) -> Mapping[str, str]:
+        """Whose each claim was at the last look: who comes later costs nobody his."""
+        return {
+            claim: finding.driver
+            for finding in self._findings
+            if finding.device is not None
+            for claim in claims(finding.device)
+        }
 
     def report(self) -> HostReport:
         """What the last look found, for the conductor."""
@@ -94,15 +118,16 @@ class Discovery:
 
     def quarrels(self) -> tuple[str, ...]:
         """Functions that more than one driver offers, each with the drivers' names."""
-        offers = Counter(
-            finding.address
+        offers = [
+            finding
             for watch in self._watches
             for finding in watch.findings
             if finding.device
-        )
-        found = {each.address: each.reason for each in self._findings}
+        ]
+        rivals = _rivals(offers)
+        told = ((each.address, _quarrel(each, rivals)) for each in offers)
         return tuple(
-            f'{address} is {found[address]}' for address, n in offers.items() if n > 1
+            dict.fromkeys(f'{where} is {what}' for where, what in told if what)
         )
 
     def driver_of(self, address: str) -> Driver | None:
@@ -114,23 +139,39 @@ class Discovery:
 
 
 def settled(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """One finding of each function, unless drivers quarrel over it; by address."""
-    rivals: dict[str, list[Finding]] = {}
-    for finding in findings:
-        rivals.setdefault(finding.address, []).append(finding)
-    return tuple(
-        finding for address in sorted(rivals) for finding in _settle(rivals[address])
-    )
+    """One finding of each function, unless drivers quarrel over it; by address.
 
-
-def _settle(rivals: Sequence[Finding]) -> Sequence[Finding]:
-    """Where one offers the function, what others say of it does not count.
-
-    Where several do, none may: each would hand it out without the others knowing.
+    Where one offers the function, what others say of it does not count. Where several
+    do, none may: each would hand it out without the others knowing.
     """
-    offers = [finding for finding in rivals if finding.device]
-    if len(offers) < 2:
-        return (offers or rivals)[:1]
-    names = ' and '.join(finding.driver for finding in offers)
-    reason = f'claimed by {names}: enable only one of them'
-    return [replace(finding, reason=reason, device=None) for finding in offers]
+    found = sorted(findings, key=lambda finding: finding.address)
+    rivals = _rivals(found)
+    result: list[Finding] = []
+    for _, verdicts in groupby(found, key=lambda finding: finding.address):
+        those = list(verdicts)
+        offers = [finding for finding in those if finding.device]
+        result += [_withheld(each, rivals) for each in offers] or those[:1]
+    return tuple(result)
+
+
+def _rivals(findings: Iterable[Finding]) -> Mapping[str, Sequence[str]]:
+    """By what devices claim: the drivers that offer it."""
+    rivals: dict[str, list[str]] = {}
+    for finding in findings:
+        for claim in claims(finding.device) if finding.device else ():
+            rivals.setdefault(claim, []).append(finding.driver)
+    return rivals
+
+
+def _withheld(finding: Finding, rivals: Mapping[str, Sequence[str]]) -> Finding:
+    quarrel = _quarrel(finding, rivals)
+    return replace(finding, reason=quarrel, device=None) if quarrel else finding
+
+
+def _quarrel(finding: Finding, rivals: Mapping[str, Sequence[str]]) -> str:
+    """Why it cannot be offered; empty: nobody else offers any of it."""
+    of_device = claims(finding.device) if finding.device else ()
+    names = sorted({name for claim in of_device for name in rivals[claim]})
+    if len(names) < 2:
+        return ''
+    return f'claimed by {" and ".join(names)}: enable only one of them'

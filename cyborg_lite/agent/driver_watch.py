@@ -3,15 +3,15 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite.drivers.base import Driver
+from cyborg_lite.agent.driver_answer import Bounds, understood
+from cyborg_lite.drivers.base import Driver, Remembering
 from cyborg_lite.model.inventory import Device, Finding, Health
-from cyborg_lite.rpc import wire
 
 LOG = log.getLogger(__name__)
 
@@ -22,21 +22,47 @@ _HANGS: Final = 'it does not return'
 class DriverWatch:
     """One driver, and the thread on which it looks."""
 
-    def __init__(self, name: str, driver: Driver, removal_scans: int) -> None:
+    def __init__(
+        self, name: str, driver: Driver, removal_scans: int, hostname: str
+    ) -> None:
         self.name = name
         self.findings: tuple[Finding, ...] = ()
         self.trouble = _NOT_YET
         self.misses: Mapping[str, _Miss] = {}  # by address
         self._driver = driver
         self._removal_scans = removal_scans
+        self._bounds = Bounds(hostname, name)
         self._thread: threading.Thread | None = None
+        self._guard = threading.Lock()
+        self._learned: dict[str, Device] = {}  # since the last look began, by address
 
     def recall(self, finding: Finding) -> None:
+        """Of an earlier process; before the first look."""
         self.findings = (*self.findings, finding)
+        if isinstance(self._driver, Remembering) and finding.device is not None:
+            self._driver.remember(finding.device)
 
-    def begin(self) -> None:
-        """Start a look, unless the last one is still under way."""
+    def learn(self, device: Device) -> None:
+        """It was changed by our doing: no look that began before counts for it."""
+        with self._guard:
+            self._learned[device.address] = device
+            self.findings = self._with_learned(self.findings)
+
+    def _with_learned(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        return tuple(
+            replace(each, device=self._learned.get(each.address, each.device))
+            if each.device
+            else each
+            for each in findings
+        )
+
+    def begin(self, theirs: Collection[str] = ()) -> None:
+        """Start a look, unless the last one is still under way.
+
+        :param theirs: what the devices of other drivers claim
+        """
         if self._thread is None or not self._thread.is_alive():
+            self._bounds = replace(self._bounds, theirs=theirs)
             # A daemon, because a read from a dying device may never return.
             self._thread = threading.Thread(
                 target=self._look, name=f'discover-{self.name}', daemon=True
@@ -71,10 +97,13 @@ class DriverWatch:
         return tuple(_degraded(finding, stale) for finding in shown)
 
     def _look(self) -> None:
+        with self._guard:
+            self._learned.clear()
         try:
-            findings = tuple(_checked(each) for each in self._driver.discover())
-        except Exception as error:
-            # Whatever a driver does wrong must not end the report of the others.
+            findings = understood(self._driver.discover(), self._bounds)
+        except (Exception, SystemExit) as error:
+            # Whatever a driver does wrong must not end the report of the others. One
+            # that exits would end this thread without a word.
             trouble = f'{type(error).__name__}: {error}'
             if trouble != self.trouble:
                 LOG.exception('Driver %s failed.', self.name)
@@ -82,8 +111,10 @@ class DriverWatch:
             return
         if self.trouble not in ('', _NOT_YET):
             LOG.info('Driver %s answers again.', self.name)
-        misses = self._missed(findings)
-        self.misses, self.findings, self.trouble = misses, findings, ''
+        with self._guard:
+            findings = self._with_learned(findings)
+            misses = self._missed(findings)
+            self.misses, self.findings, self.trouble = misses, findings, ''
 
     def _missed(self, findings: Sequence[Finding]) -> dict[str, '_Miss']:
         """Devices that were there, and are not among these."""
@@ -126,13 +157,3 @@ def _degraded(finding: Finding, reason: str) -> Finding:
         return finding
     stale = replace(device, health=Health.DEGRADED, health_reason=reason)
     return replace(finding, device=stale)
-
-
-def _checked(finding: Finding) -> Finding:
-    """As the conductor will read it: it refuses a report for one wrong value in it.
-
-    :raises MalformedMessage: a value is not of its type
-    """
-    if finding.device is not None:
-        wire.load(Device, wire.dump(finding.device))
-    return finding

@@ -126,11 +126,16 @@ class ImageCache:
         """Drop what was not used for longest; a file of our making, nothing else."""
         with self._guard:
             in_use = {name for name, users in self._in_use.items() if users > 0}
-        kept = [
-            (found.stat(follow_symlinks=False), Path(found.path))
-            for found in os.scandir(self._directory)
-            if _NAME.fullmatch(found.name)
-        ]
+        kept = []
+        for found in os.scandir(self._directory):
+            name = found.name.removesuffix(_PART)
+            if not _NAME.fullmatch(name):
+                continue
+            if name == found.name:
+                kept.append((found.stat(follow_symlinks=False), Path(found.path)))
+            elif name not in in_use:
+                # Of a process that died.
+                os.unlink(found.path)
         kept.sort(key=lambda entry: entry[0].st_mtime_ns)
         total = sum(status.st_size for status, _ in kept)
         for status, path in kept:

@@ -11,7 +11,9 @@ from oslo_log import log
 from cyborg_lite.drivers.base import Driver, Measuring
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.inventory import Device, Finding, Health
+from cyborg_lite.model.message_rules import check_usage
 from cyborg_lite.model.usage import Usage
+from cyborg_lite.rpc import wire
 
 LOG = log.getLogger(__name__)
 
@@ -78,7 +80,7 @@ class Measurements:
         figures = {}
         for device in devices:
             try:
-                figures[device.address] = rounded(driver.usage(device))
+                figures[device.address] = _understood(driver.usage(device))
             except CyborgError as error:
                 LOG.debug('%s is not measured: %s', device.address, error.text)
             except Exception:
@@ -96,6 +98,16 @@ def _healths(figures: Mapping[str, Usage]) -> Mapping[str, tuple[Health, str]]:
         for address, usage in figures.items()
         if usage.health is not Health.OK
     }
+
+
+def _understood(said: Usage) -> Usage:
+    """As the conductor will read it: it refuses a heartbeat for one wrong figure.
+
+    :raises Exception: it makes no sense
+    """
+    usage = rounded(wire.load(Usage, wire.dump(said)))
+    check_usage(usage)
+    return usage
 
 
 def rounded(usage: Usage) -> Usage:

@@ -2,6 +2,7 @@
 """Loads bitstreams on this host: fetch, load, and tell what the card is then."""
 
 import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -34,7 +35,14 @@ class Stock:
 class Programming:
     """One load at a time on a card; cards do not wait for one another."""
 
-    def __init__(self, discovery: Discovery, stock: Stock) -> None:
+    def __init__(
+        self,
+        discovery: Discovery,
+        stock: Stock,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """:param changed: told after each load, whatever came of it"""
+        self._changed = changed
         self._discovery = discovery
         self._cache = stock.cache
         self._loaded = stock.loaded
@@ -62,12 +70,15 @@ class Programming:
                 raise
             except LoadingFailed as error:
                 self._loaded.failed(name, error.text)
+                self._changed()
                 raise
             if order.bitstream.is_shell:
                 card = f'{self._discovery.host.name}_{order.address}'
                 self._loaded.emptied(card)
             else:
                 self._loaded.loaded(name, order.bitstream)
+            self._discovery.learn(device)
+        self._changed()
         LOG.info('Loaded image %s into %s.', order.bitstream.image_id, name)
         return self._amended(device)
 

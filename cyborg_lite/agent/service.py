@@ -84,7 +84,7 @@ class AgentService:
         watcher.look()
         _check_quarrels(discovery)
         stock = resources.stock
-        programming = Programming(discovery, stock) if stock else None
+        programming = Programming(discovery, stock, watcher.want) if stock else None
         load = programming.program if programming else None
         preparation = Preparation(*parts, load)
         recovery = Recovery(

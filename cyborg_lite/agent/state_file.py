@@ -24,6 +24,14 @@ _VERSION: Final = 'v'
 _CONTENT: Final = 'content'
 _ONLY_OURS: Final = 0o600
 _OUR_DIRECTORY: Final = 0o700
+_DAMAGES: Final = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,  # of JSON that is nested too deep
+    CyborgError,
+)
 
 
 class StateFile:
@@ -52,9 +60,9 @@ class StateFile:
             return None
         except OSError as error:
             LOG.warning('%s cannot be read: %s', self._path, error)
-        except (ValueError, LookupError, TypeError, AttributeError, CyborgError) as err:
+        except _DAMAGES as error:
             # Whatever a damaged file says must not keep the host off the air.
-            self._set_aside(err)
+            self._set_aside(error)
         return None
 
     def write(self, content: Any) -> bool:

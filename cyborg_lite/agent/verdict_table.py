@@ -48,8 +48,8 @@ def _row(cells: Sequence[str], widths: Sequence[int], width: int) -> Iterator[st
 
 def _details(provider: Deployable, indent: str, width: int) -> Iterator[str]:
     amount = f'{provider.resource_class} {provider.total}'
-    if provider.reserved:
-        amount += f', {provider.reserved} of them reserved'
+    if provider.withheld:
+        amount += f', {provider.withheld} of them reserved'
     handles = (f'{unit.type.value} {unit.key}' for unit in provider.units)
     for name, text in (
         ('provider', f'{provider.name}: {amount}'),

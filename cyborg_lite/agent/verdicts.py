@@ -32,7 +32,7 @@ class Verdict:
                 'name': provider.name,
                 'resource_class': provider.resource_class,
                 'total': provider.total,
-                'reserved': provider.reserved,
+                'reserved': provider.withheld,
                 'traits': list(provider.traits),
             },
             'handles': [
@@ -63,7 +63,7 @@ def _judged(finding: Finding) -> Iterator[Verdict]:
     """One verdict for each provider that has something to give, else a single one."""
     parts = finding.device.root.walk() if finding.device else ()
     offered = [
-        part for part in parts if part.resource_class and part.total > part.reserved
+        part for part in parts if part.resource_class and part.total > part.withheld
     ]
     for provider in offered or (None,):
         yield Verdict(finding, finding.driver, provider)

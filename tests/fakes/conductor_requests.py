@@ -32,6 +32,7 @@ class RequestsInMemory(ProfilesInMemory):
         self.steps: dict[str, list[Step]] = {}  # by request
         self.former: dict[str, str] = {}  # profiles by servers that gave them back
         self.returning: set[str] = set()  # requests for such servers
+        self.images: list[str | None] = []  # that were named with a profile
         self.binds_at_once = True  # False: binds stay under way
 
     def _in_use(self, profile: DeviceProfile) -> bool:
@@ -41,9 +42,13 @@ class RequestsInMemory(ProfilesInMemory):
     # --- accelerator requests ---
 
     def create_arqs(
-        self, context: RequestContext, device_profile_name: str
+        self,
+        context: RequestContext,
+        device_profile_name: str,
+        image_uuid: str | None = None,
     ) -> tuple[Arq, ...]:
         self._heard(context)
+        self.images.append(image_uuid)
         profile = self.profile_called(context, device_profile_name)
         returning = not profile.enabled
         awaited = context.service_request and profile.name in self.former.values()

@@ -51,7 +51,7 @@ class ScriptedDriver:
     # Any: as the options of drivers are.
     def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
         self.findings: Sequence[Finding] = ()
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         self.looks = 0
 
     def discover(self) -> Iterator[Finding]:

@@ -117,18 +117,25 @@ class FixtureAgent:
 
     def providers(self) -> dict[str, Shown]:
         """By the part of the name that follows the host's."""
-        return {
+        shown = {
             name.removeprefix(f'{self.name}_'): self._shown(one['uuid'])
             for name, one in self.cloud.providers().items()
         }
+        return {name: one for name, one in shown.items() if one is not None}
 
-    def _shown(self, uuid: str) -> Shown:
-        found = self.cloud.inventory(uuid)
-        path = f'/resource_providers/{uuid}/traits'
-        traits = expect(self.cloud.placement.ask('GET', path), 200)['traits']
+    def _shown(self, uuid: str) -> Shown | None:
+        """None: it went between the list and the look."""
+        answers = [
+            self.cloud.placement.ask('GET', f'/resource_providers/{uuid}/{part}')
+            for part in ('inventories', 'traits')
+        ]
+        if any(answer.status == 404 for answer in answers):
+            return None
+        inventories, traits = (expect(answer, 200) for answer in answers)
+        found = inventories['inventories']
         free = sum(one['total'] - one['reserved'] for one in found.values())
         totals = {name: one['total'] for name, one in found.items()}
-        return Shown(uuid, totals, free, frozenset(traits))
+        return Shown(uuid, totals, free, frozenset(traits['traits']))
 
     def devices(self) -> dict[str, str]:
         """Their uuids, by address."""

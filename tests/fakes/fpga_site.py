@@ -6,6 +6,7 @@ No bus is between them; what travels is packed as on one.
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -49,6 +50,8 @@ from tests.fakes.rows import OWNER, PROJECT, add_profile
 from tests.unit.conductor.test_binding import RULES
 from tests.unit.drivers.benches import LOADING
 
+# What the drivers of cards show only while they are bound to them.
+_HIDDEN: Final = ('fpga_region', 'xclbinuuid', 'interface_uuids', 'logic_uuids')
 _EVERYBODY: Final = Scope(project_id=None)
 
 
@@ -143,7 +146,7 @@ class FpgaSite:
         self.sync = PlacementSync(database, self.placement)
         self.consumers = FakeConsumers()
         agents = HostAgents(self)
-        loader = Loader(database, agents, Library(shop, LARGEST))
+        loader = Loader(database, agents, Library(shop, LARGEST), self.sync.sync)
         self.binder = BindHandler(database, agents, self.consumers, RULES, loader)
         self.releaser = ReleaseHandler(database, agents, loader)
         self.start()
@@ -156,6 +159,7 @@ class FpgaSite:
         self.discovery = Discovery(self.host, {driver.NAME: driver}, 60, loaded.amended)
         self.cache, journal = Cache(self._state), Journal(self._state)
         self.cache.open()
+        self.discovery.recall(self.cache.findings or ())
         journal.open()
         store = ImageCache(self.kept, self._shop, largest=LARGEST, capacity=LARGEST)
         self.programming = Programming(self.discovery, Stock(store, loaded))
@@ -169,6 +173,11 @@ class FpgaSite:
     def report(self) -> None:
         """From the hardware to Placement."""
         self.discovery.look()
+        self.cache.keep_findings(self.discovery.reported())
+        self.tell()
+
+    def tell(self) -> None:
+        """As at a heartbeat, for which nobody looks."""
         self.database.write(inventory.store, self.discovery.report())
         self.sync.sync(self.host.name)
 
@@ -221,6 +230,29 @@ class FpgaSite:
         """That all of its requests are in."""
         (state,) = {arq.state.value for arq in self.arqs(instance)}
         return state
+
+    # --- guests ---
+
+    @contextmanager
+    def guest(self, address: str) -> Iterator[None]:
+        """One has the function, and nobody else sees what is in it."""
+        device = (self.host.root / 'sys/bus/pci/devices' / address).resolve()
+        driver, aside = device / 'driver', self._state.with_name('aside')
+        before = driver.readlink()
+        aside.mkdir()
+        hidden = [one for one in _HIDDEN if (device / one).exists()]
+        for name in hidden:
+            (device / name).rename(aside / name)
+        guests = self.host.root / 'sys/bus/pci/drivers/vfio-pci'
+        guests.mkdir(parents=True, exist_ok=True)
+        driver.unlink()
+        driver.symlink_to(guests)
+        yield
+        driver.unlink()
+        driver.symlink_to(before)
+        for name in hidden:
+            (aside / name).rename(device / name)
+        aside.rmdir()
 
     # --- boots ---
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cyborg_lite.drivers import vfio
+from cyborg_lite.drivers import open_files
 from tests.fakes import kernel_regions, kernel_vgpus, sysfs_device, sysfs_tree
 from tests.fakes.kernel_vgpus import fail
 from tests.fakes.sysfs_writer import Tree
@@ -80,8 +80,6 @@ class FakeKernel:
         assert root == self.root
         self.written.append((tool, ' '.join(arguments)))
         self._trouble(tool, ' '.join(arguments))
-        if tool in kernel_regions.TOOLS:
-            return self.regions.load(tool, arguments)
         flag, address = arguments
         if self.library_open:
             self.library_open -= 1
@@ -93,8 +91,13 @@ class FakeKernel:
             self.disable(address)
         return 0, ''
 
+    def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
+        tool, *arguments = command
+        self._trouble(tool, ' '.join(arguments))
+        return self.regions.load(Path(tool).name, arguments)
+
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:
-        return vfio.processes_with(str(root), files)
+        return open_files.processes_with(str(root), files)
 
     # --- what a test does to the host ---------------------------------------------
 

@@ -6,15 +6,13 @@ next load ends; what is loaded stands in the file.
 """
 
 import enum
+import errno
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from cyborg_lite.drivers import bitstream_files
-from cyborg_lite.exceptions import ToolMissing, ToolTimedOut
-
-TOOLS: Final = ('fpgaconf', 'xbutil', 'xbmgmt')
 
 _DEVICES: Final = 'sys/bus/pci/devices'
 _EIO: Final = 'Input/output error\n'
@@ -54,22 +52,21 @@ class Regions:
             if file.exists():
                 file.write_text(text)
 
-    def load(self, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
-        """As the tool does that is run with these.
+    def load(self, tool: str, arguments: Sequence[str]) -> tuple[int | None, str]:
+        """As the tool does that is run with these; None: it had to be killed.
 
-        :raises ToolTimedOut: it had to be killed
-        :raises ToolMissing: there is none
+        :raises FileNotFoundError: there is none
         """
         self.commands.append([tool, *arguments])
         card = self._root / _DEVICES / _address(arguments)
         match self.fate:
             case Fate.MISSING:
-                raise ToolMissing(tool=tool)
+                raise FileNotFoundError(errno.ENOENT, 'No such file')
             case Fate.REFUSED:
                 return 1, NO_MATCH
             case Fate.TIMEOUT:
                 _half_load(card)
-                raise ToolTimedOut(tool=tool, seconds='60')
+                return None, ''
             case Fate.HALF_LOADED:
                 _half_load(card)
                 return 1, EINVAL
@@ -87,8 +84,8 @@ class Regions:
 
 def _address(arguments: Sequence[str]) -> str:
     """Of the function that the tool is pointed at."""
-    if '-d' in arguments:
-        return arguments[list(arguments).index('-d') + 1]
+    if '--device' in arguments:
+        return arguments[list(arguments).index('--device') + 1]
     said = dict(zip(arguments[::2], arguments[1::2], strict=False))
     parts = [said[key].removeprefix('0x') for key in ('--segment', '-B', '-D', '-F')]
     return '{}:{}:{}.{}'.format(*parts)

@@ -117,7 +117,9 @@ class FakePlacement(Placement):
     def rename_provider(self, node: TreeNode, name: str) -> TreeNode:
         return self._placed(node.uuid, name, node.parent_uuid)
 
-    def move_provider(self, node: TreeNode, name: str, parent_uuid: str) -> TreeNode:
+    def move_provider(
+        self, node: TreeNode, name: str, parent_uuid: str | None
+    ) -> TreeNode:
         if self.is_old:
             raise _refused(406, 'no such microversion')
         return self._placed(node.uuid, name, parent_uuid)

@@ -353,7 +353,13 @@ class Instance:
         return {event['tag'] for event in self.events()} == set(self.arqs)
 
     def delete(self) -> None:
-        expect(self.cloud.api(NOVA).ask('DELETE', self.path), 204)
+        expect(self.give_back(), 204)
+        self.deallocate()
+
+    def give_back(self) -> Answer:
+        return self.cloud.api(NOVA).ask('DELETE', self.path)
+
+    def deallocate(self) -> None:
         path = f'/allocations/{self.uuid}'
         expect(self.cloud.placement.ask('DELETE', path), 204)
 

@@ -12,7 +12,7 @@ from cyborg_lite.agent.discovery import Discovery, settled
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.nvidia_gpu import NvidiaGpu
 from cyborg_lite.drivers.sysfs import Host
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.inventory import Finding, Health
 from tests.fakes import sysfs_tree
 from tests.fakes.drivers import HangingDriver, ScriptedDriver, finding
 
@@ -239,6 +239,65 @@ def test_a_driver_whose_device_cannot_be_sent_costs_only_itself(
     discovery = _discovery(bad=bad, good=good)
     assert discovery.look() == tuple(good.findings)
     assert 'MalformedMessage' in discovery.silent['bad']
+
+
+def _named_as(address: str, by: Finding) -> Finding:
+    """Another device whose deployable has the name of that function's."""
+    assert by.device is not None
+    root = replace(by.device.root, name=f'compute-1_{address}')
+    return replace(by, device=replace(by.device, root=root))
+
+
+@pytest.mark.parametrize(
+    'nonsense', [finding(_ONE, 'bad'), _named_as(_ONE, finding(_OTHER, 'bad'))]
+)
+def test_a_driver_that_claims_what_another_one_has_costs_only_itself(
+    good: ScriptedDriver, bad: ScriptedDriver, nonsense: Finding
+) -> None:
+    bad.failure = None
+    bad.findings = [finding(_OTHER, 'bad')]
+    discovery = _discovery(bad=bad, good=good)
+    before = discovery.look()
+    bad.findings = [nonsense]
+    after = discovery.look()
+    assert after[0] == before[0]
+    assert after[1].device is not None
+    assert after[1].device.health is Health.DEGRADED
+    assert 'which another driver has' in discovery.silent['bad']
+    bad.findings = [finding(_OTHER, 'bad')]
+    assert discovery.look() == before
+
+
+def test_a_new_card_that_two_drivers_claim_costs_them_nothing_else(
+    good: ScriptedDriver, bad: ScriptedDriver
+) -> None:
+    new = '0000:03:00.0'
+    bad.failure = None
+    bad.findings = [finding(_OTHER, 'bad')]
+    discovery = _discovery(bad=bad, good=good)
+    before = discovery.look()
+    bad.findings = [finding(_OTHER, 'bad'), finding(new, 'bad')]
+    good.findings = [finding(_ONE, 'good'), finding(new, 'good')]
+    for _ in range(2):
+        *old, one, other = discovery.look()
+        assert tuple(old) == before
+        assert one.device is other.device is None
+
+
+def test_a_driver_that_exits_has_failed(good: ScriptedDriver) -> None:
+    discovery = _discovery(good=good)
+    discovery.look()
+    good.failure = SystemExit(3)
+    assert _healths(discovery) == [Health.DEGRADED]
+    assert discovery.silent == {'good': 'SystemExit: 3'}
+
+
+def test_two_drivers_that_give_one_name_are_both_refused() -> None:
+    found = settled([finding(_ONE, 'a'), _named_as(_ONE, finding(_OTHER, 'b'))])
+    assert [each.device for each in found] == [None, None]
+    assert {each.reason for each in found} == {
+        'claimed by a and b: enable only one of them'
+    }
 
 
 def test_two_drivers_that_offer_one_function_are_both_refused() -> None:

@@ -25,7 +25,7 @@ def driver() -> ScriptedDriver:
 
 
 def watch_of(driver: Driver) -> DriverWatch:
-    return DriverWatch('scripted', driver, SCANS)
+    return DriverWatch('scripted', driver, SCANS, HOST.name)
 
 
 def look(watch: DriverWatch, seconds: float = 60.0) -> None:

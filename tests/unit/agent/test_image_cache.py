@@ -69,6 +69,17 @@ def test_what_was_damaged_on_the_disk_is_fetched_anew(
     assert len(source.fetched) == 2
 
 
+def test_what_a_process_left_that_died_goes_with_the_next_image(
+    tmp_path: Path, source: FakeImages
+) -> None:
+    part = tmp_path / f'images/sha512-{"ab" * 64}.part'
+    part.parent.mkdir()
+    part.write_bytes(b'some')
+    (tmp_path / 'images/mine').touch()
+    with _cache(tmp_path, source).fetched(bitstream(_CONTENT)) as path:
+        assert _left(tmp_path) == ['mine', path.name]
+
+
 def test_a_bad_hash_is_refused_and_nothing_left(
     tmp_path: Path, source: FakeImages
 ) -> None:

@@ -5,6 +5,8 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from cyborg_lite.agent.measuring import Measurements, rounded
 from cyborg_lite.drivers.sysfs import Host
 from cyborg_lite.exceptions import DriverError
@@ -60,6 +62,30 @@ def test_one_device_that_fails_costs_only_its_own_figures() -> None:
     for failure in (DriverError(reason='no'), ZeroDivisionError()):
         driver.usages = {_ONE: failure, _OTHER: Usage(power=100.0)}
         assert set(measured(driver).figures) == {_OTHER}
+
+
+@pytest.mark.parametrize(
+    'nonsense',
+    [
+        Usage(reason='x' * 5000),
+        Usage(reason='\0'),
+        Usage(counters={f'c{number}': 1 for number in range(33)}),
+        Usage(counters={'errors': -1}),
+        Usage(power=float('nan')),
+        Usage(temperature=float('inf')),
+        Usage(memory_total=2**70),
+        Usage(units_total='many'),  # type: ignore[arg-type]  # it is the point
+        'not a usage',
+        None,
+    ],
+)
+def test_figures_that_cannot_be_kept_cost_only_their_own_device(
+    nonsense: Usage,
+) -> None:
+    """The conductor refuses a whole heartbeat for one wrong figure."""
+    driver = MeasuringDriver()
+    driver.usages = {_ONE: nonsense, _OTHER: Usage(power=100.0)}
+    assert set(measured(driver).figures) == {_OTHER}
 
 
 def test_a_driver_that_hangs_is_not_waited_for_and_not_asked_twice() -> None:

@@ -3,8 +3,10 @@
 
 import json
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
 
@@ -21,7 +23,7 @@ from cyborg_lite.exceptions import (
     LoadingFailed,
 )
 from cyborg_lite.model.bitstreams import FUNCTION, LoadOrder
-from cyborg_lite.model.inventory import Device, Health
+from cyborg_lite.model.inventory import Device, Finding, Health
 from tests.fakes import sysfs_tree
 from tests.fakes.bitstream_files import IMAGE_ID, OTHER_FUNCTION, bitstream, gbs
 from tests.fakes.drivers import ScriptedDriver, finding
@@ -57,7 +59,8 @@ class Bench:
         self.discovery = Discovery(self.host, {driver.NAME: driver}, 60, loaded.amended)
         # The findings of Discovery name the driver by its entry point.
         self.discovery.look()
-        self.programming = Programming(self.discovery, Stock(cache, loaded))
+        self.kept_stock = Stock(cache, loaded)
+        self.programming = Programming(self.discovery, self.kept_stock)
 
     # Any: fields of an image.
     def program(self, address: str = _CARD, part: str = '', **changes: Any) -> Device:
@@ -87,6 +90,38 @@ def test_what_is_answered_is_what_is_reported_from_then_on(bench: Bench) -> None
     assert bench.reported == device
     (command,) = bench.tool.commands
     assert Path(command[-1]).parent == bench.stock
+
+
+def test_nobody_has_to_look_before_it_is_reported(bench: Bench) -> None:
+    device = bench.program()
+    assert device in bench.discovery.report().devices
+
+
+def test_a_look_that_began_before_the_load_does_not_count(bench: Bench) -> None:
+    """It may end after it, with what was true when it began."""
+    driver = bench.discovery.driver_of(_CARD)
+    assert driver is not None
+    stale, device = list(driver.discover()), bench.program()
+
+    def slow() -> list[Finding]:
+        bench.discovery.learn(device)
+        return stale
+
+    with patch.object(driver, 'discover', slow):
+        bench.discovery.look()
+    assert device in bench.discovery.report().devices
+
+
+@pytest.mark.parametrize('fate', [Fate.SUCCESS, Fate.WRONG_ID])
+def test_whoever_looks_at_the_hardware_is_told_of_a_load(
+    fate: Fate, bench: Bench
+) -> None:
+    told = Mock()
+    programming = Programming(bench.discovery, bench.kept_stock, told)
+    bench.tool.fate = fate
+    with suppress(LoadingFailed):
+        programming.program(LoadOrder(_CARD, '', bitstream(gbs())))
+    told.assert_called_once_with()
 
 
 def test_it_is_safe_to_repeat(bench: Bench) -> None:

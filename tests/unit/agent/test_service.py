@@ -256,7 +256,7 @@ def test_two_drivers_that_claim_one_function_are_refused(
     rival = PreparingDriver(_HOST, {})
     rival.findings = [finding(driver='rival')]
     service = made(scripted=driver, rival=rival)
-    with pytest.raises(ConfigurationError, match='claimed by scripted and rival'):
+    with pytest.raises(ConfigurationError, match='claimed by rival and scripted'):
         service.start()
     service.stop()
     service.wait()

@@ -73,7 +73,18 @@ def test_content_and_name_are_on_the_disk_when_it_returns(
 
 @pytest.mark.parametrize(
     'text',
-    ['', '{', 'null', '[]', '{"v": 1}', '{"v": 2, "content": 1}', '\0', '{"v": 1, "co'],
+    [
+        '',
+        '{',
+        'null',
+        '[]',
+        '{"v": 1}',
+        '{"v": 2, "content": 1}',
+        '\0',
+        '{"v": 1, "co',
+        '[' * 100_000,
+    ],
+    ids=lambda text: text[:10],
 )
 def test_a_damaged_file_is_set_aside_with_a_warning(
     path: Path, text: str, caplog: pytest.LogCaptureFixture

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from cyborg_lite.agent.verdict_table import table
 from cyborg_lite.agent.verdicts import Verdict, verdicts
 from cyborg_lite.drivers.nvidia_gpu import NvidiaGpu
 from cyborg_lite.drivers.sysfs import Host
-from cyborg_lite.model.inventory import Deployable
+from cyborg_lite.model.inventory import Deployable, HandleType, Unit
 from tests.fakes import sysfs_tree
 from tests.fakes.drivers import finding
 
@@ -91,6 +92,27 @@ def test_a_card_that_is_held_back_is_not_offered(host: Host) -> None:
     assert verdict.driver == 'scripted'
     assert verdict.as_json()['offered'] is False
     assert verdict.as_json()['provider'] is None
+
+
+def test_units_that_strangers_have_are_reserved(host: Host) -> None:
+    """As Placement will be told."""
+    card = finding()
+    assert card.device is not None
+    address = {'domain': '0000', 'bus': '82', 'device': '00', 'function': '4'}
+    taken = Unit('0000:82:00.4', HandleType.PCI, address, in_use=True)
+    free = Unit('0000:82:00.5', HandleType.PCI, {**address, 'function': '5'})
+
+    def of(*units: Unit) -> Verdict:
+        root = Deployable('card', 'VGPU', total=len(units), units=units)
+        assert card.device is not None
+        device = replace(card.device, root=root)
+        (verdict,) = verdicts(host, [replace(card, device=device)], {})
+        return verdict
+
+    half = of(taken, free)
+    assert half.as_json()['provider']['reserved'] == 1
+    assert 'VGPU 2, 1 of them reserved' in table([half])
+    assert of(taken).as_json()['offered'] is False
 
 
 def test_each_provider_of_a_device_has_a_row(host: Host) -> None:
