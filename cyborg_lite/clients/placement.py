@@ -135,7 +135,9 @@ class Placement:
         """:raises ProviderExists: the name is taken"""
         return self._place(self._remote, node.uuid, name, node.parent_uuid)
 
-    def move_provider(self, node: TreeNode, name: str, parent_uuid: str) -> TreeNode:
+    def move_provider(
+        self, node: TreeNode, name: str, parent_uuid: str | None
+    ) -> TreeNode:
         """Give it another parent, and a name, with all that is below it.
 
         :raises ProviderExists: the name is taken

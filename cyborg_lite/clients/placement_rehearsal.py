@@ -18,6 +18,7 @@ class PlacementRehearsal(Placement):
 
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
+        self._deleted: set[str] = set()
 
     def provider(self, uuid: str) -> TreeNode | None:
         return self._placement.provider(uuid)
@@ -50,13 +51,17 @@ class PlacementRehearsal(Placement):
     def rename_provider(self, node: TreeNode, name: str) -> TreeNode:
         return replace(node, name=name)
 
-    def move_provider(self, node: TreeNode, name: str, parent_uuid: str) -> TreeNode:
+    def move_provider(
+        self, node: TreeNode, name: str, parent_uuid: str | None
+    ) -> TreeNode:
         return replace(node, name=name, parent_uuid=parent_uuid)
 
     def delete_provider(self, uuid: str) -> None:
-        below = (node.parent_uuid for node in self._placement.tree(uuid))
+        left = [n for n in self._placement.tree(uuid) if n.uuid not in self._deleted]
+        below = {node.parent_uuid for node in left}
         if uuid in below or any(self._placement.usages(uuid).values()):
             raise ProviderInUse(provider=uuid)
+        self._deleted.add(uuid)
 
     def set_inventories(
         self, uuid: str, generation: int, inventories: Inventories

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from cyborg_lite.conductor.binding import BindRules, bind_job
+from cyborg_lite.conductor.bitstreams import Library
 from cyborg_lite.conductor.device_profiles import viewer
 from cyborg_lite.conductor.jobs import JobRunner
 from cyborg_lite.db import arqs, binding, history, jobs, release
@@ -19,21 +20,34 @@ from cyborg_lite.rpc.context import RequestContext
 class Arqs:
     """Everything here is done, or refused whole, when it returns; jobs do the rest."""
 
-    def __init__(self, database: Database, runner: JobRunner, rules: BindRules) -> None:
+    def __init__(
+        self,
+        database: Database,
+        runner: JobRunner,
+        rules: BindRules,
+        library: Library | None = None,
+    ) -> None:
         self._database = database
         self._runner = runner
         self._rules = rules
+        self._library = library or Library(None, 0)
 
     def create(
-        self, context: RequestContext, device_profile_name: str
+        self,
+        context: RequestContext,
+        device_profile_name: str,
+        image_uuid: str | None = None,
     ) -> tuple[Arq, ...]:
+        """:param image_uuid: of the server, whose image may ask for something too"""
         project, sees = context.project_id, viewer(context)
+        wishes = {} if image_uuid is None else self._library.wishes(image_uuid)
         return self._database.write(
             arqs.create,
             device_profile_name,
             project,
             sees,
             of_service=context.service_request,
+            wishes=wishes,
         )
 
     def list(self, context: RequestContext, query: Query) -> tuple[Arq, ...]:

@@ -12,6 +12,7 @@ from oslo_log import log
 
 from cyborg_lite.clients.placement import Consumer
 from cyborg_lite.conductor.bitstreams import Library
+from cyborg_lite.conductor.liveness import check_heard
 from cyborg_lite.conductor.loading import Loader
 from cyborg_lite.db import binding
 from cyborg_lite.db.engine import Database
@@ -89,12 +90,13 @@ class BindHandler:
         try:
             project_id = self._owner_of_server(job)
             if job.step == binding.CLAIMED:
-                handles = self._database.read(held, uuids)
+                handles = self._database.read(binding.claimed, uuids)
             else:
                 claimed = self._claim(job, project_id)
                 if not claimed.handles:
                     return claimed.job
                 handles = claimed.handles
+            check_heard(handles)
             if self._loader.load_for(uuids, job.request_id):
                 # Their host must know what to load again after a boot.
                 handles = self._database.read(held, uuids)

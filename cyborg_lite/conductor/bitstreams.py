@@ -4,8 +4,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from cyborg_lite.exceptions import BitstreamNotFound, BitstreamRefused, NotFound
-from cyborg_lite.model import bitstream_choice, bitstream_list
+from cyborg_lite.exceptions import (
+    BitstreamNotFound,
+    BitstreamRefused,
+    InvalidInput,
+    NotFound,
+)
+from cyborg_lite.model import bitstream_choice, bitstream_list, image_wishes
 from cyborg_lite.model.bitstream_choice import Fit, Target, Wanted
 from cyborg_lite.model.bitstream_list import ListedBitstream
 from cyborg_lite.model.bitstreams import Bitstream, Image
@@ -55,6 +60,23 @@ class Library:
             # A function is named by either of two properties, in any spelling.
             found = self._images.bitstreams({})
         return bitstream_choice.chosen(wanted, found, region, self._largest)
+
+    def wishes(self, image_id: str) -> Mapping[str, str]:
+        """What the image of a server asks of its accelerators; see ``image_wishes``.
+
+        Nothing where there is no Glance: not every cloud has FPGAs.
+
+        :raises InvalidInput: there is no such image, or it asks for what nobody can
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        if self._images is None:
+            return {}
+        try:
+            image = self._images.image(image_id)
+        except NotFound:
+            reason = f'Glance has no image {image_id}, or not for us.'
+            raise InvalidInput(reason=reason) from None
+        return image_wishes.asked(image_id, image.properties)
 
     def ranked(self, region: Target) -> tuple[Fit, ...]:
         """All there are, those that fit first and best first.

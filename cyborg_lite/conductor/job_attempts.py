@@ -12,7 +12,7 @@ from cyborg_lite.conductor.metrics import DONE, EXPIRED, PUT_OFF, Metrics
 from cyborg_lite.db import jobs
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError, JobLost
-from cyborg_lite.model.jobs import Job, Kind
+from cyborg_lite.model.jobs import Job
 from cyborg_lite.rpc import context
 
 LOG = log.getLogger(__name__)
@@ -43,7 +43,7 @@ class Attempts:
     """Of one conductor process. Keeps nothing between jobs; any thread may run one."""
 
     def __init__(
-        self, database: Database, handlers: Mapping[Kind, Handler], metrics: Metrics
+        self, database: Database, handlers: Mapping[str, Handler], metrics: Metrics
     ) -> None:
         self._database = database
         self._handlers = handlers

@@ -21,7 +21,7 @@ from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.db import jobs
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.jobs import Job, Kind, Owner
+from cyborg_lite.model.jobs import Job, Owner
 
 LOG = log.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class JobRunner:
     def __init__(
         self,
         database: Database,
-        handlers: Mapping[Kind, Handler],
+        handlers: Mapping[str, Handler],
         owner: Owner,
         workers: int,
         metrics: Metrics | None = None,

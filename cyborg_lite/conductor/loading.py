@@ -6,7 +6,7 @@ afterwards goes into the database at once, so that Placement follows before a re
 that asked for it is Bound.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from oslo_log import log
 
@@ -17,10 +17,12 @@ from cyborg_lite.db.loaded_regions import Earlier
 from cyborg_lite.db.programming import Region
 from cyborg_lite.exceptions import (
     BitstreamRefused,
+    CyborgError,
     DeployableInUse,
     DeviceBusy,
     DriverError,
     LoadingFailed,
+    RemoteError,
 )
 from cyborg_lite.model import bitstream_choice, report_rules
 from cyborg_lite.model.bitstream_choice import Target, Wanted, is_loaded
@@ -37,7 +39,15 @@ LOG = log.getLogger(__name__)
 class Loader:
     """Loads a bitstream into a region and writes down what has become of it."""
 
-    def __init__(self, database: Database, agents: AgentAPI, library: Library) -> None:
+    def __init__(
+        self,
+        database: Database,
+        agents: AgentAPI,
+        library: Library,
+        place: Callable[[str], object] = lambda hostname: None,
+    ) -> None:
+        """:param place: brings Placement in line with what a host has now"""
+        self._place = place
         self._database = database
         self._agents = agents
         self._library = library
@@ -50,7 +60,7 @@ class Loader:
         :raises DriverError: it is not to be had, does not fit, or cannot be loaded
         :raises DeployableInUse: somebody else would lose what he has
         :raises HostAway: a host does not answer; safe to try again
-        :raises ServiceUnavailable: likewise Glance
+        :raises ServiceUnavailable: likewise Glance, or Placement
         """
         asked = [
             (holding.region, wanted)
@@ -70,7 +80,27 @@ class Loader:
                 number = region.deployable_id
                 self._database.write(loaded_regions.intend, number, shown)
                 self.load(region, bitstream, arqs, request_id)
+        for hostname in sorted({region.hostname for region, _ in chosen}):
+            self.show(hostname)
         return bool(chosen)
+
+    def show(self, hostname: str) -> None:
+        """Have Placement show what is there now, before anybody is told of it.
+
+        :raises CyborgError: it cannot now; a job is written that does
+        """
+        try:
+            self._place(hostname)
+        except RemoteError as error:
+            # All it takes it has; what it refuses may be another device's.
+            LOG.warning('Placement, host %s: %s', hostname, error.text)
+
+    def show_if_possible(self, hostname: str) -> None:
+        """As ``show``; what cannot be shown now the job shows later."""
+        try:
+            self.show(hostname)
+        except CyborgError as error:
+            LOG.warning('Placement is told of host %s later: %s', hostname, error.text)
 
     def _chosen(self, wanted: Wanted, region: Region) -> Bitstream:
         found = self._library.find(wanted, _target(region))
@@ -179,6 +209,7 @@ class Loader:
     def _close(self, region: Region, reason: str) -> None:
         LOG.error('%s is unusable: %s', region.name, reason)
         self._database.write(programming.unusable, region, reason)
+        self.show_if_possible(region.hostname)
 
 
 def _target(region: Region) -> Target:

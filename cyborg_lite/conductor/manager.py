@@ -103,8 +103,14 @@ class Manager:
     # --- accelerator requests ---
 
     @endpoint
-    def create_arqs(self, context: RequestContext, device_profile_name: str) -> Any:
-        return wire.dump(self._arqs.create(context, device_profile_name))
+    def create_arqs(
+        self,
+        context: RequestContext,
+        device_profile_name: str,
+        image_uuid: str | None = None,
+    ) -> Any:
+        made = self._arqs.create(context, device_profile_name, image_uuid)
+        return wire.dump(made)
 
     @endpoint
     def list_arqs(self, context: RequestContext, query: Any) -> Any:

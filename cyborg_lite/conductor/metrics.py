@@ -19,6 +19,7 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from cyborg_lite.conductor.device_metrics import Devices
 from cyborg_lite.db import job_table, jobs
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import ConfigurationError, CyborgError
@@ -78,7 +79,7 @@ class Metrics:
 
     def job_followed(self, job: Job, following: Job | None, seconds: float) -> None:
         """A job has become another, so many seconds after it was written."""
-        if job.kind is Kind.BIND and following is not None:
+        if job.kind == Kind.BIND and following is not None:
             succeeded = following.payload.get('succeeded')
             result = 'succeeded' if succeeded else 'failed'
             self._binds.labels(result).observe(seconds)
@@ -97,8 +98,9 @@ class Metrics:
     # --- who wants to know ---
 
     def watch(self, database: Database) -> None:
-        """Show the queue of all conductors too, read whenever somebody asks."""
+        """Show what all conductors share too, read whenever somebody asks."""
         self._registry.register(_Queue(database))
+        self._registry.register(Devices(database))
 
     def text(self) -> str:
         """All figures as they are now."""

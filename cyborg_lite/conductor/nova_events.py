@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The job that tells Nova how a bind ended, in one POST for each instance."""
 
+from collections.abc import Sequence
+
 from oslo_log import log
 
 from cyborg_lite.clients.nova import BoundEvent, Nova
 from cyborg_lite.conductor.metrics import Metrics
-from cyborg_lite.db import jobs
+from cyborg_lite.db import binding, jobs
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.jobs import Job
 
@@ -24,7 +26,7 @@ class NovaEventHandler:
 
     def run(self, job: Job) -> Job | None:
         instance, succeeded = job.payload['instance'], job.payload['succeeded']
-        events = [BoundEvent(instance, arq, succeeded) for arq in job.payload['arqs']]
+        events = [BoundEvent(instance, arq, succeeded) for arq in self._concerned(job)]
         for outcome in self._nova.post_events(events):
             self._metrics.event_answered(outcome.code)
         # Every answer is final, also that Nova does not know the instance.
@@ -32,6 +34,18 @@ class NovaEventHandler:
         word = 'completed' if succeeded else 'failed'
         LOG.info('Told Nova of %d %s binds of %s', len(events), word, instance)
         return None
+
+    def _concerned(self, job: Job) -> Sequence[str]:
+        """The requests of which Nova is to hear.
+
+        What could not be told at once may not be so any more: who was unbound, and
+        perhaps bound anew, has news of its own, and Nova may have it already.
+        """
+        arqs: Sequence[str] = job.payload['arqs']
+        if job.attempts == 1:
+            return arqs
+        instance, succeeded = job.payload['instance'], job.payload['succeeded']
+        return self._database.read(binding.ended_so, arqs, instance, succeeded)
 
     def expire(self, job: Job, reason: str) -> Job | None:
         instance = job.payload['instance']

@@ -3,6 +3,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final
 
 from oslo_log import log
@@ -18,7 +19,13 @@ from cyborg_lite.exceptions import ComputeNodeAbsent, PlacementConflict
 from cyborg_lite.model import ownership
 from cyborg_lite.model.jobs import Job
 from cyborg_lite.model.provider_changes import Change, Problem, leftovers
-from cyborg_lite.model.providers import OWNER, ProviderRow, TreeNode, wanted_tree
+from cyborg_lite.model.providers import (
+    OWNER,
+    ProviderRow,
+    TreeNode,
+    own_root,
+    wanted_tree,
+)
 
 LOG = log.getLogger(__name__)
 
@@ -36,9 +43,18 @@ class SyncResult:
 class PlacementSync:
     """Two reads show that nothing changed: whose generation stands still is known."""
 
-    def __init__(self, database: Database, placement: Placement) -> None:
+    def __init__(
+        self,
+        database: Database,
+        placement: Placement,
+        without_compute: Collection[str] = (),
+    ) -> None:
+        """:param without_compute: names, with ``*`` and ``?``, of hosts that are no
+        compute nodes; each gets a root provider of its own
+        """
         self._database = database
         self._placement = placement
+        self._without_compute = without_compute
         self._memory = ProviderMemory()
 
     def sync(self, hostname: str, *, deep: bool = False) -> SyncResult:
@@ -53,7 +69,7 @@ class PlacementSync:
         """
         work = ProviderWork(self._placement, self._memory)
         records = ProviderRecords(self._database)
-        _HostSync(hostname, self._placement, records, work).run(deep)
+        self._pass(hostname, self._placement, records, work).run(deep)
         _say(hostname, work)
         if work.refusal is not None:
             # Perhaps a trait or class that we remember has been deleted.
@@ -69,8 +85,19 @@ class PlacementSync:
         placement = PlacementRehearsal(self._placement)
         work = ProviderWork(placement, ProviderMemory())
         records = ProviderRecords(self._database, writable=False)
-        _HostSync(hostname, placement, records, work).run(deep=True)
+        self._pass(hostname, placement, records, work).run(deep=True)
         return SyncResult(tuple(work.changes), tuple(work.problems))
+
+    def _pass(
+        self,
+        hostname: str,
+        placement: Placement,
+        records: ProviderRecords,
+        work: ProviderWork,
+    ) -> '_HostSync':
+        own = any(fnmatchcase(hostname, each) for each in self._without_compute)
+        kind = _RootedSync if own else _HostSync
+        return kind(hostname, placement, records, work)
 
 
 class _HostSync:
@@ -109,7 +136,10 @@ class _HostSync:
                 self._work.doubt(tree)
             self._align(root, tree, rows)
         elif rows:
-            raise ComputeNodeAbsent(host=self._hostname)
+            self._begin_without_root(rows)
+
+    def _begin_without_root(self, rows: Collection[ProviderRow]) -> None:
+        raise ComputeNodeAbsent(host=self._hostname)
 
     def _align(
         self, root: TreeNode, tree: Collection[TreeNode], rows: Collection[ProviderRow]
@@ -164,6 +194,25 @@ class _HostSync:
             row.rp_uuid: reasons.get(row.device_uuid, row.contested) for row in rows
         }
         return {uuid: reason for uuid, reason in found.items() if reason}
+
+
+class _RootedSync(_HostSync):
+    """Of a host that is no compute node; the root is ours, too, unless Nova has one."""
+
+    def _begin_without_root(self, rows: Collection[ProviderRow]) -> None:
+        root = self._work.root(own_root(self._hostname))
+        self._align(root, self._placement.tree(root.uuid), rows)
+
+    def _align(
+        self, root: TreeNode, tree: Collection[TreeNode], rows: Collection[ProviderRow]
+    ) -> None:
+        super()._align(root, tree, rows)
+        if root.uuid != own_root(self._hostname).uuid:
+            return
+        if rows:
+            self._work.claim(root)
+        elif not {node.uuid for node in tree} - {root.uuid, *self._work.gone}:
+            self._work.remove(root)
 
 
 def _say(hostname: str, work: ProviderWork) -> None:

@@ -178,6 +178,7 @@ class ProgramHandler:
         bitstream = self._loader.image_for(region, job.payload['image'])
         self._reach(job, ProgramStep.LOADING)
         self._loader.load(region, bitstream, (), job.request_id)
+        self._loader.show_if_possible(region.hostname)
 
     def _reach(self, job: Job, step: ProgramStep, reason: str = '') -> None:
         self._database.write(program_jobs.reach, job.uuid, step, reason)

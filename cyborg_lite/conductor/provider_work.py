@@ -59,6 +59,29 @@ class ProviderWork:
         self.problems.clear()
         self.refusal = None
 
+    def root(self, wanted: WantedProvider) -> TreeNode:
+        """Make the root of a host's providers, or give it back its name.
+
+        :raises PlacementConflict: another one has the name by now
+        """
+        try:
+            found = self._placement.provider(wanted.uuid)
+            if found is not None:
+                node = self._placement.rename_provider(found, wanted.name)
+                self._changed(node, f'was named {found.name}')
+                return node
+            node = self._placement.create_provider(wanted.uuid, wanted.name, None)
+        except ProviderExists:
+            raise PlacementConflict(provider=wanted.uuid) from None
+        self._changed(node, 'created')
+        return self._keep(ActualProvider(node, {}, frozenset())).node
+
+    def claim(self, root: TreeNode) -> None:
+        """Mark a root as ours. What else it has is no business of ours."""
+        actual = self.read(root)
+        if OWNER not in actual.traits:
+            self._mark(actual, SetTraits(root.uuid, actual.traits | {OWNER}))
+
     def doubt(self, nodes: Iterable[TreeNode]) -> None:
         """Read them again, whatever their generation."""
         self._memory.drop(nodes)

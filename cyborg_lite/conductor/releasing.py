@@ -6,6 +6,7 @@ conductor dies in between, the next one begins again.
 """
 
 from cyborg_lite.conductor.bitstreams import Library
+from cyborg_lite.conductor.liveness import check_heard
 from cyborg_lite.conductor.loading import Loader
 from cyborg_lite.db import handles, jobs, release
 from cyborg_lite.db.engine import Database
@@ -32,6 +33,7 @@ class ReleaseHandler:
             self._database.write(jobs.finish, job)
             return None
         try:
+            check_heard([handle])
             context = of_request(job.request_id)
             self._agents.release(context, handle.hostname, [handle])
             if handle.changed:

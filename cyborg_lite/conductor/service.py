@@ -12,35 +12,29 @@ from cyborg_lite.clients.glance import Glance
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.arqs import Arqs
-from cyborg_lite.conductor.audit import Audit, AuditRules
-from cyborg_lite.conductor.audit_rounds import AuditHandler, AuditRounds
-from cyborg_lite.conductor.binding import BindHandler, BindRules
+from cyborg_lite.conductor.audit import AuditRules
+from cyborg_lite.conductor.audit_rounds import AuditRounds
+from cyborg_lite.conductor.binding import BindRules
 from cyborg_lite.conductor.bitstreams import Library
 from cyborg_lite.conductor.device_profiles import Profiles
 from cyborg_lite.conductor.devices import Devices
 from cyborg_lite.conductor.explaining import Explaining
 from cyborg_lite.conductor.inventory import Inventory
-from cyborg_lite.conductor.job_attempts import Handler
 from cyborg_lite.conductor.jobs import JobRunner, owner_of_process
+from cyborg_lite.conductor.kinds import handlers
+from cyborg_lite.conductor.kinds.workplace import Workplace
 from cyborg_lite.conductor.liveness import Liveness
 from cyborg_lite.conductor.loading import Loader
 from cyborg_lite.conductor.manager import Manager, Rooms
 from cyborg_lite.conductor.metrics import Metrics
-from cyborg_lite.conductor.nova_events import NovaEventHandler
 from cyborg_lite.conductor.placement_rounds import PlacementRounds
-from cyborg_lite.conductor.placement_sync import PlacementSync, PlacementSyncHandler
-from cyborg_lite.conductor.programming import (
-    ProgramHandler,
-    Programming,
-    Waiting,
-)
+from cyborg_lite.conductor.placement_sync import PlacementSync
+from cyborg_lite.conductor.programming import Programming
 from cyborg_lite.conductor.pulses import Pulses
 from cyborg_lite.conductor.recovery import Recovery
-from cyborg_lite.conductor.releasing import ReleaseHandler
 from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.jobs import Kind
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import of_daemon
@@ -83,6 +77,7 @@ class Settings:
     load_timeout: int
     largest_image: int  # bytes
     default_images: Sequence[str] = ()  # for regions that were released
+    hosts_without_compute: Sequence[str] = ()  # patterns of their names
 
 
 class ConductorService:
@@ -102,24 +97,27 @@ class ConductorService:
         workers = self._settings.job_workers
         database = self._peers.database
         self._show_metrics()
-        sync = PlacementSync(database, self._peers.placement)
+        sync = PlacementSync(
+            database, self._peers.placement, self._settings.hosts_without_compute
+        )
         agents = AgentAPI(
             self._peers.transport,
             self._settings.agent_timeout,
             self._settings.load_timeout,
         )
-        loader, waiting = self._loader(agents), Waiting()
-        handlers = self._handlers(sync, agents, loader)
-        handlers[Kind.PROGRAM] = ProgramHandler(database, loader, waiting)
-        runner = JobRunner(database, handlers, owner, workers, self._metrics)
+        library = self._library()
+        loader = Loader(database, agents, library, sync.sync)
+        workplace = self._workplace(sync, agents, loader)
+        of_kinds = handlers(workplace)
+        runner = JobRunner(database, of_kinds, owner, workers, self._metrics)
         pulses = Pulses(database, self._stopping)
         heard = self._metrics.heartbeat_heard
         rooms = Rooms(
             profiles=Profiles(database, Explaining(database, self._peers.placement)),
-            arqs=Arqs(database, runner, self._settings.rules),
+            arqs=Arqs(database, runner, self._settings.rules, library),
             devices=Devices(database, sync),
             inventory=Inventory(database, runner.wake, pulses, heard),
-            programming=Programming(database, loader, runner, waiting),
+            programming=Programming(database, loader, runner, workplace.waiting),
             recovery=Recovery(
                 database, runner.wake, self._settings.rules.event_deadline
             ),
@@ -161,23 +159,28 @@ class ConductorService:
             'audit': rounds.run,
         }
 
-    def _loader(self, agents: AgentAPI) -> Loader:
+    def _library(self) -> Library:
         largest, defaults = self._settings.largest_image, self._settings.default_images
-        library = Library(self._peers.glance, largest, defaults)
-        return Loader(self._peers.database, agents, library)
+        return Library(self._peers.glance, largest, defaults)
 
-    def _handlers(
+    def _workplace(
         self, sync: PlacementSync, agents: AgentAPI, loader: Loader
-    ) -> dict[Kind, Handler]:
-        database, rules = self._peers.database, self._settings.rules
-        placement, nova = self._peers.placement, self._peers.nova
-        return {
-            Kind.BIND: BindHandler(database, agents, placement, rules, loader),
-            Kind.RELEASE: ReleaseHandler(database, agents, loader),
-            Kind.NOVA_EVENT: NovaEventHandler(database, nova, self._metrics),
-            Kind.PLACEMENT_SYNC: PlacementSyncHandler(database, sync),
-            Kind.AUDIT: self._audit_handler(),
-        }
+    ) -> Workplace:
+        peers, settings = self._peers, self._settings
+        return Workplace(
+            database=peers.database,
+            placement=peers.placement,
+            nova=peers.nova,
+            agents=agents,
+            loader=loader,
+            sync=sync,
+            metrics=self._metrics,
+            rules=settings.rules,
+            audit_rules=AuditRules(
+                settings.orphan_grace, settings.rules.require_allocation
+            ),
+            reap_orphans=settings.reap_orphans,
+        )
 
     def _show_metrics(self) -> None:
         """:raises ConfigurationError: the port is taken"""
@@ -186,12 +189,6 @@ class ConductorService:
         if self._settings.metrics_ports:
             address = self._settings.metrics_host
             self._metrics.serve(address, self._settings.metrics_ports)
-
-    def _audit_handler(self) -> AuditHandler:
-        peers, settings = self._peers, self._settings
-        rules = AuditRules(settings.orphan_grace, settings.rules.require_allocation)
-        audit = Audit(peers.database, peers.nova, peers.placement, rules)
-        return AuditHandler(peers.database, audit, settings.reap_orphans)
 
     def stop(self) -> None:
         """Take no more calls and no more jobs."""

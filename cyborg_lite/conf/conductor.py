@@ -42,7 +42,8 @@ Shorter recovers faster from a crash; longer tolerates longer pauses of the proc
         min=1,
         help="""
 Seconds after which a bind that has not ended fails, gives back what it holds and tells
-Nova. Keep it below arq_binding_timeout of Nova, 300 seconds by default.
+Nova; job_lease later at the latest, where a host does not answer. Keep both together
+below arq_binding_timeout of Nova, 300 seconds by default.
 """,
     ),
     cfg.IntOpt(
@@ -105,9 +106,9 @@ after its findings have been read for a while and were right.
         default=0,
         help="""
 A port on which the figures of the conductor can be fetched in the form of Prometheus:
-jobs, binds and how long they took, events, calls of Placement, heartbeats. With several
-workers each takes one, from this one upwards. 0, the default, serves none; set it where
-something collects them.
+jobs, binds and how long they took, events, calls of Placement, heartbeats, and how the
+devices are. With several workers each takes one, from this one upwards. 0, the default,
+serves none; set it where something collects them.
 """,
     ),
     cfg.HostAddressOpt(
@@ -155,6 +156,16 @@ Images, by uuid, of which the first that fits is loaded into the region of an FP
 a request for which another bitstream was loaded is released. Where none fits nobody is
 given the region until an operator has programmed it. Empty, the default, loads what was
 there before that request. Set it where nobody shall meet the function of another.
+""",
+    ),
+    cfg.ListOpt(
+        'hosts_without_compute',
+        default=[],
+        help="""
+Hosts that are no compute nodes of Nova, by the [DEFAULT] host of their agents, with *
+for any characters and ? for one. Placement gets a root provider of that name for each,
+with its accelerators below it. Set it for hosts whose accelerators others than Nova
+use; a nova-compute cannot start under a name that was given away so.
 """,
     ),
     cfg.IntOpt(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accelerator requests: making and reading them. See binding.py and release.py."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -42,6 +42,8 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.model import device_profiles
 from cyborg_lite.model.arqs import STORED, WITH_HANDLE, Arq, Scope, State
+from cyborg_lite.model.image_wishes import added
+from cyborg_lite.model.inventory import Health
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import ServiceState
 
@@ -59,7 +61,7 @@ _STATE: Final[ColumnElement[str]] = case(
     else_=Row.state,
 )
 
-# A request begins in the one state that its history does not tell.
+# A request begins in the one state that no row of its history tells.
 _TIMED: Final = tuple(sorted(STORED - {State.INITIAL}))
 # Looked up by the index for each row that is shown. A join would multiply the rows, and
 # a page would not be one any more.
@@ -70,6 +72,9 @@ _LAST_TIMES: Final = tuple(
     .scalar_subquery()
     for state in _TIMED
 )
+
+# Who has such a device cannot work with it, and is told for as long as it is so.
+_ILL: Final = frozenset({Health.FAILED, Health.GONE})
 
 _ARQS: Final = Collection(
     Row,
@@ -94,19 +99,21 @@ _ARQS: Final = Collection(
 )
 
 
-def create(
+def create(  # noqa: PLR0913  # each is a fact of the call
     session: Session,
     profile_name: str,
     project_id: str | None,
     viewer: str | None = None,
     *,
     of_service: bool = False,
+    wishes: Mapping[str, str] | None = None,
 ) -> tuple[Arq, ...]:
     """One request for each accelerator that the profile asks for, in its order.
 
     :param profile_name: that it has, or that it had
     :param viewer: the project that must see the profile; None sees all
     :param of_service: whether a service asks, which may be bringing a server back
+    :param wishes: what the image of the server asks for beyond the profile
     :raises DeviceProfileNotFound: no such profile
     :raises DeviceProfileDisabled: it makes no more requests
     :raises EmptyDeviceProfile: it asks for nothing
@@ -127,7 +134,7 @@ def create(
         raise DeviceProfileDisabled(name=profile_name)
     moment = now()
     rows = [
-        _new(profile.name, index, group, project_id, moment)
+        _new(profile.name, index, added(group, wishes or {}), project_id, moment)
         for index, group in enumerate(profile.groups)
         for _ in range(device_profiles.arq_count(group))
     ]
@@ -172,16 +179,15 @@ def listed(session: Session, query: Query, scope: Scope) -> tuple[Arq, ...]:
     return filled(query, read)
 
 
-def _detailed(  # one for each column
-    row: Row,
-    handle: AttachHandle | None,
-    state: str,
-    deployable: str | None,
-    device: str | None,
-    *times: datetime | None,
-) -> Arq:
+# Any: the columns that ``_with_details`` adds, in their order.
+def _detailed(row: Row, handle: AttachHandle | None, state: str, *details: Any) -> Arq:
+    deployable, device, health, reason, *times = details
+    found = _arq(row, handle, state)
+    ill = found.attach_handle_uuid is not None and health in _ILL
+    trouble = f'Its device is {health}: {reason}' if ill else None
     return replace(
-        _arq(row, handle, state),
+        found,
+        status_reason=found.status_reason or trouble,
         deployable_uuid=deployable,
         device_uuid=device,
         state_times=_times(row.created_at, times),
@@ -211,7 +217,13 @@ def _with_details(wanted: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
     return (
         wanted.outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
         .outerjoin(Device, Device.id == Deployable.device_id)
-        .add_columns(Deployable.uuid, Device.uuid, *_LAST_TIMES)
+        .add_columns(
+            Deployable.uuid,
+            Device.uuid,
+            Device.health,
+            Device.health_reason,
+            *_LAST_TIMES,
+        )
     )
 
 

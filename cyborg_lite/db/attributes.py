@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attributes of deployables: those that drivers report and those that admins add."""
 
+from collections.abc import Iterable
 from typing import Final
 from uuid import uuid4
 
@@ -11,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import change
 from cyborg_lite.db.query import Collection, page
+from cyborg_lite.db.reading import Rows, filled, readable
 from cyborg_lite.db.tables import Attribute as Row
 from cyborg_lite.db.tables import now
 from cyborg_lite.exceptions import (
@@ -39,8 +41,12 @@ def listed(session: Session, query: Query) -> tuple[Attribute, ...]:
 
     :raises InvalidInput: an unknown filter, sort key or marker, or no integer
     """
-    rows = page(session, select(Row), query, _ATTRIBUTES)
-    return tuple(attribute(row) for (row,) in rows)
+
+    def read(part: Query) -> tuple[Rows, Iterable[Attribute]]:
+        rows = page(session, select(Row), part, _ATTRIBUTES)
+        return rows, readable(rows, attribute)
+
+    return filled(query, read)
 
 
 def create(session: Session, deployable_id: int, key: str, value: str) -> Attribute:

@@ -156,6 +156,17 @@ def claim(
     return Claimed(jobs.become(session, job, bound))
 
 
+def claimed(session: Session, uuids: Sequence[str]) -> tuple[HeldHandle, ...]:
+    """What an earlier attempt at the bind has taken.
+
+    :raises BindCancelled: one of them was unbound or deleted since
+    """
+    starting = Arq.uuid.in_(uuids), Arq.state == State.BIND_STARTED
+    if len(session.scalars(select(Arq.id).where(*starting)).all()) < len(uuids):
+        raise BindCancelled()
+    return held(session, uuids)
+
+
 def succeed(
     session: Session,
     job: Job,
@@ -212,6 +223,16 @@ def fail(
     failing = session.scalars(select(Arq.uuid).where(ended))
     history.record(session, failing, State.BIND_FAILED, Actor.CONDUCTOR, reason)
     return jobs.become(session, job, failed)
+
+
+def ended_so(
+    session: Session, uuids: Sequence[str], instance: str, succeeded: bool
+) -> tuple[str, ...]:
+    """Those whose bind to the instance ended so, and that are as it left them."""
+    state = State.BOUND if succeeded else State.BIND_FAILED
+    theirs = and_(Arq.instance_uuid == instance, Arq.state == state)
+    wanted = select(Arq.uuid).where(Arq.uuid.in_(uuids), theirs).order_by(Arq.id)
+    return tuple(session.scalars(wanted))
 
 
 def _become_bound(

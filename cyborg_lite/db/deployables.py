@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.attributes import attribute
 from cyborg_lite.db.query import Collection, narrowed, page
-from cyborg_lite.db.reading import Rows, filled, readable
+from cyborg_lite.db.reading import Rows, all_rows, filled, readable
 from cyborg_lite.db.tables import Attribute as AttributeRow
 from cyborg_lite.db.tables import Deployable as Row
 from cyborg_lite.model.attribute_keys import rank
@@ -66,8 +66,8 @@ def _attributes(session: Session, query: Query) -> dict[int, list[Attribute]]:
     ids = narrowed(select(Row.id), query, _DEPLOYABLES).subquery()
     wanted = select(AttributeRow).join(ids, ids.c.id == AttributeRow.deployable_id)
     found: dict[int, list[Attribute]] = defaultdict(list)
-    for row in session.scalars(wanted):
-        found[row.deployable_id].append(attribute(row))
+    for one in readable(all_rows(session, wanted, AttributeRow), attribute):
+        found[one.deployable_id].append(one)
     return found
 
 

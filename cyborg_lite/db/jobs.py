@@ -107,7 +107,7 @@ def _add_or_touch(
 
 
 def take(
-    session: Session, owner: Owner, limit: int, kinds: Collection[Kind] = tuple(Kind)
+    session: Session, owner: Owner, limit: int, kinds: Collection[str] = tuple(Kind)
 ) -> tuple[Job, ...]:
     """Lease at most ``limit`` jobs that are due, or whose runner has gone silent.
 
@@ -153,7 +153,7 @@ def _lock(
 def _job(row: Row, expired: bool, age_ms: int) -> Job:
     return Job(
         uuid=row.uuid,
-        kind=Kind(row.kind),
+        kind=row.kind,
         payload=row.payload,
         owner=row.owner or '',
         lease=row.lease,
@@ -169,16 +169,22 @@ def _job(row: Row, expired: bool, age_ms: int) -> Job:
 
 
 def renew(session: Session, owner: Owner, uuids: Sequence[str]) -> None:
-    """Keep the leases of the jobs in hand."""
+    """Keep the leases of the jobs in hand, but for those whose deadline has passed.
+
+    Whatever their runner waits for, they are taken from it and wound up.
+    """
+    in_time = or_(Row.deadline.is_(None), Row.deadline > now_ms())
     change(
         session,
         update(Row)
-        .where(
-            Row.uuid.in_(uuids),
-            Row.owner == owner.name,
-            Row.state == JobState.RUNNING,
-        )
+        .where(_in_hand(owner, uuids), in_time)
         .values(lease_until=now_ms() + owner.lease_ms),
+    )
+
+
+def _in_hand(owner: Owner, uuids: Sequence[str]) -> ColumnElement[bool]:
+    return and_(
+        Row.uuid.in_(uuids), Row.owner == owner.name, Row.state == JobState.RUNNING
     )
 
 
@@ -304,11 +310,7 @@ def hand_back(session: Session, owner: Owner, uuids: Sequence[str]) -> None:
     change(
         session,
         update(Row)
-        .where(
-            Row.uuid.in_(uuids),
-            Row.owner == owner.name,
-            Row.state == JobState.RUNNING,
-        )
+        .where(_in_hand(owner, uuids))
         .values(
             state=JobState.WAITING,
             owner=None,

@@ -32,6 +32,7 @@ from cyborg_lite.db.tables import (
 )
 from cyborg_lite.db.tables import Device as DeviceRow
 from cyborg_lite.exceptions import DeployableInUse, DeployableNotFound
+from cyborg_lite.model import bitstreams
 from cyborg_lite.model.bitstreams import Bitstream
 from cyborg_lite.model.inventory import Device, HostReport
 from cyborg_lite.model.inventory_diff import changes
@@ -97,11 +98,35 @@ def region_of_handle(session: Session, uuid: str) -> Region | None:
 
 
 def region(session: Session, uuid: str) -> Region:
-    """:raises DeployableNotFound: there is none with that uuid"""
+    """Where that is the only region of a card given as one, it is the card.
+
+    :raises DeployableNotFound: there is none with that uuid
+    """
     found = _region(session, Deployable.uuid == uuid)
     if found is None:
         raise DeployableNotFound(uuid=uuid)
-    return found
+    card = _card_of(session, found)
+    return found if card is None else card
+
+
+def _card_of(session: Session, only: Region) -> Region | None:
+    """None: it is given apart, is the card itself, or is one region of several."""
+    if bitstreams.VENDOR not in only.attributes:
+        return None
+    root = aliased(Deployable)
+    number = session.scalar(
+        select(root.id)
+        .join(Deployable, Deployable.root_id == root.id)
+        .where(Deployable.id == only.deployable_id, root.resource_class.is_not(None))
+    )
+    regions = (
+        select(func.count(Attribute.id))
+        .join(Deployable, Attribute.deployable_id == Deployable.id)
+        .where(Deployable.root_id == number, Attribute.key == bitstreams.VENDOR)
+    )
+    if number is None or session.scalar(regions) != 1:
+        return None
+    return _region(session, Deployable.id == number)
 
 
 def _region(session: Session, which: ColumnElement[bool]) -> Region | None:
@@ -212,9 +237,8 @@ def loaded(session: Session, where: Region, bitstream: Bitstream, now: Device) -
         _empty_card(session, where.device_id)
         jobs.add(session, sync_job(where.hostname))
         return
-    mine = Deployable.id == where.deployable_id
     image = {'bitstream_id': bitstream.image_id}
-    change(session, update(Deployable).where(mine).values(**image))
+    change(session, update(Deployable).where(_holding(where)).values(**image))
     loaded_regions.keep(session, where.deployable_id, bitstream)
     driver = f'{bitstream.driver or ""} {bitstream.driver_version}'.strip()
     _describe(
@@ -237,11 +261,19 @@ def unusable(session: Session, where: Region, reason: str) -> None:
     """
     services.forget_digest(session, where.hostname)
     mine = Deployable.id == where.deployable_id
-    closed = {'reserved': Deployable.num_accelerators, 'bitstream_id': None}
+    change(session, update(Deployable).where(_holding(where)).values(bitstream_id=None))
+    closed = {'reserved': Deployable.num_accelerators}
     change(session, update(Deployable).where(mine).values(**closed))
     loaded_regions.close(session, where.deployable_id, reason)
     _undescribe(session, mine)
     jobs.add(session, sync_job(where.hostname))
+
+
+def _holding(where: Region) -> ColumnElement[bool]:
+    """Of a card that is loaded as one all parts hold the same image."""
+    if where.part:
+        return Deployable.id == where.deployable_id
+    return Deployable.device_id == where.device_id
 
 
 def _empty_card(session: Session, device_id: int) -> None:

@@ -18,6 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
+from cyborg_lite.db.reading import all_rows
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import is_storable, shown
@@ -46,7 +47,8 @@ def page(
     :raises InvalidInput: an unknown filter, sort key or marker, or no integer where
         one is due
     """
-    rows = session.execute(narrowed(wanted, query, collection)).all()
+    chosen = narrowed(wanted, query, collection)
+    rows: Sequence[Row[*Columns]] = all_rows(session, chosen, collection.table)
     # Only an unknown marker makes us ask twice: else a page costs one SELECT.
     if query.marker is not None and not rows:
         _check_marker(session, query.marker, collection.table)

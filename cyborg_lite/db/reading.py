@@ -6,18 +6,54 @@ says which one it is.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from oslo_log import log
-from sqlalchemy import Row
+from sqlalchemy import Row, Select
+from sqlalchemy.orm import Session
 
 from cyborg_lite.model.queries import Query
 
 LOG = log.getLogger(__name__)
 
 T = TypeVar('T')
-Rows = Sequence[Row[*tuple[Any, ...]]]  # the first column is a class of `tables`
+# The first column is a class of `tables`, or `Unreadable`.
+Rows = Sequence[Row[*tuple[Any, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """In the place of a row with a value that its column could not have."""
+
+    id: int
+    uuid: str
+    __tablename__: str
+    error: Exception
+
+
+# Any: the types of the columns; a class of `tables`.
+def all_rows(session: Session, wanted: Select[*tuple[Any, ...]], table: Any) -> Any:
+    """The rows of a SELECT, and ``Unreadable`` where there is none to be had.
+
+    SQLite keeps as JSON or as a time whatever it is given, and the library reads all
+    rows or none: then they are read one by one.
+    """
+    try:
+        return session.execute(wanted).all()
+    except (ValueError, TypeError):
+        keys = (table.id, table.uuid)
+        found = wanted.with_only_columns(*keys, maintain_column_froms=True)
+        return [_row(session, wanted, table, *key) for key in session.execute(found)]
+
+
+def _row(
+    session: Session, wanted: Select[*tuple[Any, ...]], table: Any, key: int, uuid: str
+) -> Any:
+    try:
+        return session.execute(wanted.where(table.id == key)).one()
+    except (ValueError, TypeError) as error:
+        return (Unreadable(key, uuid, table.__tablename__, error),)
 
 
 def readable(rows: Rows, make: Callable[..., T]) -> Iterator[T]:
@@ -27,6 +63,8 @@ def readable(rows: Rows, make: Callable[..., T]) -> Iterator[T]:
     """
     for row in rows:
         try:
+            if isinstance(row[0], Unreadable):
+                raise row[0].error
             yield make(*row)
         except (ValueError, TypeError, AttributeError) as error:
             LOG.error(

@@ -79,13 +79,17 @@ def delete_listed(
 ) -> tuple[str, ...]:
     """Delete those that are there; the others are returned.
 
+    Those that somebody else deletes already are among the others: of two callers one
+    has done it. Their release is tried again.
+
     :raises ServiceTokenRequired: one has an instance and the caller is no service
     """
     rows = _locked(session, Arq.uuid.in_(uuids), scope)
     if not of_service and any(row.instance_uuid is not None for row in rows):
         raise ServiceTokenRequired(action='Deleting a bound accelerator request')
     _delete(session, [row.uuid for row in rows], request_id)
-    return tuple(sorted(set(uuids) - {row.uuid for row in rows}))
+    ours = {row.uuid for row in rows if row.state != State.DELETING}
+    return tuple(sorted(set(uuids) - ours))
 
 
 def delete_of_instance(

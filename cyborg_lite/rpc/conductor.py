@@ -41,10 +41,15 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
     # --- accelerator requests ---
 
     def create_arqs(
-        self, context: RequestContext, device_profile_name: str
+        self,
+        context: RequestContext,
+        device_profile_name: str,
+        image_uuid: str | None = None,
     ) -> tuple[Arq, ...]:
         """One for each accelerator of the profile, in the order of its groups.
 
+        :param image_uuid: of the server, whose image may ask for something too
+        :raises InvalidInput: there is no such image, or it asks for what nobody can
         :raises DeviceProfileNotFound: no such profile, or none that the caller sees
         :raises DeviceProfileDisabled: it makes no more of them
         :raises EmptyDeviceProfile: it asks for nothing
@@ -54,6 +59,7 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
             'create_arqs',
             since='1.0',
             device_profile_name=device_profile_name,
+            image_uuid=image_uuid,
         )
         return wire.load_all(Arq, answer)
 

@@ -2,6 +2,7 @@
 """Bitstreams and the loading of them, as the API asks the conductor about them."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from cyborg_lite.model.bitstream_list import ListedBitstream
 from cyborg_lite.model.devices import DeployableRecord
@@ -9,6 +10,9 @@ from cyborg_lite.model.program_jobs import ProgramJob
 from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.transport import Caller
+
+# Seconds; the conductor itself answers earlier, and says then what goes on.
+_TO_PROGRAM: Final = 60.0
 
 
 class ProgrammingCalls:
@@ -44,7 +48,12 @@ class ProgrammingCalls:
         :raises ProgrammingTimedOut: the host did not end in time; it may still do so
         """
         answer = self._caller.call(
-            context, 'program_deployable', since='1.0', uuid=uuid, image_uuid=image_uuid
+            context,
+            'program_deployable',
+            since='1.0',
+            timeout=_TO_PROGRAM,
+            uuid=uuid,
+            image_uuid=image_uuid,
         )
         return wire.load(DeployableRecord, answer)
 

@@ -13,6 +13,7 @@ from oslo_messaging import server as messaging_server
 from oslo_messaging._drivers import amqpdriver
 from oslo_messaging._metrics import client as metrics
 from oslo_messaging._tracing import client as tracing
+from oslo_messaging.rpc import client as rpc_client
 
 from cyborg_lite.exceptions import CyborgError, ServiceUnavailable
 from cyborg_lite.rpc.context import RequestContext
@@ -37,8 +38,16 @@ _WORKERS: Final = 16
 _RETRIES: Final = 1
 
 
+# With it the broker sends back what no queue takes, and the caller hears at once that
+# nobody is there, and not after its whole timeout.
+_SENT_BACK: Final = oslo_messaging.TransportOptions(at_least_once=True)
+
 # A connection that cannot be made is an error of the library below the library.
-_FAILURES: Final = (oslo_messaging.MessagingException, kombu_errors.OperationalError)
+_FAILURES: Final = (
+    oslo_messaging.MessagingException,
+    oslo_messaging.MessageUndeliverable,
+    kombu_errors.OperationalError,
+)
 
 
 class _ContextSerializer(oslo_messaging.NoOpSerializer):  # type: ignore[misc]  # untyped
@@ -61,9 +70,18 @@ def address(conf: cfg.ConfigOpts) -> str:
     return str(oslo_messaging.TransportURL.parse(conf))
 
 
-def connect(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
-    """The transport of this process; made after fork, closed by its owner."""
+def connect(
+    conf: cfg.ConfigOpts, patience: int | None = None
+) -> oslo_messaging.Transport:
+    """The transport of this process; made after fork, closed by its owner.
+
+    :param patience: seconds that a call waits for its answer, unless the operator says
+        otherwise or the call itself does; None: the library's
+    """
     set_library_defaults()
+    if patience is not None:
+        conf.register_opts(rpc_client._client_opts)
+        conf.set_default('rpc_response_timeout', patience)
     # The library registers these two on its global object alone, and reads them from
     # the one that it is given.
     conf.register_opts(metrics.oslo_messaging_metrics, 'oslo_messaging_metrics')
@@ -165,7 +183,11 @@ class Caller:
         self, since: str, server: str | None = None, timeout: float | None = None
     ) -> oslo_messaging.RPCClient:
         client = oslo_messaging.get_rpc_client(
-            self._transport, self._target, serializer=self._serializer, retry=_RETRIES
+            self._transport,
+            self._target,
+            serializer=self._serializer,
+            retry=_RETRIES,
+            transport_options=_SENT_BACK,
         )
         options: dict[str, Any] = {'version': since}
         if server is not None:

@@ -23,6 +23,7 @@ from cyborg_lite.model.jobs import Job, Kind, Owner
 from cyborg_lite.model.queries import Query
 from tests.fakes.agents import FakeAgents
 from tests.fakes.consumers import FakeConsumers
+from tests.fakes.daemons import call_down
 from tests.fakes.rows import (
     OWNER,
     PROJECT,
@@ -87,7 +88,7 @@ def test_passthrough_is_bound_without_a_word_to_its_host(database: Database) -> 
     bind = Bind(database)
     event = bind.handler.run(bind.accepted())
     assert event is not None
-    assert event.kind is Kind.NOVA_EVENT
+    assert event.kind == Kind.NOVA_EVENT
     assert event.payload == {
         'instance': bind.instance,
         'arqs': sorted(bind.uuids),
@@ -216,6 +217,30 @@ def test_a_delete_while_the_host_prepares_cancels_the_bind(
     # What was prepared is now released by jobs of its own.
     released = database.write(jobs.take, OWNER, 10)
     assert [job.kind for job in released] == [Kind.RELEASE] * 2
+
+
+def test_a_cancelled_bind_does_not_wait_for_its_host(database: Database) -> None:
+    bind = Bind(database, needs_host=True)
+    bind.agents.away = {'compute-1'}
+    with pytest.raises(HostAway):
+        bind.handler.run(bind.accepted())
+    database.write(release.delete_of_instance, bind.instance, EVERYBODY, None)
+    assert bind.handler.run(take_over(database)) is None
+    assert bind.agents.calls == [('prepare', 'compute-1', 2)]
+    released = database.write(jobs.take, OWNER, 10)
+    assert [job.kind for job in released] == [Kind.RELEASE] * 2
+
+
+def test_a_host_that_is_known_to_be_silent_is_not_waited_for(
+    database: Database,
+) -> None:
+    bind = Bind(database, needs_host=True)
+    job = bind.accepted()
+    call_down(database, 'compute-1')
+    with pytest.raises(HostAway):
+        bind.handler.run(job)
+    assert bind.agents.calls == []
+    assert bind.states == ['BindStarted'] * 2
 
 
 def test_a_conductor_that_lost_the_bind_tells_nobody(database: Database) -> None:

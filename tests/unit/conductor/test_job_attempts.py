@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cyborg_lite.conductor.job_attempts import Attempts
+from cyborg_lite.conductor.job_attempts import Attempts, Handler
 from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.db import job_table, jobs
 from cyborg_lite.db.engine import Database
@@ -26,7 +26,7 @@ class Scripted:
 
 
 def attempt(database: Database, **acts: Callable[[Job], Job | None]) -> None:
-    handlers = {
+    handlers: dict[str, Handler] = {
         Kind(kind.replace('_', '-')): Scripted(act) for kind, act in acts.items()
     }
     job = database.write(jobs.add_owned, NewJob(Kind.BIND), OWNER)

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.conductor.job_attempts import Handler
 from cyborg_lite.conductor.jobs import JobRunner, owner_of_process
 from cyborg_lite.db import job_table, jobs
 from cyborg_lite.db.engine import Database
@@ -52,7 +53,7 @@ def handler(database: Database) -> Scripted:
 
 @pytest.fixture
 def runner(database: Database, handler: Scripted) -> Iterator[JobRunner]:
-    handlers = {Kind.RELEASE: handler, Kind.NOVA_EVENT: handler}
+    handlers: dict[str, Handler] = {Kind.RELEASE: handler, Kind.NOVA_EVENT: handler}
     owner = owner_of_process(lease_seconds=30)
     runner = JobRunner(database, handlers, owner, workers=2)
     yield runner
@@ -121,7 +122,7 @@ def test_what_a_job_becomes_is_run_next(
     runner: JobRunner, handler: Scripted, database: Database
 ) -> None:
     def become(job: Job) -> Job | None:
-        if job.kind is Kind.NOVA_EVENT:
+        if job.kind == Kind.NOVA_EVENT:
             handler.finish(job)
             return None
         return database.write(jobs.become, job, NewJob(Kind.NOVA_EVENT))
@@ -280,7 +281,7 @@ def test_a_runner_survives_a_database_that_is_away(
     database: Database, handler: Scripted
 ) -> None:
     broken = Database('sqlite:////nowhere/at/all.sqlite')
-    handlers = {Kind.RELEASE: handler}
+    handlers: dict[str, Handler] = {Kind.RELEASE: handler}
     runner = JobRunner(broken, handlers, owner_of_process(30), workers=1)
     runner.start()
     runner.stop()

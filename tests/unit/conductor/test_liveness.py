@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from cyborg_lite.conductor.liveness import Liveness
-from cyborg_lite.db import providers
+from cyborg_lite.db import clock, providers
 from cyborg_lite.db.engine import Database
 from tests.fakes.daemons import fall_silent, service_states, speak
 from tests.fakes.rows import HOST, add_card
@@ -128,6 +128,22 @@ def test_who_had_no_bus_listens_anew(database: Database) -> None:
         conductor.liveness.look(LATER + moment)
         states.append(service_states(database)[HOST])
     assert states == ['up', 'up', 'up', 'down']
+
+
+def test_when_the_clock_of_the_database_jumps_all_get_time_to_be_heard(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    speak(database, HOST)
+    conductor = Conductor(database).listen(LATER)
+    ago = clock.ago
+    monkeypatch.setattr(
+        clock, 'ago', lambda session, seconds: ago(session, seconds - 3600)
+    )
+    states = []
+    for moment in (10, 60, 111):
+        conductor.liveness.look(LATER + moment)
+        states.append(service_states(database)[HOST])
+    assert states == ['up', 'up', 'down']
 
 
 def test_who_has_no_bus_still_sees_whom_others_hear(database: Database) -> None:

@@ -3,15 +3,18 @@
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from cyborg_lite.conductor.binding import BindHandler
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.providers import providers_of_host
 from cyborg_lite.exceptions import (
     DriverError,
     HostAway,
     LoadingFailed,
+    RemoteError,
     ServiceUnavailable,
 )
 from cyborg_lite.model.bitstreams import FUNCTION
@@ -65,6 +68,60 @@ def test_the_old_function_goes_and_the_new_one_comes(cloud: Cloud) -> None:
     assert function_trait(OTHER_FUNCTION) in traits
     assert function_trait(FACTORY) not in traits
     assert Kind.PLACEMENT_SYNC in cloud.kinds()
+
+
+def test_placement_shows_the_function_before_anybody_hears_that_it_is_bound(
+    cloud: Cloud,
+) -> None:
+    job, seen = cloud.accepted(BY_ID), []
+
+    def place(hostname: str) -> None:
+        (row,) = cloud.database.read(providers_of_host, hostname)
+        seen.append((hostname, row.traits, cloud.states(job)))
+
+    cloud.binder_that(place).run(job)
+    ((hostname, traits, states),) = seen
+    assert hostname == HOST
+    assert function_trait(OTHER_FUNCTION) in traits
+    assert states == ['BindStarted']
+    assert cloud.states(job) == ['Bound']
+
+
+def test_a_bind_waits_for_placement_that_is_away(cloud: Cloud) -> None:
+    job, away = cloud.accepted(BY_ID), [ServiceUnavailable(what='Placement')]
+
+    def place(hostname: str) -> None:
+        if away:
+            raise away.pop()
+
+    binder = cloud.binder_that(place)
+    with pytest.raises(ServiceUnavailable):
+        binder.run(job)
+    assert cloud.states(job) == ['BindStarted']
+    binder.run(cloud.take_over())
+    assert cloud.states(job) == ['Bound']
+    assert len(cloud.agents.loads) == 1
+
+
+def test_a_region_is_reserved_before_its_bind_has_failed(cloud: Cloud) -> None:
+    job, seen = cloud.accepted(BY_ID), []
+    cloud.agents.cannot_load = LoadingFailed(image=IMAGE_ID, reason='CRC error')
+
+    def place(hostname: str) -> None:
+        seen.append((cloud.told(), cloud.states(job)))
+        # Nobody waits for it.
+        raise ServiceUnavailable(what='Placement')
+
+    cloud.binder_that(place).run(job)
+    assert seen == [((1, 1), ['BindStarted'])]
+    assert cloud.states(job) == ['BindFailed']
+
+
+def test_what_placement_refuses_keeps_nobody_from_his_card(cloud: Cloud) -> None:
+    refused = RemoteError(service='Placement', status=400, reason='of another card')
+    job = cloud.accepted(BY_ID)
+    cloud.binder_that(Mock(side_effect=refused)).run(job)
+    assert cloud.states(job) == ['Bound']
 
 
 def test_what_the_image_says_of_a_driver_is_shown_and_stays(cloud: Cloud) -> None:

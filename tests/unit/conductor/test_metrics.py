@@ -11,6 +11,7 @@ from contextlib import closing
 import pytest
 
 from cyborg_lite.conductor.inventory import Inventory
+from cyborg_lite.conductor.job_attempts import Handler
 from cyborg_lite.conductor.jobs import JobRunner, owner_of_process
 from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.conductor.nova_events import NovaEventHandler
@@ -58,7 +59,11 @@ def handler(database: Database) -> Scripted:
 def runner(
     database: Database, handler: Scripted, metrics: Metrics
 ) -> Iterator[JobRunner]:
-    handlers = {Kind.RELEASE: handler, Kind.BIND: handler, Kind.NOVA_EVENT: handler}
+    handlers: dict[str, Handler] = {
+        Kind.RELEASE: handler,
+        Kind.BIND: handler,
+        Kind.NOVA_EVENT: handler,
+    }
     owner = owner_of_process(lease_seconds=30)
     runner = JobRunner(database, handlers, owner, 2, metrics)
     yield runner
@@ -129,7 +134,7 @@ def test_a_bind_is_counted_by_its_end_with_the_time_since_it_was_accepted(
     succeeded: bool,
 ) -> None:
     def become(job: Job) -> Job | None:
-        if job.kind is Kind.NOVA_EVENT:
+        if job.kind == Kind.NOVA_EVENT:
             handler.finish(job)
             return None
         told = NewJob(Kind.NOVA_EVENT, {'succeeded': succeeded})

@@ -2,18 +2,21 @@
 """Nova hears of a bind once, in one request, as long as it may be waiting."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 
 from cyborg_lite.conductor.nova_events import NovaEventHandler
-from cyborg_lite.db import jobs
+from cyborg_lite.db import jobs, release
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.jobs import Job, Kind, NewJob
 from tests.fakes.nova import FakeNova
 from tests.fakes.rows import OWNER
 from tests.unit.clients.test_nova import nova_at
+from tests.unit.db.test_release import bound
 
 INSTANCE = str(uuid4())
 
@@ -57,6 +60,20 @@ def test_a_nova_in_trouble_is_told_later(database: Database, nova: FakeNova) -> 
     assert nova.events == []
     handler.run(job)
     assert len(nova.events) == 8
+
+
+def test_what_is_not_so_any_more_is_not_told_late(
+    database: Database, nova: FakeNova
+) -> None:
+    """Nova may have heard meanwhile of what came after it."""
+    uuids, instance = bound(database, 2)
+    payload = {'instance': instance, 'arqs': uuids, 'succeeded': True}
+    job = database.write(jobs.add_owned, NewJob(Kind.NOVA_EVENT, payload), OWNER)
+    database.write(release.unbind, uuids[:1], Scope(project_id=None), None)
+    handler = NovaEventHandler(database, nova_at(nova.endpoint))
+    handler.run(replace(job, attempts=2))
+    assert [event['tag'] for event in nova.events] == uuids[1:]
+    assert database.read(jobs.count) == ()
 
 
 @pytest.mark.parametrize('code', [404, 422, 400])

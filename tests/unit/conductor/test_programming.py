@@ -2,13 +2,15 @@
 """What an operator has loaded, and what keeps him from it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 import pytest
 from sqlalchemy import update
 
+from cyborg_lite.conductor.bitstreams import Library
 from cyborg_lite.conductor.jobs import JobRunner, owner_of_process
+from cyborg_lite.conductor.loading import Loader
 from cyborg_lite.conductor.programming import (
     ProgramHandler,
     Programming,
@@ -26,15 +28,18 @@ from cyborg_lite.exceptions import (
     HandlesContended,
     JobNotFound,
     LoadingFailed,
+    ServiceUnavailable,
 )
 from cyborg_lite.model.bitstreams import FUNCTION
 from cyborg_lite.model.bitstreams import SHELL as SHELL_KEY
 from cyborg_lite.model.devices import DeployableRecord
+from cyborg_lite.model.inventory import Deployable
 from cyborg_lite.model.jobs import Kind
 from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
 from cyborg_lite.rpc.context import RequestContext, of_daemon
 from tests.fakes.bitstream_files import (
     IMAGE_ID,
+    LARGEST,
     OTHER_FUNCTION,
     image,
 )
@@ -159,6 +164,64 @@ def test_what_the_host_says_reaches_the_operator(
     assert Kind.PROGRAM not in console.cloud.kinds()
     console.cloud.agents.refusal = None
     assert console.program().bitstream_id == IMAGE_ID
+
+
+@pytest.fixture
+def region(console: Console) -> str:
+    """The uuid of the only region of a card that is given as one."""
+    card = fpga_card()
+    said = card.root.attributes
+    below = Deployable(f'{card.root.name}_region0', attributes=said)
+    console.cloud.plug(replace(card, root=replace(card.root, parts=(below,))))
+    return console.cloud.record(below.name).uuid
+
+
+def test_to_load_the_only_region_of_a_card_is_to_load_the_card(
+    console: Console, region: str
+) -> None:
+    record = console.programming.program(ADMIN, region, IMAGE_ID)
+    assert (record.uuid, record.bitstream_id) == (region, IMAGE_ID)
+    assert console.cloud.record().bitstream_id == IMAGE_ID
+    # By either name it is there already.
+    console.program()
+    assert len(console.cloud.agents.loads) == 1
+
+
+def test_a_card_whose_only_region_failed_is_given_to_nobody(
+    console: Console, region: str
+) -> None:
+    failure = LoadingFailed(image=IMAGE_ID, reason='CRC error')
+    console.cloud.agents.cannot_load = failure
+    with pytest.raises(LoadingFailed):
+        console.programming.program(ADMIN, region, IMAGE_ID)
+    assert console.cloud.told() == (1, 1)
+    job = console.cloud.accepted({})
+    console.cloud.binder.run(job)
+    assert console.cloud.states(job) == ['BindFailed']
+
+
+def test_placement_has_the_function_before_the_operator_hears_of_it(
+    cloud: Cloud,
+) -> None:
+    told: list[str] = []
+
+    def place(hostname: str) -> None:
+        told.append(hostname)
+        # It goes on without; a job is there that tells it later.
+        raise ServiceUnavailable(what='Placement')
+
+    library = Library(cloud.images, LARGEST)
+    loader = Loader(cloud.database, cloud.agents, library, place)
+    waiting = Waiting()
+    handler = ProgramHandler(cloud.database, loader, waiting)
+    runner = JobRunner(
+        cloud.database, {Kind.PROGRAM: handler}, owner_of_process(30), workers=1
+    )
+    programming = Programming(cloud.database, loader, runner, waiting)
+    record = programming.program(ADMIN, cloud.record().uuid, IMAGE_ID)
+    runner.stop()
+    assert record.bitstream_id == IMAGE_ID
+    assert told == [HOST]
 
 
 def test_a_shell_waits_until_nothing_on_the_card_is_bound(

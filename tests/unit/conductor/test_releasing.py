@@ -10,6 +10,7 @@ from cyborg_lite.exceptions import HostAway
 from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobCount, JobState, Kind, NewJob
 from tests.fakes.agents import FakeAgents
+from tests.fakes.daemons import call_down
 from tests.fakes.rows import OWNER, owners, states
 from tests.unit.db.test_release import bound
 
@@ -41,6 +42,18 @@ def test_while_its_host_is_away_a_device_stays_held(database: Database) -> None:
     with pytest.raises(HostAway):
         ReleaseHandler(database, agents).run(job)
     assert states(database, uuids) == ['Deleting']
+    assert owners(database) == uuids
+
+
+def test_a_host_that_is_known_to_be_silent_is_not_waited_for(
+    database: Database,
+) -> None:
+    uuids, job = deleted(database)
+    call_down(database, 'compute-1')
+    agents = FakeAgents()
+    with pytest.raises(HostAway):
+        ReleaseHandler(database, agents).run(job)
+    assert agents.calls == []
     assert owners(database) == uuids
 
 

@@ -4,11 +4,14 @@
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import update
 
 from cyborg_lite.db import arqs, binding, history, release
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.tables import Device
 from cyborg_lite.exceptions import ArqNotFound
 from cyborg_lite.model.arqs import Arq, Scope, State
+from cyborg_lite.model.inventory import Health
 from cyborg_lite.model.queries import Query
 from tests.fakes.rows import OWNER, PROJECT, add_arqs, add_card, bindings
 from tests.fakes.statements import statements
@@ -66,6 +69,25 @@ def test_details_cost_no_further_statement_and_leave_pages_as_they_are(
     assert [arq.uuid for arq in (*first, *rest)] == uuids
 
 
+@pytest.mark.parametrize('health', [Health.FAILED, Health.GONE])
+def test_a_request_says_what_is_wrong_with_its_device_while_it_is(
+    database: Database, health: Health
+) -> None:
+    bound(database, 1)
+    add_arqs(database, 1)
+
+    def become(health: Health, reason: str) -> None:
+        values = {'health': health, 'health_reason': reason}
+        database.write(lambda session: session.execute(update(Device).values(values)))
+
+    become(health, 'all ones')
+    reasons = {arq.state: arq.status_reason for arq in listed(database)}
+    wrong = f'Its device is {health}: all ones'
+    assert reasons == {State.BOUND: wrong, State.INITIAL: None}
+    become(Health.OK, '')
+    assert {arq.status_reason for arq in listed(database)} == {None}
+
+
 def test_what_holds_nothing_has_no_device(database: Database) -> None:
     add_arqs(database, 1)
     (arq,) = listed(database)
@@ -91,7 +113,7 @@ def test_requests_are_picked_by_what_they_are(database: Database, name: str) -> 
 
 def test_a_history_is_read_by_its_project_alone(database: Database) -> None:
     (uuid,) = add_arqs(database, 1)
-    assert database.read(history.steps, uuid, Scope(PROJECT)) == ()
+    assert len(database.read(history.steps, uuid, Scope(PROJECT))) == 1
     for scope, wanted in ((Scope('other'), uuid), (EVERYBODY, str(uuid4()))):
         with pytest.raises(ArqNotFound):
             database.read(history.steps, wanted, scope)
@@ -102,4 +124,4 @@ def test_a_history_is_one_statement(database: Database) -> None:
     with statements(database) as seen:
         steps = database.read(history.steps, uuid, EVERYBODY)
     assert len(seen) == 1
-    assert [step.step for step in steps] == ['BindStarted', 'Bound']
+    assert [step.step for step in steps] == ['Initial', 'BindStarted', 'Bound']

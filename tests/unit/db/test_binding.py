@@ -142,7 +142,7 @@ def test_passthrough_is_bound_by_the_claim_itself(database: Database) -> None:
     uuids, card = add_arqs(database, 3), add_card(database, 16)
     claimed = claim(database, accept(database, bindings(uuids, card)), uuids)
     assert claimed.handles == ()
-    assert claimed.job.kind is Kind.NOVA_EVENT
+    assert claimed.job.kind == Kind.NOVA_EVENT
     assert states(database, uuids) == ['Bound'] * 3
     assert owners(database) == sorted(uuids)
     assert job_kinds(database) == ['nova-event']

@@ -5,9 +5,10 @@ from uuid import uuid4
 
 from sqlalchemy import func, select
 
-from cyborg_lite.db import binding, history, release
+from cyborg_lite.db import arqs, binding, history, release
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import ArqEvent
+from cyborg_lite.model.queries import Query
 from tests.fakes.rows import OWNER, add_arqs, add_card, bindings
 from tests.unit.db.test_binding import BIND, BOUND, EVERYBODY, FAILED
 
@@ -16,9 +17,12 @@ def life(database: Database, uuid: str) -> list[tuple[str, str]]:
     return [(s.step, s.actor) for s in database.read(history.steps, uuid, EVERYBODY)]
 
 
-def test_a_request_that_was_never_bound_has_no_history(database: Database) -> None:
+def test_the_history_of_a_request_begins_with_its_creation(database: Database) -> None:
     (uuid,) = add_arqs(database, 1)
-    assert life(database, uuid) == []
+    assert life(database, uuid) == [('Initial', 'client')]
+    (made,) = database.read(history.steps, uuid, EVERYBODY)
+    (arq,) = database.read(arqs.listed, Query(filters={'uuid': (uuid,)}), EVERYBODY)
+    assert made.at == arq.created_at
 
 
 def test_the_steps_of_a_bind_that_its_host_prepares(database: Database) -> None:
@@ -30,6 +34,7 @@ def test_the_steps_of_a_bind_that_its_host_prepares(database: Database) -> None:
     database.write(release.unbind, uuids, EVERYBODY, None)
     for uuid in uuids:
         assert life(database, uuid) == [
+            ('Initial', 'client'),
             ('BindStarted', 'client'),
             ('Claimed', 'conductor'),
             ('Bound', 'agent'),
@@ -42,7 +47,7 @@ def test_a_failure_is_kept_with_its_reason(database: Database) -> None:
     wanted = bindings(uuids, str(uuid4()))
     job = database.write(binding.accept, wanted, EVERYBODY, BIND, OWNER)
     database.write(binding.fail, job, uuids, 'x' * 999, FAILED)
-    started, failed = database.read(history.steps, uuids[0], EVERYBODY)
+    _, started, failed = database.read(history.steps, uuids[0], EVERYBODY)
     assert (started.reason, failed.step) == (None, 'BindFailed')
     assert failed.reason == 'x' * 255
     assert started.at <= failed.at

@@ -79,6 +79,20 @@ def test_nobody_renews_what_another_holds(database: Database) -> None:
     assert len(database.write(jobs.take, SUCCESSOR, 10)) == 1
 
 
+def test_what_is_late_is_taken_from_a_runner_that_still_waits(
+    database: Database,
+) -> None:
+    """Else a host that does not answer would decide when Nova hears of a failure."""
+    late = _owned(database, limit_ms=60_000)
+    database.write(_pass_deadlines)
+    database.write(_silence)
+    database.write(jobs.renew, OWNER, [late.uuid])
+    (taken,) = database.write(jobs.take, SUCCESSOR, 10)
+    assert taken.expired
+    with pytest.raises(JobLost):
+        database.write(jobs.reach, late, 'later')
+
+
 @pytest.mark.parametrize(
     'act',
     [
@@ -236,7 +250,7 @@ def test_only_jobs_of_the_kinds_that_are_asked_for_are_taken(
     database.write(jobs.add, NewJob(Kind.RELEASE))
     assert database.write(jobs.take, OWNER, 10, []) == ()
     (taken,) = database.write(jobs.take, OWNER, 10, [Kind.RELEASE])
-    assert taken.kind is Kind.RELEASE
+    assert taken.kind == Kind.RELEASE
 
 
 def test_more_jobs_can_be_written_than_32_bits_count(database: Database) -> None:
@@ -244,4 +258,4 @@ def test_more_jobs_can_be_written_than_32_bits_count(database: Database) -> None
     late = update(Row).values(id=2**31)
     database.write(lambda session: session.execute(late))
     (job,) = database.write(jobs.take, OWNER, 10)
-    assert job.kind is Kind.RELEASE
+    assert job.kind == Kind.RELEASE

@@ -73,7 +73,7 @@ def told(database: Database) -> list[tuple[list[str], bool]]:
     return [
         (job.payload['arqs'], job.payload['succeeded'])
         for job in waiting(database)
-        if job.kind is Kind.NOVA_EVENT
+        if job.kind == Kind.NOVA_EVENT
     ]
 
 
@@ -183,9 +183,9 @@ def test_what_was_lost_fails_with_its_reason_and_is_released(
     assert sorted(
         (job.payload['arqs'], job.payload['succeeded'])
         for job in after
-        if job.kind is Kind.NOVA_EVENT
+        if job.kind == Kind.NOVA_EVENT
     ) == sorted([([kept], True), ([gone], False)])
-    (cleaning,) = (job for job in after if job.kind is Kind.RELEASE)
+    (cleaning,) = (job for job in after if job.kind == Kind.RELEASE)
     assert cleaning.payload == {'handle': handle[gone].uuid}
     last = booted_once.read(history.steps, gone, EVERYBODY)[-1]
     assert (last.step, last.actor) == ('BindFailed', 'agent')

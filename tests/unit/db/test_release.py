@@ -46,7 +46,7 @@ def bound(
 
 def release_jobs(database: Database) -> list[Job]:
     taken = database.write(jobs.take, OWNER, 10)
-    return [job for job in taken if job.kind is Kind.RELEASE]
+    return [job for job in taken if job.kind == Kind.RELEASE]
 
 
 def kinds(database: Database) -> list[str]:
@@ -176,6 +176,18 @@ def test_deleting_by_instance_again_is_fine(database: Database) -> None:
     for _ in range(2):
         database.write(release.delete_of_instance, instance, EVERYBODY, None)
     assert number_of_arqs(database) == 0
+
+
+def test_of_two_who_delete_what_a_host_cleans_one_has_done_it(
+    database: Database,
+) -> None:
+    uuids, _ = bound(database, 2, needs_host=True)
+    calls = [
+        database.write(release.delete_listed, uuids, EVERYBODY, True, None)
+        for _ in range(2)
+    ]
+    assert calls == [(), tuple(sorted(uuids))]
+    assert len(release_jobs(database)) == 2
 
 
 def test_a_deleted_request_stays_until_its_host_has_cleaned_up(
