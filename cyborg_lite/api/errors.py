@@ -12,6 +12,7 @@ from typing import Final
 
 import webob
 
+from cyborg_lite.api import microversion
 from cyborg_lite.exceptions import CyborgError, MethodNotAllowed
 
 RETRY_AFTER: Final = 5  # seconds: what is away comes back, or an operator is called
@@ -38,6 +39,7 @@ def before_all(status: int, text: str, request_id: str) -> webob.Response:
     """
     answer = _response(status, text or f'{HTTPStatus(status).phrase}.', request_id)
     answer.headers['X-Openstack-Request-Id'] = request_id
+    microversion.announce(answer)
     return answer
 
 

@@ -96,18 +96,26 @@ def _check_protocol(environ: dict[str, Any]) -> None:
         environ.get('PATH_INFO', '').encode('latin-1').decode()
     except UnicodeDecodeError:
         raise NotFound(what='Resource', name='with such a path') from None
-    accept = environ.get('HTTP_ACCEPT')  # an empty one excludes nothing
-    if accept and not webob.Request(environ).accept.acceptable_offers([_JSON]):
+    if environ.get('HTTP_ACCEPT') and not _takes_json(webob.Request(environ).accept):
         raise NotAcceptable(reason=f'Only {_JSON} is served; the request excludes it.')
+
+
+def _takes_json(accept: Any) -> bool:
+    """Of a header that is not empty: an empty one excludes nothing.
+
+    :param accept: as WebOb has it; untyped
+    """
+    # Parameters say nothing of JSON (RFC 8259, section 11), not even of its encoding.
+    ranges = [kind for kind, *_ in accept.parsed or ()]
+    spelled = [kind for kind in ranges if kind.lower().startswith(f'{_JSON};')]
+    return bool(accept.acceptable_offers([_JSON, *spelled]))
 
 
 def _state_versions(environ: dict[str, Any], response: webob.Response) -> None:
     """Say which versions there are, the more when the one asked for is not served."""
     if environ.get('PATH_INFO', '') in _ROOT:
         return
-    response.headers[microversion.MINIMUM_HEADER] = str(microversion.MINIMUM)
-    response.headers[microversion.MAXIMUM_HEADER] = str(microversion.MAXIMUM)
-    response.headers.add('Vary', microversion.HEADER)
+    microversion.announce(response)
     agreed = environ.get(MICROVERSION)
     if agreed is not None:
         stated = f'{microversion.SERVICE_TYPE} {agreed}'

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+import webob
 from oslo_log import log
 
 from cyborg_lite.exceptions import NotAcceptable
@@ -71,6 +72,13 @@ def negotiate(header: str | None) -> Microversion:
         reason=f'Version {shown(header)} of the API is not served; '
         f'versions {MINIMUM} to {MAXIMUM} are.'
     )
+
+
+def announce(response: webob.Response) -> None:
+    """Say on an answer which versions there are, and that answers differ by them."""
+    response.headers[MINIMUM_HEADER] = str(MINIMUM)
+    response.headers[MAXIMUM_HEADER] = str(MAXIMUM)
+    response.headers.add('Vary', HEADER)
 
 
 def _asked_of_us(header: str) -> str | None:

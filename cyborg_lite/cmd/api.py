@@ -20,6 +20,10 @@ __all__ = ['ApiDaemon', 'application_from_files', 'build', 'main', 'runtime']
 
 BINARY: Final = 'cyborg-lite-api'
 
+# Seconds after which a client hears that somebody is away, of whom nothing else tells:
+# a server that hangs refuses no connection. The library's minute is what clients have.
+_PATIENCE: Final = 30
+
 
 class ApiDaemon:
     """The web server with the application and its connection to the bus."""
@@ -38,7 +42,7 @@ class ApiDaemon:
 
     def start(self) -> None:
         """:raises ConfigurationError: the address or the certificate is wrong"""
-        self._bus = transport.connect(self._conf)
+        self._bus = transport.connect(self._conf, _PATIENCE)
         application = assemble(self._conf, ConductorAPI(self._bus))
         self._server = ApiServer(application, self._conf.api)
         self._server.start()
@@ -68,7 +72,7 @@ def application_from_files() -> Any:
     """The WSGI application for a server that is not ours, with a bus of its own."""
     conf = configuration.parse([], BINARY)
     configuration.set_up_logging(conf)
-    return assemble(conf, ConductorAPI(transport.connect(conf)))
+    return assemble(conf, ConductorAPI(transport.connect(conf, _PATIENCE)))
 
 
 if __name__ == '__main__':

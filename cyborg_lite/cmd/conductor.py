@@ -65,6 +65,7 @@ def build(conf: cfg.ConfigOpts) -> ConductorService:
         load_timeout=conf.conductor.load_timeout,
         largest_image=conf.conductor.largest_image << 20,
         default_images=tuple(conf.conductor.default_images),
+        hosts_without_compute=tuple(conf.conductor.hosts_without_compute),
     )
     return ConductorService(peers, settings)
 

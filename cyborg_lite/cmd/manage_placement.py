@@ -59,7 +59,7 @@ def _audit(conf: cfg.ConfigOpts) -> int:
     asked = conf.command
     with database.opened(conf) as opened:
         placement = Placement.configured(conf)
-        sync = PlacementSync(opened, placement)
+        sync = PlacementSync(opened, placement, conf.conductor.hosts_without_compute)
         hosts = asked.of_host or opened.read(owners.hosts)
         lines = [line for host in hosts for line in _lines(sync, host, asked.apply)]
         if not asked.of_host:

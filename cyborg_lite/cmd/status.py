@@ -17,9 +17,9 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import database
 from cyborg_lite.cmd.text_table import table
 from cyborg_lite.cmd.upgrade_checks import Checks
-from cyborg_lite.db import conflicts, jobs, services
+from cyborg_lite.db import conflicts, job_table, jobs, services
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.jobs import JobCount, JobState
+from cyborg_lite.model.jobs import JobCount, JobState, Kind
 from cyborg_lite.model.services import Service
 
 __all__ = ['main', 'runtime']
@@ -56,6 +56,7 @@ def _show(conf: cfg.ConfigOpts) -> int:
         daemons = opened.read(services.listed)
         counts = opened.read(jobs.count)
         contested = opened.read(conflicts.listed)
+        late = opened.read(job_table.listed, [Kind.PLACEMENT_SYNC])
     finally:
         opened.close()
     patience = _MISSED * max(_CONDUCTOR_HEARTBEAT, conf.agent.heartbeat_interval)
@@ -68,12 +69,16 @@ def _show(conf: cfg.ConfigOpts) -> int:
         print('\nNo daemon has ever been seen: start cyborg-lite-conductor.')
     if failed:
         print('\nFailed jobs are kept; the log of the conductor says why they failed.')
+    behind = [job for job in late if job.last_error]
+    for job in behind:
+        host = job.payload.get('host')
+        print(f'\nPlacement does not follow host {host}: {job.last_error}')
     for device in contested:
         print(
             f'\nDevice {device.address} of host {device.hostname} is not offered. '
             f'{device.reason}'
         )
-    return int(bool(not daemons or silent or failed or contested))
+    return int(bool(not daemons or silent or failed or behind or contested))
 
 
 def _age(daemon: Service) -> float:

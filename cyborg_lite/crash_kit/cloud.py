@@ -103,7 +103,7 @@ class _Conductor:
         library = Library(cloud.shelf, LARGEST)
         loader = Loader(self.database, agents, library)
         placement = AllocatingPlacement(fate, cloud.provider)
-        handlers: dict[Kind, Handler] = {
+        handlers: dict[str, Handler] = {
             Kind.BIND: BindHandler(self.database, agents, placement, _RULES, loader),
             Kind.RELEASE: ReleaseHandler(self.database, agents, loader),
             Kind.NOVA_EVENT: NovaEventHandler(self.database, cloud.nova),

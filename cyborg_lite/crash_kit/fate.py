@@ -88,5 +88,9 @@ class MortalKernel:
         with self._fate.step(f'the run of {tool}'):
             return self._real.run(root, tool, arguments)
 
+    def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
+        with self._fate.step(f'the run of {command[0]}'):
+            return self._real.load(command, seconds)
+
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:
         return self._real.holders(root, files)

@@ -67,7 +67,8 @@ class Arqs(Resource):
         # What can be no profile's name is as unknown as any other, says the contract.
         if not is_name(name):
             raise DeviceProfileNotFound(name=shown(name))
-        return ArqList.showing(self.conductor.create_arqs(call.caller, name), call)
+        made = self.conductor.create_arqs(call.caller, name, _image(call))
+        return ArqList.showing(made, call)
 
     @expose(status=202, errors=(404, 409))
     @requires('cyborg:arq:update', service_for=_BINDING)
@@ -148,6 +149,15 @@ class Events(Resource):
 def _instance(call: Call) -> str | None:
     given = call.arguments.get('instance')
     return None if given is None else arguments.uuid('instance', given)
+
+
+def _image(call: Call) -> str | None:
+    given = call.body.get('image_uuid')
+    if call.microversion < V2_4 or given is None:
+        return None
+    if not isinstance(given, str):
+        raise InvalidInput(reason='image_uuid must be a string.')
+    return arguments.uuid('image_uuid', given)
 
 
 def _resolved_alone(call: Call) -> bool:

@@ -22,7 +22,7 @@ class Bitstreams(Resource):
     @accepts(arguments=(*_FILTERS, 'deployable'))
     def get(self, call: Call) -> BitstreamList:
         given = call.arguments
-        filters: dict[str, str] = {n: given[n] for n in _FILTERS if n in given}
+        filters: dict[str, str] = {n: given[n] for n in _FILTERS if given.get(n)}
         deployable = ''
         if 'deployable' in given:
             deployable = arguments.uuid('deployable', given['deployable'])

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices."""
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 from cyborg_lite.api import arguments, paging
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires, since
-from cyborg_lite.api.microversion import V2_3, V2_4
+from cyborg_lite.api.expose import accepts, expose, requires
+from cyborg_lite.api.microversion import V2_3, V2_4, Microversion
 from cyborg_lite.api.resource import Backing, Resource
 from cyborg_lite.api.schemas import devices as schemas
 from cyborg_lite.api.views.devices import DeviceList, DeviceView
@@ -51,6 +52,8 @@ class Devices(Resource):
 class Device(Resource):
     """``/v2/devices/{uuid}``"""
 
+    since: ClassVar[Mapping[str, Microversion]] = {'PATCH': V2_4}
+
     def __init__(self, backing: Backing, identifier: str) -> None:
         super().__init__(backing)
         self._identifier = identifier
@@ -69,7 +72,6 @@ class Device(Resource):
 
     @expose(DeviceView, errors=(409,))
     @requires('cyborg:device:update')
-    @since(V2_4, 'A patch of a device')
     @accepts(body=schemas.PATCH)
     def patch(self, call: Call) -> DeviceView:
         status, reason = _maintenance(call.body)

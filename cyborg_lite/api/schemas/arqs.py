@@ -5,12 +5,18 @@ from typing import Final
 
 from cyborg_lite.api.validation import Schema
 
-# Clients send more than the name, and have always been ignored.
+# Clients send more than the name, and below 2.4 it is ignored whatever it is.
 CREATE: Final = Schema(
     {
         'type': 'object',
         'required': ['device_profile_name'],
-        'properties': {'device_profile_name': {'type': 'string'}},
+        'properties': {
+            'device_profile_name': {'type': 'string'},
+            'image_uuid': {
+                'description': 'From 2.4 on, the image of the server: what its '
+                'properties accel:... ask for is added to the groups of the profile.'
+            },
+        },
         'examples': [{'device_profile_name': 'fpga-sha256'}],
     }
 )

@@ -61,6 +61,7 @@ def check(answer: Answer, status: int) -> None:
         ('BREW', '/devices', {}, 405),
         ('GET', '/devices', {'headers': {'Accept': 'text/html'}}, 406),
         ('GET', '/devices', {'headers': {'Accept': 'application/json;q=0'}}, 406),
+        ('GET', '/devices', {'headers': {'Accept': 'application/json;a=b;q=0'}}, 406),
         ('GET', '/devices', {'headers': {'OpenStack-API-Version': 'x'}}, 406),
         (
             'POST',
@@ -196,6 +197,8 @@ def test_no_body_at_all_is_no_json(client: Client) -> None:
         '*/*',
         'application/json',
         'application/*',
+        'application/json; charset=UTF-8',
+        'Application/JSON;charset="utf-8";q=0.5, text/html',
         'text/html,application/json;q=0.1',
         'text/html,*/*;q=0.8',
         'garbage',

@@ -141,6 +141,8 @@ def check_clear(answer: bytes) -> None:
         return
     assert b'Content-Type: application/json' in head
     assert b'x-openstack-request-id: req-' in head.lower()
+    assert b'OpenStack-API-Maximum-Version: ' in head
+    assert b'Vary: OpenStack-API-Version' in head
     document = json.loads(body)
     if head.split()[1] != b'401':
         assert json.loads(document['error_message'])['faultstring']

@@ -58,8 +58,13 @@ def refusal(schema: Schema, body: Any) -> str:
         ),
         (
             device_profiles.CREATE,
-            [{'name': 'a', 'groups': [{'resources:FPGA': 1.5}]}],
-            '[0].groups[0].resources:FPGA must be of type string or integer or null.',
+            [{'name': 'a b', 'groups': [{}]}],
+            '[0].name must match ^[A-Za-z0-9_-]+$.',
+        ),
+        (
+            device_profiles.ACCESS,
+            {'projects': ['a\n']},
+            'projects[0] must match ^[A-Za-z0-9_-]+$.',
         ),
         (
             attributes.CREATE,

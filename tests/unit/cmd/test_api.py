@@ -53,6 +53,23 @@ def test_without_a_conductor_it_says_who_is_away(tmp_path: Path) -> None:
     assert 'cyborg-lite-conductor does not answer' in fault['faultstring']
 
 
+@pytest.mark.parametrize(('said', 'seconds'), [('', 30), ('1', 1), ('90', 90)])
+def test_it_waits_half_of_the_minute_that_its_clients_have(
+    tmp_path: Path, said: str, seconds: int
+) -> None:
+    file = tmp_path / 'api.conf'
+    wanted = f'rpc_response_timeout = {said}\n' if said else ''
+    file.write_text(f'[DEFAULT]\ntransport_url = fake://\n{wanted}')
+    conf = configuration.parse([], api.BINARY, [str(file)])
+    daemon = api.build(conf)
+    conf.set_override('port', 0, group='api')
+    conf.set_override('auth_strategy', 'noauth', group='api')
+    daemon.start()
+    daemon.stop()
+    daemon.wait()
+    assert conf.rpc_response_timeout == seconds
+
+
 def test_stopping_before_the_start_is_harmless() -> None:
     daemon = api.build(configuration.parse([], api.BINARY, []))
     daemon.stop()

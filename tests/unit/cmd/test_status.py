@@ -13,7 +13,7 @@ from sqlalchemy import update
 from cyborg_lite.cmd import status
 from cyborg_lite.db import jobs, migration, services, tables
 from cyborg_lite.db.engine import Database
-from cyborg_lite.model.jobs import Kind, NewJob
+from cyborg_lite.model.jobs import Kind, NewJob, Owner
 from cyborg_lite.version import version
 from tests.fakes.provider_rows import add_device, change_device
 
@@ -61,6 +61,19 @@ def test_daemons_that_live_and_no_failed_jobs_are_status_0(
     assert (cells[1], cells[2], cells[-1]) == ('ctl1', '0.1.0', 'up')
     assert row_of('JOBS', out) == ['JOBS', 'WAITING', 'RUNNING', 'FAILED']
     assert row_of('placement-sync', out) == ['placement-sync', '1', '0', '0']
+
+
+def test_a_host_that_placement_does_not_follow_is_named_with_the_reason(
+    options: list[str], database: Database, capsys: Out
+) -> None:
+    database.write(services.start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
+    job = NewJob(Kind.PLACEMENT_SYNC, {'host': 'cpu1'}, key='cpu1')
+    database.write(jobs.add, job)
+    (mine,) = database.write(jobs.take, Owner('me', 30_000), 1)
+    database.write(jobs.put_off, mine, 1000, 'Nova does not know it.')
+    assert status.main(options) == 1
+    out = capsys.readouterr().out
+    assert 'Placement does not follow host cpu1: Nova does not know it.' in out
 
 
 def test_a_silent_daemon_is_shown_and_is_status_1(

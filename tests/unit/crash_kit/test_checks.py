@@ -49,6 +49,9 @@ class Files:
     def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
         raise FileNotFoundError(tool)
 
+    def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
+        raise FileNotFoundError(command[0])
+
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:
         return []
 

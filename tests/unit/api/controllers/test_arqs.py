@@ -76,6 +76,26 @@ def test_what_else_a_client_sends_is_ignored(
 ) -> None:
     body = {'device_profile_name': 'dp1', **more}
     assert nova.post('/accelerator_requests', body).status == 201
+    assert nova.conductor.images == [None]
+
+
+@pytest.mark.parametrize(
+    ('image', 'status'),
+    [
+        (UNKNOWN, 201),
+        (UNKNOWN.replace('-', ''), 201),
+        (None, 201),
+        ('x', 400),
+        (5, 400),
+    ],
+)
+def test_the_image_of_the_server_counts_from_2_4_on(
+    nova: Client, image: Any, status: int
+) -> None:
+    body = {'device_profile_name': 'dp1', 'image_uuid': image}
+    assert nova.at('2.4').post('/accelerator_requests', body).status == status
+    named = None if image is None else UNKNOWN
+    assert nova.conductor.images == ([named] if status == 201 else [])
 
 
 @pytest.mark.parametrize(

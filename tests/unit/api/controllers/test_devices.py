@@ -179,6 +179,8 @@ def test_a_refusal_of_placement_is_a_conflict(client: Client) -> None:
         ('POST', f'/{UNKNOWN}', 405),
         ('PUT', f'/{UNKNOWN}', 405),
         ('DELETE', f'/{UNKNOWN}', 405),
+        ('PATCH', f'/{UNKNOWN}', 405),
+        ('PATCH', '', 405),
         ('DELETE', '', 405),
         ('GET', f'/{UNKNOWN}/enable', 405),
         ('POST', f'/{UNKNOWN}/explode', 404),

@@ -161,7 +161,7 @@ def test_a_patch_that_makes_no_sense_changes_nothing(
 def test_an_older_client_and_an_unknown_device(newest: Client) -> None:
     patch = [replace('/status', 'maintaining')]
     made = device(newest.conductor)
-    assert newest.at('2.3').patch(f'/devices/{made.uuid}', patch).status == 406
+    assert newest.at('2.3').patch(f'/devices/{made.uuid}', patch).status == 405
     assert newest.patch(f'/devices/{UNKNOWN}', patch).status == 404
     assert made.status is DeviceStatus.ENABLED
 

@@ -39,7 +39,8 @@ def test_projects_come_and_go(private: Client) -> None:
 @pytest.mark.parametrize(
     'body',
     [[], {}, {'projects': []}, {'projects': 'x'}, {'projects': [5]},
-     {'projects': ['']}, {'projects': ['x' * 65]}, {'projects': ['a,b']}],
+     {'projects': ['']}, {'projects': ['x' * 65]}, {'projects': ['a,b']},
+     {'projects': ['a\n']}],
 )  # fmt: skip
 def test_a_wrong_list_is_refused(private: Client, body: Any) -> None:
     path = '/device_profiles/dp1/access'

@@ -61,6 +61,12 @@ def test_a_description_can_be_taken_away(newest: Client) -> None:
     assert answer.json['device_profile']['description'] is None
 
 
+def test_to_add_what_is_there_is_to_replace_it(newest: Client) -> None:
+    patch = [{'op': 'add', 'path': '/description', 'value': 'new'}]
+    answer = newest.patch('/device_profiles/dp1', patch)
+    assert (answer.status, answer.json['device_profile']['description']) == (200, 'new')
+
+
 @pytest.mark.parametrize('version', [None, '2.0', '2.1', '2.2', '2.3'])
 def test_older_clients_have_no_patch(newest: Client, version: str | None) -> None:
     older = newest.as_(ADMIN)
@@ -76,7 +82,7 @@ def test_older_clients_have_no_patch(newest: Client, version: str | None) -> Non
         [],
         {},
         {'description': 'x'},
-        [{'op': 'add', 'path': '/description', 'value': 'x'}],
+        [{'op': 'test', 'path': '/description', 'value': 'x'}],
         [{'op': 'remove', 'path': '/description'}],
         [{'op': 'replace', 'path': '/description'}],
         [{'op': 'replace', 'path': 5, 'value': 'x'}],
