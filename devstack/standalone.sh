@@ -10,7 +10,8 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
 for python in ${PYTHON:-} python3 python3.13 python3.12 python3.11; do
     if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-        PYTHONPATH="$root" exec "$python" -m devstack.launcher "$@"
+        # -P: what stands in the directory of the caller may bear the names of ours.
+        PYTHONPATH="$root" exec "$python" -P -m devstack.launcher "$@"
     fi
 done
 

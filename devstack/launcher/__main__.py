@@ -40,7 +40,7 @@ def _stop() -> int:
 
 def _go_on_inside() -> None:
     """Become the Python of the environment; does not return."""
-    arguments = [str(places.PYTHON), '-m', 'devstack.launcher', *sys.argv[1:]]
+    arguments = [str(places.PYTHON), '-P', '-m', 'devstack.launcher', *sys.argv[1:]]
     os.execv(places.PYTHON, arguments)
 
 

@@ -10,6 +10,17 @@ from devstack.launcher import places
 
 HOST: Final = socket.gethostname()
 
+# All that there are: the tree that is looked at may be of any host.
+_DRIVERS: Final = (
+    'fake_driver',
+    'nvidia_gpu_driver',
+    'amd_gpu_driver',
+    'intel_gpu_driver',
+    'intel_fpga_driver',
+    'inspur_fpga_driver',
+    'xilinx_fpga_driver',
+)
+
 _CYBORG_LITE: Final = """\
 # Written by devstack/standalone.sh at every start.
 [DEFAULT]
@@ -30,7 +41,7 @@ connection = sqlite:///{database}
 require_allocation = false
 
 [agent]
-enabled_drivers = fake_driver,nvidia_gpu_driver
+enabled_drivers = {drivers}
 sysfs_root = {sysfs_root}
 state_path = {agent}
 image_directory = {agent}/images
@@ -85,6 +96,7 @@ def write(ports: Ports, sysfs_root: Path) -> None:
     places.CONFIG.write_text(
         _CYBORG_LITE.format(
             host=HOST,
+            drivers=','.join(_DRIVERS),
             port=ports.api,
             placement_port=ports.placement,
             nova_port=ports.nova,

@@ -5,15 +5,13 @@ We are the administrator, the scheduler and Nova in turn; the service does the r
 """
 
 import json
-import sqlite3
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
 
-from devstack.launcher import configuration, places
+from devstack.launcher import configuration, places, records
 from devstack.launcher.failure import LaunchFailed
 from devstack.launcher.rest import Answer, Service
 from devstack.launcher.stack import Stack
@@ -47,20 +45,28 @@ class Offer:
 
 def play(stack: Stack, *, needs_gpu: bool) -> None:
     """:raises LaunchFailed: a step is not so"""
-    _headline('What the agent found, and what Placement was told')
-    offers = _offers(stack, {'FPGA', 'PGPU'} if needs_gpu else {'FPGA'})
-    for offer in offers:
-        _Story(stack, offer).play()
+    try:
+        offers = _play(stack, {'FPGA', 'PGPU'} if needs_gpu else {'FPGA'})
+    except OSError as error:
+        raise LaunchFailed(f'The demo failed, nobody answers: {error}') from error
     print(f'\nThe demo is complete: {len(offers)} devices, every step as it should be.')
 
 
+def _play(stack: Stack, wanted: set[str]) -> list[Offer]:
+    _headline('What the agent found, and what Placement was told')
+    offers = _offers(stack, wanted)
+    for offer in offers:
+        _Story(stack, offer).play()
+    return offers
+
+
 def _offers(stack: Stack, wanted: set[str]) -> list[Offer]:
-    """One provider for each resource class, once all that are wanted are there."""
+    """One provider for each kind of device, once all wanted classes are there."""
     found: dict[str, Offer] = {}
 
     def complete() -> bool:
-        found.update({offer.resource_class: offer for offer in _providers(stack)})
-        return wanted <= set(found)
+        found.update({offer.own_trait: offer for offer in _providers(stack)})
+        return wanted <= {offer.resource_class for offer in found.values()}
 
     _until(complete, f'Placement has providers of {", ".join(sorted(wanted))}')
     admin = Service(stack.accelerator.endpoint, _ADMIN)
@@ -116,7 +122,7 @@ class _Story:
         self._bind(arq)
         self._hear_event(arq)
         self._read_bound(arq)
-        self._delete()
+        self._delete(arq)
 
     def _create_profile(self) -> None:
         group = {
@@ -202,15 +208,18 @@ class _Story:
         held = _held(arq)
         _expect_that(held == [bound['attach_handle_uuid']], f'one handle held: {held}')
 
-    def _delete(self) -> None:
+    def _delete(self, arq: str) -> None:
         path = f'/v2/accelerator_requests?instance={self._instance}'
         _expect(self._nova.ask('DELETE', path), 204)
+        left: list[Any] = _expect(self._nova.ask('GET', path), 200)['arqs']
+        _expect_that(not left, f'the instance has no requests: {left}')
 
+        # It leaves its instance at once, and goes when its host has cleaned the device.
         def gone() -> bool:
-            arqs: list[Any] = _expect(self._nova.ask('GET', path), 200)['arqs']
-            return not arqs
+            answer = self._admin.ask('GET', f'/v2/accelerator_requests/{arq}')
+            return answer.status == 404
 
-        _until(gone, f'the requests of instance {self._instance} are gone')
+        _until(gone, f'the request {arq} is gone')
         path = f'/allocations/{self._instance}'
         _expect(self._placement.ask('DELETE', path), 204)
         _evidence('deleted', 'the request and the allocation are gone')
@@ -223,7 +232,7 @@ class _Story:
 
 def _held(arq: str) -> list[str]:
     """The handles of a request, from the database itself."""
-    rows = _rows('SELECT uuid FROM attach_handles WHERE arq_uuid = ?', arq)
+    rows = records.rows('SELECT uuid FROM attach_handles WHERE arq_uuid = ?', arq)
     return [row[0] for row in rows]
 
 
@@ -233,14 +242,8 @@ def _free_handles(provider: str) -> tuple[int, int]:
         'SELECT count(*) - count(arq_uuid), count(*) FROM attach_handles JOIN '
         'deployables ON deployables.id = deployable_id WHERE rp_uuid = ?'
     )
-    ((free, total),) = _rows(query, provider)
+    ((free, total),) = records.rows(query, provider)
     return free, total
-
-
-def _rows(query: str, value: str) -> list[tuple[Any, ...]]:
-    address = f'file:{places.DATABASE}?mode=ro'
-    with closing(sqlite3.connect(address, uri=True)) as database:
-        return database.execute(query, (value,)).fetchall()
 
 
 def _expect(answer: Answer, status: int) -> Any:

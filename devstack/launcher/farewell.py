@@ -52,4 +52,5 @@ def write_env(stack: Stack) -> None:
 
 
 def show_commands() -> None:
-    print(_COMMANDS.format(env=places.ENV, logs=places.LOGS, host=HOST), flush=True)
+    env = shlex.quote(str(places.ENV))
+    print(_COMMANDS.format(env=env, logs=places.LOGS, host=HOST), flush=True)

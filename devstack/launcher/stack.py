@@ -4,10 +4,11 @@
 import os
 import shutil
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from devstack.launcher import configuration, places, processes
+from devstack.launcher import configuration, places, processes, records
 from devstack.launcher.configuration import Ports
 from devstack.launcher.failure import LaunchFailed
 from devstack.launcher.options import Options
@@ -95,10 +96,13 @@ class Stack:
         print(f'The receiver of events writes {places.NOVA_EVENTS}.', flush=True)
 
     def _start_service(self) -> None:
+        begun = datetime.now(UTC).strftime('%F %T')
         command = str(places.BIN / 'cyborg-lite-standalone')
         child = self._begin('cyborg-lite', command)
         child.until(self.accelerator.answers)
         print(f'The service answers at {self.accelerator.endpoint}.', flush=True)
+        child.until(lambda: records.placement_knows(begun))
+        print('Placement was told of the devices of this host.', flush=True)
 
     def _begin(self, name: str, *arguments: str) -> Child:
         child = Child(name, places.LOGS / f'{name}.log')
@@ -108,7 +112,7 @@ class Stack:
             'PYTHONPATH': str(places.ROOT),
             'PYTHONUNBUFFERED': '1',
         }
-        command = [str(places.PYTHON), *arguments]
+        command = [str(places.PYTHON), '-P', *arguments]
         child.start(command, environment, survive=self._options.background)
         self._children.append(child)
         processes.write_record(places.RUNNING, self._groups())

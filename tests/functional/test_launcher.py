@@ -16,9 +16,10 @@ from typing import Final
 import pytest
 
 from devstack.launcher import environment
-from devstack.launcher.configuration import free_port
+from devstack.launcher.configuration import HOST, free_port
 from devstack.launcher.processes import read_record
 from devstack.launcher.rest import Service
+from tests.fakes import sysfs_tree
 from tests.fakes.stack import ADMIN, ROOT, expect
 
 SCRIPT: Final = str(ROOT / 'devstack' / 'standalone.sh')
@@ -36,6 +37,9 @@ class Launcher:
             'CYBORG_LITE_STANDALONE': str(top),
             'PYTHON': sys.executable,
         }
+        for name in ('tests', 'devstack'):  # packages of another project
+            (top / name).mkdir()
+            (top / name / '__init__.py').touch()
         (top / 'venv').symlink_to(sys.prefix)
         (top / 'installed').write_text(environment.stamp())
 
@@ -92,6 +96,22 @@ def test_the_demo_shows_every_step_and_leaves_nothing(launcher: Launcher) -> Non
     assert launcher.running() == []
 
 
+def test_in_the_background_all_is_ready_when_it_returns(launcher: Launcher) -> None:
+    assert launcher.run('--background').returncode == 0
+    placement = Service(
+        f'http://127.0.0.1:{launcher.placement_port}', {'X-Auth-Token': 'admin'}
+    )
+    found = expect(placement.ask('GET', '/resource_providers'), 200)
+    for name in ('0000:3b:00.0', 'FakeDevice'):
+        (uuid,) = (
+            provider['uuid']
+            for provider in found['resource_providers']
+            if provider['name'] == f'{HOST}_{name}'
+        )
+        path = f'/resource_providers/{uuid}/inventories'
+        assert expect(placement.ask('GET', path), 200)['inventories']
+
+
 def test_in_the_background_it_lives_until_it_is_stopped(launcher: Launcher) -> None:
     assert launcher.run('--background', '--demo').returncode == 0
     assert launcher.running() == ['placement', 'nova', 'cyborg-lite']
@@ -133,6 +153,16 @@ def test_another_tree_shows_other_devices(launcher: Launcher, tmp_path: Path) ->
     assert done.returncode == 0, done.stdout + done.stderr
     assert 'The demo is complete: 1 devices' in done.stdout
     assert 'Tesla' not in done.stdout
+
+
+def test_cards_of_any_kind_are_seen_in_another_tree(
+    launcher: Launcher, tmp_path: Path
+) -> None:
+    sysfs_tree.build('fpga-intel', tmp_path / 'host')
+    done = launcher.run('--demo', '--sysfs-root', 'host')
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f'The story of {HOST}_0000:be:00.0' in done.stdout
+    assert 'CUSTOM_FPGA_INTEL_PAC_ARRIA10' in done.stdout
 
 
 def test_a_port_that_is_taken_is_named(launcher: Launcher) -> None:

@@ -34,6 +34,14 @@ def test_an_unexpected_status_ends_it() -> None:
         story(service).play()
 
 
+def test_a_service_that_has_gone_ends_it() -> None:
+    with HttpService() as service:
+        gone = Service(service.url)
+    stack = cast(Stack, SimpleNamespace(accelerator=gone, placement=gone))
+    with pytest.raises(LaunchFailed, match='nobody answers'):
+        demo.play(stack, needs_gpu=False)
+
+
 def test_a_card_that_placement_does_not_offer_ends_it() -> None:
     path = 'GET /allocation_candidates?resources=PGPU:1&required=CUSTOM_X'
     with HttpService() as service:

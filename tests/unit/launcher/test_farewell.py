@@ -40,3 +40,12 @@ def test_the_commands_name_the_file_and_the_logs(
     shown = capsys.readouterr().out
     assert f'. {top}/env' in shown
     assert f'Logs are in {top}/logs' in shown
+
+
+def test_the_file_can_be_pasted_whatever_its_name(
+    top: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = top / "it's a place"
+    monkeypatch.setattr(places, 'ENV', odd)
+    farewell.show_commands()
+    assert f'. {shlex.quote(str(odd))}\n' in capsys.readouterr().out
