@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -43,6 +43,7 @@ from tests.fakes.cards import HOST, numbered
 from tests.fakes.databases import fresh_database
 from tests.fakes.stack import Cloud, expect
 
+_BREATHS: Final = 4  # threads on which hosts that have started go on living
 _PAUSE: Final = 0.2  # seconds between two looks at what is left to do
 _FINISH: Final = 3600.0  # seconds after which the first part is given up
 
@@ -75,14 +76,14 @@ class Fleet:
         )
         return HostReport(name, 'boot', tuple(devices))
 
-    def begin(self, name: str) -> None:
-        """What an agent does when it starts."""
+    def begin(self, name: str) -> tuple[str, str]:
+        """What an agent does when it starts; the host and its digest."""
         report = self.report(name)
         while True:
             try:
                 if self.beat(name, report.digest):
                     self.conductor.report_host(of_daemon(), report)
-                return
+                return name, report.digest
             except CyborgError as error:
                 print(f'{name}: {error.text}', file=sys.stderr)
 
@@ -113,8 +114,12 @@ def start(fleet: Fleet, meter: Meter) -> None:
     """All at once, and until Placement has everything."""
     names = fleet.names[: fleet.plan.starting]
     began = time.monotonic()
-    with meter.measured() as cost, ThreadPoolExecutor(fleet.plan.clients) as pool:
-        list(pool.map(fleet.begin, names))
+    with (
+        meter.measured() as cost,
+        ThreadPoolExecutor(fleet.plan.clients) as pool,
+        _alive(fleet) as alive,
+    ):
+        alive.extend(pool.map(fleet.begin, names))
         reported = time.monotonic() - began
         while fleet.left() and time.monotonic() - began < _FINISH:
             time.sleep(_PAUSE)
@@ -123,6 +128,29 @@ def start(fleet: Fleet, meter: Meter) -> None:
     print(f'  reports stored after           {reported:9.1f} s')
     print(f'  all in Placement after         {took:9.1f} s')
     _print_cost(cost, len(names), 'host')
+
+
+@contextmanager
+def _alive(fleet: Fleet) -> Iterator[list[tuple[str, str]]]:
+    """Hosts that are added are not called silent while others still start."""
+    hosts: list[tuple[str, str]] = []
+    ended = threading.Event()
+
+    def breathe(first: int) -> None:
+        while not ended.wait(fleet.plan.interval):
+            for name, digest in hosts[first::_BREATHS]:
+                with suppress(CyborgError):
+                    fleet.beat(name, digest)
+
+    threads = [threading.Thread(target=breathe, args=(n,)) for n in range(_BREATHS)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield hosts
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
 
 
 def steady(fleet: Fleet, meter: Meter, digests: Sequence[tuple[str, str]]) -> None:

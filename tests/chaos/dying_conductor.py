@@ -18,6 +18,7 @@ from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd import conductor
 from cyborg_lite.db.engine import Database
+from cyborg_lite.model.jobs import Job, Kind
 from cyborg_lite.rpc.agent import AgentAPI
 
 __all__ = ['STEPS', 'VARIABLE', 'runtime']
@@ -61,12 +62,22 @@ def _arm(step: str) -> None:
     write = Database.write
 
     # Any: whatever the transaction takes and returns.
-    def watched(self: Database, work: Callable[..., Any], *args: Any) -> Any:
-        if work.__name__ != name:
-            return write(self, work, *args)
-        return _dying(write, side)(self, work, *args)
+    def watched(
+        self: Database, work: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        if work.__name__ != name or _is_aside(args):
+            return write(self, work, *args, **kwargs)
+        return _dying(write, side)(self, work, *args, **kwargs)
 
     setattr(Database, 'write', watched)  # noqa: B010  # mypy forbids the assignment
+
+
+def _is_aside(args: tuple[object, ...]) -> bool:
+    """Whether it is of a job that may come at any time, and of no request."""
+    return any(
+        isinstance(one, Job) and one.kind in (Kind.PLACEMENT_SYNC, Kind.AUDIT)
+        for one in args
+    )
 
 
 def _dying(act: Callable[..., Any], side: str) -> Callable[..., Any]:

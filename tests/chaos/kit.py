@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import create_engine, text
 
 from devstack.launcher.processes import Child
+from devstack.launcher.rest import Answer
 from tests.chaos import dying_conductor
 from tests.chaos.files_driver import FilesDriver
 from tests.fakes import out_of_tree
@@ -43,6 +44,8 @@ class HurtCloud(Cloud):
         """A conductor that is killed when it comes to that step."""
         module = dying_conductor.__name__
         environment = {dying_conductor.VARIABLE: step}
+        # A log of its own, so that nobody else's readiness is taken for its.
+        name = f'{name}-{step.replace(":", "-")}'
         child = self.begin(name, 'conductor', module=module, environment=environment)
         child.until(lambda: 'Ready.' in self.log(child))
         return child
@@ -78,6 +81,11 @@ class HurtCloud(Cloud):
     def settle(self) -> None:
         """Wait until no job is left."""
         self.until(lambda: not self.unfinished(), 'every job is finished')
+
+
+def accepted(answer: Answer, status: int) -> None:
+    """Who dies of what it has accepted may do so before it has said that it has."""
+    assert answer.status in (status, 503), answer.body
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.chaos.dying_conductor import STEPS
-from tests.chaos.kit import HurtCloud, running
+from tests.chaos.kit import HurtCloud, accepted, running
 from tests.fakes.stack import NOVA, Instance
 
 # Where a request for a device is killed: while it is accepted, the client has no
@@ -23,7 +23,9 @@ def hurt_cloud(
     """On SQLite: this test is about steps, and others are about databases."""
     directory = tmp_path_factory.mktemp('steps')
     connection = f'sqlite:///{directory}/db.sqlite'
-    with running(HurtCloud(directory, broker, connection)) as cloud:
+    # Whoever calls a conductor that dies waits for as long as this.
+    cloud = HurtCloud(directory, broker, connection, rpc_response_timeout=10)
+    with running(cloud):
         yield cloud
 
 
@@ -45,7 +47,9 @@ def test_a_bind_survives(hurt_cloud: HurtCloud, step: str) -> None:
     dying = cloud.start_dying('dying', step)
     answer = instance.bind()
     if step != 'before:accept':
-        cloud.until(lambda: dying.status is not None or instance.resolved(), 'it dies')
+        cloud.until(
+            lambda: dying.status is not None or ended(cloud, instance), 'it dies'
+        )
     dying.kill()
     after = cloud.start('conductor', name='after')
     if answer.status != 202 and not instance.shown():
@@ -77,13 +81,23 @@ def test_a_release_survives(hurt_cloud: HurtCloud, step: str) -> None:
     cloud.settle()
     before.end()
     dying = cloud.start_dying('dying', step)
-    instance.delete()
+    accepted(instance.give_back(), 204)
+    instance.deallocate()
     cloud.until(lambda: dying.status is not None, 'it dies')
     after = cloud.start('conductor', name='after')
     cloud.settle()
     assert cloud.owners() == cloud.prepared() == []
     assert not cloud.states()
     after.end()
+
+
+def ended(cloud: HurtCloud, instance: Instance) -> bool:
+    """Whether the bind has never come by the step, and nothing of it is left to do.
+
+    Not only that Nova has heard: who is killed before it has written that down has
+    lost the answer, and Nova hears of it once more.
+    """
+    return instance.resolved() and not cloud.unfinished()
 
 
 def delete_leftovers(cloud: HurtCloud, instance: Instance) -> None:

@@ -31,7 +31,15 @@ __all__ = ['real_glance', 'remote']
 database = database_fixture('sqlite')
 
 _INTEL, _XILINX = '0000:5e:00.0', '0000:d8:00.0'
+_USER = '0000:d8:00.1'
 _INTERFACE = 'cec91e5efe5a3c9b3e2a0b0e3b6a2c11'
+_OF_XILINX = {
+    'vendor': 'xilinx',
+    'board': 'u250',
+    'version': '4.1',
+    'shell_id': _INTERFACE,
+    'region_uuid': _INTERFACE,
+}
 # What a bind may do to the disk of a host that refuses it: nothing.
 _NOTHING: list[str] = []
 
@@ -97,7 +105,9 @@ def test_a_bind_loads_and_placement_is_told(
     assert function_trait(OTHER_FUNCTION) in traits
     assert function_trait(FACTORY) not in traits
     assert inventories == {'FPGA': (1, 0)}
-    # What the agent reports next says the same.
+    # What the agent reports next says the same, whether or not it looks before.
+    intel.tell()
+    assert intel.shown(_INTEL)[0] == traits
     intel.report()
     assert intel.shown(_INTEL)[0] == traits
 
@@ -118,6 +128,45 @@ def test_a_release_brings_back_what_was_there_though_glance_is_away(
     intel.release(instance)
     assert intel.shown(_INTEL) == (before, {'FPGA': (1, 0)})
     assert len(intel.kernel.regions.commands) == 3
+
+
+def test_a_new_agent_knows_what_the_card_of_a_guest_is(
+    intel: FpgaSite, real_glance: RealGlance
+) -> None:
+    first, second = (
+        uploaded(real_glance, gbs(function=one), function_uuid=one)
+        for one in ('cd' * 16, OTHER_FUNCTION)
+    )
+    assert_known_to_a_new_agent(intel, _INTEL, _INTEL, [first, second])
+
+
+def test_a_new_agent_knows_what_the_xilinx_card_of_a_guest_is(
+    xilinx: FpgaSite, real_glance: RealGlance
+) -> None:
+    first, second = (
+        uploaded(
+            real_glance, xclbin(_INTERFACE, one), **{**_OF_XILINX, 'function_uuid': one}
+        )
+        for one in ('cd' * 16, OTHER_FUNCTION)
+    )
+    assert_known_to_a_new_agent(xilinx, _XILINX, _USER, [first, second])
+
+
+def assert_known_to_a_new_agent(
+    site: FpgaSite, card: str, given: str, images: list[str]
+) -> None:
+    """And, though nobody looks before, the first is there when the guest has gone."""
+    site.release(site.bind(card, by_id(images[0])))
+    before = site.shown(card)
+    instance = site.bind(card, by_id(images[1]))
+    bound = site.shown(card)
+    site.report()
+    with site.guest(given):
+        site.start()
+        site.report()
+        assert site.shown(card) == bound
+    site.release(instance)
+    assert site.shown(card) == before
 
 
 def test_what_cannot_be_brought_back_is_reserved_until_somebody_can(
@@ -146,7 +195,12 @@ _REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     'no uuid': ({'bs-uuid': ''}, 'It lacks bs-uuid.'),
     'no vendor, no board': (
         {'vendor': '', 'board': ''},
-        'It lacks vendor. It lacks board.',
+        'It lacks vendor, board.',
+    ),
+    'nothing said': (
+        {**dict.fromkeys(image().properties, ''), 'tags': ()},
+        'It is not tagged FPGA. It lacks bs-name, bs-uuid, vendor, board, version, '
+        'driver_ver, driver_path, function_uuid.',
     ),
     'no function': ({'function_uuid': ''}, 'It lacks function_uuid.'),
     'a path as its name': (
@@ -275,10 +329,8 @@ _PAIR = {'trait:CUSTOM_FPGA_XILINX': 'required'}
 def test_both_requests_of_a_xilinx_card_are_bound_by_one_load(
     xilinx: FpgaSite, real_glance: RealGlance
 ) -> None:
-    said = {'vendor': 'xilinx', 'board': 'u250', 'version': '4.1'}
-    shell = {'shell_id': _INTERFACE, 'region_uuid': _INTERFACE}
     content = xclbin(_INTERFACE, OTHER_FUNCTION)
-    uuid = uploaded(real_glance, content, **said, **shell)
+    uuid = uploaded(real_glance, content, **_OF_XILINX)
     instance = xilinx.bind(_XILINX, {**_PAIR, **by_id(uuid)})
     assert xilinx.state(instance) == 'Bound'
     first, second = xilinx.arqs(instance)

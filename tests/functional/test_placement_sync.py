@@ -61,6 +61,29 @@ def test_requests_of_a_first_sync_and_of_the_next(
     ]
 
 
+def test_a_host_without_compute_has_a_root_while_it_has_a_device(
+    remote: CountedRemote, database: Database
+) -> None:
+    name = f'edge-{uuid4().hex[:8]}'
+    gpu = add_device(database, name, '0000:3b:00.0')
+    placement = Placement(remote)
+    sync = PlacementSync(database, placement, ['edge-*'])
+    expected = sync.rehearse(name)
+    assert sync.sync(name) == expected
+    root, card = placement.provider_named(name), placement.provider(gpu)
+    assert root is not None
+    assert card is not None
+    assert card.parent_uuid == root.uuid
+    assert placement.traits(root.uuid).traits == {OWNER}
+    assert sync.sync(name, deep=True) == SyncResult()
+    placement.rename_provider(root, f'{uuid4()}')
+    sync.sync(name)
+    assert placement.provider_named(name) == root
+    remove_devices(database, [gpu])
+    sync.sync(name)
+    assert placement.provider(root.uuid) is None
+
+
 @pytest.mark.parametrize(
     'damage',
     [

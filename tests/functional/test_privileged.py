@@ -5,8 +5,18 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+_LOAD = """
+import sys
+from cyborg_lite.drivers.host_tools import Tools
+from cyborg_lite.drivers.kernel import PrivilegedKernel
+
+outcome = Tools(PrivilegedKernel())([sys.argv[1], '-B', '0x5e'], 60)
+print(outcome.status, outcome.output)
+"""
 
 _ASK = """
 import json
@@ -40,3 +50,22 @@ def test_the_process_with_the_rights_answers_and_obeys_only_drivers() -> None:
         refused, absent, holders = json.loads(ended.stdout)
     assert (refused, absent) == ('PermissionError', 'FileNotFoundError')
     assert os.getpid() in holders
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='needs root, or sudo without a password')
+def test_a_tool_that_loads_is_run_by_the_process_with_the_rights(
+    tmp_path: Path,
+) -> None:
+    """Though nothing else was done as root before, and there is no sudo here."""
+    tool = tmp_path / 'fpgaconf'
+    tool.write_text('#!/bin/sh\necho loaded $2\nexit 3\n')
+    tool.chmod(0o755)
+    ended = subprocess.run(
+        [sys.executable, '-c', _LOAD, str(tool)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=300,
+        env={**os.environ, 'PATH': ''},
+    )
+    assert ended.returncode == 0, ended.stderr.decode()
+    assert ended.stdout.decode().split() == ['3', 'loaded', '0x5e']

@@ -3,6 +3,7 @@
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
 
@@ -103,6 +104,12 @@ def _all_sources() -> list[Path]:
     ]
 
 
+def _modules_imported(source: str, modules: set[str]) -> set[str]:
+    """The modules of ours, whether a module is imported or a name of it."""
+    names = set(imported(source))
+    return modules & (names | {name.rpartition('.')[0] for name in names})
+
+
 def _name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
@@ -127,6 +134,18 @@ def test_a_library_stays_in_its_room(module: Path) -> None:
         if room not in AT_HOME.get(library, {room})
     }
     assert not strangers, f'{_name(module)} imports {sorted(strangers)}'
+
+
+def test_no_module_leads_back_to_itself() -> None:
+    sources = {
+        '.'.join(path.relative_to(ROOT).with_suffix('').parts): path.read_text()
+        for path in _modules()
+    }
+    imports = {
+        module: _modules_imported(source, set(sources))
+        for module, source in sources.items()
+    }
+    TopologicalSorter(imports).prepare()  # raises CycleError, which names the modules
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ class Binder:
         return 'never'
 
 
-def accept(database: Database, uuids: list[str], card: str, instance: str) -> Kind:
+def accept(database: Database, uuids: list[str], card: str, instance: str) -> str:
     wanted = bindings(uuids, card, instance)
     return database.write(binding.accept, wanted, EVERYBODY, BIND, OWNER).kind
 
