@@ -331,8 +331,11 @@ class Instance:
         return self.cloud.api(NOVA).ask('PATCH', '/v2/accelerator_requests', body)
 
     def gone(self) -> bool:
-        """Whether the API shows none of its requests."""
-        return not self.shown()
+        """Whether the service has forgotten its requests: what their hosts must clean
+        leaves its instance at once, and is there until that is done."""
+        admin, path = self.cloud.api(ADMIN), '/v2/accelerator_requests'
+        answers = [admin.ask('GET', f'{path}/{uuid}') for uuid in self.arqs]
+        return not self.shown() and {answer.status for answer in answers} <= {404}
 
     def shown(self) -> list[dict[str, Any]]:
         """Its requests as the API shows them."""

@@ -73,3 +73,18 @@ def test_the_trait_asked_for_is_the_one_of_the_card() -> None:
 def test_an_answer_is_shown_when_it_is_not_the_expected_one() -> None:
     with pytest.raises(LaunchFailed, match='no such flavor'):
         demo._expect(Answer(404, {'message': 'no such flavor'}), 200)
+
+
+def test_a_request_whose_host_still_cleans_is_not_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has left its instance, and the device is not free."""
+    monkeypatch.setattr(demo, '_LIMIT', 0.0)
+    with HttpService() as service:
+        told = story(service)
+        of_instance = f'/v2/accelerator_requests?instance={told._instance}'
+        service.answers[f'DELETE {of_instance}'] = http_service.Answer(204)
+        service.answers[f'GET {of_instance}'] = http_service.Answer(body={'arqs': []})
+        service.answers['GET /v2/accelerator_requests/u'] = http_service.Answer()
+        with pytest.raises(LaunchFailed, match='the request u is gone within'):
+            told._delete('u')
