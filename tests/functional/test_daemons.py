@@ -181,21 +181,3 @@ def test_an_agent_ends_cleanly_and_comes_back(cloud: Cloud) -> None:
 def test_no_log_has_a_traceback(cloud: Cloud, tmp_path: Path) -> None:
     for child in cloud.children:
         assert not lines_of(child, 'Traceback'), child.log
-
-
-def test_daemons_may_be_started_in_any_order(bus: str, tmp_path: Path) -> None:
-    """Who calls before anybody is there hears so, and need not wait in vain."""
-    patient = {'control_exchange': tmp_path.name, 'rpc_response_timeout': 600}
-    with Cloud(
-        tmp_path,
-        transport_url=bus,
-        connection=f'sqlite:///{tmp_path}/service.sqlite',
-        options={'DEFAULT': patient},
-    ) as cloud:
-        cloud.migrate()
-        agent = cloud.start('agent')
-        cloud.start('api')
-        cloud.until(lambda: lines_of(agent, 'The conductor is not told'))
-        assert cloud.api().ask('GET', '/v2/devices').status == 503
-        cloud.start('conductor')
-        assert cloud.provider_of('FPGA')
