@@ -10,7 +10,9 @@ from uuid import uuid4
 from sqlalchemy import (
     ColumnElement,
     Select,
+    String,
     and_,
+    bindparam,
     case,
     func,
     insert,
@@ -21,6 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import profile_names, returning
+from cyborg_lite.db.change import change
 from cyborg_lite.db.profile_access import visible_to
 from cyborg_lite.db.query import Collection, page
 from cyborg_lite.db.reading import Rows, filled, readable, texts
@@ -73,8 +76,33 @@ _LAST_TIMES: Final = tuple(
     for state in _TIMED
 )
 
+# The host of the request is that of the device: Nova names the one whose provider it
+# has chosen. It spares two joins.
+_WITH_HANDLES: Final[Select[*tuple[Any, ...]]] = (
+    select(Row, AttachHandle, _STATE)
+    .outerjoin(AttachHandle, AttachHandle.arq_uuid == Row.uuid)
+    .outerjoin(Service, agent_of(Row.hostname))
+)
+_WITH_DETAILS: Final = (
+    _WITH_HANDLES.outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
+    .outerjoin(Device, Device.id == Deployable.device_id)
+    .add_columns(
+        Deployable.uuid,
+        Device.uuid,
+        Device.health,
+        Device.health_reason,
+        *_LAST_TIMES,
+    )
+)
+
 # Who has such a device cannot work with it, and is told for as long as it is so.
 _ILL: Final = frozenset({Health.FAILED, Health.GONE})
+
+_PROFILE: Final = select(
+    DeviceProfile.id, DeviceProfile.name, DeviceProfile.groups, DeviceProfile.enabled
+).where(profile_names.bears(bindparam('name', type_=String)))
+_VISIBLE_PROFILE: Final = _PROFILE.where(visible_to(bindparam('viewer', type_=String)))
+_CREATE: Final = insert(Row)
 
 _ARQS: Final = Collection(
     Row,
@@ -118,14 +146,9 @@ def create(  # noqa: PLR0913  # each is a fact of the call
     :raises DeviceProfileDisabled: it makes no more requests
     :raises EmptyDeviceProfile: it asks for nothing
     """
-    profile = session.execute(
-        select(
-            DeviceProfile.id,
-            DeviceProfile.name,
-            DeviceProfile.groups,
-            DeviceProfile.enabled,
-        ).where(profile_names.bears(profile_name), visible_to(viewer))
-    ).one_or_none()
+    wanted = _PROFILE if viewer is None else _VISIBLE_PROFILE
+    named = {'name': profile_name, 'viewer': viewer}
+    profile = session.execute(wanted, named).one_or_none()
     if profile is None:
         raise DeviceProfileNotFound(name=profile_name)
     # What a disabled profile makes may only be bound to a server that had it.
@@ -141,7 +164,7 @@ def create(  # noqa: PLR0913  # each is a fact of the call
     if not rows:
         raise EmptyDeviceProfile(name=profile_name)
     kept = {'device_profile_id': profile.id, 'comes_back': comes_back}
-    session.execute(insert(Row), [{**row, **kept} for row in rows])
+    change(session, _CREATE, [{**row, **kept} for row in rows])
     since = {State.INITIAL.value: moment}
     return tuple(Arq(**row, state_times=since) for row in rows)
 
@@ -167,19 +190,19 @@ def _new(
 
 def listed(session: Session, query: Query, scope: Scope) -> tuple[Arq, ...]:
     """Those that fit, with their handles, in one SELECT."""
-    wanted = _with_handles().where(within(scope))
     chosen, make = (
-        (_with_details(wanted), _detailed) if query.detailed else (wanted, _arq)
+        (_WITH_DETAILS, _detailed) if query.detailed else (_WITH_HANDLES, _arq)
     )
+    wanted = chosen.where(within(scope))
 
     def read(part: Query) -> tuple[Rows, Iterable[Arq]]:
-        rows = page(session, chosen, part, _ARQS)
+        rows = page(session, wanted, part, _ARQS)
         return rows, readable(rows, make)
 
     return filled(query, read)
 
 
-# Any: the columns that ``_with_details`` adds, in their order.
+# Any: the columns that ``_WITH_DETAILS`` adds, in their order.
 def _detailed(row: Row, handle: AttachHandle | None, state: str, *details: Any) -> Arq:
     deployable, device, health, reason, *times = details
     found = _arq(row, handle, state)
@@ -200,31 +223,6 @@ def within(scope: Scope) -> ColumnElement[bool]:
         return true()
     own = Row.project_id == scope.project_id
     return or_(own, Row.instance_uuid.is_not(None)) if scope.of_instances else own
-
-
-def _with_handles() -> Select[Row, AttachHandle, str]:
-    # The host of the request is that of the device: Nova names the one whose provider
-    # it has chosen. It spares two joins.
-    return (
-        select(Row, AttachHandle, _STATE)
-        .outerjoin(AttachHandle, AttachHandle.arq_uuid == Row.uuid)
-        .outerjoin(Service, agent_of(Row.hostname))
-    )
-
-
-def _with_details(wanted: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
-    """Any: one column for each state; a row of a type that has no name."""
-    return (
-        wanted.outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
-        .outerjoin(Device, Device.id == Deployable.device_id)
-        .add_columns(
-            Deployable.uuid,
-            Device.uuid,
-            Device.health,
-            Device.health_reason,
-            *_LAST_TIMES,
-        )
-    )
 
 
 def _times(created: datetime, times: Sequence[datetime | None]) -> dict[str, datetime]:

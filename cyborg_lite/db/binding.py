@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from oslo_db.exception import DBDuplicateEntry
-from sqlalchemy import and_, or_, select, update
+from sqlalchemy import and_, bindparam, or_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import history, jobs, returning
-from cyborg_lite.db.change import by_row, change
+from cyborg_lite.db.change import change, for_each
 from cyborg_lite.db.claiming import claim_handles
 from cyborg_lite.db.handles import held, release_job
 from cyborg_lite.db.providers import sync_job
@@ -43,6 +43,20 @@ CLAIMED: Final = 'Claimed'
 
 _LONGEST_REASON: Final = 255
 
+_CONCERNED: Final = (
+    select(Arq.uuid, Arq.state, Arq.project_id, Arq.instance_uuid)
+    .add_columns(Arq.comes_back, Arq.device_profile_id, Arq.device_profile_name)
+    .where(
+        or_(
+            Arq.uuid.in_(bindparam('uuids')),
+            Arq.instance_uuid == bindparam('instance'),
+        )
+    )
+)
+_WITH_UUIDS: Final = update(Arq).where(Arq.uuid.in_(bindparam('uuids')))
+_START: Final = _WITH_UUIDS.where(Arq.state.in_(states_that_allow(Event.BIND)))
+_END: Final = _WITH_UUIDS.where(Arq.state == State.BIND_STARTED)
+
 
 def accept(
     session: Session,
@@ -61,11 +75,8 @@ def accept(
     :raises DeviceProfileDisabled: one is for servers that come back, and this is new
     """
     (instance,) = {binding.instance_uuid for binding in bindings.values()}
-    rows = session.execute(
-        select(Arq.uuid, Arq.state, Arq.project_id, Arq.instance_uuid)
-        .add_columns(Arq.comes_back, Arq.device_profile_id, Arq.device_profile_name)
-        .where(or_(Arq.uuid.in_(bindings), Arq.instance_uuid == instance))
-    ).all()
+    concerned = {'uuids': list(bindings), 'instance': instance}
+    rows = session.execute(_CONCERNED, concerned).all()
     states = {
         row.uuid: State(row.state)
         for row in rows
@@ -79,46 +90,43 @@ def accept(
     for uuid in bindings:
         after(states[uuid], Event.BIND)
     returning.check(session, instance, rows)
-    _start(session, bindings, instance)
+    creators = {row.uuid: row.project_id for row in rows}
+    _start(session, bindings, instance, creators)
     history.record(session, bindings, State.BIND_STARTED, Actor.CLIENT)
     return jobs.add_owned(session, job, owner)
 
 
-def _start(session: Session, bindings: Mapping[str, Binding], instance: str) -> None:
-    slots = {uuid: slot for slot, uuid in enumerate(sorted(bindings))}
-    projects = {
-        uuid: binding.project_id
-        for uuid, binding in bindings.items()
-        if binding.project_id is not None
+def _start(
+    session: Session,
+    bindings: Mapping[str, Binding],
+    instance: str,
+    creators: Mapping[str, str | None],
+) -> None:
+    """:param creators: the projects of the requests so far"""
+    values: dict[str, Any] = {  # column values, and parameters
+        'state': State.BIND_STARTED,
+        'status_reason': None,
+        'instance_uuid': instance,
+        'updated_at': now(),
+        'uuids': list(bindings),
     }
-    values: dict[Any, Any] = {
-        Arq.state: State.BIND_STARTED,
-        Arq.status_reason: None,
-        Arq.instance_uuid: instance,
-        Arq.instance_slot: by_row(Arq.uuid, slots),
-        Arq.hostname: _same_or_by_row({u: b.hostname for u, b in bindings.items()}),
-        Arq.device_rp_uuid: _same_or_by_row(
-            {u: b.device_rp_uuid for u, b in bindings.items()}
-        ),
-        Arq.updated_at: now(),
+    of_each: dict[str, dict[str, Any]] = {  # by column, then by request
+        'instance_slot': {uuid: slot for slot, uuid in enumerate(sorted(bindings))},
+        'hostname': {uuid: one.hostname for uuid, one in bindings.items()},
+        'device_rp_uuid': {uuid: one.device_rp_uuid for uuid, one in bindings.items()},
     }
-    if projects:
+    if any(one.project_id is not None for one in bindings.values()):
         # Only an admin may name a project; otherwise the request stays its creator's.
-        values[Arq.project_id] = by_row(Arq.uuid, projects)
-    allowed = Arq.state.in_(states_that_allow(Event.BIND))
-    statement = update(Arq).where(Arq.uuid.in_(bindings), allowed).values(values)
+        of_each['project_id'] = {
+            uuid: one.project_id or creators[uuid] for uuid, one in bindings.items()
+        }
+    statement, alike = for_each(_START, Arq.uuid, of_each)
     try:
-        started = change(session, statement)
+        started = change(session, statement, {**values, **alike})
     except DBDuplicateEntry:
         raise InstanceHasArqs(instance=instance) from None
     if started != len(bindings):
         raise ArqStateConflict(event=Event.BIND, state=State.BIND_STARTED)
-
-
-def _same_or_by_row(values: Mapping[str, str]) -> Any:
-    # A column value or an expression for it.
-    different = set(values.values())
-    return different.pop() if len(different) == 1 else by_row(Arq.uuid, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,18 +213,13 @@ def fail(
     change(session, update(AttachHandle).where(of_them).values(preparing=False))
     free = and_(of_them, AttachHandle.needs_host.is_(False))
     change(session, update(AttachHandle).where(free).values(arq_uuid=None))
-    still_binding = and_(Arq.uuid.in_(uuids), Arq.state == State.BIND_STARTED)
-    waiting = change(
-        session,
-        update(Arq)
-        .where(still_binding)
-        .values(
-            state=State.BIND_FAILED,
-            status_reason=reason[:_LONGEST_REASON],
-            updated_at=now(),
-        ),
-    )
-    if not waiting:
+    values: dict[str, Any] = {  # as above
+        'state': State.BIND_FAILED,
+        'status_reason': reason[:_LONGEST_REASON],
+        'updated_at': now(),
+        'uuids': uuids,
+    }
+    if not change(session, _END, values):
         jobs.finish(session, job)
         return None
     ended = and_(Arq.uuid.in_(uuids), Arq.state == State.BIND_FAILED)
@@ -238,14 +241,13 @@ def ended_so(
 def _become_bound(
     session: Session, uuids: Sequence[str], project_id: str | None
 ) -> None:
-    values: dict[str, Any] = {  # column values
+    values: dict[str, Any] = {  # column values, and parameters
         'state': State.BOUND,
         'status_reason': None,
         'updated_at': now(),
+        'uuids': uuids,
     }
     if project_id is not None:
         values['project_id'] = project_id
-    starting = Arq.state == State.BIND_STARTED
-    bound = update(Arq).where(Arq.uuid.in_(uuids), starting).values(**values)
-    if change(session, bound) != len(uuids):
+    if change(session, _END, values) != len(uuids):
         raise BindCancelled()

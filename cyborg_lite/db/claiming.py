@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Row, and_, func, or_, select, update
+from sqlalchemy import Row, Select, and_, bindparam, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import jobs
-from cyborg_lite.db.change import by_row, change
+from cyborg_lite.db.change import change, for_each
 from cyborg_lite.db.handles import FREE, unclean
 from cyborg_lite.db.providers import sync_job
 from cyborg_lite.db.services import agent_of
@@ -50,7 +50,21 @@ _TARGETS: Final = (
     .outerjoin(Service, agent_of(Device.hostname))
     .outerjoin(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
     .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
+    .where(Arq.uuid.in_(bindparam('uuids')))
     .order_by(Arq.id)
+)
+# SQLite knows no row locks: there a write transaction is alone from its start.
+_ALL_FREE: Final = (
+    select(AttachHandle.id, AttachHandle.deployable_id, AttachHandle.needs_host)
+    .where(AttachHandle.deployable_id.in_(bindparam('deployables')), FREE)
+    .order_by(AttachHandle.id)
+    .with_for_update(skip_locked=True)
+)
+_SOME_FREE: Final = _ALL_FREE.limit(bindparam('number'))
+_TAKE: Final = (
+    update(AttachHandle)
+    .where(AttachHandle.id.in_(bindparam('ids')), FREE)
+    .values(preparing=AttachHandle.needs_host)
 )
 
 
@@ -101,7 +115,7 @@ class _Free:
 
 
 def _targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]:
-    rows = session.execute(_TARGETS.where(Arq.uuid.in_(uuids))).all()
+    rows = session.execute(_TARGETS, {'uuids': uuids}).all()
     if len(rows) < len(uuids) or any(row.state != State.BIND_STARTED for row in rows):
         raise BindCancelled()
     if any(row.unclean is not None for row in rows):
@@ -152,10 +166,9 @@ def _free_handles(session: Session, targets: Sequence[_Target]) -> dict[str, _Fr
     # serves them all. A large one must not be locked whole: it has other customers.
     whole = [key for key, those in wanting.items() if those[0].capacity <= len(those)]
     wanted = {key: len(those) for key, those in wanting.items()}
-    found = _lock_free(session, AttachHandle.deployable_id.in_(whole)) if whole else []
+    found = _locked(session, _ALL_FREE, deployables=whole) if whole else []
     for key in wanting.keys() - set(whole):
-        mine = AttachHandle.deployable_id == key
-        found += _lock_free(session, mine, limit=wanted[key])
+        found += _locked(session, _SOME_FREE, deployables=[key], number=wanted[key])
     handles: dict[str, _Free] = {}
     for handle in found:
         if wanting[handle.deployable_id]:
@@ -166,14 +179,12 @@ def _free_handles(session: Session, targets: Sequence[_Target]) -> dict[str, _Fr
     return handles
 
 
-def _lock_free(
-    session: Session, which: ColumnElement[bool], limit: int | None = None
+def _locked(
+    session: Session,
+    free: Select[int, int, bool],
+    **values: object,  # its parameters
 ) -> list[_Free]:
-    columns = AttachHandle.id, AttachHandle.deployable_id, AttachHandle.needs_host
-    wanted = select(*columns).where(which, FREE).order_by(AttachHandle.id)
-    # SQLite knows no row locks: there a write transaction is alone from its start.
-    wanted = wanted.limit(limit).with_for_update(skip_locked=True)
-    return [_Free(*row) for row in session.execute(wanted)]
+    return [_Free(*row) for row in session.execute(free, values)]
 
 
 def _explain_shortage(session: Session, target: _Target, wanted: int) -> None:
@@ -202,14 +213,6 @@ def _explain_shortage(session: Session, target: _Target, wanted: int) -> None:
 
 def _take(session: Session, handles: Mapping[str, _Free]) -> None:
     owners = {handle.id: uuid for uuid, handle in handles.items()}
-    taken = change(
-        session,
-        update(AttachHandle)
-        .where(AttachHandle.id.in_(owners), FREE)
-        .values(
-            arq_uuid=by_row(AttachHandle.id, owners),
-            preparing=AttachHandle.needs_host,
-        ),
-    )
-    if taken != len(owners):
+    statement, alike = for_each(_TAKE, AttachHandle.id, {'arq_uuid': owners})
+    if change(session, statement, {**alike, 'ids': list(owners)}) != len(owners):
         raise HandlesContended()

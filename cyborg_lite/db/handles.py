@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Row, and_, select
+from sqlalchemy import ColumnElement, Row, and_, bindparam, select
 from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db import loaded_regions
@@ -61,6 +61,7 @@ _HANDLES: Final = (
     .outerjoin(_ROOT, Deployable.root_id == _ROOT.id)
     .order_by(AttachHandle.id)
 )
+_HELD: Final = _HANDLES.where(AttachHandle.arq_uuid.in_(bindparam('uuids')))
 
 
 def release_job(handle: HeldHandle, request_id: str | None) -> NewJob:
@@ -84,23 +85,21 @@ def unclean() -> ColumnElement[bool]:
 
 def to_clean(session: Session, uuid: str) -> HeldHandle | None:
     """The handle, if its host has to clean it; None: there is nothing to do."""
-    found = _handles(session, and_(AttachHandle.uuid == uuid, unclean()))
-    return found[0] if found else None
+    wanted = _HANDLES.where(AttachHandle.uuid == uuid, unclean())
+    row = session.execute(wanted).one_or_none()
+    return None if row is None else _handle(row)
 
 
 def held(session: Session, uuids: Sequence[str]) -> tuple[HeldHandle, ...]:
     """The handles that these requests hold, with what their host must know."""
-    return _handles(session, AttachHandle.arq_uuid.in_(uuids))
+    return tuple(map(_handle, session.execute(_HELD, {'uuids': uuids})))
 
 
 def being_rebuilt(session: Session, hostname: str) -> tuple[HeldHandle, ...]:
     """What a host has to make again after a boot, for requests that still want it."""
     waiting = Arq.state == State.PROVISIONING
-    return _handles(session, and_(Device.hostname == hostname, waiting))
-
-
-def _handles(session: Session, which: ColumnElement[bool]) -> tuple[HeldHandle, ...]:
-    return tuple(map(_handle, session.execute(_HANDLES.where(which))))
+    wanted = _HANDLES.where(Device.hostname == hostname, waiting)
+    return tuple(map(_handle, session.execute(wanted)))
 
 
 # Any: the columns are those of the select above.

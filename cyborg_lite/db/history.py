@@ -12,12 +12,14 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.arqs import within
+from cyborg_lite.db.change import change
 from cyborg_lite.db.reading import readable
 from cyborg_lite.db.tables import Arq, ArqEvent, now
 from cyborg_lite.exceptions import ArqNotFound
 from cyborg_lite.model.arqs import Actor, Scope, State, Step
 
 _LONGEST_REASON: Final = 255
+_RECORD: Final = insert(ArqEvent)
 
 
 def record(
@@ -32,7 +34,7 @@ def record(
     what = {'step': step, 'actor': actor, 'reason': shortened, 'at': now()}
     rows = [{'arq_uuid': uuid, **what} for uuid in uuids]
     if rows:
-        session.execute(insert(ArqEvent), rows)
+        change(session, _RECORD, rows)
 
 
 def steps(session: Session, uuid: str, scope: Scope) -> tuple[Step, ...]:

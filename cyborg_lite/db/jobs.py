@@ -11,8 +11,12 @@ from typing import Any, Final
 from uuid import uuid4
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
+    Select,
+    Update,
     and_,
+    bindparam,
     case,
     delete,
     func,
@@ -21,16 +25,47 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.change import change
+from cyborg_lite.db.change import Values, change
 from cyborg_lite.db.clock import now_ms
 from cyborg_lite.db.tables import Job as Row
+from cyborg_lite.db.upsert import upsert
 from cyborg_lite.exceptions import JobLost
 from cyborg_lite.model.jobs import Job, JobCount, JobState, Kind, NewJob, Owner
 
 _LONGEST_ERROR: Final = 1000
+
+_DEADLINE: Final = now_ms() + bindparam('limit_ms', type_=BigInteger)
+_TIMES: Final = {'run_after': now_ms(), 'created_at': now_ms(), 'deadline': _DEADLINE}
+_ADD: Final = insert(Row).values(**_TIMES)
+_ADD_OWNED: Final = _ADD.values(
+    lease_until=now_ms() + bindparam('lease_ms', type_=BigInteger)
+)
+_SOME: Final = (
+    select(Row.id)
+    .where(Row.kind.in_(bindparam('kinds')))
+    .limit(bindparam('number'))
+    .with_for_update(skip_locked=True)
+)
+_DUE: Final = _SOME.where(
+    Row.state == JobState.WAITING, Row.run_after <= now_ms()
+).order_by(Row.run_after)
+_ABANDONED: Final = _SOME.where(
+    Row.state == JobState.RUNNING, Row.lease_until < now_ms()
+).order_by(Row.lease_until)
+# The fence, see ``_lease``.
+_HELD: Final = and_(
+    Row.uuid == bindparam('held_uuid'),
+    Row.owner == bindparam('held_by'),
+    Row.lease == bindparam('held_lease'),
+    Row.state == JobState.RUNNING,
+)
+_CHANGE: Final = update(Row).where(_HELD)
+_WAIT: Final = _CHANGE.values(state=JobState.WAITING, owner=None, lease_until=None)
+_AGAIN: Final = _WAIT.values(run_after=now_ms(), attempts=0, step='', deadline=None)
+_BECOME: Final = _CHANGE.values(deadline=_DEADLINE)
+_FINISH: Final = delete(Row).where(_HELD, Row.touched == bindparam('held_touched'))
 
 CANCELLED: Final = 0
 """The deadline of what an operator cancelled: it is past by every clock."""
@@ -44,12 +79,14 @@ def add(session: Session, new: NewJob) -> None:
     """
     values = _values(new)
     if new.key is None:
-        session.execute(insert(Row).values(**values))
+        change(session, _ADD, values)
     else:
         changes: dict[str, Any] = {'touched': Row.touched + 1}  # SQL, or JSON
         if new.widens:
             changes['payload'] = values['payload']
-        _add_or_touch(session, values, changes)
+        # One statement on each database: reading first would leave a gap in which the
+        # job that is there ends, and the new call for it is lost.
+        upsert(session, Row, values, (Row.kind, Row.key), changes, computed=_TIMES)
 
 
 def add_owned(session: Session, new: NewJob, owner: Owner) -> Job:
@@ -58,10 +95,10 @@ def add_owned(session: Session, new: NewJob, owner: Owner) -> Job:
         'state': JobState.RUNNING,
         'owner': owner.name,
         'lease': 1,
-        'lease_until': now_ms() + owner.lease_ms,
+        'lease_ms': owner.lease_ms,
         'attempts': 1,
     }
-    session.execute(insert(Row).values(**values))
+    change(session, _ADD_OWNED, values)
     return Job(
         uuid=values['uuid'],
         kind=new.kind,
@@ -74,36 +111,16 @@ def add_owned(session: Session, new: NewJob, owner: Owner) -> Job:
 
 
 def _values(new: NewJob) -> dict[str, Any]:
-    """The columns of a new row; times are SQL, by the clock of the database."""
+    """Of ``_ADD``: a new row, whose times are by the clock of the database."""
     return {
         'uuid': str(uuid4()),
         'kind': new.kind,
         'key': new.key,
         'payload': dict(new.payload),
         'state': JobState.WAITING,
-        'run_after': now_ms(),
-        'deadline': None if new.limit_ms is None else now_ms() + new.limit_ms,
-        'created_at': now_ms(),
+        'limit_ms': new.limit_ms,
         'request_id': new.request_id,
     }
-
-
-def _add_or_touch(
-    session: Session, values: dict[str, Any], changes: dict[str, Any]
-) -> None:
-    # One statement on each database: reading first would leave a gap in which the
-    # job that is there ends, and the new call for it is lost.
-    name = session.get_bind().dialect.name
-    if name in ('mysql', 'mariadb'):
-        mine = mysql.insert(Row).values(**values)
-        session.execute(mine.on_duplicate_key_update(**changes))
-        return
-    theirs = (
-        (postgresql if name == 'postgresql' else sqlite).insert(Row).values(**values)
-    )
-    session.execute(
-        theirs.on_conflict_do_update(index_elements=[Row.kind, Row.key], set_=changes)
-    )
 
 
 def take(
@@ -113,13 +130,10 @@ def take(
 
     Of the ``kinds`` alone: others belong to conductors of another release.
     """
-    ours = Row.kind.in_(kinds)
-    due = and_(Row.state == JobState.WAITING, Row.run_after <= now_ms(), ours)
-    silent = and_(Row.state == JobState.RUNNING, Row.lease_until < now_ms(), ours)
     # Two selects, because an OR would defeat both indexes.
-    ids = _lock(session, due, Row.run_after, limit)
+    ids = _locked(session, _DUE, kinds, limit)
     if len(ids) < limit:
-        ids += _lock(session, silent, Row.lease_until, limit - len(ids))
+        ids += _locked(session, _ABANDONED, kinds, limit - len(ids))
     if not ids:
         return ()
     change(
@@ -142,12 +156,10 @@ def take(
     return tuple(_job(row, bool(expired), age) for row, expired, age in rows)
 
 
-def _lock(
-    session: Session, which: ColumnElement[bool], order: Any, limit: int
+def _locked(
+    session: Session, wanted: Select[int], kinds: Collection[str], number: int
 ) -> list[int]:
-    # `order` is any column; the library's type for that is not public.
-    wanted = select(Row.id).where(which).order_by(order).limit(limit)
-    return list(session.scalars(wanted.with_for_update(skip_locked=True)))
+    return list(session.scalars(wanted, {'kinds': list(kinds), 'number': number}))
 
 
 def _job(row: Row, expired: bool, age_ms: int) -> Job:
@@ -188,23 +200,19 @@ def _in_hand(owner: Owner, uuids: Sequence[str]) -> ColumnElement[bool]:
     )
 
 
-def _held(job: Job) -> ColumnElement[bool]:
-    """The fence: true only while this very lease lasts."""
-    return and_(
-        Row.uuid == job.uuid,
-        Row.owner == job.owner,
-        Row.lease == job.lease,
-        Row.state == JobState.RUNNING,
-    )
+def _lease(job: Job) -> dict[str, Any]:
+    """The parameters of ``_HELD``, which is true only while this very lease lasts."""
+    return {'held_uuid': job.uuid, 'held_by': job.owner, 'held_lease': job.lease}
 
 
-def _change(session: Session, job: Job, **values: Any) -> None:
-    """Change the row under the fence; ``values`` are columns of any type.
+def _change(
+    session: Session, job: Job, changed: Update, values: Values | None = None
+) -> None:
+    """Change the row under the fence.
 
     :raises JobLost: the lease is not ours any more
     """
-    changed = update(Row).where(_held(job)).values(**values)
-    if change(session, changed) != 1:
+    if change(session, changed, {**_lease(job), **(values or {})}) != 1:
         raise JobLost(job=job.uuid)
 
 
@@ -213,19 +221,8 @@ def finish(session: Session, job: Job) -> None:
 
     :raises JobLost: the lease is not ours any more
     """
-    gone = delete(Row).where(_held(job), Row.touched == job.touched)
-    if change(session, gone) != 1:
-        _change(
-            session,
-            job,
-            state=JobState.WAITING,
-            owner=None,
-            lease_until=None,
-            run_after=now_ms(),
-            attempts=0,
-            step='',
-            deadline=None,
-        )
+    if change(session, _FINISH, {**_lease(job), 'held_touched': job.touched}) != 1:
+        _change(session, job, _AGAIN)
 
 
 def become(session: Session, job: Job, new: NewJob) -> Job:
@@ -235,17 +232,15 @@ def become(session: Session, job: Job, new: NewJob) -> Job:
 
     :raises JobLost: the lease is not ours any more
     """
-    limit = None if new.limit_ms is None else now_ms() + new.limit_ms
-    _change(
-        session,
-        job,
-        kind=new.kind,
-        payload=dict(new.payload),
-        deadline=limit,
-        attempts=1,
-        step='',
-        last_error='',
-    )
+    values = {
+        'kind': new.kind,
+        'payload': dict(new.payload),
+        'limit_ms': new.limit_ms,
+        'attempts': 1,
+        'step': '',
+        'last_error': '',
+    }
+    _change(session, job, _BECOME, values)
     return Job(
         uuid=job.uuid,
         kind=new.kind,
@@ -263,7 +258,7 @@ def reach(session: Session, job: Job, step: str) -> None:
 
     :raises JobLost: the lease is not ours any more
     """
-    _change(session, job, step=step)
+    _change(session, job, _CHANGE, {'step': step})
 
 
 def put_off(session: Session, job: Job, delay_ms: int, error: str) -> bool:
@@ -271,21 +266,12 @@ def put_off(session: Session, job: Job, delay_ms: int, error: str) -> bool:
 
     :raises JobLost: the lease is not ours any more
     """
-    in_time = or_(Row.deadline.is_(None), now_ms() + delay_ms < Row.deadline)
-    waiting = (
-        update(Row)
-        .where(_held(job), in_time)
-        .values(
-            state=JobState.WAITING,
-            owner=None,
-            lease_until=None,
-            run_after=now_ms() + delay_ms,
-            last_error=error[:_LONGEST_ERROR],
-        )
-    )
-    if change(session, waiting) == 1:
+    moment, why = now_ms() + delay_ms, {'last_error': error[:_LONGEST_ERROR]}
+    in_time = or_(Row.deadline.is_(None), moment < Row.deadline)
+    waiting = _WAIT.where(in_time).values(run_after=moment)
+    if change(session, waiting, {**_lease(job), **why}) == 1:
         return True
-    _change(session, job, last_error=error[:_LONGEST_ERROR])
+    _change(session, job, _CHANGE, why)
     return False
 
 
@@ -294,15 +280,14 @@ def give_up(session: Session, job: Job, error: str) -> None:
 
     :raises JobLost: the lease is not ours any more
     """
-    _change(
-        session,
-        job,
-        state=JobState.FAILED,
-        key=None,
-        owner=None,
-        lease_until=None,
-        last_error=error[:_LONGEST_ERROR],
-    )
+    values = {
+        'state': JobState.FAILED,
+        'key': None,
+        'owner': None,
+        'lease_until': None,
+        'last_error': error[:_LONGEST_ERROR],
+    }
+    _change(session, job, _CHANGE, values)
 
 
 def hand_back(session: Session, owner: Owner, uuids: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, insert, or_, select, true
+from sqlalchemy import BindParameter, ColumnElement, insert, or_, select, true
 from sqlalchemy import delete as delete_rows
 from sqlalchemy.orm import Session
 
@@ -13,7 +13,7 @@ from cyborg_lite.db.tables import DeviceProfileAccess as Row
 from cyborg_lite.exceptions import DeviceProfileNotFound
 
 
-def visible_to(viewer: str | None) -> ColumnElement[bool]:
+def visible_to(viewer: str | BindParameter[str] | None) -> ColumnElement[bool]:
     """True of the profiles that a project sees; None sees all."""
     if viewer is None:
         return true()

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
     Insert,
     Table,
@@ -31,7 +32,7 @@ from cyborg_lite.exceptions import DeviceProfileExists
 _OTHER: Final = aliased(DeviceProfile)
 
 
-def bears(name: str) -> ColumnElement[bool]:
+def bears(name: str | BindParameter[str]) -> ColumnElement[bool]:
     """True of the profile of that name; both lookups are of unique indexes."""
     now = select(_OTHER.id).where(_OTHER.name == name)
     formerly = select(DeviceProfileName.device_profile_id).where(

@@ -5,10 +5,10 @@ What needs nothing on its host is free when the transaction ends. What does stay
 its request until the host has cleaned it, so that nobody else can get it meanwhile.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Row, and_, delete, select, update
+from sqlalchemy import Row, Select, and_, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import history, inventory, jobs, returning
@@ -31,8 +31,22 @@ _FOR_RELEASE: Final = (
         Arq.uuid, Arq.state, Arq.project_id, Arq.instance_uuid, Arq.device_profile_id
     )
     .order_by(Arq.id)
+    # Held still: a bind that would end now has to wait, and then finds that they are
+    # not its any more. In order, so that no two callers deadlock.
     .with_for_update()
 )
+_LISTED: Final = _FOR_RELEASE.where(Arq.uuid.in_(bindparam('uuids')))
+_OF_INSTANCE: Final = _FOR_RELEASE.where(Arq.instance_uuid == bindparam('instance'))
+_FREE: Final = (
+    update(AttachHandle)
+    .where(
+        AttachHandle.uuid.in_(bindparam('uuids')),
+        # Not from who was given it since they were read.
+        AttachHandle.arq_uuid.in_(bindparam('owners')),
+    )
+    .values(arq_uuid=None, preparing=False)
+)
+_DELETE: Final = delete(Arq).where(Arq.uuid.in_(bindparam('uuids')))
 
 
 def unbind(
@@ -43,7 +57,7 @@ def unbind(
     :raises ArqNotFound: one is unknown, or out of scope; nothing is changed
     :raises ArqStateConflict: one is being deleted
     """
-    rows = _locked(session, Arq.uuid.in_(uuids), scope)
+    rows = _locked(session, _LISTED, {'uuids': uuids}, scope)
     for uuid in uuids:
         if uuid not in {row.uuid for row in rows}:
             raise ArqNotFound(uuid=uuid)
@@ -84,7 +98,7 @@ def delete_listed(
 
     :raises ServiceTokenRequired: one has an instance and the caller is no service
     """
-    rows = _locked(session, Arq.uuid.in_(uuids), scope)
+    rows = _locked(session, _LISTED, {'uuids': uuids}, scope)
     if not of_service and any(row.instance_uuid is not None for row in rows):
         raise ServiceTokenRequired(action='Deleting a bound accelerator request')
     _delete(session, [row.uuid for row in rows], request_id)
@@ -99,7 +113,7 @@ def delete_of_instance(
 
     True: a host has something to clean, and there is a job for that.
     """
-    rows = _locked(session, Arq.instance_uuid == instance, scope)
+    rows = _locked(session, _OF_INSTANCE, {'instance': instance}, scope)
     returning.remember(session, instance, rows)
     return _delete(session, [row.uuid for row in rows], request_id)
 
@@ -118,11 +132,13 @@ def let_go(session: Session, uuid: str, state: State, request_id: str | None) ->
 
 
 def _locked(
-    session: Session, which: ColumnElement[bool], scope: Scope
+    session: Session,
+    wanted: Select[*tuple[Any, ...]],
+    values: Mapping[str, object],  # its parameters
+    scope: Scope,
 ) -> Sequence[Row[*tuple[Any, ...]]]:
-    """The rows in scope, held still: a bind that would end now has to wait, and then
-    finds that they are not its any more. In order, so that no two callers deadlock."""
-    rows = session.execute(_FOR_RELEASE.where(which))
+    """The rows in scope."""
+    rows = session.execute(wanted, values)
     return [row for row in rows if scope.covers(row.project_id, row.instance_uuid)]
 
 
@@ -138,7 +154,7 @@ def _delete(
     on_host = {handle.arq_uuid for handle in _let_go(session, uuids, request_id)}
     gone = [uuid for uuid in uuids if uuid not in on_host]
     if gone:
-        change(session, delete(Arq).where(Arq.uuid.in_(gone)))
+        change(session, _DELETE, {'uuids': gone})
     if on_host:
         # It leaves its instance at once: a server that is evacuated gets new requests
         # while the host of the old ones is still away.
@@ -174,16 +190,11 @@ def _let_go(
 def _free(session: Session, handles: Sequence[HeldHandle]) -> None:
     if not handles:
         return
-    change(
-        session,
-        update(AttachHandle)
-        .where(
-            AttachHandle.uuid.in_([handle.uuid for handle in handles]),
-            # Not from who was given it since they were read.
-            AttachHandle.arq_uuid.in_([handle.arq_uuid for handle in handles]),
-        )
-        .values(arq_uuid=None, preparing=False),
-    )
+    freed = {
+        'uuids': [handle.uuid for handle in handles],
+        'owners': [handle.arq_uuid for handle in handles],
+    }
+    change(session, _FREE, freed)
     for hostname in {handle.hostname for handle in handles if handle.missing}:
         inventory.forget_missing(session, hostname)
     # What is free on a silent host is reserved, and these are free now.

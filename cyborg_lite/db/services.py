@@ -8,7 +8,7 @@ from uuid import uuid4
 from sqlalchemy import ColumnElement, and_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.change import change
+from cyborg_lite.db.change import Values, change
 from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.query import Collection, page
 from cyborg_lite.db.reading import Rows, filled, readable
@@ -41,12 +41,12 @@ _SERVICES: Final = Collection(
 
 def beat(session: Session, binary: str, host: str, version: str) -> None:
     """The daemon lives."""
-    _set(session, binary, host, version=version)
+    _set(session, binary, host, {'version': version})
 
 
 def start(session: Session, binary: str, host: str, version: str) -> None:
     """The daemon lives since now."""
-    _set(session, binary, host, version=version, started_at=now_utc())
+    _set(session, binary, host, {'version': version}, {'started_at': now_utc()})
 
 
 def beat_agent(
@@ -84,7 +84,7 @@ def keep_digest(session: Session, host: str, digest: str, boot_id: str) -> None:
     Whoever does this keeps the row until the transaction ends, so that reports of one
     host are stored one after the other.
     """
-    _set(session, AGENT, host, version='', digest=digest, boot_id=boot_id)
+    _set(session, AGENT, host, {'digest': digest, 'boot_id': boot_id})
 
 
 def keep_last_event(session: Session, host: str, number: int) -> None:
@@ -129,13 +129,20 @@ def agent_of(hostname: Any) -> ColumnElement[bool]:
     return and_(Row.binary == AGENT, Row.host == hostname)
 
 
-def _set(session: Session, binary: str, host: str, **values: Any) -> None:
-    """Any: column values."""
-    changed = {'heartbeat_at': now_utc(), **values}
-    if not changed['version']:
-        # Known from a heartbeat, not from a report.
-        del changed['version']
-    identity = {'uuid': str(uuid4()), 'binary': binary, 'host': host}
-    inserted = {'started_at': now_utc(), **identity, **changed}
-    inserted.setdefault('version', '')
-    upsert(session, Row, inserted, (Row.host, Row.binary), changed)
+def _set(
+    session: Session,
+    binary: str,
+    host: str,
+    values: Values,
+    times: Values | None = None,  # SQL for others than that of the heartbeat
+) -> None:
+    # The version is known from a heartbeat, not from a report.
+    identity = {'uuid': str(uuid4()), 'binary': binary, 'host': host, 'version': ''}
+    upsert(
+        session,
+        Row,
+        {**identity, **values},
+        (Row.host, Row.binary),
+        changed={'heartbeat_at': now_utc(), **values, **(times or {})},
+        computed={'started_at': now_utc(), 'heartbeat_at': now_utc()},
+    )

@@ -10,24 +10,30 @@ from typing import Any
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from cyborg_lite.db.change import Values, change
 
-def upsert(
+
+def upsert(  # noqa: PLR0913  # each is a part of the one statement
     session: Session,
     table: Any,  # a class of `tables`
-    values: Mapping[str, Any],  # column values, each of its own type
+    values: Values,
     keys: tuple[InstrumentedAttribute[Any], ...],
-    changed: Mapping[str, Any],
+    changed: Values,
+    computed: Values | None = None,
 ) -> None:
-    """Insert ``values``; if a row has their ``keys``, set ``changed`` there instead."""
+    """Insert ``values``; if a row has their ``keys``, set ``changed`` there instead.
+
+    :param computed: SQL for further columns, whose parameters are in ``values``
+    """
     name = session.get_bind().dialect.name
     if name == 'mysql':
-        mine = mysql.insert(table).values(**values)
-        session.execute(mine.on_duplicate_key_update(**changed))
+        mine = mysql.insert(table).values(**computed or {})
+        change(session, mine.on_duplicate_key_update(**changed), values)
         return
     theirs = (postgresql if name == 'postgresql' else sqlite).insert(table)
-    session.execute(
-        theirs.values(**values).on_conflict_do_update(index_elements=keys, set_=changed)
-    )
+    theirs = theirs.values(**computed or {})
+    there = theirs.on_conflict_do_update(index_elements=keys, set_=changed)
+    change(session, there, values)
 
 
 def upsert_all(
@@ -44,9 +50,9 @@ def upsert_all(
     if name == 'mysql':
         mine = mysql.insert(table).values(ordered)
         new = {column: mine.inserted[column] for column in rest}
-        session.execute(mine.on_duplicate_key_update(**new))
+        change(session, mine.on_duplicate_key_update(**new))
         return
     theirs = (postgresql if name == 'postgresql' else sqlite).insert(table)
     theirs = theirs.values(ordered)
     new = {column: theirs.excluded[column] for column in rest}
-    session.execute(theirs.on_conflict_do_update(index_elements=[key], set_=new))
+    change(session, theirs.on_conflict_do_update(index_elements=[key], set_=new))
