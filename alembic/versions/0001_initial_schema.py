@@ -262,6 +262,7 @@ def _create_attach_handles() -> None:
         _needed('in_use', sa.Boolean),
         _needed('missing', sa.Boolean),
         _needed('preparing', sa.Boolean),
+        _needed('turn', sa.Integer),
         sa.Column('arq_uuid', sa.String(36), sa.ForeignKey('arqs.uuid'), unique=True),
         *_times(),
         sa.UniqueConstraint('deployable_id', 'key'),

@@ -3,6 +3,9 @@
 
 What is about to be prepared is written down first, and what became of it before the
 answer leaves: whatever dies in between, a later process knows what is ours.
+
+A host that stood still for a while finds orders that nobody stands by any more, and
+newer ones beside them, in no order. The turn of a handle tells which is which.
 """
 
 import threading
@@ -40,12 +43,17 @@ class Preparation:
         self._journal = journal
         self._guard = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
+        # By handle: the turn that has ended. Not kept over a restart: what an earlier
+        # process had not begun by then was hardly ordered before what it had ended.
+        self._ended: dict[str, int] = {}
 
     def prepare(self, handles: Sequence[HeldHandle]) -> None:
         """All of them or none.
 
         :raises DriverError: one cannot be made ready; the others are given back
         """
+        for handle in handles:
+            self._check_wanted(handle)
         self._cache.intend(handles)
         for done, handle in enumerate(handles):
             try:
@@ -99,8 +107,14 @@ class Preparation:
     def release(self, handles: Sequence[HeldHandle]) -> None:
         """As many of them as can be; what was never prepared is done.
 
+        So is what was given to somebody else since: it is not touched.
+
         :raises DriverError: one or more cannot be now
         """
+        with self._guard:
+            for handle in handles:
+                ended = max(handle.turn, self._ended.get(handle.uuid, 0))
+                self._ended[handle.uuid] = ended
         failures = self._release_each(handles)
         if failures:
             raise failures[0]
@@ -151,8 +165,11 @@ class Preparation:
             self._check_all_answered(handle)
             raise DeviceGone(address=handle.address)
         with self._exclusive(handle.address):
-            if only_kept and handle.uuid not in self._cache.kept:
-                return False
+            if only_kept:
+                if handle.uuid not in self._cache.kept:
+                    return False
+            else:
+                self._check_wanted(handle)
             if isinstance(driver, Preparing):
                 driver.prepare(handle)
                 LOG.info('Prepared %s of ARQ %s.', handle.key, handle.arq_uuid)
@@ -165,10 +182,26 @@ class Preparation:
             # What was made on a device goes with it.
             LOG.warning('Released %s: no driver knows the device.', handle.key)
         with self._exclusive(handle.address):
+            if self._is_anothers(handle):
+                LOG.warning('%s was given away since; not released.', handle.key)
+                return
             if isinstance(driver, Preparing):
                 driver.release(handle)
                 LOG.info('Released %s of ARQ %s.', handle.key, handle.arq_uuid)
             self._cache.forget([handle.uuid])
+
+    def _check_wanted(self, handle: HeldHandle) -> None:
+        """:raises DriverError: the order is out of date"""
+        with self._guard:
+            ended = self._ended.get(handle.uuid, 0)
+        if 0 < handle.turn <= ended or self._is_anothers(handle):
+            reason = f'{handle.key} was released before it was to be prepared.'
+            raise DriverError(reason=reason)
+
+    def _is_anothers(self, handle: HeldHandle) -> bool:
+        """Whether it was prepared for a request that was given it later."""
+        kept = self._cache.kept.get(handle.uuid)
+        return kept is not None and 0 < handle.turn < kept.handle.turn
 
     def _check_all_answered(self, handle: HeldHandle) -> None:
         """A driver that is silent now may be the one that knows the device."""

@@ -64,7 +64,7 @@ _SOME_FREE: Final = _ALL_FREE.limit(bindparam('number'))
 _TAKE: Final = (
     update(AttachHandle)
     .where(AttachHandle.id.in_(bindparam('ids')), FREE)
-    .values(preparing=AttachHandle.needs_host)
+    .values(preparing=AttachHandle.needs_host, turn=AttachHandle.turn + 1)
 )
 
 

@@ -307,6 +307,8 @@ class AttachHandle(_Timed, Base):
     missing: Mapped[bool] = mapped_column(default=False)
     # A job works on it on its host; until that ends nobody else may touch it there.
     preparing: Mapped[bool] = mapped_column(default=False)
+    # How often it was given to somebody: tells its host which orders are out of date.
+    turn: Mapped[int] = mapped_column(default=0)
     # The owner. Unique and a foreign key: the schema itself forbids to give one
     # handle to two requests, two to one, or to forget a request that holds one.
     arq_uuid: Mapped[str | None] = mapped_column(ForeignKey('arqs.uuid'), unique=True)

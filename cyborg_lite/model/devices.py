@@ -80,6 +80,7 @@ class HeldHandle:
     needs_host: bool = False
     preparing: bool = False  # a bind works on it on its host right now
     missing: bool = False  # its host does not report it any more
+    turn: int = 0  # grows each time that it is given to a request; 0: not known
     host_silent: bool = False  # the agent of its host has missed its heartbeats
     load: LoadOrder | None = None  # what a boot takes from it; None: nothing of ours
     changed: bool = False  # its bind loaded something, which its release undoes

@@ -3,6 +3,8 @@
 
 import contextlib
 import threading
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -63,6 +65,68 @@ def test_all_handles_are_prepared_and_released(
     preparation.release(handles)
     preparation.release(handles)
     assert driver.prepared == set()
+
+
+def turn(number: int) -> HeldHandle:
+    return replace(handle(_ONE, 'a'), turn=number)
+
+
+def test_what_was_released_is_not_prepared_by_an_older_order(
+    driver: PreparingDriver, prepared: Prepare, cache: Cache
+) -> None:
+    """The host stood still, and heard of both in the wrong order."""
+    preparation = prepared(scripted=driver)
+    preparation.release([turn(1)])
+    with pytest.raises(DriverError, match='was released before'):
+        preparation.prepare([turn(1)])
+    assert (driver.prepared, cache.kept) == (set(), {})
+    preparation.prepare([turn(2)])
+    assert driver.prepared == {'a'}
+
+
+def test_an_order_that_waits_for_the_device_is_looked_at_again(
+    driver: PreparingDriver, prepared: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The release has come and gone meanwhile."""
+    preparation = prepared(scripted=driver)
+    intend = Cache.intend
+
+    def overtaken(cache: Cache, handles: Iterable[HeldHandle]) -> None:
+        intend(cache, handles)
+        preparation.release([turn(1)])
+
+    monkeypatch.setattr(Cache, 'intend', overtaken)
+    with pytest.raises(DriverError, match='was released before'):
+        preparation.prepare([turn(1)])
+    assert driver.prepared == set()
+
+
+def test_what_another_has_by_now_is_not_released_by_an_older_order(
+    driver: PreparingDriver, prepared: Prepare, cache: Cache
+) -> None:
+    preparation = prepared(scripted=driver)
+    preparation.prepare([turn(2)])
+    preparation.release([turn(1)])
+    with pytest.raises(DriverError, match='was released before'):
+        preparation.prepare([turn(1)])
+    assert driver.prepared == {'a'}
+    assert cache.kept['a'].handle.turn == 2
+    preparation.release([turn(2)])
+    assert driver.prepared == set()
+
+
+def test_one_that_failed_may_be_prepared_again_in_the_same_turn(
+    driver: PreparingDriver, prepared: Prepare
+) -> None:
+    """The others were given back, but nobody has taken the handles from the request."""
+    preparation = prepared(scripted=driver)
+    driver.refused['b'] = RuntimeError('a mistake')
+    both = [turn(1), handle(_ONE, 'b')]
+    with pytest.raises(RuntimeError):
+        preparation.prepare(both)
+    driver.refused.clear()
+    preparation.prepare(both)
+    assert driver.prepared == {'a', 'b'}
 
 
 @pytest.mark.parametrize('failure', [refusal(), RuntimeError('a mistake')])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bind is accepted whole, claims whole, and ends whole."""
 
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
@@ -8,8 +9,9 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import arqs, binding, handles, jobs, release
+from cyborg_lite.db.change import change
 from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Arq, Device
+from cyborg_lite.db.tables import Arq, AttachHandle, Device
 from cyborg_lite.db.tables import Job as JobRow
 from cyborg_lite.exceptions import (
     ArqNotFound,
@@ -327,3 +329,32 @@ def test_a_request_loses_nothing_by_a_shortened_reason(database: Database) -> No
     assert database.read(
         lambda s: s.scalar(select(Arq.status_reason).where(Arq.uuid == uuids[0]))
     ) == ('x' * 255)
+
+
+def test_each_claim_is_another_turn_of_the_handle(database: Database) -> None:
+    """By which its host tells orders that are out of date."""
+    card = add_card(database, 1, needs_host=True)
+    (uuid,) = add_arqs(database, 1)
+    turns = []
+    for _ in range(2):
+        wanted = bindings([uuid], card, str(uuid4()))
+        (held,) = claim(database, accept(database, wanted), [uuid]).handles
+        turns.append(held.turn)
+        database.write(_free, held.uuid)
+        database.write(release.unbind, [uuid], EVERYBODY, None)
+    assert turns == [1, 2]
+
+
+def _free(session: Session, handle: str) -> None:
+    free = {'arq_uuid': None, 'preparing': False}
+    change(session, update(AttachHandle).where(AttachHandle.uuid == handle), free)
+
+
+def test_a_project_that_is_named_for_one_changes_no_other(database: Database) -> None:
+    card = add_card(database, 2)
+    one, other = add_arqs(database, 2)
+    wanted = bindings([one, other], card, str(uuid4()))
+    wanted[one] = replace(wanted[one], project_id='theirs')
+    accept(database, wanted)
+    shown = {arq['uuid']: arq['project_id'] for arq in listed(database)}
+    assert shown == {one: 'theirs', other: PROJECT}
