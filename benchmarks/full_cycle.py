@@ -237,6 +237,8 @@ def main() -> None:
             cloud.start('api')
             run(cloud, database, arguments)
     Base.metadata.drop_all(database.engines[0])
+    with database.engines[0].begin() as connection:
+        connection.execute(text('DROP TABLE alembic_version'))
     database.close()
 
 

@@ -64,8 +64,7 @@ class Attempts:
         context.of_request(job.request_id)
         try:
             if job.expired:
-                reason = _CANCELLED if job.cancelled else _LATE
-                return self._expire(handler, job, reason)
+                return self._expire(handler, job, _LATE)
             self._metrics.job_begun(job)
             following = handler.run(job)
             self._metrics.job_ended(job, DONE)
@@ -83,10 +82,10 @@ class Attempts:
         delay = _delay(job)
         LOG.info('Job %s (%s) waits %d ms: %s', job.uuid, job.kind, delay, reason)
         try:
-            if self._database.write(jobs.put_off, job, delay, reason):
-                self._metrics.job_ended(job, PUT_OFF)
-                return None
-            return self._expire(handler, job, reason)
+            late = self._database.write(jobs.put_off, job, delay, reason)
+            if late is not None:
+                return self._expire(handler, late, reason)
+            self._metrics.job_ended(job, PUT_OFF)
         except JobLost:
             self._lose(job)
         except CyborgError as error:
@@ -97,7 +96,7 @@ class Attempts:
         return None
 
     def _expire(self, handler: Handler, job: Job, reason: str) -> Job | None:
-        following = handler.expire(job, reason)
+        following = handler.expire(job, _CANCELLED if job.cancelled else reason)
         self._metrics.job_ended(job, EXPIRED)
         return following
 

@@ -7,6 +7,7 @@ notice its loss changes nothing: it gets ``JobLost``, and its transaction goes.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from uuid import uuid4
 
@@ -261,8 +262,8 @@ def reach(session: Session, job: Job, step: str) -> None:
     _change(session, job, _CHANGE, {'step': step})
 
 
-def put_off(session: Session, job: Job, delay_ms: int, error: str) -> bool:
-    """Let it run again later; False: that would be after its deadline.
+def put_off(session: Session, job: Job, delay_ms: int, error: str) -> Job | None:
+    """Let it run again later, and return None; the job, if it would be too late then.
 
     :raises JobLost: the lease is not ours any more
     """
@@ -270,9 +271,10 @@ def put_off(session: Session, job: Job, delay_ms: int, error: str) -> bool:
     in_time = or_(Row.deadline.is_(None), moment < Row.deadline)
     waiting = _WAIT.where(in_time).values(run_after=moment)
     if change(session, waiting, {**_lease(job), **why}) == 1:
-        return True
+        return None
     _change(session, job, _CHANGE, why)
-    return False
+    deadline = session.scalar(select(Row.deadline).where(Row.uuid == job.uuid))
+    return replace(job, expired=True, cancelled=deadline == CANCELLED)
 
 
 def give_up(session: Session, job: Job, error: str) -> None:

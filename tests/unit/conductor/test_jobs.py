@@ -188,6 +188,19 @@ def test_what_an_operator_cancelled_is_wound_up_and_not_begun(
     assert rows(database) == []
 
 
+def test_what_is_cancelled_while_it_runs_says_so(
+    runner: JobRunner, handler: Scripted, database: Database
+) -> None:
+    def cancelled(job: Job) -> None:
+        database.write(job_table.cancel, job.uuid)
+        raise HostAway(host='compute-1')
+
+    handler.act = cancelled
+    run_here(runner, database)
+    ended(runner, handler)
+    assert handler.expired == ['It was cancelled by an operator.']
+
+
 def test_a_lost_job_is_dropped(
     runner: JobRunner, handler: Scripted, database: Database
 ) -> None:

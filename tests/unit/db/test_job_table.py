@@ -172,7 +172,9 @@ def test_what_runs_goes_on_and_gets_no_further_attempt(database: Database) -> No
     database.write(job_table.cancel, job.uuid)
     assert only(database).state is JobState.RUNNING
     database.write(jobs.reach, job, 'Claimed')
-    assert database.write(jobs.put_off, job, 1, 'The host is away.') is False
+    late = database.write(jobs.put_off, job, 1, 'The host is away.')
+    assert late is not None
+    assert (late.expired, late.cancelled) == (True, True)
 
 
 def test_what_succeeds_though_cancelled_runs_again_if_it_was_called_for(

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs outlive their runners, and a runner that lost its lease changes nothing."""
 
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
@@ -164,20 +166,21 @@ def test_a_job_becomes_another_without_a_gap(database: Database) -> None:
 
 def test_a_job_put_off_comes_back_later(database: Database) -> None:
     job = _owned(database)
-    assert database.write(jobs.put_off, job, 3_600_000, 'the host is away')
+    assert database.write(jobs.put_off, job, 3_600_000, 'the host is away') is None
     assert database.write(jobs.take, SUCCESSOR, 10) == ()
 
 
 def test_a_job_put_off_for_no_time_comes_back_at_once(database: Database) -> None:
     job = _owned(database)
-    assert database.write(jobs.put_off, job, 0, 'once more')
+    assert database.write(jobs.put_off, job, 0, 'once more') is None
     (again,) = database.write(jobs.take, SUCCESSOR, 10)
     assert again.attempts == 2
 
 
 def test_a_job_is_not_put_off_beyond_its_deadline(database: Database) -> None:
     job = _owned(database, limit_ms=1000)
-    assert not database.write(jobs.put_off, job, 5000, 'too slow')
+    late = database.write(jobs.put_off, job, 5000, 'too slow')
+    assert late == replace(job, expired=True)
     # It is still ours, to be wound up.
     database.write(jobs.finish, job)
 
