@@ -31,7 +31,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.change import Values, change
 from cyborg_lite.db.clock import now_ms
 from cyborg_lite.db.tables import Job as Row
-from cyborg_lite.db.upsert import upsert
+from cyborg_lite.db.upsert import Upsert
 from cyborg_lite.exceptions import JobLost
 from cyborg_lite.model.jobs import Job, JobCount, JobState, Kind, NewJob, Owner
 
@@ -40,6 +40,10 @@ _LONGEST_ERROR: Final = 1000
 _DEADLINE: Final = now_ms() + bindparam('limit_ms', type_=BigInteger)
 _TIMES: Final = {'run_after': now_ms(), 'created_at': now_ms(), 'deadline': _DEADLINE}
 _ADD: Final = insert(Row).values(**_TIMES)
+_KEYS: Final = [Row.kind, Row.key]
+_TOUCH: Final = {'touched': Row.touched + 1}
+_ADD_OR_TOUCH: Final = Upsert(Row, _KEYS, also=_TOUCH, computed=_TIMES)
+_ADD_OR_WIDEN: Final = Upsert(Row, _KEYS, ['payload'], also=_TOUCH, computed=_TIMES)
 _ADD_OWNED: Final = _ADD.values(
     lease_until=now_ms() + bindparam('lease_ms', type_=BigInteger)
 )
@@ -82,12 +86,9 @@ def add(session: Session, new: NewJob) -> None:
     if new.key is None:
         change(session, _ADD, values)
     else:
-        changes: dict[str, Any] = {'touched': Row.touched + 1}  # SQL, or JSON
-        if new.widens:
-            changes['payload'] = values['payload']
         # One statement on each database: reading first would leave a gap in which the
         # job that is there ends, and the new call for it is lost.
-        upsert(session, Row, values, (Row.kind, Row.key), changes, computed=_TIMES)
+        (_ADD_OR_WIDEN if new.widens else _ADD_OR_TOUCH).run(session, values)
 
 
 def add_owned(session: Session, new: NewJob, owner: Owner) -> Job:

@@ -13,7 +13,7 @@ A server that was deleted looks the same to us; an audit that asks Nova forgets 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Row, delete, select
 from sqlalchemy.orm import Session
@@ -21,9 +21,13 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.change import change
 from cyborg_lite.db.tables import FormerServer as Former
 from cyborg_lite.db.tables import now
-from cyborg_lite.db.upsert import upsert
+from cyborg_lite.db.upsert import Upsert
 from cyborg_lite.exceptions import DeviceProfileDisabled
 from cyborg_lite.model.arqs import HAS_DEVICE
+
+_REMEMBER: Final = Upsert(
+    Former, [Former.instance_uuid, Former.device_profile_id], ['left_at']
+)
 
 
 def remember(
@@ -34,11 +38,9 @@ def remember(
     :param arqs: rows that have a state and the id of the profile
     """
     had = {arq.device_profile_id for arq in arqs if arq.state in HAS_DEVICE}
-    keys = (Former.instance_uuid, Former.device_profile_id)
     for profile_id in sorted(had):
-        left = {'left_at': now()}
-        row = {'instance_uuid': instance, 'device_profile_id': profile_id, **left}
-        upsert(session, Former, row, keys, left)
+        row = {'instance_uuid': instance, 'device_profile_id': profile_id}
+        _REMEMBER.run(session, {**row, 'left_at': now()})
 
 
 def any_of(session: Session, profile_id: int) -> bool:

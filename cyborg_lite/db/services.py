@@ -8,12 +8,12 @@ from uuid import uuid4
 from sqlalchemy import ColumnElement, and_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.change import Values, change
+from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.query import Collection, page
 from cyborg_lite.db.reading import Rows, filled, readable
 from cyborg_lite.db.tables import Service as Row
-from cyborg_lite.db.upsert import upsert
+from cyborg_lite.db.upsert import Upsert
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import Service, ServiceState
 
@@ -39,14 +39,25 @@ _SERVICES: Final = Collection(
 )
 
 
+def _upsert(*changed: str) -> Upsert:
+    times = {'started_at': now_utc(), 'heartbeat_at': now_utc()}
+    keys = [Row.host, Row.binary]
+    return Upsert(Row, keys, ('heartbeat_at', *changed), computed=times)
+
+
+_BEAT: Final = _upsert('version')
+_START: Final = _upsert('version', 'started_at')
+_REPORT: Final = _upsert('digest', 'boot_id')
+
+
 def beat(session: Session, binary: str, host: str, version: str) -> None:
     """The daemon lives."""
-    _set(session, binary, host, {'version': version})
+    _tell(session, _BEAT, binary, host, version=version)
 
 
 def start(session: Session, binary: str, host: str, version: str) -> None:
     """The daemon lives since now."""
-    _set(session, binary, host, {'version': version}, {'started_at': now_utc()})
+    _tell(session, _START, binary, host, version=version)
 
 
 def beat_agent(
@@ -84,7 +95,7 @@ def keep_digest(session: Session, host: str, digest: str, boot_id: str) -> None:
     Whoever does this keeps the row until the transaction ends, so that reports of one
     host are stored one after the other.
     """
-    _set(session, AGENT, host, {'digest': digest, 'boot_id': boot_id})
+    _tell(session, _REPORT, AGENT, host, digest=digest, boot_id=boot_id)
 
 
 def keep_last_event(session: Session, host: str, number: int) -> None:
@@ -129,20 +140,10 @@ def agent_of(hostname: Any) -> ColumnElement[bool]:
     return and_(Row.binary == AGENT, Row.host == hostname)
 
 
-def _set(
-    session: Session,
-    binary: str,
-    host: str,
-    values: Values,
-    times: Values | None = None,  # SQL for others than that of the heartbeat
+def _tell(
+    session: Session, what: Upsert, binary: str, host: str, **values: str
 ) -> None:
+    """:param values: by column"""
     # The version is known from a heartbeat, not from a report.
     identity = {'uuid': str(uuid4()), 'binary': binary, 'host': host, 'version': ''}
-    upsert(
-        session,
-        Row,
-        {**identity, **values},
-        (Row.host, Row.binary),
-        changed={'heartbeat_at': now_utc(), **values, **(times or {})},
-        computed={'started_at': now_utc(), 'heartbeat_at': now_utc()},
-    )
+    what.run(session, {**identity, **values})

@@ -4,55 +4,53 @@
 Reading first would leave a gap in which another process does the same.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from sqlalchemy import Insert
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from cyborg_lite.db.change import Values, change
 
+Columns = Sequence[InstrumentedAttribute[Any]]  # of any types
 
-def upsert(  # noqa: PLR0913  # each is a part of the one statement
-    session: Session,
-    table: Any,  # a class of `tables`
-    values: Values,
-    keys: tuple[InstrumentedAttribute[Any], ...],
-    changed: Values,
-    computed: Values | None = None,
-) -> None:
-    """Insert ``values``; if a row has their ``keys``, set ``changed`` there instead.
 
-    :param computed: SQL for further columns, whose parameters are in ``values``
-    """
-    name = session.get_bind().dialect.name
-    if name == 'mysql':
+class Upsert:
+    """Of one table; put together once, for each kind of database."""
+
+    def __init__(
+        self,
+        table: Any,  # a class of `tables`
+        keys: Columns,
+        changed: Collection[str] = (),
+        *,
+        also: Values | None = None,
+        computed: Values | None = None,
+    ) -> None:
+        """Where a row has the ``keys`` of the new one it is changed instead.
+
+        :param keys: the table has a unique constraint of just these
+        :param changed: the columns that are then as in the new row
+        :param also: SQL for other columns, which may tell from what is there
+        :param computed: SQL for columns of the new row that no values are given for
+        """
+        self._statements: dict[str, Insert] = {}
         mine = mysql.insert(table).values(**computed or {})
-        change(session, mine.on_duplicate_key_update(**changed), values)
-        return
-    theirs = (postgresql if name == 'postgresql' else sqlite).insert(table)
-    theirs = theirs.values(**computed or {})
-    there = theirs.on_conflict_do_update(index_elements=keys, set_=changed)
-    change(session, there, values)
+        taken = {name: mine.inserted[name] for name in changed}
+        self._statements['mysql'] = mine.on_duplicate_key_update(
+            **taken, **(also or {})
+        )
+        for module in (postgresql, sqlite):
+            theirs = module.insert(table).values(**computed or {})
+            taken = {name: theirs.excluded[name] for name in changed}
+            self._statements[module.__name__.rpartition('.')[2]] = (
+                theirs.on_conflict_do_update(
+                    index_elements=keys, set_={**taken, **(also or {})}
+                )
+            )
 
-
-def upsert_all(
-    session: Session,
-    table: Any,  # as above
-    rows: Sequence[Mapping[str, Any]],  # column values; all name the same columns
-    key: InstrumentedAttribute[Any],
-) -> None:
-    """Insert each of ``rows``, or replace what the row of its ``key`` says."""
-    rest = [name for name in rows[0] if name != key.key]
-    # In one order for all: two transactions must not wait for each other.
-    ordered = sorted(rows, key=lambda row: row[key.key])
-    name = session.get_bind().dialect.name
-    if name == 'mysql':
-        mine = mysql.insert(table).values(ordered)
-        new = {column: mine.inserted[column] for column in rest}
-        change(session, mine.on_duplicate_key_update(**new))
-        return
-    theirs = (postgresql if name == 'postgresql' else sqlite).insert(table)
-    theirs = theirs.values(ordered)
-    new = {column: theirs.excluded[column] for column in rest}
-    change(session, theirs.on_conflict_do_update(index_elements=[key], set_=new))
+    def run(self, session: Session, values: Values | Sequence[Values]) -> None:
+        """:param values: of one row, or of several rows that name the same columns"""
+        name = session.connection().dialect.name
+        change(session, self._statements[name], values)
