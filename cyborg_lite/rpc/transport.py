@@ -142,8 +142,13 @@ class Caller:
         self, transport: oslo_messaging.Transport, topic: str, version: str
     ) -> None:
         self._transport = transport
-        self._target = oslo_messaging.Target(topic=topic, version=version)
-        self._serializer = _ContextSerializer()
+        self._client = oslo_messaging.get_rpc_client(
+            transport,
+            oslo_messaging.Target(topic=topic, version=version),
+            serializer=_ContextSerializer(),
+            retry=_RETRIES,
+            transport_options=_SENT_BACK,
+        )
         self._peer = topic.rpartition('.')[2]
 
     def call(
@@ -161,7 +166,7 @@ class Caller:
         :raises ServiceUnavailable: nobody answered; the call may still be done
         :raises CyborgError: what the server raised
         """
-        client = self._client(since, timeout=timeout)
+        client = self._prepared(since, timeout=timeout)
         return self._call(client, context, method, arguments)
 
     def call_host(
@@ -176,25 +181,18 @@ class Caller:
         **arguments: Any,
     ) -> Any:
         """As ``call``, of the server on one host. ``timeout`` in seconds."""
-        client = self._client(since, server=host, timeout=timeout)
+        client = self._prepared(since, server=host, timeout=timeout)
         return self._call(client, context, method, arguments)
 
-    def _client(
+    def _prepared(
         self, since: str, server: str | None = None, timeout: float | None = None
     ) -> oslo_messaging.RPCClient:
-        client = oslo_messaging.get_rpc_client(
-            self._transport,
-            self._target,
-            serializer=self._serializer,
-            retry=_RETRIES,
-            transport_options=_SENT_BACK,
-        )
         options: dict[str, Any] = {'version': since}
         if server is not None:
             options['server'] = server
         if timeout is not None:
             options['timeout'] = timeout
-        return client.prepare(**options)
+        return self._client.prepare(**options)
 
     def _call(
         self,
@@ -207,7 +205,8 @@ class Caller:
             _check_reachable(self._transport)
             return client.call(context, method, **arguments)
         except _FAILURES as error:
-            LOG.error('%s of %s failed: %s', method, self._peer, type(error).__name__)
+            # Who called tells it as loudly as it deserves; an agent calls for ever.
+            LOG.info('%s of %s failed: %s', method, self._peer, type(error).__name__)
             raise ServiceUnavailable(what=f'cyborg-lite-{self._peer}') from error
 
 

@@ -48,7 +48,7 @@ FINGERPRINTS: Final = {
     'GroupVerdict': '1e0863bb0903',
     'HandleType': 'fff87c1faf5a',
     'Health': '4adab7b7bf06',
-    'HeldHandle': '682a31ec3301',
+    'HeldHandle': '70bab9e3b700',
     'HostEvent': '870a7bd68f81',
     'HostEventKind': '548df95e75a9',
     'HostReport': 'f8a7e2527288',
