@@ -12,11 +12,11 @@ API, an echo over the broker, a row committed to the database, a POST.
 The database must exist and be empty. CPU is that of API and conductor together; compare
 it with the floor of the same run alone, and on a machine that does nothing else.
 
-Where the rest goes, by samples of both: seven tenths of the conductor's are in its six
-transactions, of nineteen statements, which SQLAlchemy puts together and reads back; the
-rest is its end of the bus, and the POST. Of the API's a quarter is the bus, an eighth
-the policy, a twelfth the log, and nearly all the rest the server, the middlewares and
-Pecan.
+Where the rest goes, by samples of both, of which the conductor uses three fifths: half
+of the conductor's are in its six transactions, of nineteen statements, of which the
+library and the driver have nearly all; a quarter receives the calls, a twelfth asks
+Placement and tells Nova. Of the API's a third is the bus, a tenth the policy, and nearly
+all the rest the server, the middlewares, WebOb and Pecan.
 """
 
 import argparse
