@@ -15,8 +15,8 @@ it with the floor of the same run alone, and on a machine that does nothing else
 Where the rest goes, by samples of both, of which the conductor uses three fifths: half
 of the conductor's are in its six transactions, of nineteen statements, of which the
 library and the driver have nearly all; a quarter receives the calls, a twelfth asks
-Placement and tells Nova. Of the API's a third is the bus, a tenth the policy, and nearly
-all the rest the server, the middlewares, WebOb and Pecan.
+Placement and tells Nova. Of the API's a third is the bus, a tenth the policy, and
+nearly all the rest the server, the middlewares, WebOb and Pecan.
 """
 
 import argparse

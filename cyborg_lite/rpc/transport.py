@@ -33,6 +33,11 @@ _REBUILT_HERE: Final = ['cyborg_lite.exceptions', 'cyborg_lite.rpc.wire']
 _WORKERS: Final = 16
 
 
+# Seconds. A connection on which nothing comes looks up that often whether it is to end.
+# The library has 5, and a daemon that ends waits for two of them, one after the other.
+_IDLE: Final = 1.0
+
+
 # How often a call is sent again while the broker is away. The library's own way is to
 # try for ever, and its timeout begins only after that: the client would never hear.
 _RETRIES: Final = 1
@@ -86,7 +91,10 @@ def connect(
     # the one that it is given.
     conf.register_opts(metrics.oslo_messaging_metrics, 'oslo_messaging_metrics')
     conf.register_opts(tracing.oslo_messaging_tracing, 'oslo_messaging_tracing')
-    return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=_REBUILT_HERE)
+    made = oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=_REBUILT_HERE)
+    # Only now: when its driver for RabbitMQ is loaded, this limits an option of it.
+    amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX = _IDLE
+    return made
 
 
 class Server:

@@ -44,7 +44,7 @@ BIND = NewJob(Kind.BIND)
 TOLD = NewJob(Kind.NOVA_EVENT)
 
 # Half a minute on each database. Two hundred rounds are for whoever has changed a lock.
-ROUNDS = int(os.environ.get('CYBORG_LITE_TEST_RACE_ROUNDS', '30'))
+ROUNDS = int(os.environ.get('CYBORG_LITE_TEST_RACE_ROUNDS', '200'))
 _MOST_ATTEMPTS = 10
 
 

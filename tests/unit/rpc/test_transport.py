@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls between daemons: who asks travels along, and failures have our names."""
 
+import inspect
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,7 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 from oslo_context import context as oslo_context
+from oslo_messaging._drivers import amqpdriver
 
 from cyborg_lite.exceptions import (
     ArqNotFound,
@@ -190,6 +192,14 @@ def test_an_absent_agent_is_named_by_its_host(bus: Any) -> None:
 def test_servers_have_sixteen_workers(bus: Any) -> None:
     transport.serve(bus, transport.AGENT_TOPIC, 'cpu1', [])
     assert bus.conf.executor_thread_pool_size == 16
+
+
+def test_an_idle_connection_hears_soon_that_it_is_to_end(conf: cfg.ConfigOpts) -> None:
+    """The library's loops wait as long as its constant says, and that is their name."""
+    transport.connect(conf).cleanup()
+    for reader in (amqpdriver.AMQPListener, amqpdriver.ReplyWaiter):
+        assert 'ACK_REQUEUE_EVERY_SECONDS_MAX' in inspect.getsource(reader)
+    assert amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX == 1.0
 
 
 def test_our_messages_have_an_exchange_of_their_own(conf: cfg.ConfigOpts) -> None:
