@@ -48,6 +48,10 @@ class Programming:
         self._loaded = stock.loaded
         self._guard = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
+        # By card: when the last load was ordered. A host that stood still may find
+        # several orders at once, and those who gave the older ones stand by them no
+        # more.
+        self._ordered_at: dict[str, int] = {}
 
     def program(self, order: LoadOrder) -> Device:
         """The device as it is afterwards.
@@ -63,6 +67,7 @@ class Programming:
             self._exclusive(order.address),
             self._cache.fetched(order.bitstream) as image,
         ):
+            self._check_latest(order)
             try:
                 device = driver.program(name, image, order.bitstream)
             except BitstreamRefused:
@@ -81,6 +86,14 @@ class Programming:
         self._changed()
         LOG.info('Loaded image %s into %s.', order.bitstream.image_id, name)
         return self._amended(device)
+
+    def _check_latest(self, order: LoadOrder) -> None:
+        """:raises DriverError: a later order was carried out already"""
+        latest = self._ordered_at.get(order.address, 0)
+        if 0 < order.ordered_at < latest:
+            reason = f'Something was loaded into {order.address} since it was ordered.'
+            raise DriverError(reason=reason)
+        self._ordered_at[order.address] = max(order.ordered_at, latest)
 
     def _driver(self, order: LoadOrder) -> Programmable:
         driver = self._discovery.driver_of(order.address)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from oslo_log import log
 
 from cyborg_lite.conductor.bitstreams import Library
-from cyborg_lite.db import loaded_regions, programming
+from cyborg_lite.db import clock, loaded_regions, programming
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.loaded_regions import Earlier
 from cyborg_lite.db.programming import Region
@@ -142,7 +142,9 @@ class Loader:
     ) -> None:
         shell = bitstream.is_shell
         self._database.read(programming.check_unused, region, own, whole_card=shell)
-        order = LoadOrder(region.address, region.part, bitstream)
+        # Its host carries out no order that is older than one it has carried out.
+        moment = self._database.read(clock.moment)
+        order = LoadOrder(region.address, region.part, bitstream, moment)
         try:
             device = self._agents.program(
                 of_request(request_id), region.hostname, order

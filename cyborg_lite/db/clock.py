@@ -20,6 +20,11 @@ def now_ms() -> ColumnElement[int]:
     return _NowMs()
 
 
+def moment(session: Session) -> int:
+    """The milliseconds since the epoch, now."""
+    return session.execute(select(now_ms())).scalar_one()
+
+
 class _NowUtc(FunctionElement[datetime]):
     type = DateTime()
     inherit_cache = True

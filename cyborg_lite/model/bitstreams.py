@@ -81,6 +81,8 @@ class LoadOrder:
     address: str  # of the function that manages the card
     part: str  # what the region adds to the name of the card; empty: the card itself
     bitstream: Bitstream
+    # Milliseconds, by the clock of the database; 0: not known.
+    ordered_at: int = 0
 
 
 def normal_id(text: str) -> str:

@@ -4,6 +4,7 @@
 import json
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock, patch
@@ -128,6 +129,18 @@ def test_it_is_safe_to_repeat(bench: Bench) -> None:
     assert bench.program() == bench.program()
     assert len(bench.tool.commands) == 1
     assert bench.images.fetched == [IMAGE_ID]
+
+
+def test_an_order_that_comes_too_late_is_not_carried_out(bench: Bench) -> None:
+    """The host stood still, and hears of a load that was undone meanwhile."""
+    order = LoadOrder(_CARD, '', bitstream(gbs()))
+    bench.programming.program(replace(order, ordered_at=2))
+    before = len(bench.tool.commands)
+    with pytest.raises(DriverError, match='since it was ordered'):
+        bench.programming.program(replace(order, ordered_at=1))
+    assert len(bench.tool.commands) == before
+    bench.programming.program(replace(order, ordered_at=2))
+    bench.programming.program(order)
 
 
 def test_a_file_that_is_not_what_it_says_is_not_kept(bench: Bench) -> None:

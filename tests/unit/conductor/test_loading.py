@@ -8,6 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from cyborg_lite.conductor.binding import BindHandler
+from cyborg_lite.db import clock
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.providers import providers_of_host
 from cyborg_lite.exceptions import (
@@ -68,6 +69,14 @@ def test_the_old_function_goes_and_the_new_one_comes(cloud: Cloud) -> None:
     assert function_trait(OTHER_FUNCTION) in traits
     assert function_trait(FACTORY) not in traits
     assert Kind.PLACEMENT_SYNC in cloud.kinds()
+
+
+def test_a_host_is_told_when_a_load_was_ordered(cloud: Cloud) -> None:
+    """By which it knows an order that comes too late."""
+    before = cloud.database.read(clock.moment)
+    cloud.binder.run(cloud.accepted(BY_ID))
+    (order,) = cloud.agents.loads
+    assert before <= order.ordered_at <= cloud.database.read(clock.moment)
 
 
 def test_placement_shows_the_function_before_anybody_hears_that_it_is_bound(

@@ -53,7 +53,7 @@ FINGERPRINTS: Final = {
     'HostEventKind': '548df95e75a9',
     'HostReport': 'f8a7e2527288',
     'HostVerdict': 'ea59a9f6b39b',
-    'LoadOrder': '4f241a24382e',
+    'LoadOrder': '11190ed1151c',
     'ProfileChange': '5ced927bd27e',
     'Query': 'bd899c54acea',
     'Reason': '0569059df676',
