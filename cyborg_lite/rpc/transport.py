@@ -10,7 +10,7 @@ from kombu import exceptions as kombu_errors
 from oslo_config import cfg
 from oslo_log import log
 from oslo_messaging import server as messaging_server
-from oslo_messaging._drivers import amqpdriver
+from oslo_messaging._drivers.impl_rabbit import amqpdriver
 from oslo_messaging._metrics import client as metrics
 from oslo_messaging._tracing import client as tracing
 from oslo_messaging.rpc import client as rpc_client
@@ -35,6 +35,7 @@ _WORKERS: Final = 16
 
 # Seconds. A connection on which nothing comes looks up that often whether it is to end.
 # The library has 5, and a daemon that ends waits for two of them, one after the other.
+# It must be changed after `impl_rabbit` was imported, which limits an option by it.
 _IDLE: Final = 1.0
 
 
@@ -91,10 +92,8 @@ def connect(
     # the one that it is given.
     conf.register_opts(metrics.oslo_messaging_metrics, 'oslo_messaging_metrics')
     conf.register_opts(tracing.oslo_messaging_tracing, 'oslo_messaging_tracing')
-    made = oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=_REBUILT_HERE)
-    # Only now: when its driver for RabbitMQ is loaded, this limits an option of it.
     amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX = _IDLE
-    return made
+    return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=_REBUILT_HERE)
 
 
 class Server:

@@ -3,6 +3,8 @@
 
 import inspect
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -200,6 +202,21 @@ def test_an_idle_connection_hears_soon_that_it_is_to_end(conf: cfg.ConfigOpts) -
     for reader in (amqpdriver.AMQPListener, amqpdriver.ReplyWaiter):
         assert 'ACK_REQUEUE_EVERY_SECONDS_MAX' in inspect.getsource(reader)
     assert amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX == 1.0
+
+
+def test_one_process_may_have_several_buses() -> None:
+    """In any order: the constant above limits an option of the driver for RabbitMQ."""
+    script = """
+from oslo_config import cfg
+from cyborg_lite.rpc import transport
+for url in ('fake://', 'rabbit://nobody@127.0.0.1:1/'):
+    conf = cfg.ConfigOpts()
+    conf([])
+    transport.address(conf)
+    conf.set_override('transport_url', url)
+    transport.connect(conf).cleanup()
+"""
+    subprocess.run([sys.executable, '-c', script], check=True)
 
 
 def test_our_messages_have_an_exchange_of_their_own(conf: cfg.ConfigOpts) -> None:
