@@ -43,7 +43,7 @@ EVERYBODY = Scope(project_id=None)
 BIND = NewJob(Kind.BIND)
 TOLD = NewJob(Kind.NOVA_EVENT)
 
-# Half a minute on each database. Two hundred rounds are for whoever has changed a lock.
+# A minute and more on each database.
 ROUNDS = int(os.environ.get('CYBORG_LITE_TEST_RACE_ROUNDS', '200'))
 _MOST_ATTEMPTS = 10
 
