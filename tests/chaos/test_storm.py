@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients bind and release while all that serves them is hurt; then the books close.
 
-CYBORG_LITE_CHAOS_CYCLES is the number of servers, 500 unless said otherwise, and
-CYBORG_LITE_CHAOS_SEED replays the choices of an earlier run.
+CYBORG_LITE_CHAOS_CYCLES is the number of servers, 250 on each database unless said
+otherwise, and CYBORG_LITE_CHAOS_SEED replays the choices of an earlier run.
 """
 
 import os
@@ -24,7 +24,7 @@ from tests.chaos.broker import Broker, broker
 from tests.chaos.clients import Client, Ledger, new_seed, offers
 from tests.chaos.kit import HurtCloud, running
 
-CYCLES: Final = int(os.environ.get('CYBORG_LITE_CHAOS_CYCLES', '500'))
+CYCLES: Final = int(os.environ.get('CYBORG_LITE_CHAOS_CYCLES', '250'))
 SEED: Final = int(os.environ.get('CYBORG_LITE_CHAOS_SEED', new_seed()))
 CLIENTS: Final = 16
 CONDUCTORS: Final = ('c1', 'c2')
