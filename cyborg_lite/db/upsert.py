@@ -41,13 +41,11 @@ class Upsert:
         self._statements['mysql'] = mine.on_duplicate_key_update(
             **taken, **(also or {})
         )
-        for module in (postgresql, sqlite):
+        for dialect, module in (('postgresql', postgresql), ('sqlite', sqlite)):
             theirs = module.insert(table).values(**computed or {})
             taken = {name: theirs.excluded[name] for name in changed}
-            self._statements[module.__name__.rpartition('.')[2]] = (
-                theirs.on_conflict_do_update(
-                    index_elements=keys, set_={**taken, **(also or {})}
-                )
+            self._statements[dialect] = theirs.on_conflict_do_update(
+                index_elements=keys, set_={**taken, **(also or {})}
             )
 
     def run(self, session: Session, values: Values | Sequence[Values]) -> None:
