@@ -60,6 +60,8 @@ def _launch(options: Options) -> int:
         stay = options.background
         if not stay and (not options.demo or sys.stdin.isatty()):
             _watch(running)
+        elif not stay:
+            print('No terminal, so it ends now; --background keeps it running.')
     finally:
         if not stay:
             _deaf()

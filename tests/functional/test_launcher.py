@@ -93,6 +93,7 @@ def test_the_demo_shows_every_step_and_leaves_nothing(launcher: Launcher) -> Non
     assert [step for step in steps if step in story] == story * 2
     assert 'Tesla T4' in done.stdout
     assert 'CUSTOM_NVIDIA_1EB8' in done.stdout
+    assert 'so it ends now; --background keeps it running.' in done.stdout
     assert launcher.running() == []
 
 
