@@ -1,76 +1,98 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every error of the product, with its HTTP code and the advice for the operator.
+"""Error classes of the service, with HTTP code, text and advice for the operator.
 
-Each class says its text once, as a template whose fields are the keyword arguments
-of the constructor. ``text`` is what a client may read: no SQL, no path, no secret.
+``message`` and ``advice`` are templates; their fields are the keyword arguments of the
+constructor. Clients may read ``text``: it never contains SQL, paths or secrets.
 """
 
 from typing import ClassVar
 
 
 class CyborgError(Exception):
-    """The root. Errors of this family cross the message bus by class and fields."""
+    """Base class of all errors. RPC transfers an error by its class and fields."""
 
     code: ClassVar[int] = 500
     message: ClassVar[str] = 'The service failed to handle the request.'
-    advice: str = 'Look for the request id in the logs of the conductor.'
+    advice: str = 'Search the log of the conductor for the request id.'
 
-    def __init__(self, *_said: object, **fields: object) -> None:
-        # oslo.messaging rebuilds an error from its args and from `kwargs`; the text
-        # is made from the fields on both sides, so the positional copy is ignored.
+    def __init__(self, *_args: object, **fields: object) -> None:
+        # oslo.messaging rebuilds an error from `args` and `kwargs`. Both sides format
+        # the text from the fields, so the text in `args` is ignored.
         self.kwargs = fields
         self.text = self.message.format(**fields)
         self.advice = self.advice.format(**fields)
         super().__init__(self.text)
 
 
-# --- 400: the request is wrong and will stay wrong -------------------------------
+# --- 400: invalid request, not worth a retry --------------------------------------
 
 
 class InvalidInput(CyborgError):
+    """The request or message contains an invalid value."""
+
     code = 400
     message = '{reason}'
     advice = 'Correct the request.'
 
 
 class InvalidDeviceProfile(InvalidInput):
+    """The groups of a device profile violate the grammar or a limit."""
+
     message = 'Invalid device profile: {reason}'
 
 
 class EmptyDeviceProfile(InvalidInput):
-    message = 'Device profile {name} asks for no accelerator.'
+    """The device profile has no group that requests an accelerator."""
+
+    message = 'Device profile {name} requests no accelerator.'
 
 
 class InvalidPatch(InvalidInput):
-    message = 'Invalid patch of accelerator request: {reason}'
+    """The JSON patch of ARQs is malformed or not allowed."""
+
+    message = 'Invalid ARQ patch: {reason}'
+
+
+class InvalidDevicePatch(InvalidInput):
+    """The JSON patch of a device is malformed or not allowed."""
+
+    message = 'Invalid device patch: {reason}'
 
 
 class InstanceHasArqs(InvalidInput):
-    message = 'Instance {instance} already has accelerator requests.'
-    advice = 'Release the accelerators that the instance has before binding others.'
+    """ARQs cannot be bound because the instance already has ARQs."""
+
+    message = 'Instance {instance} already has ARQs.'
+    advice = 'Delete the ARQs of the instance before binding new ARQs.'
 
 
 # --- 403 --------------------------------------------------------------------------
 
 
 class Forbidden(CyborgError):
+    """The caller is not allowed to perform the operation."""
+
     code = 403
     message = '{reason}'
     advice = 'Check the roles of the caller and the policy file.'
 
 
 class PolicyForbids(Forbidden):
+    """A policy rule rejects the caller."""
+
     message = "Policy doesn't allow {rule} to be performed."
 
 
 class ServiceTokenRequired(Forbidden):
+    """The operation on ARQs of an instance requires a service token, as Nova sends."""
+
     message = (
         '{action} requires a service token: accelerators of instances are managed '
         'through the Compute API.'
     )
     advice = (
-        'Set [service_user] send_service_user_token = true in nova.conf and give '
-        "Nova's user the service role."
+        'Set [service_user] send_service_user_token = true in nova.conf and assign '
+        'the service role to the user of Nova.'
     )
 
 
@@ -78,284 +100,416 @@ class ServiceTokenRequired(Forbidden):
 
 
 class NotFound(CyborgError):
+    """The object does not exist, or the caller may not see it."""
+
     code = 404
     message = '{what} {name} not found.'
-    advice = 'List the collection to see what there is.'
+    advice = 'List the collection to see the existing objects.'
 
 
 class DeviceProfileNotFound(NotFound):
+    """The device profile does not exist, or the caller may not see it."""
+
     message = 'Device profile {name} not found.'
 
 
 class ArqNotFound(NotFound):
-    message = 'Accelerator request {uuid} not found.'
+    """The ARQ does not exist, or the caller may not see it."""
+
+    message = 'ARQ {uuid} not found.'
 
 
 class DeviceNotFound(NotFound):
+    """The device does not exist, or the caller may not see it."""
+
     message = 'Device {uuid} not found.'
 
 
 class DeployableNotFound(NotFound):
+    """The deployable does not exist, or the caller may not see it."""
+
     message = 'Deployable {uuid} not found.'
 
 
 class JobNotFound(NotFound):
+    """The job does not exist. Completed jobs are deleted."""
+
     message = 'Job {uuid} not found.'
-    advice = 'See cyborg-lite-manage jobs list; jobs that are done are gone.'
+    advice = 'Run cyborg-lite-manage jobs list. Completed jobs are not listed.'
 
 
 class AttributeNotFound(NotFound):
+    """The attribute does not exist, or the caller may not see it."""
+
     message = 'Attribute {uuid} not found.'
 
 
-# --- 405, 406, 413, 415: the protocol ---------------------------------------------
+# --- 405, 406, 413, 415: HTTP protocol --------------------------------------------
 
 
 class MethodNotAllowed(CyborgError):
+    """The resource does not support the HTTP method."""
+
     code = 405
     message = 'The method {method} is not allowed for this resource.'
 
 
 class NotAcceptable(CyborgError):
+    """The microversion is malformed or not supported."""
+
     code = 406
     message = '{reason}'
-    advice = 'Ask for a microversion in the range that the version document shows.'
+    advice = 'Request a microversion in the range that the version document lists.'
 
 
 class BodyTooLarge(CyborgError):
+    """The request body exceeds the size limit."""
+
     code = 413
     message = 'The request body is larger than {limit} bytes.'
 
 
 class UnsupportedMediaType(CyborgError):
+    """The content type of the request is not JSON."""
+
     code = 415
     message = 'The request body must be application/json.'
 
 
-# --- 409, 423: the object is in the way -------------------------------------------
+# --- 409, 423: conflict with the current state ------------------------------------
 
 
 class Conflict(CyborgError):
+    """The current state of an object does not allow the operation."""
+
     code = 409
     message = '{reason}'
-    advice = 'Look at the state of the object, then retry.'
+    advice = 'Check the state of the object, then retry.'
 
 
 class DeviceProfileExists(Conflict):
+    """A device profile with the same name exists."""
+
     message = 'Device profile {name} already exists.'
 
 
 class DeviceProfileDisabled(Conflict):
+    """A new instance cannot use the device profile because it is disabled."""
+
     message = (
-        'Device profile {name} is disabled: it makes no accelerator requests, but for '
-        'servers that had some and are brought back.'
+        'Device profile {name} is disabled. Only instances that already used it can '
+        'be unshelved or evacuated.'
     )
-    advice = 'Use another flavor, or enable the profile.'
+    advice = 'Use another flavor, or enable the device profile.'
 
 
 class ImpossibleDeviceProfile(Conflict):
+    """No provider of any host could serve a group of the device profile."""
+
     message = 'Device profile {name} can never fit. {reason}'
-    advice = 'Ask for what one provider has, or unset [api] refuse_impossible_profiles.'
+    advice = (
+        'Request resources that a single provider has, or set [api] '
+        'refuse_impossible_profiles = false.'
+    )
 
 
 class DeviceProfileInUse(Conflict):
-    message = 'Device profile {name} is in use by accelerator requests.'
-    advice = 'Delete the servers that use the profile first.'
+    """The device profile cannot be deleted or changed while ARQs use it."""
+
+    message = 'Device profile {name} is in use by ARQs.'
+    advice = 'Delete the instances that use the device profile first.'
 
 
 class AttributeExists(Conflict):
+    """The deployable already has an attribute with the same key."""
+
     message = 'Attribute {key} of deployable {deployable} already exists.'
     advice = 'Delete the attribute first.'
 
 
 class ArqStateConflict(Conflict):
-    message = 'Cannot {event} an accelerator request in state {state}.'
+    """The state of the ARQ does not allow the event."""
+
+    message = 'Cannot {event} an ARQ in state {state}.'
+
+
+class InstanceBindFailed(Conflict):
+    """An ARQ of the instance has failed, so Nova must not start the instance.
+
+    Nova below microversion 2.4 accepts failed ARQs, and would start the instance
+    without the accelerator.
+    """
+
+    message = (
+        'Instance {instance} must not be started: its ARQs {arqs} have no '
+        'accelerator. {reason} Delete the instance, or shelve and unshelve it to '
+        'request new accelerators.'
+    )
+    advice = (
+        'Remove the cause, or set [api] refuse_failed_binds = false to start '
+        'instances without their accelerators.'
+    )
 
 
 class JobRefused(Conflict):
-    """To an operator at the command line; no client asks for a job."""
+    """The job cannot be retried or cancelled. Shown by cyborg-lite-manage only."""
 
-    message = 'Job {job} is left as it is: {reason}'
-    advice = 'See cyborg-lite-manage jobs list.'
+    message = 'Job {job} was not changed: {reason}'
+    advice = 'Run cyborg-lite-manage jobs list to see the state of the job.'
 
 
 class ArqsNotResolved(CyborgError):
+    """Bind jobs of the instance are still running."""
+
     code = 423
-    message = 'The accelerator requests of instance {instance} are not resolved yet.'
-    advice = 'Retry in a moment; the jobs of the instance are still running.'
+    message = 'The ARQs of instance {instance} are not resolved yet.'
+    advice = 'Retry after a few seconds: bind jobs of the instance are still running.'
 
 
 class PowerOnHeld(CyborgError):
-    """Below 2.4 a client has no words for it, and starts the guest without looking."""
+    """The devices of an instance are not rebuilt yet, so Nova must not start it.
+
+    Microversions below 2.4 have no ARQ state for this condition. Their clients, Nova
+    among them, would start the instance without its devices.
+    """
 
     code = 423
     message = (
-        'Instance {instance} must not be started now: the host {host} has not '
-        'confirmed the devices of its accelerator requests {arqs}.'
+        'Instance {instance} must not be started now: host {host} has not confirmed '
+        'the devices of its ARQs {arqs}.'
     )
     advice = (
         'Start cyborg-lite-agent on {host} and wait until it has rebuilt the devices, '
-        'or set [api] hold_power_on = false to start guests without them.'
+        'or set [api] hold_power_on = false to start instances without the devices.'
     )
 
 
-# --- 5xx: somebody else is away ---------------------------------------------------
+# --- other services ---------------------------------------------------------------
 
 
 class ServiceUnavailable(CyborgError):
+    """A service on which the request depends does not answer. A retry may succeed."""
+
     code = 503
-    message = 'The service is not available now: {what} does not answer.'
+    message = 'The service is unavailable: {what} does not answer.'
     advice = 'Check that {what} is running and reachable from this host.'
 
 
 class DatabaseError(CyborgError):
-    """The database answers, but not what it should; the log has its words."""
+    """The database returned an error. The log of the conductor contains its text."""
 
     message = 'The database refused the request.'
-    advice = 'Run cyborg-lite-dbsync upgrade; look at the log of the conductor.'
+    advice = (
+        'Run cyborg-lite-dbsync upgrade. If the error persists, check the log of the '
+        'conductor.'
+    )
 
 
 class RemoteError(CyborgError):
-    """Another OpenStack service answered with an error that we did not expect."""
+    """Another OpenStack service returned an unexpected error."""
 
     message = '{service} answered {status}: {reason}'
-    advice = 'Look for the request id in the logs of {service}.'
+    advice = 'Search the log of {service} for the request id.'
 
 
 class PlacementConflict(CyborgError):
+    """The generation of the provider changed between read and write."""
+
     code = 409
-    message = 'Resource provider {provider} was changed by somebody else meanwhile.'
+    message = 'Resource provider {provider} was changed by another client.'
+
+
+class HostSyncBusy(CyborgError):
+    """Another worker does not finish the Placement sync job of the host in time."""
+
+    code = 503
+    message = 'Placement is not updated for host {host}: its sync job takes too long.'
+    advice = (
+        'Retry later; "cyborg-lite-manage jobs list" shows the job and its last error.'
+    )
 
 
 class ProviderInUse(Conflict):
-    message = 'Resource provider {provider} has allocations, or providers below it.'
-    advice = 'Look with `openstack resource provider show --allocations {provider}`.'
+    """The provider cannot be deleted or reduced while allocations use it."""
+
+    message = 'Resource provider {provider} has allocations or child providers.'
+    advice = 'Run `openstack resource provider show --allocations {provider}`.'
 
 
 class ProviderExists(Conflict):
-    message = 'There is another resource provider with the name or uuid of {name}.'
+    """Another provider uses the name or uuid."""
+
+    message = 'Another resource provider already has the name or uuid of {name}.'
 
 
 class ComputeNodeAbsent(CyborgError):
-    """Placement knows no compute node by the name of a host; it is tried again."""
+    """Placement has no root provider with the name of the host. The job is retried."""
 
     code = 503
     message = 'Placement has no compute node provider named {host}.'
     advice = (
         'Start nova-compute on {host}, or set [DEFAULT] host of its agent to the '
-        'hypervisor hostname that Nova uses. If it is to be no compute node, name it '
-        'in [conductor] hosts_without_compute.'
+        'hypervisor hostname that Nova uses. If {host} is not a compute node, add it '
+        'to [conductor] hosts_without_compute.'
     )
 
 
-# --- on the host ------------------------------------------------------------------
+# --- agents, drivers and devices --------------------------------------------------
 
 
 class DriverError(CyborgError):
-    """A driver could not do what it was asked; another device may well do."""
+    """A driver operation failed on one device. Other devices may work."""
 
     message = '{reason}'
-    advice = 'Look at the health of the device and at the log of the agent.'
+    advice = 'Check the health of the device and the log of the agent.'
 
 
 class DeviceBusy(DriverError):
+    """Another process or an instance uses the device."""
+
     message = 'Device {address} is busy: {reason}'
 
 
 class DeviceGone(DriverError):
+    """The device was removed, or does not respond."""
+
     message = 'Device {address} does not answer.'
 
 
 class ToolTimedOut(DriverError):
-    """It was killed; what it left on the device is not known."""
+    """A host tool was killed at its timeout. The state of the device is unknown."""
 
-    message = '{tool} did not end in {seconds} seconds.'
+    message = '{tool} timed out after {seconds} s and was killed.'
 
 
 class ToolMissing(DriverError):
+    """A host tool that the driver needs is not installed."""
+
     message = '{tool} is not installed on the host.'
-    advice = 'Install it, or set its path in the section of the driver.'
+    advice = 'Install {tool}, or set its path in the section of the driver.'
 
 
 class BitstreamRefused(DriverError):
-    """Seen before anything was touched: the card is as it was."""
+    """The bitstream does not fit the region. The device was not changed."""
 
     code = 409
     message = 'Bitstream {image} is refused: {reason}'
-    advice = 'Correct the properties of the image, or name another one.'
+    advice = 'Correct the properties of the image, or use another image.'
 
 
 class BitstreamNotFound(DriverError):
+    """No image in Glance matches the requested bitstream."""
+
     code = 404
     message = 'Bitstream not found: {reason}'
-    advice = 'Look for images with the tag FPGA in Glance.'
+    advice = 'Run `openstack image list --tag FPGA` to see the available bitstreams.'
 
 
 class LoadingFailed(DriverError):
-    """What the region holds now is not what it held, nor what it should hold."""
+    """Loading failed part-way. The content of the region is undefined."""
 
     message = 'Loading bitstream {image} failed: {reason}'
-    advice = 'Look at the log of the agent; load a bitstream by hand to use the region.'
+    advice = 'Check the log of the agent, then program the deployable again.'
 
 
 class DeployableInUse(Conflict):
+    """The deployable cannot be programmed while instances or jobs use its device."""
+
     message = 'Deployable {uuid} cannot be programmed: {reason}'
-    advice = 'Delete the servers that use the device first.'
+    advice = 'Delete the instances that use the device first.'
 
 
 class DeviceHangs(DriverError):
-    """What was being done to it may still happen: it must not be used meanwhile."""
+    """A kernel call on the device did not return, and may still take effect later.
 
-    message = 'Device {address} hangs: {what} did not return in {seconds} seconds.'
+    The device must not be used until the call returns or the host is rebooted.
+    """
+
+    message = 'Device {address} hangs: {what} did not return within {seconds} s.'
     advice = (
-        'Look at the kernel log of its host; the driver of the vendor may have to be '
-        'loaded again, or the host to be rebooted.'
+        'Check the kernel log of the host, then reload the vendor driver or reboot '
+        'the host.'
     )
 
 
 class HostAway(CyborgError):
-    """The agent of a host did not answer; what it did meanwhile is not known."""
+    """The agent of a host did not answer an RPC. The agent may have executed it."""
 
     code = 503
     message = 'The agent of host {host} does not answer.'
-    advice = 'Start cyborg-lite-agent on {host}, or check its connection to the bus.'
+    advice = (
+        'Start cyborg-lite-agent on {host}, or check its connection to the message bus.'
+    )
 
 
 class ProgrammingTimedOut(CyborgError):
-    """As ``HostAway``, for the one call in which a client waits for a host."""
+    """Programming is still running when the API stops waiting. The job continues."""
 
     code = 504
-    message = 'The host of deployable {uuid} has not programmed it yet.'
-    advice = 'Look at the log of the agent; show the deployable later.'
+    message = 'Programming of deployable {uuid} has not completed yet.'
+    advice = 'Show the deployable later to see the result.'
 
 
 class ConfigurationError(CyborgError):
+    """The configuration is invalid, and the process cannot start."""
+
     message = '{reason}'
-    advice = 'Correct the configuration file and start the service again.'
+    advice = 'Correct the configuration file, then start the service again.'
+
+
+class MalformedMessage(InvalidInput):
+    """An RPC message cannot be converted to the class that the method expects."""
+
+    message = 'Malformed RPC message: {reason}'
+    advice = 'Check that all daemons run compatible versions.'
+
+
+class InvalidJobPayload(CyborgError):
+    """The stored payload of a job cannot be read; the job fails without a retry."""
+
+    message = 'A {type} job has an invalid payload: {reason}.'
+    advice = 'Run cyborg-lite-manage jobs list and cancel the job.'
 
 
 class JobLost(CyborgError):
-    """Another conductor took the job over; whatever this one did must not count."""
+    """Another conductor leases the job now. Results of this conductor are discarded."""
 
-    message = 'Job {job} belongs to another conductor now.'
+    message = 'Job {job} is leased by another conductor now.'
 
 
-# --- why a bind ends or waits; never sent to a client ------------------------------
+# --- results of a bind attempt, never sent to a client -----------------------------
 
 
 class NoFreeHandle(CyborgError):
+    """The provider is unknown, gone, unusable or exhausted. The bind fails."""
+
     code = 409
     message = '{reason}'
-    advice = 'Compare the devices of the host with Placement, then boot again.'
+    advice = (
+        'Compare `openstack accelerator device list` with Placement, then create the '
+        'instance again.'
+    )
+
+
+class HandleNotAttachable(CyborgError):
+    """Nova would drop or break the handle. The bind fails."""
+
+    code = 409
+    message = '{reason}'
+    advice = (
+        'Set [nova] attaches_mdev or attaches_unmanaged if Nova attaches the handle.'
+    )
 
 
 class HandlesContended(CyborgError):
-    """Free handles are there, but other transactions hold them for a moment."""
+    """Enough handles exist, but other transactions have locked them. Retry."""
 
     code = 409
-    message = 'Free accelerators are being claimed by others.'
+    message = 'Other transactions are claiming the free attach handles.'
 
 
 class BindCancelled(CyborgError):
+    """The ARQ was unbound or deleted during the bind."""
+
     code = 409
-    message = 'The accelerator request was unbound or deleted while it was bound.'
+    message = 'The ARQ was unbound or deleted during the bind.'

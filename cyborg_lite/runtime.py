@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses how this process runs things side by side: native threads or eventlet.
+"""Selects the concurrency backend of this process: native threads or eventlet.
 
-Every entry point imports this module on its first line, before anything else of
-ours, because monkey patching must precede the libraries it patches. The choice is
-read from the environment and not from a file: it must be made before any
-configuration can be parsed.
+Every entry point imports this module first, because monkey patching must precede the
+import of the libraries that it patches. The backend is therefore selected by an
+environment variable: no configuration file has been parsed yet.
 """
 
 import os
@@ -15,8 +14,8 @@ from typing import Final
 VARIABLE: Final = 'CYBORG_LITE_CONCURRENCY'
 BACKENDS: Final = ('threading', 'eventlet')
 
-# Libraries that keep references to unpatched primitives once imported.
-_MUST_COME_AFTER: Final = (
+# Libraries that keep references to unpatched primitives if they are imported earlier.
+_IMPORTED_AFTER_PATCHING: Final = (
     'urllib3',
     'oslo_context.context',
     'oslo_messaging',
@@ -27,40 +26,49 @@ _MUST_COME_AFTER: Final = (
 BACKEND: Final = os.environ.get(VARIABLE, 'threading').lower()
 
 
-def _choose() -> None:
+def _select_backend() -> None:
+    """Initialize the backend that the environment variable names.
+
+    :raises SystemExit: the backend is unknown, or patching comes too late
+    """
     if BACKEND not in BACKENDS:
         raise SystemExit(f'{VARIABLE} must be one of {", ".join(BACKENDS)}: {BACKEND}')
-    # Libraries import eventlet only to see whether it is in charge. Its notice is for
-    # developers, and would stand before the output of every command.
+    # Libraries import eventlet only to check whether it is active. Its deprecation
+    # warning is for developers, and would precede the output of every command.
     warnings.filterwarnings('ignore', message=r'\s*Eventlet is deprecated')
     if BACKEND == 'eventlet':
-        early = sorted(name for name in _MUST_COME_AFTER if name in sys.modules)
-        if early:
-            raise SystemExit(f'imported before monkey patching: {", ".join(early)}')
+        imported = sorted(
+            name for name in _IMPORTED_AFTER_PATCHING if name in sys.modules
+        )
+        if imported:
+            raise SystemExit(f'imported before monkey patching: {", ".join(imported)}')
         import eventlet
 
         eventlet.monkey_patch()
-        _mend_joins()
+        _patch_thread_join()
     from oslo_service import backend
 
     backend.init_backend(backend.BackendType(BACKEND))
 
 
-def _mend_joins() -> None:
-    """From Python 3.13 on, a join with a limit raises where it should return."""
+def _patch_thread_join() -> None:
+    """Make a thread join with a timeout return at the timeout.
+
+    Since Python 3.13, the join of eventlet raises Timeout instead.
+    """
     from eventlet import Timeout
     from eventlet.green import thread
 
     handle = getattr(thread, '_ThreadHandle', None)
     if handle is None:
         return
-    wait = handle.join
+    unpatched_join = handle.join
 
     def join(self: object, timeout: float | None = None) -> None:
-        with Timeout(timeout, False):  # silent
-            wait(self)
+        with Timeout(timeout, False):  # False: leave the block without an exception
+            unpatched_join(self)
 
     handle.join = join
 
 
-_choose()
+_select_backend()

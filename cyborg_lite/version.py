@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The version of the installed product."""
+"""The version of the installed package."""
 
 from importlib import metadata
 
 
 def version() -> str:
-    """As packaged; ``unknown`` when run from a tree that was never installed."""
+    """Return the package version, or ``unknown`` if the package is not installed."""
     try:
         return metadata.version('cyborg-lite')
     except metadata.PackageNotFoundError:

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration: the sections put together, and read.
+"""Registers the options of all sections and parses the configuration files.
 
 A section is a module of this package that exports ``GROUP`` and ``OPTIONS``. Only
-``cyborg_lite.cmd`` imports this package; what lies below is handed values.
+``cyborg_lite.cmd`` imports this package. Other packages receive values.
 """
 
 import copy
-import importlib
-import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,29 +16,39 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_service import opts as service_options
 
-from cyborg_lite.conf import default
+from cyborg_lite.conf import (
+    agent,
+    api,
+    conductor,
+    database,
+    default,
+    glance,
+    nova,
+    placement,
+)
 from cyborg_lite.version import version
 
 VARIABLE: Final = 'CYBORG_LITE_CONFIG'
 DEFAULT_FILE: Final = Path('/etc/cyborg-lite/cyborg-lite.conf')
 
-_SECTIONS: Final = (
-    'default',
-    'api',
-    'conductor',
-    'agent',
-    'database',
-    'placement',
-    'nova',
-    'glance',
+_SECTIONS: Final[tuple[ModuleType, ...]] = (
+    default,
+    api,
+    conductor,
+    agent,
+    database,
+    placement,
+    nova,
+    glance,
 )
 
-# The library's own format, with the caller by id and without fields never filled.
-_WITH_REQUEST: Final = (
+# The default of oslo.log, but with the ids of the caller and without the fields that
+# this service never sets.
+_CONTEXT_FORMAT: Final = (
     '%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s '
     '[%(global_request_id)s %(request_id)s %(user)s %(project_id)s] %(message)s'
 )
-_QUIETER: Final = (
+_LOG_LEVELS: Final = (
     'amqp=WARN',
     'keystoneauth=WARN',
     'keystonemiddleware=WARN',
@@ -60,17 +68,20 @@ def parse(
     config_files: Sequence[str] | None = None,
     command_line: Sequence[cfg.Opt] = (),
 ) -> cfg.ConfigOpts:
-    """Read the command line and the configuration files of one process.
+    """Parse the command line and the configuration files of one process.
 
-    The files are those that ``--config-file`` names; without it ``config_files``;
-    without them the one in the environment variable CYBORG_LITE_CONFIG; else
-    /etc/cyborg-lite/cyborg-lite.conf where there is one. ``command_line`` are the
-    options of this command alone. A mistake ends the process with what is wrong.
+    The files are taken from the first source that names any: ``--config-file``,
+    ``config_files``, the environment variable CYBORG_LITE_CONFIG, the default file if
+    it exists. Every value is checked, so that an invalid one stops the start.
+
+    :param config_files: None if the caller names no files
+    :param command_line: options of this command only
+    :raises SystemExit: an option, file or value is invalid
     """
     set_library_defaults()
     conf = cfg.ConfigOpts()
-    for section in _sections():
-        # [DEFAULT] is no group to the library.
+    for section in _SECTIONS:
+        # oslo.config does not treat [DEFAULT] as a group.
         group = None if section.GROUP == default.GROUP else section.GROUP
         conf.register_opts(section.OPTIONS, group=group)
     log.register_options(conf)
@@ -82,34 +93,34 @@ def parse(
             project='cyborg-lite',
             prog=prog,
             version=version(),
-            default_config_files=_files(config_files),
+            default_config_files=_select_files(config_files),
             default_config_dirs=[],
         )
-        _read_all(conf)
+        _check_values(conf)
     except cfg.Error as error:
         raise SystemExit(f'{prog}: {error}') from None
     return conf
 
 
 def set_up_logging(conf: cfg.ConfigOpts) -> None:
-    """Send the log where the configuration says. Once in a process."""
+    """Configure logging from the log options. Call it once per process."""
     log.setup(conf, 'cyborg-lite', version())
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """For oslo-config-generator."""
+    """Return the options of each group, for oslo-config-generator."""
     return [
-        # Some sections have options that a plugin registers when it is loaded.
+        # The options of an authentication plugin are registered when it is loaded.
         (
             section.GROUP,
-            _in_one_line(getattr(section, 'SAMPLE_OPTIONS', section.OPTIONS)),
+            _unwrap_help(getattr(section, 'SAMPLE_OPTIONS', section.OPTIONS)),
         )
-        for section in _sections()
+        for section in _SECTIONS
     ]
 
 
-def _in_one_line(options: Sequence[cfg.Opt]) -> list[cfg.Opt]:
-    """The generator breaks lines itself, and would keep ours too."""
+def _unwrap_help(options: Sequence[cfg.Opt]) -> list[cfg.Opt]:
+    """Copy the options with one-line help texts, which the generator wraps itself."""
     copies = [copy.copy(option) for option in options]
     for option in copies:
         option.help = ' '.join((option.help or '').split())
@@ -117,34 +128,25 @@ def _in_one_line(options: Sequence[cfg.Opt]) -> list[cfg.Opt]:
 
 
 def set_library_defaults() -> None:
-    """Our defaults for options of the libraries, in the sample file too."""
+    """Override defaults of oslo.log. oslo-config-generator calls it as well."""
     log.set_defaults(
-        logging_context_format_string=_WITH_REQUEST,
-        default_log_levels=list(_QUIETER),
+        logging_context_format_string=_CONTEXT_FORMAT,
+        default_log_levels=list(_LOG_LEVELS),
     )
 
 
-def _sections() -> list[ModuleType]:
-    found = []
-    for name in _SECTIONS:
-        # While the rooms are being built: a section that is not there yet is no error.
-        if importlib.util.find_spec(f'{__name__}.{name}'):
-            found.append(importlib.import_module(f'{__name__}.{name}'))
-    return found
-
-
-def _read_all(conf: cfg.ConfigOpts) -> None:
-    """Let a bad value be found now: the library looks at one only when it is used."""
-    for section in _sections():
+def _check_values(conf: cfg.ConfigOpts) -> None:
+    """Read every option: oslo.config validates a value only when it is read."""
+    for section in _SECTIONS:
         values = conf if section.GROUP == default.GROUP else conf[section.GROUP]
         for option in section.OPTIONS:
             getattr(values, option.dest)
 
 
-def _files(given: Sequence[str] | None) -> list[str]:
-    if given is not None:
-        return list(given)
-    named = os.environ.get(VARIABLE)
-    if named:
-        return [named]
+def _select_files(config_files: Sequence[str] | None) -> list[str]:
+    if config_files is not None:
+        return list(config_files)
+    path = os.environ.get(VARIABLE)
+    if path:
+        return [path]
     return [str(DEFAULT_FILE)] if DEFAULT_FILE.is_file() else []

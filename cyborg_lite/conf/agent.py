@@ -12,38 +12,39 @@ OPTIONS: Final[list[cfg.Opt]] = [
         'enabled_drivers',
         default=['nvidia_gpu_driver'],
         help="""
-The drivers that look for accelerators on this host, by the names of their entry
-points. What no driver claims is neither reported nor touched. Change it to the kinds
-of accelerators that this host has; `cyborg-lite-agent discover` shows the effect.
+Drivers that discover accelerators on this host, by the names of their entry points.
+Devices that no driver claims are neither reported nor changed. Set it to the types of
+accelerators in this host; `cyborg-lite-agent discover` shows the effect.
 """,
     ),
     cfg.StrOpt(
         'sysfs_root',
         default='/',
         help="""
-The directory below which the drivers find sys, proc and dev. Change it only to try the
-service with a tree that shows other hardware, or where a container has the host's
-files elsewhere.
+Directory below which the drivers find sys, proc and dev. Change it only to test the
+agent with an emulated host, or if a container mounts the files of the host elsewhere.
 """,
     ),
     cfg.StrOpt(
         'privileged_command',
         default='',
         help="""
-The command that starts, as root, the process in which cards are changed; what the
-process needs to know is added. Empty: an agent that is root starts it itself, and any
-other by `sudo -n privsep-helper`, for which it needs the rule in etc/sudoers.d. Set it
-where another tool than sudo gives the rights, or where that command lies elsewhere.
+Command that starts the privileged process, which changes devices as root. The agent
+appends the arguments of the process. If empty, an agent that runs as root starts the
+process itself; any other agent runs `sudo -n privsep-helper`, for which it needs the
+rule in etc/sudoers.d. Set it if a tool other than sudo grants root privileges, or if
+privsep-helper is installed in another directory.
 """,
     ),
     cfg.StrOpt(
         'state_path',
         default='/var/lib/cyborg-lite',
         help="""
-The directory in which the agent keeps what it must know when it starts: what it found
-last, what it made for which request, and what the conductor has not heard of yet. It
-must outlive a boot of the host, and only the agent may write to it: what stands there
-is made again after a boot. It is made when it is first needed.
+Directory in which the agent stores its state across restarts: the last discovery
+results, the prepared attach handles, and the events that the conductor has not
+received yet. It must survive a reboot of the host, and only the agent may write to it:
+the agent rebuilds the stored devices after a reboot. The agent creates the directory
+when it is missing. Change it if /var/lib is not persistent.
 """,
     ),
     cfg.IntOpt(
@@ -51,8 +52,8 @@ is made again after a boot. It is made when it is first needed.
         default=5,
         min=1,
         help="""
-Seconds between two glances at the names and links of sysfs. Where they have changed
-the hardware is looked at in full. Raise it on a host with a great many functions.
+Seconds between two checks of the names and links in sysfs. If they have changed, the
+agent starts a full scan at once. Raise it on a host with thousands of PCI functions.
 """,
     ),
     cfg.IntOpt(
@@ -60,8 +61,8 @@ the hardware is looked at in full. Raise it on a host with a great many function
         default=60,
         min=1,
         help="""
-Seconds between two full looks at the hardware of this host where nothing seems to have
-changed; what has changed is reported at once. Raise it where reading sysfs is slow.
+Seconds between two full scans of the hardware while no change is detected. A detected
+change is scanned and reported at once. Raise it if reading sysfs is slow.
 """,
     ),
     cfg.IntOpt(
@@ -69,8 +70,9 @@ changed; what has changed is reported at once. Raise it where reading sysfs is s
         default=3,
         min=1,
         help="""
-Full looks in a row that must not find a device until it counts as removed. From the
-first of them nobody new is given it. Raise it where devices drop out and come back.
+Number of consecutive full scans that must miss a device before it counts as removed.
+From the first of these scans, the device is not allocated to new instances. Raise it
+if devices disappear temporarily.
 """,
     ),
     cfg.IntOpt(
@@ -78,10 +80,10 @@ first of them nobody new is given it. Raise it where devices drop out and come b
         default=180,
         min=0,
         help="""
-Seconds after a boot of the host in which the devices of its guests must be made again,
-or else their requests end as failed. The drivers of vendors need tens of seconds to
-come up. The agent serves nothing new meanwhile, and tells systemd that it is ready
-only then; keep the limit of its unit above this.
+Seconds after a host reboot within which the agent must rebuild the devices of
+instances. ARQs not rebuilt in time go to BindFailed. Until then the agent accepts no
+new work and does not notify systemd that it is ready, so TimeoutStartSec of its unit
+must be higher. Raise it if vendor drivers take longer to initialize.
 """,
     ),
     cfg.IntOpt(
@@ -89,8 +91,10 @@ only then; keep the limit of its unit above this.
         default=30,
         min=1,
         help="""
-Seconds between two signs of life to the conductor. Lower it to have a silent host
-noticed sooner; the conductor has to answer all hosts that often.
+Seconds between two heartbeats to the conductor. A heartbeat without a reply within a
+third of the interval is sent again. Lower it to detect an unreachable host sooner; the
+load of the conductor rises accordingly. Keep [conductor] agent_down_after above three
+times this value.
 """,
     ),
     cfg.IntOpt(
@@ -98,18 +102,18 @@ noticed sooner; the conductor has to answer all hosts that often.
         default=60,
         min=1,
         help="""
-Seconds that one driver may take for one look. One that is slower is left alone until
-it returns; what it said before stands meanwhile, and the other drivers are not held
-up. Raise it for a host with a great many devices.
+Seconds that a scan by one driver may take. If a driver exceeds it, its last result is
+reused until its scan returns; other drivers are not delayed. Raise it for a host with
+many devices.
 """,
     ),
     cfg.StrOpt(
         'image_directory',
         default='/var/lib/cyborg-lite/images',
         help="""
-The directory in which bitstreams are kept once they have been fetched, and what was
-loaded from them. Only the agent may write to it: what stands there is loaded into
-cards. It is made when it is first needed.
+Directory in which the agent caches bitstreams and records which bitstream each region
+contains. Only the agent may write to it: its files are loaded into devices. The agent
+creates the directory when it is missing. Change it if /var/lib is too small.
 """,
     ),
     cfg.IntOpt(
@@ -117,8 +121,8 @@ cards. It is made when it is first needed.
         default=4096,
         min=1,
         help="""
-MiB of bitstreams that are kept; those that were not used for the longest time go
-first. Raise it where many different ones are in use on one host.
+Size of the bitstream cache in MiB. The least recently used bitstreams are deleted
+first. Raise it if one host uses many different bitstreams.
 """,
     ),
     cfg.IntOpt(
@@ -126,27 +130,28 @@ first. Raise it where many different ones are in use on one host.
         default=1024,
         min=1,
         help="""
-MiB that one bitstream may have; larger ones are not fetched. Keep it as
-[conductor] largest_image is.
+Maximum size of one bitstream in MiB. The agent does not download larger ones. Set it to
+the value of [conductor] largest_image.
 """,
     ),
     cfg.ListOpt(
         'nova_config_files',
         default=[],
         help="""
-Configuration files of nova-compute on this host, and directories whose *.conf it reads,
-in its order. A device that Nova is given there, by [pci] device_spec or by [devices]
-enabled_mdev_types, is not offered: two services would give it to two servers. The agent
-must be able to read them. Set it where Nova passes PCI devices through or makes vGPUs.
+Configuration files of nova-compute on this host, and directories whose *.conf files it
+reads, in the same order. Devices that [pci] device_spec or [devices]
+enabled_mdev_types assigns to Nova are not reported, because two services would
+otherwise allocate them twice. The agent must be able to read the files. Set it if Nova
+passes PCI devices through or creates vGPUs on this host.
 """,
     ),
     cfg.ListOpt(
         'excluded_devices',
         default=[],
         help="""
-Devices that a driver would offer and that are left to others, by PCI address or by
-vendor:device in hex digits. Use it to give single cards to Nova;
-`cyborg-lite-manage ownership` prints the lines for either side.
+Devices that the agent does not report although a driver supports them, by PCI address
+or by vendor:device in hexadecimal digits. Set it to reserve single devices for Nova;
+`cyborg-lite-manage ownership` prints the lines for both services.
 """,
     ),
 ]

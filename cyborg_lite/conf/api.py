@@ -12,47 +12,61 @@ OPTIONS: Final[list[cfg.Opt]] = [
         'auth_strategy',
         default='keystone',
         choices=[
-            ('keystone', 'tokens are validated as [keystone_authtoken] says'),
-            ('noauth', 'every caller is who it says it is'),
+            ('keystone', 'validate tokens as configured in [keystone_authtoken]'),
+            ('noauth', 'trust the identity headers of every caller'),
         ],
         help="""
-Who decides who a caller is. "noauth" is for development and for a service that only
-listens on loopback: whoever reaches it is an administrator by saying so.
+How callers are authenticated. Use "noauth" only for development, or for a service that
+listens on the loopback address: any caller can claim to be an administrator.
 """,
     ),
     cfg.URIOpt(
         'public_endpoint',
         schemes=['http', 'https'],
         help="""
-The address of this service as clients see it; links in answers begin with it. With a
-path, e.g. https://cloud.example/accelerator, it is used as it is; without one the
-prefix under which the request came is added. Unset, links are made from the request:
-set it where a proxy hides the scheme, host or prefix and sends no X-Forwarded headers.
+URL of this service as clients see it; links in responses start with it. A URL with a
+path, e.g. https://cloud.example/accelerator, is used unchanged; otherwise the prefix of
+the request is appended. If unset, links are derived from the request. Set it if a proxy
+hides the scheme, host or prefix and sends no X-Forwarded headers.
 """,
     ),
     cfg.BoolOpt(
         'hold_power_on',
         default=True,
         help="""
-Answer 423 to clients below microversion 2.4, Nova among them, that ask for the
-accelerator requests of an instance while a device of it is being rebuilt after a reboot
-of its host, or while the agent of its host is silent: the guest would start without the
-device. Devices that need nothing on the host are never affected. Turn it off to start
-guests all the same.
+Return 423 to clients below microversion 2.4, Nova among them, that list the ARQs of an
+instance while its devices are rebuilt after a host reboot, or while the agent of its
+host is down. Otherwise Nova would start the instance without the devices. Devices that
+need no preparation on the host are not affected. Set it to false to start instances
+without waiting for their devices.
+""",
+    ),
+    cfg.BoolOpt(
+        'refuse_failed_binds',
+        default=True,
+        help="""
+Return 409 to clients below microversion 2.4, Nova among them, that list the ARQs of an
+instance while one of them is BindFailed. Nova then fails the build, the unshelve or the
+power-on; otherwise it may start the instance without the accelerator. Lists with
+bind_state=resolved are not affected. Set it to false to let instances run without their
+accelerators.
 """,
     ),
     cfg.HostAddressOpt(
         'host',
-        default='0.0.0.0',  # an API is for others to reach
+        default='0.0.0.0',  # clients are on other hosts
         help="""
-The address on which cyborg-lite-api listens. Set 127.0.0.1 behind a proxy on the same
-host. Not used under another WSGI server.
+IP address or name on which cyborg-lite-api listens. Set it to 127.0.0.1 behind a proxy
+on the same host. Ignored under another WSGI server.
 """,
     ),
     cfg.PortOpt(
         'port',
         default=6666,
-        help='The port on which cyborg-lite-api listens. 0 lets the system choose one.',
+        help="""
+TCP port on which cyborg-lite-api listens; 0 selects a free port. Change it if another
+service on this host uses the port.
+""",
     ),
     cfg.IntOpt(
         'workers',
@@ -60,8 +74,8 @@ host. Not used under another WSGI server.
         min=1,
         max=256,
         help="""
-Processes of cyborg-lite-api; each serves on its own and has its own connections to the
-bus. One for each core that the API may use is a good number.
+Number of cyborg-lite-api processes. Each process has its own connections to the message
+bus. Set it to the number of CPU cores that the API may use.
 """,
     ),
     cfg.IntOpt(
@@ -70,23 +84,69 @@ bus. One for each core that the API may use is a good number.
         min=1,
         max=1024,
         help="""
-Requests that one process serves at once. Clients that keep their connection open
-occupy a thread while they speak; with fewer threads than such clients, connections are
-dropped and made again.
+Number of requests that one process serves concurrently. Idle connections and clients
+that send slowly occupy no thread. Raise it if requests wait although the conductor
+answers quickly.
+""",
+    ),
+    cfg.IntOpt(
+        'header_timeout',
+        default=10,
+        min=1,
+        max=600,
+        help="""
+Seconds that a client of cyborg-lite-api may take to send the header of a request. The
+server then answers 408 and closes the connection. Raise it for clients behind very slow
+networks.
+""",
+    ),
+    cfg.IntOpt(
+        'body_timeout',
+        default=30,
+        min=1,
+        max=600,
+        help="""
+Seconds that a client of cyborg-lite-api may take to send the body of a request after
+its header. The server then answers 408 and closes the connection. Raise it for clients
+behind very slow networks.
+""",
+    ),
+    cfg.IntOpt(
+        'max_connections',
+        default=512,
+        min=1,
+        max=65536,
+        help="""
+Maximum number of open connections of one cyborg-lite-api process, idle ones included.
+Further connections are answered with 503. Each connection needs a file descriptor and
+up to 192 KiB of memory. Raise it, together with LimitNOFILE of the unit, if clients
+receive 503.
+""",
+    ),
+    cfg.IntOpt(
+        'max_connections_per_address',
+        default=128,
+        min=1,
+        max=65536,
+        help="""
+Maximum number of open connections of one cyborg-lite-api process with one IP address.
+Further connections are answered with 503. Behind a proxy all connections have the
+address of the proxy: set it to the value of max_connections.
 """,
     ),
     cfg.StrOpt(
         'certificate_file',
         help="""
-A file with the TLS certificate of the service, and those that lead to its root. Set it
-with private_key_file to serve HTTPS; unset, cyborg-lite-api serves HTTP.
+File with the TLS certificate of the service, followed by its intermediate certificates,
+in PEM format. Set it together with private_key_file to serve HTTPS; if unset,
+cyborg-lite-api serves HTTP.
 """,
     ),
     cfg.StrOpt(
         'private_key_file',
         help="""
-The file with the private key of certificate_file, unencrypted and readable by the
-service alone. Set both or neither.
+File with the unencrypted private key of certificate_file, in PEM format. Only the
+service may read it. Set it together with certificate_file.
 """,
     ),
     cfg.IntOpt(
@@ -95,8 +155,8 @@ service alone. Set both or neither.
         min=4,
         max=100,
         help="""
-How deep arrays and objects of a request body may be nested. Nothing legal is deeper
-than five; a bomb is.
+Maximum nesting depth of arrays and objects in a request body. Valid requests need at
+most five levels; the limit protects the parser. The default needs no change.
 """,
     ),
     cfg.IntOpt(
@@ -105,8 +165,9 @@ than five; a bomb is.
         min=1,
         max=1024,
         help="""
-How many groups a device profile may have. Each is a request group of its own to
-Placement, which slows down with them; raise it only for profiles that need more.
+Maximum number of groups in a device profile. Each group becomes a request group in
+Placement, whose queries slow down with the number of groups. Raise it only for device
+profiles that need more.
 """,
     ),
     cfg.IntOpt(
@@ -115,18 +176,19 @@ Placement, which slows down with them; raise it only for profiles that need more
         min=1,
         max=4096,
         help="""
-How many accelerators all groups of a device profile may ask for together. Each makes
-an accelerator request, so this bounds the cost of one call.
+Maximum number of accelerators in all groups of a device profile together. Each
+accelerator becomes an ARQ, so the option limits the cost of one request. Raise it only
+for device profiles that need more.
 """,
     ),
     cfg.BoolOpt(
         'refuse_impossible_profiles',
         default=False,
         help="""
-Answer 409 to whoever creates or changes a device profile so that some group of it could
-not be served by any single resource provider of any host, were all of them free: two
-whole cards from one group, say. Leave it off where profiles are made before the hosts
-that are to serve them are there, or where Placement is not always up.
+Return 409 when a device profile is created or changed so that no resource provider of
+any host could serve one of its groups, even if all its resources were free; for example
+a group with two whole GPUs. Keep it false if device profiles are created before their
+hosts exist, or if Placement is not always reachable.
 """,
     ),
     cfg.IntOpt(
@@ -135,8 +197,8 @@ that are to serve them are there, or where Placement is not always up.
         min=1,
         max=255,
         help="""
-Characters that the name of a device profile may have. Lower it where other tools, e.g.
-those that keep flavors, bear shorter names.
+Maximum length of the name of a device profile, in characters. Lower it if other tools,
+e.g. a flavor database, support shorter names only.
 """,
     ),
     cfg.IntOpt(
@@ -145,8 +207,8 @@ those that keep flavors, bear shorter names.
         min=0,
         max=4096,
         help="""
-Characters that the description of a device profile may have. Raise it where people
-keep more there than a sentence.
+Maximum length of the description of a device profile, in characters. Raise it if users
+need longer descriptions.
 """,
     ),
     cfg.IntOpt(
@@ -155,8 +217,8 @@ keep more there than a sentence.
         min=36,
         max=4096,
         help="""
-Characters that the name and the value of an accel: key of a device profile may have.
-Raise it where a driver of yours takes longer ones.
+Maximum length of the name and of the value of an accel: key in a device profile, in
+characters. Raise it if a driver of another vendor supports longer values.
 """,
     ),
 ]

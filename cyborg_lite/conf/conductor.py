@@ -13,8 +13,8 @@ OPTIONS: Final[list[cfg.Opt]] = [
         default=1,
         min=1,
         help="""
-Conductor processes on this host. One serves hundreds of binds a minute; raise it when
-its process uses a whole core.
+Number of conductor processes on this host. One process serves hundreds of binds per
+minute. Raise it if the process uses a whole CPU core.
 """,
     ),
     cfg.IntOpt(
@@ -23,8 +23,9 @@ its process uses a whole core.
         min=1,
         max=256,
         help="""
-Jobs that one conductor process runs at once. Raise it when jobs wait although the
-hosts, Placement and Nova answer quickly; the database pool must keep up with it.
+Number of jobs that one conductor process runs concurrently. Raise it if jobs wait
+although the hosts, Placement and Nova answer quickly; raise [database] max_pool_size
+with it.
 """,
     ),
     cfg.IntOpt(
@@ -32,8 +33,9 @@ hosts, Placement and Nova answer quickly; the database pool must keep up with it
         default=10,
         min=3,
         help="""
-Seconds after which the jobs of a conductor that has gone silent are taken by another.
-Shorter recovers faster from a crash; longer tolerates longer pauses of the process.
+Seconds after which another conductor takes over the jobs of a conductor that stopped
+renewing its leases. A lower value recovers faster from a crash; a higher value
+tolerates longer pauses of the process.
 """,
     ),
     cfg.IntOpt(
@@ -41,9 +43,9 @@ Shorter recovers faster from a crash; longer tolerates longer pauses of the proc
         default=240,
         min=1,
         help="""
-Seconds after which a bind that has not ended fails, gives back what it holds and tells
-Nova; job_lease later at the latest, where a host does not answer. Keep both together
-below arq_binding_timeout of Nova, 300 seconds by default.
+Seconds after which an unfinished bind fails, releases its attach handles and notifies
+Nova; at most job_lease later if a host does not answer. Keep the sum of both below
+arq_binding_timeout of Nova, 300 seconds by default.
 """,
     ),
     cfg.IntOpt(
@@ -51,17 +53,17 @@ below arq_binding_timeout of Nova, 300 seconds by default.
         default=300,
         min=1,
         help="""
-Seconds for which an event is sent again while Nova does not answer. Nova waits as long
-as its arq_binding_timeout, 300 seconds by default; later nobody listens.
+Seconds for which an event is sent again while Nova does not answer. Set it to
+arq_binding_timeout of Nova, 300 seconds by default: Nova ignores later events.
 """,
     ),
     cfg.BoolOpt(
         'require_allocation',
         default=True,
         help="""
-Refuse to bind for an instance that Placement has not allocated the resource provider
-to: the request is stale, or forged. Turn it off only where binds are made by hand and
-no scheduler allocates; then there is only a warning.
+Reject a bind if the instance has no allocation on the resource provider in Placement:
+the bind is outdated or forged. Set it to false only if ARQs are bound by hand without a
+scheduler; the conductor then only logs a warning.
 """,
     ),
     cfg.IntOpt(
@@ -69,8 +71,8 @@ no scheduler allocates; then there is only a warning.
         default=60,
         min=1,
         help="""
-Seconds that a host may take to prepare or release devices before it is asked again.
-Raise it where bitstreams take longer to load.
+Seconds that an agent may take to prepare or release attach handles before the call is
+repeated. Raise it if the devices of a host take longer to prepare.
 """,
     ),
     cfg.IntOpt(
@@ -78,10 +80,9 @@ Raise it where bitstreams take longer to load.
         default=600,
         min=0,
         help="""
-Seconds from one search for orphans to the next, whatever the number of conductors:
-requests of servers that Nova has no more, requests that nobody bound, devices held
-without a purpose. What is found is in the log. 0 turns it off; cyborg-lite-manage audit
-does the same by hand.
+Seconds between two audits, for all conductors together. An audit logs orphans: ARQs of
+instances that Nova has deleted, ARQs that were never bound, and attach handles without
+an ARQ. 0 turns it off; cyborg-lite-manage audit runs one audit by hand.
 """,
     ),
     cfg.IntOpt(
@@ -89,34 +90,36 @@ does the same by hand.
         default=3600,
         min=60,
         help="""
-Seconds for which something must have been left alone before it can be an orphan. Keep
-it longer than a server may take to be built.
+Seconds without a change after which an object can be an orphan. Keep it above the time
+that building an instance may take.
 """,
     ),
     cfg.BoolOpt(
         'reap_orphans',
-        default=False,
+        default=True,
         help="""
-Release what the search for orphans finds, where no server can be using it. Turn it on
-after its findings have been read for a while and were right.
+Release the orphans that the audit reports, if no instance can be using them. Nova
+forgets ARQs, for instance if a build is interrupted; their accelerators stay in use
+until they are released. An object is released orphan_grace seconds after its last
+change at the earliest. Set it to false to only log orphans.
 """,
     ),
     cfg.PortOpt(
         'metrics_port',
         default=0,
         help="""
-A port on which the figures of the conductor can be fetched in the form of Prometheus:
-jobs, binds and how long they took, events, calls of Placement, heartbeats, and how the
-devices are. With several workers each takes one, from this one upwards. 0, the default,
-serves none; set it where something collects them.
+TCP port on which the conductor serves metrics in Prometheus format: jobs, duration of
+binds, events, requests to Placement, heartbeats and device telemetry. Each worker uses
+one port, counting up from this one. 0 turns it off. Set it if a Prometheus server
+collects metrics.
 """,
     ),
     cfg.HostAddressOpt(
         'metrics_host',
         default='127.0.0.1',
         help="""
-The address on which metrics_port listens. Whoever reaches it needs no token; change it
-to that of a network that only those who collect figures can reach.
+IP address or name on which metrics_port listens. The port requires no token. Set it to
+an address in a network that only the monitoring servers can reach.
 """,
     ),
     cfg.IntOpt(
@@ -124,10 +127,10 @@ to that of a network that only those who collect figures can reach.
         default=100,
         min=1,
         help="""
-Seconds without a heartbeat after which a daemon counts as down. The free units of the
-host of such an agent are then reserved in Placement, and requests whose device needs
-the host are shown as Unknown, until it is back. Keep it above three times [agent]
-heartbeat_interval; raise it where hosts are cut off now and then.
+Seconds without a heartbeat after which an agent or conductor is marked down. While an
+agent is down, the free resources of its host are reserved in Placement, and ARQs whose
+devices need the host are reported as Unknown. Keep it above three times [agent]
+heartbeat_interval. Raise it if the network to a host fails now and then.
 """,
     ),
     cfg.IntOpt(
@@ -135,8 +138,9 @@ heartbeat_interval; raise it where hosts are cut off now and then.
         default=180,
         min=1,
         help="""
-Seconds that a host may take to fetch a bitstream and load it before it is asked again.
-Raise it, and bind_deadline with it, where images are large or the network is slow.
+Seconds that an agent may take to download and load a bitstream before the call is
+repeated. Raise it, together with bind_deadline, if images are large or the network is
+slow.
 """,
     ),
     cfg.IntOpt(
@@ -144,39 +148,42 @@ Raise it, and bind_deadline with it, where images are large or the network is sl
         default=1024,
         min=1,
         help="""
-MiB that a bitstream may have; larger ones are refused. Raise it for cards that need
-larger ones, and [agent] largest_image with it.
+Maximum size of a bitstream in MiB; larger ones are refused. Raise it, together with
+[agent] largest_image, for devices with larger bitstreams.
 """,
     ),
     cfg.ListOpt(
         'default_images',
         default=[],
         help="""
-Images, by uuid, of which the first that fits is loaded into the region of an FPGA when
-a request for which another bitstream was loaded is released. Where none fits nobody is
-given the region until an operator has programmed it. Empty, the default, loads what was
-there before that request. Set it where nobody shall meet the function of another.
+Images, by uuid, for regions of FPGAs that are released. If an ARQ loaded another
+bitstream, the first image that fits the region is loaded after the release. If no image
+fits, the region is not allocated until an operator programs it. If the list is empty,
+the bitstream from before the ARQ is loaded again. Set it to hide the function of one
+project from the next.
 """,
     ),
     cfg.ListOpt(
         'hosts_without_compute',
         default=[],
         help="""
-Hosts that are no compute nodes of Nova, by the [DEFAULT] host of their agents, with *
-for any characters and ? for one. Placement gets a root provider of that name for each,
-with its accelerators below it. Set it for hosts whose accelerators others than Nova
-use; a nova-compute cannot start under a name that was given away so.
+Hosts that are not compute nodes of Nova, by the [DEFAULT] host of their agents, with *
+for any characters and ? for one. The conductor creates a root provider with this name
+in Placement for each host, and the accelerators below it. Set it for hosts whose
+accelerators serve clients other than Nova; nova-compute cannot start under such a name.
 """,
     ),
     cfg.IntOpt(
         'placement_audit_interval',
-        default=3600,
+        default=300,
         min=0,
         help="""
-Seconds in which each host is once compared with Placement in full and repaired there,
-whether or not anything is known to have changed. Hosts take turns, so that Placement
-is asked evenly. Lower it where others change the providers of this service; 0 turns it
-off, and changes made behind its back are then found when the host next changes.
+Seconds within which the providers of each host are compared with Placement once and
+repaired, even if no change is known. The hosts are spread evenly over the interval. A
+comparison reads the generations of the providers, with two requests per host, and the
+rest only if a generation has changed, or once per hour. Raise it if these requests load
+Placement too much. 0 turns it off; a change by another client is then repaired when the
+host next changes.
 """,
     ),
 ]

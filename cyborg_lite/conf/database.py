@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database. The names are those of oslo.db, which every operator knows."""
+"""Options of the database connection. Their names are the names of oslo.db."""
 
 from typing import Final
 
@@ -13,11 +13,12 @@ OPTIONS: Final[list[cfg.Opt]] = [
         default='sqlite:////var/lib/cyborg-lite/cyborg-lite.sqlite',
         secret=True,
         help="""
-Address of the database, for the conductors and cyborg-lite-dbsync alone: no other
-daemon opens it. Examples: mysql+pymysql://USER:PASSWORD@HOST/cyborg_lite?charset=utf8mb4
-and postgresql+psycopg://USER:PASSWORD@HOST/cyborg_lite. A SQLite file serves one
-process on one host. Timeouts of the driver can be changed here too, for example with
-&read_timeout=60.
+URL of the database, e.g.
+mysql+pymysql://USER:PASSWORD@HOST/cyborg_lite?charset=utf8mb4 or
+postgresql+psycopg://USER:PASSWORD@HOST/cyborg_lite. Only the conductors and
+cyborg-lite-dbsync open it. A SQLite file serves one process on one host. Driver
+timeouts can be appended, e.g. &read_timeout=60. Set it for every deployment with more
+than one conductor.
 """,
     ),
     cfg.IntOpt(
@@ -25,8 +26,8 @@ process on one host. Timeouts of the driver can be changed here too, for example
         default=16,
         min=1,
         help="""
-Connections that a process keeps open. As many as it runs transactions at once is
-enough; lower it where the server allows few connections. Without effect on SQLite.
+Number of connections that a process keeps open. The number of concurrent transactions
+is enough. Lower it if the database server limits connections. No effect on SQLite.
 """,
     ),
     cfg.IntOpt(
@@ -34,8 +35,8 @@ enough; lower it where the server allows few connections. Without effect on SQLi
         default=16,
         min=0,
         help="""
-Connections that a process may open beyond max_pool_size for a moment. Without effect
-on SQLite.
+Number of connections that a process may open in addition to max_pool_size for a short
+time. Raise it if load peaks exhaust the pool. No effect on SQLite.
 """,
     ),
     cfg.IntOpt(
@@ -43,8 +44,9 @@ on SQLite.
         default=5,
         min=1,
         help="""
-Seconds to wait for a connection when all are in use; then the request fails with 503.
-Raise it, or the two above, if that happens under load. Without effect on SQLite.
+Seconds to wait for a connection if all are in use; then the request fails with 503.
+Raise it, or max_pool_size and max_overflow, if that happens under load. No effect on
+SQLite.
 """,
     ),
     cfg.IntOpt(
@@ -52,8 +54,8 @@ Raise it, or the two above, if that happens under load. Without effect on SQLite
         default=3600,
         min=1,
         help="""
-Seconds after which a connection is replaced. Lower it where a firewall or a proxy cuts
-connections earlier than that.
+Seconds after which a connection is replaced. Lower it if a firewall or proxy closes
+connections earlier.
 """,
     ),
     cfg.IntOpt(
@@ -61,9 +63,9 @@ connections earlier than that.
         min=0,
         max=15,
         help="""
-Galera's wsrep_sync_wait for our connections. Set it to 1 if conductors may reach
-different nodes of the cluster: else a client may not see yet what it has just written.
-Leave it unset on other servers, which may not know the variable.
+Value of the session variable wsrep_sync_wait of Galera. Set it to 1 if conductors may
+use different nodes of the cluster; otherwise a client may not see its own last write.
+Leave it unset on other database servers, which may not support the variable.
 """,
     ),
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that every daemon has."""
+"""Options of all daemons."""
 
 import socket
 from typing import Final
@@ -15,9 +15,9 @@ OPTIONS: Final[list[cfg.Opt]] = [
         max_length=255,
         sample_default='<the name of this host>',
         help="""
-The name of this host in accelerator requests and in Placement. On a compute node it
-must be the hypervisor hostname that Nova uses for its resource provider, or Nova's
-bind requests name a host that is not known here. Change it when the two differ.
+Name of this host in ARQs and in Placement. On a compute node it must be the hypervisor
+hostname that Nova uses for its resource provider; otherwise binds from Nova name an
+unknown host. Change it if the two names differ.
 """,
     ),
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How we reach Glance, from which bitstreams come."""
+"""Options of the connection to Glance, which stores the bitstreams."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from cyborg_lite.conf import service_auth
 GROUP: Final = 'glance'
 
 OPTIONS: Final[list[cfg.Opt]] = service_auth.options(
-    'image', 'without its version, e.g. http://controller/image'
+    'image', 'without a version, e.g. http://controller/image'
 )
 
 SAMPLE_OPTIONS: Final[list[cfg.Opt]] = [*OPTIONS, *service_auth.PLUGIN_OPTIONS]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How we reach Placement, where the conductor keeps the inventory."""
+"""Options of the connection to Placement, which stores the inventory."""
 
 from typing import Final
 

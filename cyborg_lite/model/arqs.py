@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An accelerator request (ARQ) and the one table of what may become of it."""
+"""Accelerator requests (ARQs), their states and the table of transitions."""
 
 import enum
 from collections.abc import Mapping
@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Final
 
 from cyborg_lite.exceptions import ArqStateConflict
-from cyborg_lite.model.device_profiles import AttachTarget, attach_target
+from cyborg_lite.model.device_profiles import AttachTarget, Group
 
 
 class State(enum.StrEnum):
-    """The words that clients read; Nova compares them letter by letter."""
+    """States of an ARQ as clients read them. Nova compares the values."""
 
     INITIAL = 'Initial'
     BIND_STARTED = 'BindStarted'
@@ -22,12 +22,14 @@ class State(enum.StrEnum):
     UNBIND_FAILED = 'UnbindFailed'
     DELETING = 'Deleting'
     PROVISIONING = 'Provisioning'
-    """Bound, and the agent is rebuilding the device after a host reboot."""
+    """Bound; the agent is rebuilding the device after a host reboot."""
     UNKNOWN = 'Unknown'
-    """Bound, and the host that the device needs is silent. Reported, never stored."""
+    """Bound; the agent that the device needs is down. Reported, never stored."""
 
 
 class Event(enum.StrEnum):
+    """Events that change the state of an ARQ."""
+
     BIND = 'bind'
     SUCCEED = 'succeed'
     FAIL = 'fail'
@@ -67,9 +69,9 @@ TRANSITIONS: Final[Mapping[State, Mapping[Event, State]]] = {
         Event.UNBIND: State.UNBOUND,
         Event.DELETE: State.DELETING,
     },
-    # An unbound request may still hold a device that its host is cleaning. The
-    # handle stays with it until that is done, so it can be bound again but gets
-    # another device only then.
+    # An unbound ARQ may still have a handle that the host is cleaning. The ARQ keeps
+    # the handle until the release ends. It can be bound again, but gets another handle
+    # only then.
     State.UNBOUND: {
         Event.BIND: State.BIND_STARTED,
         Event.UNBIND: State.UNBOUND,
@@ -89,26 +91,26 @@ TRANSITIONS: Final[Mapping[State, Mapping[Event, State]]] = {
     },
 }
 
-STORED: Final = frozenset(TRANSITIONS)
-"""What a row may say; the others are found out when it is read."""
+STORED_STATES: Final = frozenset(TRANSITIONS)
+"""States that the database stores; the others are computed on read."""
 
-NOT_TO_BE_TRUSTED: Final = frozenset({State.PROVISIONING, State.UNKNOWN})
-"""Where a guest that starts now may find that its device is not there."""
+UNREADY_STATES: Final = frozenset({State.PROVISIONING, State.UNKNOWN})
+"""States in which an instance that starts now may not find its device."""
 
-RESOLVED: Final = frozenset({State.BOUND, State.BIND_FAILED, State.DELETING})
-"""What Nova takes for an answer."""
+RESOLVED_STATES: Final = frozenset({State.BOUND, State.BIND_FAILED, State.DELETING})
+"""States that end a bind; Nova waits for them."""
 
-WITH_HANDLE: Final = frozenset({State.BOUND, State.UNKNOWN})
-"""Where the attach handle is shown; elsewhere it is not ready, or not theirs."""
+HANDLE_SHOWN_STATES: Final = frozenset({State.BOUND, State.UNKNOWN})
+"""States in which the API shows the attach handle; otherwise it is not ready."""
 
-HAS_DEVICE: Final = frozenset({State.BOUND, State.PROVISIONING})
-"""Where a held handle is in use; elsewhere its host prepares it, or cleans it."""
+DEVICE_IN_USE_STATES: Final = frozenset({State.BOUND, State.PROVISIONING})
+"""States in which a claimed handle is in use, neither prepared nor cleaned."""
 
 
-def after(state: State, event: Event) -> State:
-    """The state that follows.
+def next_state(state: State, event: Event) -> State:
+    """Return the state that follows an event.
 
-    :raises ArqStateConflict: the event has no place in that state
+    :raises ArqStateConflict: the state does not allow the event
     """
     try:
         return TRANSITIONS[state][event]
@@ -117,30 +119,31 @@ def after(state: State, event: Event) -> State:
 
 
 def states_that_allow(event: Event) -> frozenset[State]:
-    """For the WHERE of the statement that settles a race."""
+    """Return the states in which the event is allowed."""
     return frozenset(state for state, row in TRANSITIONS.items() if event in row)
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Where Nova wants one request to be bound: the values of its patch."""
+    """Values of a bind: the instance and the provider that Nova chose for an ARQ."""
 
     hostname: str
     device_rp_uuid: str
     instance_uuid: str
-    project_id: str | None = None  # None: not named in the patch
+    project_id: str | None = None  # None: the PATCH does not name it
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose requests a caller may see and change."""
+    """The ARQs that a caller may see and change."""
 
-    project_id: str | None  # None: everybody's
-    # Nova, with its service token: what it asks for by instance or by uuid is the
-    # server's, even where an admin's evacuation left it in another project.
+    project_id: str | None  # None: all projects
+    # True: Nova with its service token, which names ARQs by instance or uuid. Such ARQs
+    # belong to the instance, even if an evacuation left them in another project.
     of_instances: bool = False
 
     def covers(self, project_id: str | None, instance_uuid: str | None) -> bool:
+        """Check whether the caller may see an ARQ of the project and instance."""
         return (
             self.project_id is None
             or self.project_id == project_id
@@ -149,7 +152,7 @@ class Scope:
 
 
 class Actor(enum.StrEnum):
-    """Who took a step; said so that a tenant learns nothing of the cloud's hosts."""
+    """Component that caused a step. It does not reveal hosts to tenants."""
 
     CLIENT = 'client'
     CONDUCTOR = 'conductor'
@@ -158,17 +161,17 @@ class Actor(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step in the history of a request: a state it came to, or a stage before."""
+    """Step in the history of an ARQ: a new state, or a stage before it."""
 
     step: str
     actor: Actor
     at: datetime
-    reason: str | None = None  # None: nothing went wrong
+    reason: str | None = None  # None: no error
 
 
 @dataclass(frozen=True, slots=True)
 class Arq:
-    """One request for one accelerator, with its handle once it is bound."""
+    """A request for one accelerator, with its attach handle once it is bound."""
 
     uuid: str
     state: State
@@ -176,37 +179,38 @@ class Arq:
     device_profile_group_id: int
     device_profile_group: Mapping[str, str]
     created_at: datetime
-    updated_at: datetime | None = None  # None: never changed
+    updated_at: datetime | None = None  # None: never updated
     project_id: str | None = None
-    hostname: str | None = None  # None, with the two below: not bound to anything
+    hostname: str | None = None  # None, with the next two: not bound
     device_rp_uuid: str | None = None
     instance_uuid: str | None = None
-    # Why the last bind or release failed, or what is wrong with the device meanwhile.
+    # Reason of the last failed bind or release, or the current fault of the device.
     status_reason: str | None = None
-    attach_handle_uuid: str | None = None  # None, with the two below: holds none
+    attach_handle_uuid: str | None = None  # None, with the next: it has no handle
     attach_handle_type: str | None = None
     attach_handle_info: Mapping[str, str] = field(default_factory=dict)
-    needs_host: bool = False  # its host must have prepared the handle that it holds
-    deployable_uuid: str | None = None  # None, with the one below: holds no handle
+    needs_host: bool = False  # the agent must prepare the handle
+    deployable_uuid: str | None = None  # None, with the next: it has no handle
     device_uuid: str | None = None
-    # When it last came to each state, by its word. Empty: nobody asked for details.
+    # Time of the last change to each state. Empty: the query was not detailed.
     state_times: Mapping[str, datetime] = field(default_factory=dict)
 
     @property
-    def resolved(self) -> bool:
-        return self.state in RESOLVED
+    def is_resolved(self) -> bool:
+        """Return True if the bind has ended, or the ARQ is being deleted."""
+        return self.state in RESOLVED_STATES
 
     @property
     def attach_target(self) -> AttachTarget:
-        """Whom the accelerator is for."""
-        return attach_target(self.device_profile_group)
+        """Consumer of the accelerator."""
+        return Group.parse(self.device_profile_group).attach_target
 
     @property
     def is_not_for_guest(self) -> bool:
-        """Bound, and nothing of it is attached to the guest.
+        """Return True if the ARQ is bound, but Nova attaches nothing for it.
 
-        It is for somebody else; or another request has the handle for both.
+        Its attach target is not the instance, or a companion ARQ has the handle.
         """
         for_guest = self.attach_target is AttachTarget.VM
-        bare = self.attach_handle_uuid is None
-        return self.state is State.BOUND and (bare or not for_guest)
+        has_handle = self.attach_handle_uuid is not None
+        return self.state is State.BOUND and not (has_handle and for_guest)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a resource class and traits are shown among the attributes of a deployable.
+"""Attributes of a deployable that show its resource class and traits.
 
-Clients find them there and nowhere else: the class under ``rc``, traits numbered.
+Clients find the resource class under ``rc`` and the traits under numbered keys.
 """
 
 import re
@@ -9,30 +9,34 @@ from typing import Final
 
 from cyborg_lite.model.inventory import Deployable
 
-_CLASS: Final = 'rc'
-_OTHER: Final = 2  # after the class and the traits
-# Cyborg's drivers disagree on the spelling, and on where to begin to count.
-_TRAIT: Final = re.compile(r'traits?(\d{1,9})')
+_CLASS_KEY: Final = 'rc'
+_OTHER_RANK: Final = 2  # after the resource class and the traits
+# Drivers of OpenStack Cyborg differ in the spelling and in the first number.
+_TRAIT_KEY: Final = re.compile(r'traits?(\d{1,9})')
 
 
-def shown_attributes(deployable: Deployable) -> dict[str, str]:
-    """The class, the traits, then whatever else the driver says, by key.
+def build_attributes(deployable: Deployable) -> dict[str, str]:
+    """Return the resource class, the traits and the attributes of the driver, sorted.
 
-    A driver that spells class and traits itself is left its spelling.
+    If the driver itself sets ``rc``, its keys for the traits stay as they are.
     """
-    said = dict(deployable.attributes)
-    if _CLASS not in said and deployable.resource_class is not None:
-        said = {key: value for key, value in said.items() if rank(key)[0] == _OTHER}
-        said[_CLASS] = deployable.resource_class
+    attributes = dict(deployable.attributes)
+    if _CLASS_KEY not in attributes and deployable.resource_class is not None:
+        attributes = {
+            key: value
+            for key, value in attributes.items()
+            if attribute_sort_key(key)[0] == _OTHER_RANK
+        }
+        attributes[_CLASS_KEY] = deployable.resource_class
         for number, trait in enumerate(deployable.traits, start=1):
-            said[f'traits{number}'] = trait
-    return {key: said[key] for key in sorted(said, key=rank)}
+            attributes[f'traits{number}'] = trait
+    return {key: attributes[key] for key in sorted(attributes, key=attribute_sort_key)}
 
 
-def rank(key: str) -> tuple[int, int, str]:
-    """The place of an attribute among those of its deployable, to sort by."""
-    if key == _CLASS:
+def attribute_sort_key(key: str) -> tuple[int, int, str]:
+    """Return the sort key of an attribute among the attributes of its deployable."""
+    if key == _CLASS_KEY:
         return 0, 0, key
-    if numbered := _TRAIT.fullmatch(key):
-        return 1, int(numbered[1]), key
-    return _OTHER, 0, key
+    if match := _TRAIT_KEY.fullmatch(key):
+        return 1, int(match[1]), key
+    return _OTHER_RANK, 0, key

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an audit finds: devices that are held for nobody, and requests nobody wants."""
+"""Results of an audit: ARQs and handles whose instance or job no longer exists."""
 
 import enum
 from dataclasses import dataclass
@@ -9,7 +9,9 @@ from typing import Final
 from cyborg_lite.model.arqs import State
 
 
-class Trouble(enum.StrEnum):
+class AuditProblem(enum.StrEnum):
+    """Problems that an audit can report."""
+
     SERVER_GONE = 'server-gone'
     NO_ALLOCATION = 'no-allocation'
     NEVER_BOUND = 'never-bound'
@@ -19,26 +21,32 @@ class Trouble(enum.StrEnum):
 
 
 class Remedy(enum.StrEnum):
-    DELETE = 'delete the request and release what it holds'
-    END_BIND = 'fail the bind, give back what it holds and tell Nova'
-    RELEASE = 'release the device anew'
+    """Actions of an audit, as shown to operators."""
+
+    DELETE = 'delete the ARQ and release its attach handle'
+    END_BIND = 'fail the bind, release its attach handles and notify Nova'
+    RELEASE = 'release the attach handle again'
 
 
-WITH_DEVICE: Final = frozenset({State.BOUND, State.PROVISIONING, State.BIND_FAILED})
-"""States in which a request belongs to a server, and no job works on it."""
+STATES_WITH_INSTANCE: Final = frozenset(
+    {State.BOUND, State.PROVISIONING, State.BIND_FAILED}
+)
+"""States in which an ARQ belongs to an instance, and no job is running for it."""
 
-LEFT_OVER: Final = frozenset(
+LEFTOVER_STATES: Final = frozenset(
     {State.INITIAL, State.UNBOUND, State.UNBIND_FAILED, State.DELETING}
 )
-"""States in which a request that holds nothing may be all that its creator left."""
+"""States in which an ARQ without a handle may be abandoned by its creator."""
 
-MAY_HOLD: Final = WITH_DEVICE - {State.BIND_FAILED} | {State.BIND_STARTED}
-"""States in which a request holds a handle with good reason."""
+STATES_WITH_HANDLE: Final = STATES_WITH_INSTANCE - {State.BIND_FAILED} | {
+    State.BIND_STARTED
+}
+"""States in which an ARQ may own an attach handle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A request as it was read; it is touched only while it is still the same."""
+    """An ARQ as it was read. A remedy applies only while the ARQ is unchanged."""
 
     id: int
     uuid: str
@@ -50,16 +58,20 @@ class Suspect:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    trouble: Trouble
+class AuditFinding:
+    """Problem of an ARQ, and its remedy."""
+
+    trouble: AuditProblem
     suspect: Suspect
     reason: str
-    remedy: Remedy | None = None  # None: only a person can decide
+    remedy: Remedy | None = None  # None: the operator must decide
     handle_uuid: str | None = None
-    job_uuid: str | None = None  # of the release that has failed
+    job_uuid: str | None = None  # of the failed release
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    findings: tuple[Finding, ...]
-    doubts: tuple[str, ...] = ()  # what could not be found out, and why
+class AuditReport:
+    """The findings of one audit."""
+
+    findings: tuple[AuditFinding, ...]
+    doubts: tuple[str, ...] = ()  # checks that failed, with the reason

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of Glance as they are listed: what each says, and why it would be refused."""
+"""Bitstream images as the API lists them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cyborg_lite.model.bitstream_choice import Fit
-from cyborg_lite.model.bitstreams import Image, normal_id
-from cyborg_lite.model.text import shown
+from cyborg_lite.model.bitstream_choice import BitstreamFit
+from cyborg_lite.model.bitstreams import Image, normalize_id
+from cyborg_lite.model.text import format_value
 
-# What an image may say of itself that is worth showing; all else is left out.
+# Image properties in the answer; all others are left out.
 SHOWN: Final = (
     'bs-name',
     'bs-uuid',
@@ -25,7 +25,7 @@ SHOWN: Final = (
     'function_uuid',
     'function_name',
 )
-_FILTERED_BY: Final[Mapping[str, tuple[str, ...]]] = {
+_PROPERTIES_OF_FILTER: Final[Mapping[str, tuple[str, ...]]] = {
     'vendor': ('vendor',),
     'board': ('board',),
     'region': ('region_uuid',),
@@ -35,38 +35,45 @@ _FILTERED_BY: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ListedBitstream:
+    """An image, and the reasons why it cannot be loaded."""
+
     image_uuid: str
     image_name: str | None
-    size: int | None  # bytes; None: nothing was uploaded
-    properties: Mapping[str, str]  # of ``SHOWN``; what is not there was not said
-    reasons: tuple[str, ...]  # why it is refused; none: it can be loaded
+    size: int | None  # bytes; None: no data was uploaded
+    properties: Mapping[str, str]  # the properties of ``SHOWN`` that the image has
+    reasons: tuple[str, ...]  # empty: the image can be loaded
 
 
-def picked(images: Iterable[Image], filters: Mapping[str, str]) -> tuple[Image, ...]:
-    """Those whose properties are what the filters ask for, in any spelling of an id.
+def filter_images(
+    images: Iterable[Image], filters: Mapping[str, str]
+) -> tuple[Image, ...]:
+    """Return the images that match all filters; ids match in any spelling.
 
     :param filters: values by the names ``vendor``, ``board``, ``region``, ``function``
     """
     return tuple(
         image
         for image in images
-        if all(_says(image, name, value) for name, value in filters.items())
+        if all(_matches(image, name, value) for name, value in filters.items())
     )
 
 
-def _says(image: Image, name: str, value: str) -> bool:
-    said = (image.properties.get(key, '') for key in _FILTERED_BY[name])
-    return normal_id(value) in [normal_id(text) for text in said if text]
+def _matches(image: Image, name: str, value: str) -> bool:
+    texts = (image.properties.get(key, '') for key in _PROPERTIES_OF_FILTER[name])
+    return normalize_id(value) in [normalize_id(text) for text in texts if text]
 
 
-def listed(fit: Fit) -> ListedBitstream:
-    image, said = fit.image, dict(fit.image.properties)
-    if 'accel:function_id' in said:
-        said['function_uuid'] = said['accel:function_id']
+def describe_image(fit: BitstreamFit) -> ListedBitstream:
+    """Return the answer of the API for one image."""
+    image, properties = fit.image, dict(fit.image.properties)
+    if 'accel:function_id' in properties:
+        properties['function_uuid'] = properties['accel:function_id']
     return ListedBitstream(
         image_uuid=image.id,
-        image_name=None if image.name is None else shown(image.name),
+        image_name=None if image.name is None else format_value(image.name),
         size=image.size,
-        properties={key: shown(said[key]) for key in SHOWN if said.get(key)},
+        properties={
+            key: format_value(properties[key]) for key in SHOWN if properties.get(key)
+        },
         reasons=fit.reasons,
     )

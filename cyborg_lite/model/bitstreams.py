@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bitstreams: images of Glance that say what they are and what they are for.
+"""Bitstreams: Glance images whose properties describe the bitstream and its card.
 
-Whoever may upload an image writes its properties, so none of them is believed before
-it was read here, and none ever becomes a path or an argument of a command.
+Any user who may upload an image writes its properties. They are validated here, and
+never become a path or an argument of a command.
 """
 
 import re
@@ -12,12 +12,12 @@ from typing import Final
 
 from cyborg_lite.exceptions import BitstreamRefused
 from cyborg_lite.model import topology, uuids
-from cyborg_lite.model.text import is_storable, shown
+from cyborg_lite.model.text import format_value, is_storable
 
 TAG: Final = 'FPGA'
 
-# How an FPGA driver tells in the attributes of a deployable what fits it. Where a card
-# goes by several names they stand beside each other with a space between.
+# Attributes of a deployable in which an FPGA driver states what fits it. Several names
+# of a card are separated by spaces.
 VENDOR: Final = 'fpga_vendor'
 BOARD: Final = 'fpga_board'
 VERSION: Final = 'fpga_version'
@@ -25,22 +25,22 @@ SHELL: Final = 'fpga_shell'
 REGION: Final = 'fpga_region'
 FUNCTION: Final = 'fpga_function'
 
-# Digests that nobody can forge, with the number of hex digits of each.
+# Collision-resistant digests, with their number of hex digits.
 _DIGESTS: Final = {'sha256': 64, 'sha384': 96, 'sha512': 128}
-_LONGEST: Final = 255
+_MAX_LENGTH: Final = 255
 _WORD: Final = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.+-]*')
 _HEX: Final = re.compile(r'[0-9a-f]+')
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image as Glance shows it, with nothing of it believed yet."""
+    """An image as Glance shows it, before validation."""
 
     id: str
     name: str | None
     status: str
     tags: tuple[str, ...]
-    size: int | None  # bytes; None: nothing was uploaded
+    size: int | None  # bytes; None: no data was uploaded
     hash_algo: str | None
     hash_value: str | None
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Bitstream:
-    """An image that has been read. Ids are hex digits alone, in lower case."""
+    """A validated bitstream image. Ids are lower-case hex digits without separators."""
 
     image_id: str
     name: str
@@ -60,147 +60,159 @@ class Bitstream:
     size: int  # bytes
     hash_algo: str
     hash_value: str
-    shell_id: str | None = None  # None: it is itself a shell
-    region_id: str | None = None  # None: any region of the board
+    shell_id: str | None = None  # None: the bitstream is a shell
+    region_id: str | None = None  # None: fits any region of the board
     function_name: str | None = None
     description: str = ''
-    driver: str | None = None  # None: no driver is needed in the guest
+    driver: str | None = None  # None: the instance needs no driver
     driver_version: str = ''
-    driver_path: str = ''  # only ever shown; whoever runs the guest installs it
-    topology: str | None = None  # None: what the driver finds after loading
+    driver_path: str = ''  # only shown; the user installs the driver
+    topology: str | None = None  # None: the driver detects it after the load
 
     @property
     def is_shell(self) -> bool:
+        """Return True if the bitstream is a shell, which replaces all regions."""
         return self.shell_id is None
 
 
 @dataclass(frozen=True, slots=True)
 class LoadOrder:
-    """What a host is told to load, and where."""
+    """A bitstream to load on a host, and the region to load it into."""
 
-    address: str  # of the function that manages the card
-    part: str  # what the region adds to the name of the card; empty: the card itself
+    address: str  # control address of the card
+    part: str  # suffix of the region in its name; empty: the card itself
     bitstream: Bitstream
-    # Milliseconds, by the clock of the database; 0: not known.
+    # Milliseconds since the epoch, by the clock of the database; 0: not known.
     ordered_at: int = 0
 
 
-def normal_id(text: str) -> str:
-    """A UUID, an interface id or a register in the one form that can be compared."""
+def normalize_id(text: str) -> str:
+    """Return a UUID, an interface id or a register value in comparable form."""
     return text.strip().lower().removeprefix('0x').replace('-', '')
 
 
-def read(image: Image, largest: int) -> Bitstream:
-    """The bitstream that an image is.
+def parse_bitstream(image: Image, largest: int) -> Bitstream:
+    """Return the bitstream that an image contains.
 
-    :param largest: bytes that it may have
-    :raises BitstreamRefused: with everything that is wrong with it
+    :param largest: maximum size in bytes
+    :raises BitstreamRefused: the image has faults; the error lists all of them
     """
-    wrong = faults(image, largest)
-    if wrong:
-        raise BitstreamRefused(image=shown(image.id), reason=' '.join(wrong))
-    said = image.properties
-    optional = {key: said.get(key) or None for key in _OPTIONAL}
+    faults = list_image_faults(image, largest)
+    if faults:
+        raise BitstreamRefused(image=format_value(image.id), reason=' '.join(faults))
+    properties = image.properties
+    optional = {key: properties.get(key) or None for key in _OPTIONAL}
     shell, region = optional['shell_id'], optional['region_uuid']
     return Bitstream(
         image_id=image.id,
-        name=said['bs-name'],
-        uuid=normal_id(said['bs-uuid']),
-        vendor=said['vendor'],
-        board=said['board'],
-        version=said['version'],
-        function_id=normal_id(_function_id(said)),
+        name=properties['bs-name'],
+        uuid=normalize_id(properties['bs-uuid']),
+        vendor=properties['vendor'],
+        board=properties['board'],
+        version=properties['version'],
+        function_id=normalize_id(_function_id(properties)),
         size=image.size or 0,
         hash_algo=image.hash_algo or '',
         hash_value=image.hash_value or '',
-        shell_id=normal_id(shell) if shell else None,
-        region_id=normal_id(region) if region else None,
+        shell_id=normalize_id(shell) if shell else None,
+        region_id=normalize_id(region) if region else None,
         function_name=optional['function_name'],
         description=optional['description'] or '',
         driver=optional['driver'],
-        driver_version=said['driver_ver'],
-        driver_path=said['driver_path'],
+        driver_version=properties['driver_ver'],
+        driver_path=properties['driver_path'],
         topology=optional['topology'],
     )
 
 
-def faults(image: Image, largest: int) -> tuple[str, ...]:
-    """All that is wrong with an image, a sentence each; none: it is a bitstream."""
+def list_image_faults(image: Image, largest: int) -> tuple[str, ...]:
+    """Return one sentence for each fault of an image; empty if it is a valid bitstream.
+
+    :param largest: maximum size in bytes
+    """
     return (
-        *_faults_of_file(image, largest),
-        *_faults_of_digest(image),
-        *_faults_of_properties(image.properties),
+        *_check_file(image, largest),
+        *_check_digest(image),
+        *_check_properties(image.properties),
     )
 
 
-def _faults_of_file(image: Image, largest: int) -> Iterator[str]:
-    if uuids.canonical(image.id) != image.id:
-        yield 'Its id is no UUID.'
+def _check_file(image: Image, largest: int) -> Iterator[str]:
+    if uuids.normalize_uuid(image.id) != image.id:
+        yield 'Its id is not a UUID.'
     if TAG not in image.tags:
         yield f'It is not tagged {TAG}.'
     if image.status != 'active':
-        yield f'Its status is {shown(image.status)}, not active.'
+        yield f'Its status is {format_value(image.status)}, not active.'
     name = image.name or ''
     if '/' in name or '\\' in name or '..' in name or not name.isprintable():
-        yield f'Its name {shown(name)} looks like a path.'
+        yield f'Its name {format_value(name)} looks like a path.'
     if image.size is None or image.size < 1:
         yield 'It is empty.'
     elif image.size > largest:
         yield f'Its {image.size} bytes are more than the {largest} allowed.'
 
 
-def _faults_of_digest(image: Image) -> Iterator[str]:
+def _check_digest(image: Image) -> Iterator[str]:
     digits = _DIGESTS.get(image.hash_algo or '')
     value = image.hash_value or ''
     if digits is None:
-        yield f'Its os_hash_algo is none of {", ".join(_DIGESTS)}.'
+        yield f'Its os_hash_algo is not one of {", ".join(_DIGESTS)}.'
     elif len(value) != digits or not _HEX.fullmatch(value):
-        yield f'Its os_hash_value is no {image.hash_algo} digest.'
+        yield f'Its os_hash_value is not a {image.hash_algo} digest.'
 
 
-def _faults_of_properties(said: Mapping[str, str]) -> Iterator[str]:
-    missing = [key for key in _RULES if key not in _OPTIONAL and not said.get(key)]
-    if not _function_id(said):
+def _check_properties(properties: Mapping[str, str]) -> Iterator[str]:
+    missing = [
+        key for key in _RULES if key not in _OPTIONAL and not properties.get(key)
+    ]
+    if not _function_id(properties):
         missing.append('function_uuid')
     if missing:
-        # In one sentence: requests keep as much as fits a line.
+        # In one sentence, because the stored reason of an ARQ is limited.
         yield f'It lacks {", ".join(missing)}.'
     for key, rule in _RULES.items():
-        value = said.get(key)
+        value = properties.get(key)
         if not value:
             continue
         if not isinstance(value, str) or not rule.fits(value):
-            yield f'Its {key} {shown(value)} is not {rule.what}.'
-    text = said.get('topology')
+            yield f'Its {key} {format_value(value)} is not {rule.description}.'
+    text = properties.get('topology')
     if isinstance(text, str) and text:
-        yield from (f'Its topology: {fault}' for fault in topology.faults(text))
+        yield from (
+            f'Its topology: {fault}' for fault in topology.list_topology_faults(text)
+        )
 
 
-def _function_id(said: Mapping[str, str]) -> str:
-    """Clouds that had Cyborg before have images with the other key."""
-    return said.get('accel:function_id') or said.get('function_uuid') or ''
+def _function_id(properties: Mapping[str, str]) -> str:
+    """Return the function id; images for OpenStack Cyborg use the second key."""
+    return properties.get('accel:function_id') or properties.get('function_uuid') or ''
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    what: str
+    """A rule for the value of an image property."""
+
+    description: str
     fits: Callable[[str], bool]
 
 
 def _is_word(value: str) -> bool:
-    return bool(len(value) <= _LONGEST and _WORD.fullmatch(value) and '..' not in value)
+    return bool(
+        len(value) <= _MAX_LENGTH and _WORD.fullmatch(value) and '..' not in value
+    )
 
 
 def _is_text(value: str) -> bool:
-    return len(value) <= _LONGEST and is_storable(value) and value.isprintable()
+    return len(value) <= _MAX_LENGTH and is_storable(value) and value.isprintable()
 
 
 _A_WORD: Final = _Rule(
     'a word of letters, digits and _ . + - without two dots', _is_word
 )
-_AN_ID: Final = _Rule('a UUID', lambda value: uuids.canonical(value) is not None)
-_A_TEXT: Final = _Rule(f'a line of at most {_LONGEST} characters', _is_text)
-_ANYTHING: Final = _Rule('text', lambda value: True)  # has rules of its own
+_AN_ID: Final = _Rule('a UUID', lambda value: uuids.normalize_uuid(value) is not None)
+_A_TEXT: Final = _Rule(f'a line of at most {_MAX_LENGTH} characters', _is_text)
+_ANYTHING: Final = _Rule('text', lambda value: True)  # validated separately
 
 _RULES: Final[Mapping[str, _Rule]] = {
     'bs-name': _A_WORD,
@@ -227,7 +239,7 @@ _OPTIONAL: Final = frozenset(
         'description',
         'region_uuid',
         'function_name',
-        # One of the two is wanted, which is checked apart.
+        # One of these two is required; this is checked separately.
         'function_uuid',
         'accel:function_id',
     }

@@ -1,52 +1,164 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device profiles: what an admin may ask for, and how many accelerators that makes.
+"""Device profiles and their groups, after validation.
 
-How a client writes one is in ``profile_grammar.py``.
+A group is stored and sent as a mapping of strings; ``Group`` is its parsed form. The
+grammar of device profiles is in ``profile_grammar.py``.
 """
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 _RESOURCES: Final = 'resources:'
-_XILINX: Final = 'trait:CUSTOM_FPGA_XILINX'
-_FPGA: Final = 'resources:FPGA'
+_TRAIT: Final = 'trait:'
+_ACCEL: Final = 'accel:'
+_FPGA: Final = 'FPGA'
+_XILINX: Final = 'CUSTOM_FPGA_XILINX'
+_BITSTREAM_PROPERTIES: Final = frozenset(
+    {'bitstream_id', 'bitstream_name', 'function_id', 'function_name'}
+)
+
+BITSTREAM_KEYS: Final = frozenset(f'{_ACCEL}{name}' for name in _BITSTREAM_PROPERTIES)
+"""Keys of a group that select a bitstream."""
 
 
 class AttachTarget(enum.StrEnum):
-    """Whom an accelerator is for; it is taken and prepared for each of them alike."""
+    """Consumer of an accelerator. Binding and preparation do not depend on it."""
 
     VM = 'VM'
-    """The guest: Nova attaches it."""
+    """The instance: Nova attaches the accelerator."""
     HOST = 'host'
-    """Something on the host: who asks at 2.4 reads what it was given, Nova does not."""
+    """A process on the host. API 2.4 shows the attach handle; Nova does not see it."""
     NONE = 'none'
-    """Nobody who attaches it, e.g. a function in the path of the packets."""
+    """Nothing attaches it, for example a function in the packet path."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRequirements:
+    """The part of a group that one resource provider must satisfy."""
+
+    amounts: tuple[tuple[str, int], ...]  # by resource class, sorted
+    required: frozenset[str]  # traits
+    forbidden: frozenset[str]  # traits
+
+    @property
+    def resource_classes(self) -> tuple[str, ...]:
+        """The requested resource classes, sorted."""
+        return tuple(name for name, _ in self.amounts)
+
+    @property
+    def total(self) -> int:
+        """The requested units of all resource classes."""
+        return sum(amount for _, amount in self.amounts)
+
+    @property
+    def arq_count(self) -> int:
+        """The number of ARQs: one for each requested unit.
+
+        A Xilinx FPGA has two functions, management and user, and each has its own ARQ.
+        Clients of OpenStack Cyborg rely on that.
+        """
+        if _XILINX in self.required:
+            return self.total + dict(self.amounts).get(_FPGA, 0)
+        return self.total
+
+    @property
+    def handle_count(self) -> int:
+        """The number of attach handles that all ARQs of the group need."""
+        return self.count_handles(self.arq_count)
+
+    def count_handles(self, arqs: int) -> int:
+        """Return the number of attach handles for some ARQs of the group.
+
+        Each ARQ needs one handle, except with a Xilinx FPGA. Its management function
+        could write the flash memory of the card, so no instance gets it. One of its two
+        ARQs gets the user function. The companion ARQ is bound without a handle.
+        """
+        if not self.arq_count:
+            return arqs
+        return -(-arqs * self.total // self.arq_count)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of a device profile, parsed from its mapping."""
+
+    requirements: GroupRequirements
+    attach_target: AttachTarget
+    properties: Mapping[str, str]  # values of the `accel:` keys, by name without prefix
+
+    @classmethod
+    def parse(cls, keys: Mapping[str, str]) -> 'Group':
+        """Parse the stored mapping of a group.
+
+        An unknown attach target, which only a foreign row can have, counts as VM.
+        """
+        amounts = _select(keys, _RESOURCES)
+        traits = _select(keys, _TRAIT)
+        properties = _select(keys, _ACCEL)
+        requirements = GroupRequirements(
+            amounts=tuple(sorted((name, int(text)) for name, text in amounts.items())),
+            required=frozenset(name for name in traits if traits[name] == 'required'),
+            forbidden=frozenset(name for name in traits if traits[name] == 'forbidden'),
+        )
+        try:
+            target = AttachTarget(properties.get('attach_target', AttachTarget.VM))
+        except ValueError:
+            target = AttachTarget.VM
+        return cls(requirements, target, properties)
+
+    @property
+    def requests_bitstream(self) -> bool:
+        """Return True if a bitstream must be loaded for an ARQ of the group."""
+        return not _BITSTREAM_PROPERTIES.isdisjoint(self.properties)
+
+    @property
+    def requests_fpga(self) -> bool:
+        """Return True if a resource class or a trait of the group names an FPGA."""
+        requirements = self.requirements
+        names = {*requirements.resource_classes, *requirements.required}
+        return any(_FPGA in name for name in names | requirements.forbidden)
+
+
+def _select(keys: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """Return the values of the keys with a prefix, by key without the prefix."""
+    return {
+        key.removeprefix(prefix): value
+        for key, value in keys.items()
+        if key.startswith(prefix)
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceProfile:
+    """A named list of groups, created by an administrator."""
+
     uuid: str
     name: str
     description: str | None
-    groups: tuple[Mapping[str, str], ...]  # the order is part of the contract
+    # In the form of `Group.parse`. ARQs refer to a group by its index.
+    groups: tuple[Mapping[str, str], ...]
     created_at: datetime
     updated_at: datetime | None = None
-    enabled: bool = True  # False: it makes no new accelerator requests
-    is_public: bool = True  # False: for admins and the projects of its access list
+    enabled: bool = True  # False: no new ARQs are created from the profile
+    is_public: bool = True  # False: for administrators and projects with access
 
     def resource_classes(self) -> frozenset[str]:
-        """All that some group asks for."""
-        return frozenset(name for group in self.groups for name, _ in amounts(group))
+        """Return the resource classes of all groups."""
+        return frozenset(
+            name
+            for group in self.groups
+            for name in Group.parse(group).requirements.resource_classes
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileChange:
-    """New values of the fields that ``fields`` names; of the others nothing is meant.
+    """New values of the fields that are listed in ``fields``.
 
-    ``fields`` tells a description that is taken away from one that is left.
+    ``fields`` distinguishes a removed description from an unchanged one.
     """
 
     fields: tuple[str, ...]
@@ -59,52 +171,11 @@ class ProfileChange:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a profile may have and how large it may be; lengths are in characters."""
+    """Maximum sizes of a device profile; lengths are in characters."""
 
     groups: int = 32
     accelerators: int = 256  # units of all groups together
     name: int = 255
     description: int = 255
     value: int = 255  # of an `accel:` key, and of its name
-    standard_traits: frozenset[str] = frozenset()  # that `trait:` keys may name
-
-
-def amounts(group: Mapping[str, str]) -> Iterator[tuple[str, int]]:
-    """Each resource class of a group, with how many of it the group asks for."""
-    for key, value in group.items():
-        if key.startswith(_RESOURCES):
-            yield key.removeprefix(_RESOURCES), int(value)
-
-
-def attach_target(group: Mapping[str, str]) -> AttachTarget:
-    """Whom the accelerators of the group are for."""
-    try:
-        return AttachTarget(group.get('accel:attach_target', AttachTarget.VM))
-    except ValueError:  # of a row that was not written by us
-        return AttachTarget.VM
-
-
-def arq_count(group: Mapping[str, str]) -> int:
-    """How many accelerator requests a group makes: one for each unit it asks for.
-
-    A Xilinx FPGA is two functions, management and user, and each has a request of its
-    own. Clients of the deployed service count on that.
-    """
-    count = sum(amount for _, amount in amounts(group))
-    if group.get(_XILINX) == 'required':
-        count += int(group.get(_FPGA, 0))
-    return count
-
-
-def handle_count(group: Mapping[str, str], requests: int) -> int:
-    """How many attach handles so many requests of a group get on one provider.
-
-    One each, but for a Xilinx FPGA: its management function could write the flash of
-    the card and goes to no guest, so that of its two requests one has the user function
-    and the other one, its companion, is bound with nothing of its own.
-    """
-    made = arq_count(group)
-    if not made:
-        return requests
-    units = sum(amount for _, amount in amounts(group))
-    return -(-requests * units // made)
+    standard_traits: frozenset[str] = frozenset()  # accepted in `trait:` keys

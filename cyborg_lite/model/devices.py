@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices, deployables and their attributes as they are kept and shown."""
+"""Devices, deployables, attributes and allocated handles as stored and shown."""
 
 import enum
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from cyborg_lite.model.usage import Usage
 
 
 class DeviceStatus(enum.StrEnum):
-    """What the operator wants of a device."""
+    """Status that the operator sets."""
 
     ENABLED = 'enabled'
     MAINTAINING = 'maintaining'
@@ -20,6 +20,8 @@ class DeviceStatus(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeviceRecord:
+    """A stored device."""
+
     uuid: str
     type: str
     vendor: str
@@ -31,14 +33,16 @@ class DeviceRecord:
     health: Health
     health_reason: str
     created_at: datetime
-    status_reason: str = ''  # of a maintenance, by who began it
-    arqs: tuple[str, ...] = ()  # that hold a part; empty where not asked for
+    status_reason: str = ''  # of a maintenance, given by the operator
+    arqs: tuple[str, ...] = ()  # that use the device; empty: the query was not detailed
     updated_at: datetime | None = None
-    usage: Usage | None = None  # None: its driver does not tell, or has not yet
+    usage: Usage | None = None  # None: the driver has not reported telemetry
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
+    """An attribute of a deployable."""
+
     uuid: str
     deployable_id: int
     key: str
@@ -49,6 +53,8 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class DeployableRecord:
+    """A stored deployable."""
+
     id: int
     uuid: str
     device_id: int
@@ -56,7 +62,7 @@ class DeployableRecord:
     root_id: int | None
     name: str
     num_accelerators: int
-    rp_uuid: str | None  # None: no provider, it only holds parts
+    rp_uuid: str | None  # None: no provider, it has children only
     driver_name: str | None
     bitstream_id: str | None
     created_at: datetime
@@ -65,22 +71,27 @@ class DeployableRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldHandle:
-    """An attach handle and what its host must know to prepare or release it."""
+class AllocatedHandle:
+    """An attach handle that an ARQ owns, with the values that its host needs."""
 
     uuid: str
     arq_uuid: str
     hostname: str
     deployable_name: str
     driver: str
-    address: str  # of the function that manages the device
+    # PCI address of the managing function of the device.
+    control_address: str = field(metadata={'wire': 'address'})
     key: str
     type: str
     info: Mapping[str, str] = field(default_factory=dict)
     needs_host: bool = False
-    preparing: bool = False  # a bind works on it on its host right now
-    missing: bool = False  # its host does not report it any more
-    turn: int = 0  # grows each time that it is given to a request; 0: not known
-    host_silent: bool = False  # the agent of its host has missed its heartbeats
-    load: LoadOrder | None = None  # what a boot takes from it; None: nothing of ours
-    changed: bool = False  # its bind loaded something, which its release undoes
+    preparing: bool = False  # a bind is preparing it on its host now
+    missing: bool = False  # its host no longer reports it
+    # Handle generation: grows with each claim; 0: not known.
+    generation: int = field(default=0, metadata={'wire': 'turn'})
+    # The agent of its host is down.
+    host_down: bool = field(default=False, metadata={'wire': 'host_silent'})
+    load: LoadOrder | None = None  # to load again after a host reboot; None: nothing
+    changed: bool = False  # its bind loaded a bitstream, which its release must undo
+    managed: bool = True  # False: Nova must not rebind its driver
+    for_guest: bool = True  # Nova attaches it to the instance

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a device profile fits a host or does not: the words, and what they are made of.
+"""Data of an explanation why a device profile fits a host or does not fit.
 
-The rules are in ``fitting.py``.
+The rules are in ``fitting.py`` and ``obstacles.py``.
 """
 
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cyborg_lite.model.device_profiles import amounts, arq_count, handle_count
-
-_TRAIT = 'trait:'
+from cyborg_lite.model.device_profiles import GroupRequirements
 
 
-class Verdict(enum.StrEnum):
+class FitResult(enum.StrEnum):
+    """Result for a device profile and all hosts."""
+
     FITS = 'fits'
     NOT_NOW = 'not-now'
-    """It would, if what is in use or closed were free."""
+    """It fits once allocated or closed providers are free again."""
     NEVER = 'never'
-    """Not with the devices that there are, were they all free."""
+    """It does not fit the present devices, even if all were free."""
 
 
-class Why(enum.StrEnum):
-    """What stands in the way; programs compare these words."""
+class ReasonCode(enum.StrEnum):
+    """Obstacles. Clients compare these values."""
 
     SEVERAL_CLASSES = 'several-classes'
     MISSING_CLASS = 'missing-class'
@@ -33,6 +33,8 @@ class Why(enum.StrEnum):
     UNHEALTHY = 'unhealthy'
     HOST_SILENT = 'host-silent'
     MANAGED_ELSEWHERE = 'managed-elsewhere'
+    MDEV_NOT_ATTACHED = 'mdev-not-attached'
+    UNMANAGED_NOT_ATTACHED = 'unmanaged-not-attached'
     NO_FREE_UNIT = 'no-free-unit'
     NOT_OFFERED = 'not-offered'
     NOT_TOGETHER = 'not-together'
@@ -42,72 +44,48 @@ class Why(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One thing that stands in the way of a group, or of all groups together."""
+    """Obstacle for a group, or for all groups together."""
 
-    why: Why
+    code: ReasonCode = field(metadata={'wire': 'why'})
     text: str
-    group: int | None = None  # its place in the profile; None: of no single group
+    group: int | None = None  # index in the profile; None: all groups together
     resource_class: str = ''
     traits: tuple[str, ...] = ()
-    providers: tuple[str, ...] = ()  # names; of strangers' the uuids
+    providers: tuple[str, ...] = ()  # names; uuids of foreign providers
 
 
 @dataclass(frozen=True, slots=True)
-class GroupVerdict:
-    """Whether some provider of the host can serve a group now."""
+class GroupFit:
+    """Result for one group on one host."""
 
     group: int
     fits: bool
-    reasons: tuple[Reason, ...] = ()  # none where it fits
+    reasons: tuple[Reason, ...] = ()  # empty if it fits
 
 
 @dataclass(frozen=True, slots=True)
-class HostVerdict:
+class HostFit:
+    """Result for one host and all groups at once."""
+
     hostname: str
-    fits: bool  # all groups, at once
-    groups: tuple[GroupVerdict, ...]
-    reasons: tuple[Reason, ...] = ()  # of no single group
+    fits: bool
+    groups: tuple[GroupFit, ...]
+    reasons: tuple[Reason, ...] = ()  # obstacles for all groups together
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    verdict: Verdict
+    """The results of all hosts for one device profile."""
+
+    result: FitResult = field(metadata={'wire': 'verdict'})
     summary: str
-    hosts: tuple[HostVerdict, ...]
+    hosts: tuple[HostFit, ...]
     warnings: tuple[Reason, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """What a group asks of one provider."""
-
-    amounts: tuple[tuple[str, int], ...]  # by resource class
-    required: frozenset[str]
-    forbidden: frozenset[str]
-    handles: int  # that its requests get
-
-    @classmethod
-    def of(cls, group: Mapping[str, str]) -> 'Demand':
-        traits = {
-            key.removeprefix(_TRAIT): value
-            for key, value in group.items()
-            if key.startswith(_TRAIT)
-        }
-        return cls(
-            amounts=tuple(sorted(amounts(group))),
-            required=frozenset(name for name in traits if traits[name] == 'required'),
-            forbidden=frozenset(name for name in traits if traits[name] == 'forbidden'),
-            handles=handle_count(group, arq_count(group)),
-        )
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self.amounts)
-
-
-@dataclass(frozen=True, slots=True)
-class Supply:
-    """One provider of ours: what it has, and what it has left by our own books."""
+class ProviderCapacity:
+    """A provider of this service, with its free capacity according to the database."""
 
     rp_uuid: str
     name: str
@@ -115,18 +93,23 @@ class Supply:
     resource_class: str
     traits: frozenset[str]
     total: int
-    free: int  # units that are neither reserved nor held by a request
+    free: int  # units that are neither reserved nor claimed by an ARQ
     free_handles: int
-    closed: Why | None = None  # None: it is open, or only full
+    closed: ReasonCode | None = None  # None: open; it may still be full
     closed_text: str = ''
+    has_mdev: bool = False
+    has_unmanaged: bool = False  # functions that must keep their driver
+    closed_for_guest: ReasonCode | None = None  # None: Nova can attach its handles
+    closed_for_guest_text: str = ''
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A group's demand, and what Placement says to it."""
+class GroupCandidates:
+    """A group, and the providers that Placement returns for it."""
 
-    demand: Demand
+    requirements: GroupRequirements
     offers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Free units by class, by the uuid of each provider that can serve it now."""
+    """Free units by resource class, by uuid of each provider that fits now."""
     marked: frozenset[str] = frozenset()
-    """Providers whose traits Placement finds right, whatever else they have."""
+    """Uuids of the providers with matching traits, regardless of their inventory."""
+    for_guest: bool = True  # Nova attaches the accelerators to the instance

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a device profile fits, host by host, and what is missing where it does not.
+"""Decides for each host whether a device profile fits, and what is missing.
 
-Placement's word counts for what is free; our own books say why it is not.
+Placement is authoritative for free capacity. The database explains why capacity is
+missing.
 """
 
 from collections import defaultdict
@@ -10,120 +11,152 @@ from dataclasses import replace
 
 from cyborg_lite.model import obstacles
 from cyborg_lite.model.explanations import (
-    Asked,
     Explanation,
-    GroupVerdict,
-    HostVerdict,
+    FitResult,
+    GroupCandidates,
+    GroupFit,
+    HostFit,
+    ProviderCapacity,
     Reason,
-    Supply,
-    Verdict,
-    Why,
+    ReasonCode,
 )
-from cyborg_lite.model.matching import fit_together
+from cyborg_lite.model.matching import can_serve_together
 
 
-def explain(
-    groups: Sequence[Asked], supplies: Sequence[Supply], hosts: Iterable[str]
+def explain_fit(
+    groups: Sequence[GroupCandidates],
+    providers: Sequence[ProviderCapacity],
+    hosts: Iterable[str],
 ) -> Explanation:
-    """:param supplies: of the whole cloud
-    :param hosts: those that are to be told of
+    """Explain for each host whether it can serve all groups.
+
+    :param providers: providers of the whole cloud
+    :param hosts: names of the hosts to explain
     """
-    of_host: dict[str, list[Supply]] = defaultdict(list)
-    for one in supplies:
-        of_host[one.hostname].append(one)
-    never = impossible(groups, supplies) or _never_together(groups, of_host.values())
-    verdicts = tuple(_host(name, groups, of_host[name]) for name in sorted(set(hosts)))
-    fitting = sum(verdict.fits for verdict in verdicts)
-    word = Verdict.NEVER if never else Verdict.NOT_NOW
+    by_host: dict[str, list[ProviderCapacity]] = defaultdict(list)
+    for provider in providers:
+        by_host[provider.hostname].append(provider)
+    impossible = list_impossible_groups(groups, providers) or _check_together(
+        groups, by_host.values()
+    )
+    host_fits = tuple(
+        _explain_host(name, groups, by_host[name]) for name in sorted(set(hosts))
+    )
+    fitting = sum(host.fits for host in host_fits)
+    otherwise = FitResult.NEVER if impossible else FitResult.NOT_NOW
     return Explanation(
-        verdict=Verdict.FITS if fitting else word,
-        summary=f'{fitting} of {len(verdicts)} hosts have accelerators for a server '
-        f'of this profile now.',
-        hosts=verdicts,
-        warnings=(*never, *_strangers(groups, supplies)),
+        result=FitResult.FITS if fitting else otherwise,
+        summary=f'{fitting} of {len(host_fits)} hosts can serve an instance with this '
+        f'profile now.',
+        hosts=host_fits,
+        warnings=(*impossible, *_list_foreign_providers(groups, providers)),
     )
 
 
-def impossible(
-    groups: Sequence[Asked], supplies: Sequence[Supply]
+def list_impossible_groups(
+    groups: Sequence[GroupCandidates], providers: Sequence[ProviderCapacity]
 ) -> tuple[Reason, ...]:
-    """Of each group that no provider could serve were it free, why."""
-    found = (
-        obstacles.of_all(index, asked, supplies) for index, asked in enumerate(groups)
+    """Return a reason for each group that no provider could serve, even if free."""
+    reasons = (
+        obstacles.explain_all_providers(index, group, providers)
+        for index, group in enumerate(groups)
     )
-    return tuple(reason for reason in found if reason is not None)
+    return tuple(reason for reason in reasons if reason is not None)
 
 
-def _never_together(
-    groups: Sequence[Asked], hosts: Iterable[Sequence[Supply]]
+def _check_together(
+    groups: Sequence[GroupCandidates], hosts: Iterable[Sequence[ProviderCapacity]]
 ) -> tuple[Reason, ...]:
-    """Where each group alone is possible."""
-    for supplies in hosts:
-        wanted = []
-        for asked in groups:
-            able = {one.rp_uuid for one in supplies if obstacles.is_right(asked, one)}
-            wanted.append((asked.demand.amounts[0][1], frozenset(able)))
-        if fit_together(wanted, {one.rp_uuid: one.total for one in supplies}):
+    """Return a reason if no host could serve all groups, even if free.
+
+    Each group alone must be possible.
+    """
+    for providers in hosts:
+        demands = []
+        for group in groups:
+            able = {
+                provider.rp_uuid
+                for provider in providers
+                if obstacles.can_serve_when_free(group, provider)
+            }
+            demands.append((group.requirements.amounts[0][1], frozenset(able)))
+        totals = {provider.rp_uuid: provider.total for provider in providers}
+        if can_serve_together(demands, totals):
             return ()
-    text = 'No host has enough for all groups at once, even if nothing were in use.'
-    return (Reason(Why.NOT_TOGETHER, text),)
-
-
-def _strangers(groups: Sequence[Asked], supplies: Sequence[Supply]) -> Iterator[Reason]:
-    """Providers that Placement may choose and that no device of ours stands behind."""
-    ours = {one.rp_uuid for one in supplies}
-    for index, asked in enumerate(groups):
-        others = tuple(sorted(asked.offers.keys() - ours))
-        if others:
-            text = (
-                'Placement may also choose providers that are not managed here, and a '
-                'server that gets one fails to boot. Require a trait that only the '
-                'devices meant have.'
-            )
-            yield Reason(Why.STRANGERS, text, index, providers=others)
-
-
-def _host(
-    hostname: str, groups: Sequence[Asked], supplies: Sequence[Supply]
-) -> HostVerdict:
-    verdicts = tuple(
-        _group(index, asked, supplies) for index, asked in enumerate(groups)
+    text = (
+        'No host can serve all groups at once, even if all its accelerators are free.'
     )
-    if not all(verdict.fits for verdict in verdicts):
-        return HostVerdict(hostname, False, verdicts)
-    wanted, free = [], {}
-    for asked in groups:
-        ((name, amount),) = asked.demand.amounts
-        able = {one.rp_uuid for one in supplies if obstacles.serves(asked, one)}
-        wanted.append((amount, frozenset(able)))
-        free.update({uuid: asked.offers[uuid].get(name, 0) for uuid in able})
-    if fit_together(wanted, free):
-        return HostVerdict(hostname, True, verdicts)
-    text = 'Each group fits alone, but not all at once: too few units are free.'
-    return HostVerdict(hostname, False, verdicts, (Reason(Why.NOT_TOGETHER, text),))
+    return (Reason(ReasonCode.NOT_TOGETHER, text),)
 
 
-def _group(index: int, asked: Asked, supplies: Sequence[Supply]) -> GroupVerdict:
-    mixture = obstacles.several_classes(asked.demand, index)
+def _list_foreign_providers(
+    groups: Sequence[GroupCandidates], providers: Sequence[ProviderCapacity]
+) -> Iterator[Reason]:
+    """Yield a warning for each group that foreign providers may also serve."""
+    own = {provider.rp_uuid for provider in providers}
+    for index, group in enumerate(groups):
+        foreign = tuple(sorted(group.offers.keys() - own))
+        if foreign:
+            text = (
+                'Placement may also choose providers that this service does not '
+                'manage. An instance that gets one fails to boot. Require a trait that '
+                'only the intended devices have.'
+            )
+            yield Reason(ReasonCode.STRANGERS, text, index, providers=foreign)
+
+
+def _explain_host(
+    hostname: str,
+    groups: Sequence[GroupCandidates],
+    providers: Sequence[ProviderCapacity],
+) -> HostFit:
+    group_fits = tuple(
+        _explain_group(index, group, providers) for index, group in enumerate(groups)
+    )
+    if not all(group.fits for group in group_fits):
+        return HostFit(hostname, False, group_fits)
+    demands, free = [], {}
+    for group in groups:
+        ((name, amount),) = group.requirements.amounts
+        able = {
+            provider.rp_uuid
+            for provider in providers
+            if obstacles.can_serve_now(group, provider)
+        }
+        demands.append((amount, frozenset(able)))
+        free.update({uuid: group.offers[uuid].get(name, 0) for uuid in able})
+    if can_serve_together(demands, free):
+        return HostFit(hostname, True, group_fits)
+    text = 'Each group fits alone, but too few units are free for all groups at once.'
+    reason = Reason(ReasonCode.NOT_TOGETHER, text)
+    return HostFit(hostname, False, group_fits, (reason,))
+
+
+def _explain_group(
+    index: int, group: GroupCandidates, providers: Sequence[ProviderCapacity]
+) -> GroupFit:
+    mixture = obstacles.check_single_class(group.requirements, index)
     if mixture is not None:
-        return GroupVerdict(index, False, (mixture,))
-    if any(obstacles.serves(asked, one) for one in supplies):
-        return GroupVerdict(index, True)
-    (name,) = asked.demand.classes
+        return GroupFit(index, False, (mixture,))
+    if any(obstacles.can_serve_now(group, provider) for provider in providers):
+        return GroupFit(index, True)
+    (name,) = group.requirements.resource_classes
     reasons = [
-        obstacles.of_provider(index, asked, one)
-        for one in supplies
-        if one.resource_class == name
+        obstacles.explain_provider(index, group, provider)
+        for provider in providers
+        if provider.resource_class == name
     ]
     if not reasons:
         text = f'The host has no {name}.'
-        reasons = [Reason(Why.MISSING_CLASS, text, index, name)]
-    return GroupVerdict(index, False, _merged(reasons))
+        reasons = [Reason(ReasonCode.MISSING_CLASS, text, index, name)]
+    return GroupFit(index, False, _merge_reasons(reasons))
 
 
-def _merged(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
-    """Equal ones as one, of all their providers."""
+def _merge_reasons(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    """Merge reasons that differ in their providers only."""
     providers: dict[Reason, list[str]] = defaultdict(list)
-    for one in reasons:
-        providers[replace(one, providers=())] += one.providers
-    return tuple(replace(one, providers=tuple(providers[one])) for one in providers)
+    for reason in reasons:
+        providers[replace(reason, providers=())] += reason.providers
+    return tuple(
+        replace(reason, providers=tuple(names)) for reason, names in providers.items()
+    )

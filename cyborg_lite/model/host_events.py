@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened on a host: noted as it happens, told to the conductor in order."""
+"""Events of a host, which the agent records and sends to the conductor in order."""
 
 import enum
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from datetime import datetime
 
 
 class HostEventKind(enum.StrEnum):
-    """Also the steps that requests have in their history by it."""
+    """Kinds of host events. The values are also steps in the history of ARQs."""
 
     HOTPLUG = 'DeviceCame'
     LOSS = 'DeviceLost'
@@ -21,21 +21,21 @@ class HostEventKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HostEvent:
-    """Numbers grow by one on each host, over restarts of its agent."""
+    """An event of a host. Its number is unique for the host and grows by one."""
 
     number: int
     kind: HostEventKind
-    address: str  # of the function that manages the device
+    address: str  # control address of the device
     at: datetime  # by the clock of the host
-    arq_uuid: str | None = None  # None: it concerns whoever holds a part of the device
+    arq_uuid: str | None = None  # None: the event concerns all ARQs with the device
     reason: str = ''
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What has become of the prepared handles of a host since it was booted."""
+class RecoveryResult:
+    """Results for the prepared handles of a host after a host reboot."""
 
     host: str
     boot_id: str
     rebuilt: tuple[str, ...] = ()  # uuids of handles that are ready
-    lost: Mapping[str, str] = field(default_factory=dict)  # why, by uuid
+    lost: Mapping[str, str] = field(default_factory=dict)  # reasons, by handle uuid

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which card is which: a serial number follows a card, an address stays in its slot.
+"""Matching of reported devices to stored devices.
 
-Some cards have no serial number, and of some it can be read only while a certain
-driver is bound. Such a card is known by its slot and by what it is, so that another
-model in the same slot is another card.
+A device is matched by its serial number first, then by slot and model. Some cards have
+no serial number, and some drivers expose it only while they are bound. Another model in
+the same slot is another device.
 """
 
 from collections import Counter
@@ -11,56 +11,60 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.inventory_facts import DeviceFacts, product
+from cyborg_lite.model.inventory_facts import DeviceFacts, product_key
 
-_LONGEST: Final = 128
+_MAX_LENGTH: Final = 128
 
 
-def identified(
-    known: Mapping[str, DeviceFacts], seen: Sequence[Device]
+def match_devices(
+    stored: Mapping[str, DeviceFacts], devices: Sequence[Device]
 ) -> dict[str, tuple[Device, str]]:
-    """Each device under its identity, which is one of ``known`` if it is that card.
+    """Match reported devices to stored devices.
 
-    With it the hardware id to keep: the best that was ever read.
+    :param stored: devices in the database, by identity
+    :returns: by identity each device and the hardware id to store: a serial number that
+        is known already is kept
     """
-    found: dict[str, tuple[Device, str]] = {}
-    strangers: list[tuple[Device, str | None]] = []
-    for device, serial in _with_serials(seen):
-        identity = serial or _of_slot(device)
-        if identity in known:
-            found[identity] = (device, identity)
+    matches: dict[str, tuple[Device, str]] = {}
+    unmatched: list[tuple[Device, str | None]] = []
+    for device, serial in _with_serials(devices):
+        identity = serial or _slot_identity(device)
+        if identity in stored:
+            matches[identity] = (device, identity)
         else:
-            strangers.append((device, serial))
-    for device, serial in strangers:
-        same_card = _in_its_slot(known, found, device, serial)
-        identity = serial or same_card or _of_slot(device)
-        found[same_card or identity] = (device, identity)
-    return found
+            unmatched.append((device, serial))
+    for device, serial in unmatched:
+        former = _find_in_slot(stored, matches, device, serial)
+        identity = serial or former or _slot_identity(device)
+        matches[former or identity] = (device, identity)
+    return matches
 
 
-def _with_serials(seen: Sequence[Device]) -> Iterator[tuple[Device, str | None]]:
-    """None: it has none, or one that does not tell it from another card."""
-    how_many = Counter(device.hardware_id for device in seen)
-    for device in seen:
-        own = device.hardware_id
-        known_by_it = own not in ('', device.address) and how_many[own] == 1
-        yield device, own if known_by_it else None
+def _with_serials(devices: Sequence[Device]) -> Iterator[tuple[Device, str | None]]:
+    """Yield each device with its serial number; None if it is missing or ambiguous."""
+    counts = Counter(device.hardware_id for device in devices)
+    for device in devices:
+        serial = device.hardware_id
+        is_unique = serial not in ('', device.control_address) and counts[serial] == 1
+        yield device, serial if is_unique else None
 
 
-def _of_slot(card: Device | DeviceFacts) -> str:
-    return f'{card.address} {product(card)}'[:_LONGEST]
+def _slot_identity(device: Device | DeviceFacts) -> str:
+    return f'{device.control_address} {product_key(device)}'[:_MAX_LENGTH]
 
 
-def _in_its_slot(
-    known: Mapping[str, DeviceFacts],
-    found: Mapping[str, object],
+def _find_in_slot(
+    stored: Mapping[str, DeviceFacts],
+    matches: Mapping[str, object],
     device: Device,
     serial: str | None,
 ) -> str | None:
-    """The card that was in the slot, if nothing says that it is another one."""
-    for identity, facts in known.items():
-        both_have_serials = serial is not None and identity != _of_slot(facts)
-        alike = facts.address == device.address and product(facts) == product(device)
-        if alike and identity not in found and not both_have_serials:
+    """Return the stored device in the same slot, if it may be the same device."""
+    for identity, facts in stored.items():
+        both_have_serials = serial is not None and identity != _slot_identity(facts)
+        is_alike = facts.control_address == device.control_address and (
+            product_key(facts) == product_key(device)
+        )
+        if is_alike and identity not in matches and not both_have_serials:
             return identity
     return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host has, in the words of its drivers, and how it travels to the conductor."""
+"""Inventory of a host as drivers report it and agents send it."""
 
 import enum
 import hashlib
@@ -7,20 +7,32 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, Final
+
+# Agents of the previous revision compute digests with these field names.
+_WIRE_NAMES: Final = {
+    'control_address': 'address',
+    'children': 'parts',
+    'handles': 'units',
+}
 
 
 class Health(enum.StrEnum):
+    """Health of a device."""
+
     OK = 'ok'
     DEGRADED = 'degraded'
     BUSY = 'busy'
     FAILED = 'failed'
     GONE = 'gone'
-    CONFLICT = 'conflict'  # another service manages it too
+    CONFLICT = 'conflict'  # another service also manages the device
 
 
 class HandleType(enum.StrEnum):
-    """Nova attaches PCI only; it ignores an instance that holds any other type."""
+    """Types of attach handles.
+
+    Nova attaches PCI only. It attaches nothing to an instance with any other type.
+    """
 
     PCI = 'PCI'
     MDEV = 'MDEV'
@@ -28,61 +40,65 @@ class HandleType(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """One thing that a server can be given: an attach handle before it has a row."""
+class AttachHandle:
+    """An attach handle as reported by a driver: what Nova can attach to an instance."""
 
     key: str
-    """What tells it from the other units of its deployable, the same at every scan:
-    the address of a function, or `<address>/<n>` where units are interchangeable."""
+    """Unique within the deployable, and equal in every scan: the address of a function,
+    or `<address>/<n>` for interchangeable handles."""
     type: HandleType
     info: Mapping[str, str]
-    """Exactly what Nova reads; every value a string, no ``0x``."""
-    needs_host: bool = False  # the agent must prepare it before a guest may start
-    managed: bool = True  # False: the consumer must not rebind its driver
-    in_use: bool = False  # by somebody whom we do not know
+    """The values that Nova reads; all are strings, without ``0x``."""
+    needs_host: bool = False  # the agent must prepare it before the instance starts
+    managed: bool = True  # False: Nova must not rebind its driver
+    in_use: bool = False  # by a foreign consumer
 
 
 @dataclass(frozen=True, slots=True)
 class Deployable:
-    """A part of a device that can be scheduled on its own, with the parts below it."""
+    """A part of a device that can be scheduled on its own, with its children."""
 
     name: str  # unique in the cloud: `<host>_<address>[_<part>]`
-    resource_class: str | None = None  # None: only holds parts, is never scheduled
+    resource_class: str | None = None  # None: has children only, is never scheduled
     traits: tuple[str, ...] = ()
     total: int = 0
     reserved: int = 0
-    units: tuple[Unit, ...] = ()
+    handles: tuple[AttachHandle, ...] = field(default=(), metadata={'wire': 'units'})
     attributes: Mapping[str, str] = field(default_factory=dict)
-    parts: tuple['Deployable', ...] = ()
+    children: tuple['Deployable', ...] = field(default=(), metadata={'wire': 'parts'})
 
     @property
     def provider_uuid(self) -> str:
-        """The same after a lost database, and the one that Cyborg's users have."""
+        """Uuid of the provider, derived from the name as OpenStack Cyborg does.
+
+        It stays the same if the database is lost.
+        """
         return str(uuid.uuid3(uuid.NAMESPACE_DNS, self.name))
 
     @property
-    def withheld(self) -> int:
-        """How much of the total nobody is given, as Placement will have it reserved."""
-        strangers = sum(unit.in_use for unit in self.units)
-        return min(self.total, self.reserved + strangers)
+    def unavailable(self) -> int:
+        """Units to reserve in Placement, including those of foreign consumers."""
+        foreign = sum(handle.in_use for handle in self.handles)
+        return min(self.total, self.reserved + foreign)
 
     def walk(self) -> Iterator['Deployable']:
-        """This one and all below it, parents first."""
+        """Yield the deployable and all its descendants, parents first."""
         yield self
-        for part in self.parts:
-            yield from part.walk()
+        for child in self.children:
+            yield from child.walk()
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A board."""
+    """A device, such as a PCI card, with its tree of deployables."""
 
     type: str  # GPU, FPGA, AICHIP, QAT, NIC, SSD, PCI
     vendor: str
     model: str
-    driver: str  # as in hardware tables, e.g. NVIDIA; shown as driver_name
-    address: str  # of the function that manages it
-    hardware_id: str  # serial or uuid where there is one, else the address
+    driver: str  # name in the hardware tables, e.g. NVIDIA; shown as driver_name
+    # PCI address of the managing function.
+    control_address: str = field(metadata={'wire': 'address'})
+    hardware_id: str  # serial number or uuid if it has one, else the control address
     root: Deployable
     std_board_info: Mapping[str, str] = field(default_factory=dict)
     vendor_board_info: str | None = None
@@ -90,9 +106,14 @@ class Device:
     health_reason: str = ''
 
 
+def _wire_dict(values: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return field values by wire name."""
+    return {_WIRE_NAMES.get(name, name): value for name, value in values}
+
+
 @dataclass(frozen=True, slots=True)
 class HostReport:
-    """All devices of one host at one moment."""
+    """Inventory report of one host."""
 
     VERSION: ClassVar[str] = '1.0'
 
@@ -102,9 +123,9 @@ class HostReport:
 
     @property
     def digest(self) -> str:
-        """Equal for equal inventories, in whatever order the drivers found them."""
+        """Hash of the devices, independent of their order."""
         devices = sorted(
-            (asdict(device) for device in self.devices),
+            (asdict(device, dict_factory=_wire_dict) for device in self.devices),
             key=lambda device: (device['driver'], device['address']),
         )
         text = json.dumps(devices, sort_keys=True, separators=(',', ':'))
@@ -112,12 +133,12 @@ class HostReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """The verdict on one function that a driver looked at, offered or not."""
+class DiscoveryResult:
+    """Result of a scan for one function: why a driver offers it or not."""
 
     address: str
     ids: str  # `vendor:device`, 4 hex digits each, or what the driver calls it
-    pci_class: str  # 6 hex digits, empty for what is not PCI
-    driver: str  # entry point name of the driver that judged it
-    reason: str  # why it is not offered; or what it is offered as
-    device: Device | None = None  # None: nothing to report
+    pci_class: str  # 6 hex digits; empty if not PCI
+    driver: str  # entry point name of the driver
+    reason: str  # why the function is not offered, or how it is offered
+    device: Device | None = None  # None: no device is reported

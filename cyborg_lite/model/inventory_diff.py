@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The smallest change that makes what we know of a host what its agent reports.
+"""Smallest change of the stored inventory of a host that matches its report.
 
-A unit that a request holds stays until the request lets it go, and so does what it is
-part of: marked, and closed to others. So does what its device is offered as: a card is
-whole or cut up, and never both. All else follows the report.
+An attach handle that an ARQ owns stays until the ARQ releases it, and so do its
+deployable and its device. Such objects are marked as missing and closed to other ARQs.
+The resource classes of the device also stay, because a card is either undivided or
+divided. All other objects follow the report.
 """
 
 import hashlib
@@ -11,21 +12,21 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from cyborg_lite.model.identities import identified
+from cyborg_lite.model.identities import match_devices
 from cyborg_lite.model.inventory import Health, HostReport
 from cyborg_lite.model.inventory_facts import (
     ROOT,
+    DeployableFacts,
+    DeployablePath,
     DeviceFacts,
-    Known,
+    HandleFacts,
     Layout,
     LeafPath,
-    PartFacts,
-    PartPath,
-    UnitFacts,
-    laid_out,
-    name_of,
+    StoredInventory,
+    build_layout,
+    deployable_name,
 )
-from cyborg_lite.model.moved_units import former_keys
+from cyborg_lite.model.moved_handles import find_former_keys
 
 Path = TypeVar('Path')
 Facts = TypeVar('Facts')
@@ -33,223 +34,257 @@ Facts = TypeVar('Facts')
 
 @dataclass(frozen=True, slots=True)
 class Delta(Generic[Path, Facts]):
-    """What to insert, to update, and to delete."""
+    """Rows of one table to insert, to update and to delete."""
 
     new: Mapping[Path, Facts]
     changed: Mapping[Path, Facts]
-    gone: frozenset[Path]
+    removed: frozenset[Path]
 
     def __bool__(self) -> bool:
-        return bool(self.new or self.changed or self.gone)
+        return bool(self.new or self.changed or self.removed)
 
     def __str__(self) -> str:
-        return f'+{len(self.new)} ~{len(self.changed)} -{len(self.gone)}'
+        return f'+{len(self.new)} ~{len(self.changed)} -{len(self.removed)}'
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class InventoryChanges:
+    """Changes of all tables of the inventory."""
+
     devices: Delta[str, DeviceFacts]
-    parts: Delta[PartPath, PartFacts]
-    units: Delta[LeafPath, UnitFacts]
+    deployables: Delta[DeployablePath, DeployableFacts]
+    handles: Delta[LeafPath, HandleFacts]
     attributes: Delta[LeafPath, str]
-    names: Mapping[PartPath, str]  # of the parts that are new or changed
-    concern_placement: bool
+    names: Mapping[DeployablePath, str]  # of new and changed deployables
+    concern_placement: bool  # True: the providers of the host change
 
     def __bool__(self) -> bool:
-        return bool(self.devices or self.parts or self.units or self.attributes)
+        return bool(self.devices or self.deployables or self.handles or self.attributes)
 
 
-def changes(known: Known, report: HostReport) -> Changes:
-    """From what we know to what is reported."""
-    devices = identified(known.layout.devices, report.devices)
-    seen = _in_place(known.layout, laid_out(devices))
+def diff_report(stored: StoredInventory, report: HostReport) -> InventoryChanges:
+    """Return the changes from the stored inventory to a report."""
+    devices = match_devices(stored.layout.devices, report.devices)
+    reported = _keep_moved_paths(stored.layout, build_layout(devices))
     roots = {identity: device.root.name for identity, (device, _) in devices.items()}
-    return _between(known, _with_held(known, seen), roots)
+    return _diff_layouts(stored, _keep_claimed(stored, reported), roots)
 
 
-def leftovers(known: Known) -> Changes:
-    """Without a report: drop what is gone and was only kept for a request."""
-    layout = known.layout
-    there = {
+def diff_leftovers(stored: StoredInventory) -> InventoryChanges:
+    """Return the changes that remove missing objects which no ARQ owns any more."""
+    layout = stored.layout
+    present = {
         identity
         for identity, facts in layout.devices.items()
         if facts.health is not Health.GONE
     }
-    seen = Layout(
-        devices={path: layout.devices[path] for path in there},
-        parts={p: f for p, f in layout.parts.items() if p[0] in there},
-        units={p: f for p, f in layout.units.items() if p[0] in there},
-        attributes={p: f for p, f in layout.attributes.items() if p[0] in there},
+    remaining = Layout(
+        devices={path: layout.devices[path] for path in present},
+        deployables={p: f for p, f in layout.deployables.items() if p[0] in present},
+        handles={p: f for p, f in layout.handles.items() if p[0] in present},
+        attributes={p: f for p, f in layout.attributes.items() if p[0] in present},
     )
-    return _between(known, _with_held(known, seen), {})
+    return _diff_layouts(stored, _keep_claimed(stored, remaining), {})
 
 
-def _in_place(known: Layout, seen: Layout) -> Layout:
-    """The units of a card that moved, under the paths that they have had."""
+def _keep_moved_paths(stored: Layout, reported: Layout) -> Layout:
+    """Return the report with the former paths of the handles of moved cards."""
     moved = {
         identity
-        for identity, facts in seen.devices.items()
-        if identity in known.devices
-        and known.devices[identity].address != facts.address
+        for identity, facts in reported.devices.items()
+        if identity in stored.devices
+        and stored.devices[identity].control_address != facts.control_address
     }
     if not moved:
-        return seen
-    units = {p: f for p, f in seen.units.items() if p[0] not in moved}
-    for part in (path for path in seen.parts if path[0] in moved):
-        old, new = _units(known, part), _units(seen, part)
-        formerly = former_keys(
-            {key: unit.missing for key, unit in old.items()},
-            known.devices[part[0]].address,
+        return reported
+    handles = {p: f for p, f in reported.handles.items() if p[0] not in moved}
+    for path in (path for path in reported.deployables if path[0] in moved):
+        old, new = _handles_of(stored, path), _handles_of(reported, path)
+        former_keys = find_former_keys(
+            {key: handle.missing for key, handle in old.items()},
+            stored.devices[path[0]].control_address,
             new,
-            seen.devices[part[0]].address,
+            reported.devices[path[0]].control_address,
         )
-        units.update(
-            ((*part, formerly.get(key, key)), unit) for key, unit in new.items()
+        handles.update(
+            ((*path, former_keys.get(key, key)), handle) for key, handle in new.items()
         )
-    return replace(seen, units=units)
+    return replace(reported, handles=handles)
 
 
-def _units(layout: Layout, part: PartPath) -> dict[str, UnitFacts]:
-    return {path[2]: unit for path, unit in layout.units.items() if path[:2] == part}
-
-
-def _with_held(known: Known, seen: Layout) -> Layout:
-    """What is seen, and what must stay although it is not."""
-    seen = _without_changes_of_class(known, seen)
-    lost = known.held - seen.units.keys()
-    if not lost:
-        return seen
-    layout = known.layout
-    parts = {
-        part: replace(layout.parts[part], reserved=layout.parts[part].total)
-        for part in _with_parents(layout, {path[:2] for path in lost})
-        # A part that offers nothing now may still have a server's unit to account for.
-        if part not in seen.parts or seen.parts[part].resource_class is None
+def _handles_of(layout: Layout, path: DeployablePath) -> dict[str, HandleFacts]:
+    """Return the attach handles of one deployable, by key."""
+    return {
+        leaf[2]: handle for leaf, handle in layout.handles.items() if leaf[:2] == path
     }
-    reason = 'The host does not have it any more; a server still holds a part of it.'
+
+
+def _keep_claimed(stored: StoredInventory, reported: Layout) -> Layout:
+    """Return the report with the missing objects that ARQs still own."""
+    reported = _reject_class_changes(stored, reported)
+    lost = stored.claimed - reported.handles.keys()
+    if not lost:
+        return reported
+    layout = stored.layout
+    deployables = {
+        path: replace(layout.deployables[path], reserved=layout.deployables[path].total)
+        for path in _add_parents(layout, {path[:2] for path in lost})
+        # Without a resource class it may still have to account for a claimed handle.
+        if path not in reported.deployables
+        or reported.deployables[path].resource_class is None
+    }
+    reason = 'The device is missing on the host, but an instance still uses it.'
     devices = {
         path[0]: replace(
             layout.devices[path[0]], health=Health.GONE, health_reason=reason
         )
         for path in lost
-        if path[0] not in seen.devices
+        if path[0] not in reported.devices
     }
-    units = {path: replace(layout.units[path], missing=True) for path in lost}
-    attributes = {p: v for p, v in layout.attributes.items() if p[:2] in parts}
+    handles = {path: replace(layout.handles[path], missing=True) for path in lost}
+    attributes = {p: v for p, v in layout.attributes.items() if p[:2] in deployables}
     return Layout(
-        devices={**seen.devices, **devices},
-        parts={**seen.parts, **parts},
-        units={**seen.units, **units},
-        attributes={**seen.attributes, **attributes},
+        devices={**reported.devices, **devices},
+        deployables={**reported.deployables, **deployables},
+        handles={**reported.handles, **handles},
+        attributes={**reported.attributes, **attributes},
     )
 
 
-def _without_changes_of_class(known: Known, seen: Layout) -> Layout:
-    """Without what devices would offer instead of what requests hold of them."""
-    before = known.layout
-    refused: dict[str, str] = {}  # why, by identity
-    for identity in {path[0] for path in known.held} & seen.devices.keys():
-        new = _classes(seen, identity) - _classes(before, identity)
-        held = [path[:2] for path in known.held if path[0] == identity]
-        old = {before.parts[part].resource_class for part in held}
-        if new and not all(_keeps_class(before, seen, part) for part in held):
-            refused[identity] = (
-                f'The change to {_listed(new)} is refused while {len(held)} of '
-                f'{_listed(old)} are in use'
+def _reject_class_changes(stored: StoredInventory, reported: Layout) -> Layout:
+    """Return the report without devices that would lose a resource class in use."""
+    before = stored.layout
+    reasons: dict[str, str] = {}  # by identity
+    for identity in {path[0] for path in stored.claimed} & reported.devices.keys():
+        new = _resource_classes(reported, identity) - _resource_classes(
+            before, identity
+        )
+        claimed = [path[:2] for path in stored.claimed if path[0] == identity]
+        old = {before.deployables[path].resource_class for path in claimed}
+        if new and not all(_keeps_class(before, reported, path) for path in claimed):
+            reasons[identity] = (
+                f'The change to {_join_names(new)} is refused while {len(claimed)} of '
+                f'{_join_names(old)} are in use'
             )
-    devices = {i: replace(seen.devices[i], health_reason=w) for i, w in refused.items()}
+    devices = {
+        identity: replace(reported.devices[identity], health_reason=reason)
+        for identity, reason in reasons.items()
+    }
     return Layout(
-        devices={**seen.devices, **devices},
-        parts={p: f for p, f in seen.parts.items() if p[0] not in refused},
-        units={p: f for p, f in seen.units.items() if p[0] not in refused},
-        attributes={p: v for p, v in seen.attributes.items() if p[0] not in refused},
+        devices={**reported.devices, **devices},
+        deployables={
+            p: f for p, f in reported.deployables.items() if p[0] not in reasons
+        },
+        handles={p: f for p, f in reported.handles.items() if p[0] not in reasons},
+        attributes={
+            p: v for p, v in reported.attributes.items() if p[0] not in reasons
+        },
     )
 
 
-def _keeps_class(before: Layout, after: Layout, part: PartPath) -> bool:
-    then, now = before.parts[part], after.parts.get(part)
-    return now is not None and now.resource_class == then.resource_class
+def _keeps_class(before: Layout, after: Layout, path: DeployablePath) -> bool:
+    old, new = before.deployables[path], after.deployables.get(path)
+    return new is not None and new.resource_class == old.resource_class
 
 
-def _classes(layout: Layout, identity: str) -> set[str | None]:
-    """Under which a device can be scheduled."""
-    found = {f.resource_class for p, f in layout.parts.items() if p[0] == identity}
-    return found - {None}
+def _resource_classes(layout: Layout, identity: str) -> set[str | None]:
+    """Return the resource classes of a device."""
+    classes = {
+        facts.resource_class
+        for path, facts in layout.deployables.items()
+        if path[0] == identity
+    }
+    return classes - {None}
 
 
-def _listed(classes: Iterable[str | None]) -> str:
+def _join_names(classes: Iterable[str | None]) -> str:
     return ' and '.join(sorted(filter(None, classes)))
 
 
-def _with_parents(layout: Layout, parts: Iterable[PartPath]) -> set[PartPath]:
-    found: set[PartPath] = set()
-    for identity, part in parts:
-        above: str | None = part
-        while above is not None:
-            found.add((identity, above))
-            above = layout.parts[identity, above].parent
-    return found
+def _add_parents(
+    layout: Layout, paths: Iterable[DeployablePath]
+) -> set[DeployablePath]:
+    """Return the paths of deployables and of all their ancestors."""
+    result: set[DeployablePath] = set()
+    for identity, suffix in paths:
+        current: str | None = suffix
+        while current is not None:
+            result.add((identity, current))
+            current = layout.deployables[identity, current].parent
+    return result
 
 
-def _between(known: Known, wanted: Layout, roots: Mapping[str, str]) -> Changes:
-    """``roots``: by identity the names that their drivers give to root deployables."""
-    layout = known.layout
-    parts = _delta(layout.parts, wanted.parts)
-    return Changes(
-        devices=_delta(layout.devices, wanted.devices),
-        parts=parts,
-        units=_delta(layout.units, wanted.units),
-        attributes=_delta(layout.attributes, wanted.attributes),
-        names=_names(known, parts, roots),
-        concern_placement=_shown(layout) != _shown(wanted),
+def _diff_layouts(
+    stored: StoredInventory, desired: Layout, roots: Mapping[str, str]
+) -> InventoryChanges:
+    """Return the changes to a layout.
+
+    :param roots: names of the reported root deployables, by identity
+    """
+    layout = stored.layout
+    deployables = _diff(layout.deployables, desired.deployables)
+    return InventoryChanges(
+        devices=_diff(layout.devices, desired.devices),
+        deployables=deployables,
+        handles=_diff(layout.handles, desired.handles),
+        attributes=_diff(layout.attributes, desired.attributes),
+        names=_choose_names(stored, deployables, roots),
+        concern_placement=_placement_values(layout) != _placement_values(desired),
     )
 
 
-def _shown(layout: Layout) -> tuple[object, ...]:
-    """All that the providers of a host are made of."""
-    parts = {
-        path: (part.resource_class, part.traits, part.total, part.reserved)
-        for path, part in layout.parts.items()
+def _placement_values(layout: Layout) -> tuple[object, ...]:
+    """Return all values that the providers of a host depend on."""
+    deployables = {
+        path: (facts.resource_class, facts.traits, facts.total, facts.reserved)
+        for path, facts in layout.deployables.items()
     }
-    units = {path: (unit.in_use, unit.missing) for path, unit in layout.units.items()}
+    handles = {
+        path: (handle.in_use, handle.missing) for path, handle in layout.handles.items()
+    }
     healths = {path: device.health for path, device in layout.devices.items()}
-    return parts, units, healths
+    return deployables, handles, healths
 
 
-def _names(
-    known: Known, parts: Delta[PartPath, PartFacts], roots: Mapping[str, str]
-) -> dict[PartPath, str]:
-    """A name is given once: a card that moved keeps its own, and with it its provider.
+def _choose_names(
+    stored: StoredInventory,
+    deployables: Delta[DeployablePath, DeployableFacts],
+    roots: Mapping[str, str],
+) -> dict[DeployablePath, str]:
+    """Return the names of new and changed deployables.
 
-    Another card that takes its slot has to be called by something else.
+    A name never changes: a card that moves keeps its names and its providers. Another
+    card in its former slot gets other names.
     """
-    taken = {name for path, name in known.names.items() if path not in parts.gone}
-    names = {path: known.names[path] for path in parts.changed}
-    for identity, part in parts.new:
-        root = names.get((identity, ROOT)) or known.names.get((identity, ROOT))
-        name = name_of(part, root or roots[identity])
-        names[identity, part] = _free_name(name, identity, taken)
-        taken.add(names[identity, part])
+    used = {
+        name for path, name in stored.names.items() if path not in deployables.removed
+    }
+    names = {path: stored.names[path] for path in deployables.changed}
+    for identity, suffix in deployables.new:
+        root = names.get((identity, ROOT)) or stored.names.get((identity, ROOT))
+        name = deployable_name(suffix, root or roots[identity])
+        names[identity, suffix] = _find_free_name(name, identity, used)
+        used.add(names[identity, suffix])
     return names
 
 
-def _free_name(name: str, salt: str, taken: Collection[str]) -> str:
-    free = name
-    while free in taken:
+def _find_free_name(name: str, salt: str, used: Collection[str]) -> str:
+    candidate = name
+    while candidate in used:
         salt = hashlib.sha256(salt.encode()).hexdigest()
-        free = f'{name}_{salt[:8]}'
-    return free
+        candidate = f'{name}_{salt[:8]}'
+    return candidate
 
 
-def _delta(
-    known: Mapping[Path, Facts], wanted: Mapping[Path, Facts]
+def _diff(
+    stored: Mapping[Path, Facts], desired: Mapping[Path, Facts]
 ) -> Delta[Path, Facts]:
     return Delta(
-        new={path: wanted[path] for path in wanted if path not in known},
+        new={path: desired[path] for path in desired if path not in stored},
         changed={
             path: facts
-            for path, facts in wanted.items()
-            if path in known and known[path] != facts
+            for path, facts in desired.items()
+            if path in stored and stored[path] != facts
         },
-        gone=frozenset(known.keys() - wanted.keys()),
+        removed=frozenset(stored.keys() - desired.keys()),
     )

@@ -1,38 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inventory of a host laid out flat: each thing under the path that names it.
+"""Flat form of the inventory of a host: each object under the path that identifies it.
 
-A path begins with the identity of the device. Then comes the part, the empty string
-for the root: what the name of a deployable adds to the name of its root. Then, for a
-unit or an attribute, its key. Paths of what stays in place never change.
+A path begins with the identity of the device. The second element is the suffix of the
+deployable: the part of its name after the name of the root deployable, empty for the
+root. The third element is the key of an attach handle or an attribute. The paths of
+unchanged objects never change.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from cyborg_lite.model.attribute_keys import shown_attributes
+from cyborg_lite.model.attribute_keys import build_attributes
 from cyborg_lite.model.inventory import (
+    AttachHandle,
     Deployable,
     Device,
     HandleType,
     Health,
-    Unit,
 )
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
 
 ROOT: Final = ''
-_LONGEST_REASON: Final = 255
 
-PartPath: TypeAlias = tuple[str, str]
+DeployablePath: TypeAlias = tuple[str, str]
 LeafPath: TypeAlias = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
+    """Values of a device."""
+
     type: str
     vendor: str
     model: str
     driver: str
-    address: str
+    control_address: str
     hardware_id: str
     std_board_info: Mapping[str, str]
     vendor_board_info: str | None
@@ -41,8 +44,10 @@ class DeviceFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class PartFacts:
-    parent: str | None  # part; None: the root
+class DeployableFacts:
+    """Values of a deployable."""
+
+    parent: str | None  # suffix of the parent; None: the root
     resource_class: str | None
     traits: tuple[str, ...]
     total: int
@@ -51,115 +56,133 @@ class PartFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitFacts:
+class HandleFacts:
+    """Values of an attach handle."""
+
     key: str
     type: HandleType
     info: Mapping[str, str]
     needs_host: bool
     managed: bool
     in_use: bool
-    missing: bool = False  # held by a request, and not on the host any more
+    missing: bool = False  # owned by an ARQ, and no longer on the host
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
+    """Objects of a host, by path."""
+
     devices: Mapping[str, DeviceFacts]
-    parts: Mapping[PartPath, PartFacts]
-    units: Mapping[LeafPath, UnitFacts]
+    deployables: Mapping[DeployablePath, DeployableFacts]
+    handles: Mapping[LeafPath, HandleFacts]
     attributes: Mapping[LeafPath, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What the database holds of a host."""
+class StoredInventory:
+    """Stored inventory of a host."""
 
     layout: Layout
-    names: Mapping[PartPath, str]  # of deployables
-    held: frozenset[LeafPath]  # units that requests own
+    names: Mapping[DeployablePath, str]  # of deployables
+    claimed: frozenset[LeafPath]  # attach handles that ARQs own
 
 
 def device_facts(device: Device, hardware_id: str) -> DeviceFacts:
+    """Return the values of a reported device.
+
+    :param hardware_id: hardware id to store
+    """
     return DeviceFacts(
         type=device.type,
         vendor=device.vendor,
         model=device.model,
         driver=device.driver,
-        address=device.address,
+        control_address=device.control_address,
         hardware_id=hardware_id,
         std_board_info=device.std_board_info,
         vendor_board_info=device.vendor_board_info,
         health=device.health,
-        health_reason=device.health_reason[:_LONGEST_REASON],
+        health_reason=device.health_reason[:REASON_MAX_LENGTH],
     )
 
 
-def product(card: Device | DeviceFacts) -> str:
-    """Two cards that differ in it are never the same card.
+def product_key(card: Device | DeviceFacts) -> str:
+    """Return the key of the product; devices with different keys are never the same.
 
-    By its number where there is one: the model is a label, which may be reworded.
+    The key has the product id if the driver reports it, because the text of the model
+    may change.
     """
     return f'{card.vendor}:{card.std_board_info.get("product_id", card.model)}'
 
 
-def part_of(name: str, root_name: str) -> str:
-    """The part that a deployable is, by its name and that of its root."""
+def name_suffix(name: str, root_name: str) -> str:
+    """Return the suffix of a deployable, from its name and the name of its root."""
     if name == root_name:
         return ROOT
     return name.removeprefix(root_name) if name.startswith(f'{root_name}_') else name
 
 
-def name_of(part: str, root_name: str) -> str:
-    """The inverse of ``part_of``."""
-    return f'{root_name}{part}' if part == ROOT or part.startswith('_') else part
+def deployable_name(suffix: str, root_name: str) -> str:
+    """Return the name of a deployable; the inverse of ``name_suffix``."""
+    return (
+        f'{root_name}{suffix}' if suffix == ROOT or suffix.startswith('_') else suffix
+    )
 
 
-def parts_of(device: Device) -> Iterator[tuple[str, PartFacts, Deployable]]:
-    """All deployables of a device, parents first."""
+def walk_deployables(
+    device: Device,
+) -> Iterator[tuple[str, DeployableFacts, Deployable]]:
+    """Yield suffix, values and deployable for each deployable, parents first."""
 
     def walk(
-        each: Deployable, parent: str | None
-    ) -> Iterator[tuple[str, PartFacts, Deployable]]:
-        own = part_of(each.name, device.root.name)
-        facts = PartFacts(
+        deployable: Deployable, parent: str | None
+    ) -> Iterator[tuple[str, DeployableFacts, Deployable]]:
+        """Yield the deployable and its descendants."""
+        suffix = name_suffix(deployable.name, device.root.name)
+        facts = DeployableFacts(
             parent=parent,
-            resource_class=each.resource_class,
-            traits=each.traits,
-            total=each.total,
-            reserved=each.reserved,
+            resource_class=deployable.resource_class,
+            traits=deployable.traits,
+            total=deployable.total,
+            reserved=deployable.reserved,
             driver_name=device.driver,
         )
-        yield own, facts, each
-        for below in each.parts:
-            yield from walk(below, own)
+        yield suffix, facts, deployable
+        for child in deployable.children:
+            yield from walk(child, suffix)
 
     return walk(device.root, None)
 
 
-def unit_facts(unit: Unit) -> UnitFacts:
-    return UnitFacts(
-        key=unit.key,
-        type=unit.type,
-        info=unit.info,
-        needs_host=unit.needs_host,
-        managed=unit.managed,
-        in_use=unit.in_use,
+def handle_facts(handle: AttachHandle) -> HandleFacts:
+    """Return the values of a reported attach handle."""
+    return HandleFacts(
+        key=handle.key,
+        type=handle.type,
+        info=handle.info,
+        needs_host=handle.needs_host,
+        managed=handle.managed,
+        in_use=handle.in_use,
     )
 
 
-def laid_out(devices: Mapping[str, tuple[Device, str]]) -> Layout:
-    """By identity: each device and the hardware id to keep of it."""
-    parts: dict[PartPath, PartFacts] = {}
-    units: dict[LeafPath, UnitFacts] = {}
+def build_layout(devices: Mapping[str, tuple[Device, str]]) -> Layout:
+    """Return the flat form of devices.
+
+    :param devices: by identity each device and the hardware id to store
+    """
+    deployables: dict[DeployablePath, DeployableFacts] = {}
+    handles: dict[LeafPath, HandleFacts] = {}
     attributes: dict[LeafPath, str] = {}
     for identity, (device, _) in devices.items():
-        for part, facts, deployable in parts_of(device):
-            parts[identity, part] = facts
-            for unit in deployable.units:
-                units[identity, part, unit.key] = unit_facts(unit)
-            for key, value in shown_attributes(deployable).items():
-                attributes[identity, part, key] = value
+        for suffix, facts, deployable in walk_deployables(device):
+            deployables[identity, suffix] = facts
+            for handle in deployable.handles:
+                handles[identity, suffix, handle.key] = handle_facts(handle)
+            for key, value in build_attributes(deployable).items():
+                attributes[identity, suffix, key] = value
     facts_by_identity = {
         identity: device_facts(device, hardware_id)
         for identity, (device, hardware_id) in devices.items()
     }
-    return Layout(facts_by_identity, parts, units, attributes)
+    return Layout(facts_by_identity, deployables, handles, attributes)

@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job: something that must happen outside the database, and who does it now."""
+"""Jobs: work outside the database that a transaction requires, and its payloads.
+
+Each job type has one payload class. The job table stores a payload as a JSON object.
+``to_json`` and ``from_json`` of the payload class are the only code that knows the keys
+of that object::
+
+    NewJob(JobType.RELEASE, ReleasePayload(handle.uuid).to_json(), key=handle.uuid)
+    payload = ReleasePayload.from_json(job.payload)
+"""
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol, Self
+
+from cyborg_lite.exceptions import InvalidJobPayload
 
 
-class Kind(enum.StrEnum):
-    """Those that transactions call for; see ``conductor/kinds`` for what does them."""
+class JobType(enum.StrEnum):
+    """Job types. ``cyborg_lite/conductor`` has one handler for each."""
 
     BIND = 'bind'
     RELEASE = 'release'
@@ -19,31 +29,36 @@ class Kind(enum.StrEnum):
 
 
 class JobState(enum.StrEnum):
+    """States of a job. A job that has succeeded has no row."""
+
     WAITING = 'waiting'
     RUNNING = 'running'
     FAILED = 'failed'
-    """Given up; kept for the operator until retried or cancelled."""
+    """Not retried any more; stored until the operator retries or cancels the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A process that runs jobs, and how long it may be silent before it loses them."""
+    """A process that runs jobs, and the length of its leases."""
 
-    name: str  # host, process id and start time: no two processes share it
+    name: str  # host, process id and start time: unique for each process
     lease_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """What is written in the transaction that calls for the side effect."""
+    """A job to be written in the transaction that requires the side effect."""
 
-    kind: str  # a Kind, or a word of its own
-    payload: Mapping[str, Any] = field(default_factory=dict)  # JSON, by kind
-    key: str | None = None  # one unfinished job of a kind has it; None: any number
-    limit_ms: int | None = None  # from now to its deadline; None: tried for ever
-    request_id: str | None = None  # of the request that called for it
-    # Whatever another job of that key would do, this one does, and more: one that is
-    # there already takes over its payload.
+    kind: str  # a JobType; tests use other strings
+    payload: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # JSON of the payload class
+    # At most one unfinished job of a type has the key. None: any number of jobs.
+    key: str | None = None
+    limit_ms: int | None = None  # time from now to the deadline; None: no deadline
+    request_id: str | None = None  # of the API request that caused the job
+    # True: the job includes the work of every other job with the same key. A job that
+    # is already stored takes over the payload.
     widens: bool = False
 
 
@@ -52,42 +67,324 @@ class Job:
     """A row of the job table while this process holds its lease."""
 
     uuid: str
-    kind: str  # a Kind, or a word of its own
-    payload: Mapping[str, Any]  # JSON, by kind
+    kind: str  # a JobType; tests use other strings
+    payload: Mapping[str, Any]  # JSON of the payload class
     owner: str
-    lease: int  # grows with every taking; a changed number means the lease is lost
+    lease: int  # lease number; a changed number means that the lease is lost
     attempts: int = 1
-    touched: int = 0  # how often it had been called for again when it was taken
-    step: str = ''  # how far an earlier runner came
-    awaited: bool = False  # it has a deadline: somebody waits for its end
-    expired: bool = False  # taken after its deadline: only to be wound up
-    cancelled: bool = False  # by an operator, and expired therefore
-    age: float = 0.0  # seconds since it was written, when it was taken
+    rerun_requested: int = (
+        0  # number of requests to run the job again, when it was leased
+    )
+    step: str = ''  # the step that an earlier worker completed
+    awaited: bool = False  # the job has a deadline
+    expired: bool = False  # leased after the deadline: only `expire` runs
+    abandoned: bool = False  # leased after the lease of another worker ended
+    cancelled: bool = False  # by an operator; implies `expired`
+    age: float = 0.0  # seconds between its creation and the lease
     request_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A row as an operator reads it. Times are seconds from now, by the database."""
+    """A job as shown to operators. Times are in seconds from now."""
 
     uuid: str
-    kind: str  # a Kind, or the word of a newer conductor
+    kind: str  # a JobType, or a type of a newer conductor
     state: JobState
     key: str | None
-    payload: Mapping[str, Any]  # JSON, by kind
+    payload: Mapping[str, Any]  # JSON of the payload class
     attempts: int
     step: str
     age: float
-    due_in: float  # negative: since
-    deadline_in: float | None  # None: tried for ever
+    due_in: float  # negative if the job is overdue
+    deadline_in: float | None  # None: no deadline
     cancelled: bool
-    owner: str | None  # None: nobody works on it
+    owner: str | None  # None: the job is not running
     last_error: str
     request_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class JobCount:
-    kind: str  # a Kind, or the word of a newer conductor
+    """The number of jobs of one type in one state."""
+
+    kind: str  # a JobType, or a type of a newer conductor
     state: JobState
     count: int
+
+
+class JobPayload(Protocol):
+    """The input of a job; one class for each job type."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object that the job table stores."""
+        ...
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the payload from the JSON object.
+
+        :raises InvalidJobPayload: a key is missing or has a value of another type
+        """
+        ...
+
+
+_INSTANCE: Final = 'instance'
+_ARQS: Final = 'arqs'
+_PROVIDERS: Final = 'providers'
+_PROJECT: Final = 'project'
+_SUCCEEDED: Final = 'succeeded'
+_HANDLE: Final = 'handle'
+_HOST: Final = 'host'
+_DEEP: Final = 'deep'
+_DEPLOYABLE: Final = 'deployable'
+_IMAGE: Final = 'image'
+_SHELL: Final = 'shell'
+_GENERATION: Final = 'generation'
+
+# In order of preference; see `describe_payload`.
+_SUBJECTS: Final = (_INSTANCE, _HOST, _DEPLOYABLE, _HANDLE)
+# The key of a job of the type is one value of its payload.
+_JOB_KEYS: Final[Mapping[str, str]] = {
+    JobType.RELEASE: _HANDLE,
+    JobType.PLACEMENT_SYNC: _HOST,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BindPayload:
+    """The ARQs of one instance to bind, and their providers."""
+
+    instance_uuid: str
+    arq_uuids: tuple[str, ...]
+    provider_uuids: tuple[str, ...]
+    # Named by an admin in the bind. It overrides the project that Placement records
+    # for the instance. None: not named.
+    project_id: str | None = None
+    generation: int = 0  # of the bind; 0: written by an earlier release
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object that the job table stores."""
+        return {
+            _INSTANCE: self.instance_uuid,
+            _ARQS: list(self.arq_uuids),
+            _PROVIDERS: list(self.provider_uuids),
+            _PROJECT: self.project_id,
+            **_generation_to_json(self.generation),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the payload from the JSON object.
+
+        :raises InvalidJobPayload: a key is missing or has a value of another type
+        """
+        reader = _Reader(JobType.BIND, data)
+        return cls(
+            instance_uuid=reader.read_text(_INSTANCE),
+            arq_uuids=reader.read_texts(_ARQS),
+            provider_uuids=reader.read_texts(_PROVIDERS),
+            project_id=reader.read_optional_text(_PROJECT),
+            generation=read_bind_generation(data),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NovaEventPayload:
+    """The ARQs of one instance whose binds have ended in the same way."""
+
+    instance_uuid: str
+    arq_uuids: tuple[str, ...]
+    succeeded: bool
+    generation: int = 0  # of the bind; 0: of any
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object that the job table stores."""
+        return {
+            _INSTANCE: self.instance_uuid,
+            _ARQS: list(self.arq_uuids),
+            _SUCCEEDED: self.succeeded,
+            **_generation_to_json(self.generation),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the payload from the JSON object.
+
+        :raises InvalidJobPayload: a key is missing or has a value of another type
+        """
+        reader = _Reader(JobType.NOVA_EVENT, data)
+        return cls(
+            instance_uuid=reader.read_text(_INSTANCE),
+            arq_uuids=reader.read_texts(_ARQS),
+            succeeded=reader.read_flag(_SUCCEEDED),
+            generation=read_bind_generation(data),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasePayload:
+    """The attach handle that its host must clean."""
+
+    handle_uuid: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object that the job table stores."""
+        return {_HANDLE: self.handle_uuid}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the payload from the JSON object.
+
+        :raises InvalidJobPayload: a key is missing or has a value of another type
+        """
+        return cls(_Reader(JobType.RELEASE, data).read_text(_HANDLE))
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementSyncPayload:
+    """The host whose providers Placement must have."""
+
+    hostname: str
+    deep: bool = False  # True: read all providers of the host from Placement again
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object that the job table stores."""
+        return {_HOST: self.hostname, **({_DEEP: True} if self.deep else {})}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the payload from the JSON object.
+
+        :raises InvalidJobPayload: a key is missing or has a value of another type
+        """
+        reader = _Reader(JobType.PLACEMENT_SYNC, data)
+        deep = _DEEP in data and reader.read_flag(_DEEP)
+        return cls(hostname=reader.read_text(_HOST), deep=deep)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramPayload:
+    """The image to load, and the deployable that it is loaded into."""
+
+    deployable_uuid: str
+    image_uuid: str
+    is_shell: bool  # True: the image replaces all regions of the card
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object that the job table stores."""
+        return {
+            _DEPLOYABLE: self.deployable_uuid,
+            _IMAGE: self.image_uuid,
+            _SHELL: self.is_shell,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the payload from the JSON object.
+
+        :raises InvalidJobPayload: a key is missing or has a value of another type
+        """
+        reader = _Reader(JobType.PROGRAM, data)
+        return cls(
+            deployable_uuid=reader.read_text(_DEPLOYABLE),
+            image_uuid=reader.read_text(_IMAGE),
+            is_shell=reader.read_flag(_SHELL),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPayload:
+    """The input of an audit, which has no parameters."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object that the job table stores."""
+        return {}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the payload from the JSON object; all keys are ignored."""
+        return cls()
+
+
+def job_key(kind: str, payload: Mapping[str, Any]) -> str | None:
+    """Return the key of a job with the payload, or None if the job type has no key."""
+    return payload.get(_JOB_KEYS.get(kind, ''))
+
+
+def add_bind_generation(job: NewJob, generation: int) -> NewJob:
+    """Return a bind job that names the generation of its bind."""
+    payload = {**job.payload, **_generation_to_json(generation)}
+    return replace(job, payload=payload)
+
+
+def read_bind_generation(payload: Mapping[str, Any]) -> int:
+    """Return the generation of the bind that a payload of any job type belongs to.
+
+    :returns: 0 if the payload names none, as those of earlier releases
+    :raises InvalidJobPayload: the generation is not a number
+    """
+    generation = payload.get(_GENERATION, 0)
+    if type(generation) is not int:
+        reason = f'{_GENERATION} is not a number'
+        raise InvalidJobPayload(type=JobType.BIND, reason=reason)
+    return generation
+
+
+def _generation_to_json(generation: int) -> dict[str, int]:
+    return {_GENERATION: generation} if generation else {}
+
+
+def describe_payload(payload: Mapping[str, Any]) -> str | None:
+    """Return the main object of a payload of any job type, such as 'host node1'.
+
+    :returns: None if the payload names no object
+    """
+    for key in _SUBJECTS:
+        if key in payload:
+            return f'{key} {payload[key]}'
+    return None
+
+
+class _Reader:
+    """Reads values of a payload and checks their types."""
+
+    def __init__(self, job_type: JobType, data: Mapping[str, Any]) -> None:
+        self._job_type = job_type
+        self._data = data
+
+    def read_text(self, key: str) -> str:
+        """Return a string."""
+        value = self._read(key)
+        if not isinstance(value, str):
+            raise self._error(f'{key} is not a string')
+        return value
+
+    def read_optional_text(self, key: str) -> str | None:
+        """Return a string, or None for null."""
+        return None if self._read(key) is None else self.read_text(key)
+
+    def read_texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of strings."""
+        values = self._read(key)
+        if not isinstance(values, list) or not all(
+            isinstance(value, str) for value in values
+        ):
+            raise self._error(f'{key} is not a list of strings')
+        return tuple(values)
+
+    def read_flag(self, key: str) -> bool:
+        """Return a boolean."""
+        value = self._read(key)
+        if not isinstance(value, bool):
+            raise self._error(f'{key} is not a boolean')
+        return value
+
+    def _read(self, key: str) -> Any:
+        """Return the JSON value of a key."""
+        if key not in self._data:
+            raise self._error(f'{key} is missing')
+        return self._data[key]
+
+    def _error(self, reason: str) -> InvalidJobPayload:
+        return InvalidJobPayload(type=self._job_type, reason=reason)

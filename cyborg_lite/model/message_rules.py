@@ -1,86 +1,103 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a conductor takes from an agent beside reports: in bounds, and storable."""
+"""Validation of the messages of agents other than reports: limits and storable text."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from cyborg_lite.exceptions import InvalidInput
-from cyborg_lite.model.host_events import HostEvent, Outcome
-from cyborg_lite.model.services import Vitals
-from cyborg_lite.model.text import is_storable, shown
-from cyborg_lite.model.usage import Usage, figures
+from cyborg_lite.model.host_events import HostEvent, RecoveryResult
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.model.services import HeartbeatDetails
+from cyborg_lite.model.text import format_value, is_storable
+from cyborg_lite.model.usage import Usage, telemetry_values
 
-_MOST: Final = 16384  # handles of a host
-_MOST_DEVICES: Final = 1024
-_MOST_EVENTS: Final = 1000
-_MOST_COUNTERS: Final = 32
-_LONGEST: Final = 255
-_LONGEST_ID: Final = 64
-_LARGEST_NUMBER: Final = 2**62
+_MAX_HANDLES: Final = 16384  # of a host
+_MAX_DEVICES: Final = 1024
+_MAX_EVENTS: Final = 1000
+_MAX_COUNTERS: Final = 32
+_MAX_NAME: Final = 255
+_MAX_ID: Final = 64
+_MAX_LONG_REASON: Final = 4096  # cut before it is stored
+_MAX_NUMBER: Final = 2**62
 
 
-def check_vitals(host: str, vitals: Vitals) -> None:
-    """:raises InvalidInput: they cannot be stored"""
-    _name(host, vitals.boot_id)
-    _at_most(_MOST_DEVICES, 'devices', vitals.figures)
-    for address, usage in vitals.figures.items():
-        _texts(_LONGEST_ID, address)
+def check_heartbeat(host: str, details: HeartbeatDetails) -> None:
+    """Check that a heartbeat can be stored.
+
+    :raises InvalidInput: a value is invalid
+    """
+    _check_host(host, details.boot_id)
+    _check_count(_MAX_DEVICES, 'devices', details.telemetry)
+    for address, usage in details.telemetry.items():
+        _check_texts(_MAX_ID, address)
         check_usage(usage)
 
 
 def check_usage(usage: Usage) -> None:
-    """:raises InvalidInput: it cannot be stored"""
-    _texts(4096, usage.reason)
-    _at_most(_MOST_COUNTERS, 'counters', usage.counters)
-    _texts(_LONGEST_ID, *usage.counters)
-    _numbers(usage.counters.values())
-    known = figures(usage).values()
-    # That includes what is no number and what is infinite, which JSON does not know.
-    if not all(abs(figure) <= _LARGEST_NUMBER for figure in known):
-        raise InvalidInput(reason=f'Of {[*known]} one cannot be kept.')
+    """Check that telemetry can be stored.
+
+    :raises InvalidInput: a value is invalid
+    """
+    _check_texts(_MAX_LONG_REASON, usage.reason)
+    _check_count(_MAX_COUNTERS, 'counters', usage.counters)
+    _check_texts(_MAX_ID, *usage.counters)
+    _check_numbers(usage.counters.values())
+    values = telemetry_values(usage).values()
+    # This also rejects NaN and infinity, which JSON does not have.
+    if not all(abs(value) <= _MAX_NUMBER for value in values):
+        raise InvalidInput(reason=f'One of the values {[*values]} cannot be stored.')
 
 
-def check_outcome(outcome: Outcome) -> None:
-    """:raises InvalidInput: it cannot be stored"""
-    _name(outcome.host, outcome.boot_id)
-    _at_most(_MOST, 'handles', (*outcome.rebuilt, *outcome.lost))
-    _texts(_LONGEST_ID, *outcome.rebuilt, *outcome.lost)
-    _texts(4096, *outcome.lost.values())
+def check_recovery_result(result: RecoveryResult) -> None:
+    """Check that the result of a recovery can be stored.
+
+    :raises InvalidInput: a value is invalid
+    """
+    _check_host(result.host, result.boot_id)
+    _check_count(_MAX_HANDLES, 'handles', (*result.rebuilt, *result.lost))
+    _check_texts(_MAX_ID, *result.rebuilt, *result.lost)
+    _check_texts(_MAX_LONG_REASON, *result.lost.values())
 
 
 def check_events(host: str, events: Sequence[HostEvent]) -> None:
-    """:raises InvalidInput: they cannot be stored, or are out of order"""
-    _name(host, '')
-    _at_most(_MOST_EVENTS, 'events', events)
+    """Check that events are in order and can be stored.
+
+    :raises InvalidInput: a value is invalid, or the events are not in order
+    """
+    _check_host(host, '')
+    _check_count(_MAX_EVENTS, 'events', events)
     for event in events:
-        _texts(_LONGEST_ID, event.address, event.arq_uuid or '')
-        _texts(_LONGEST, event.reason)
+        _check_texts(_MAX_ID, event.address, event.arq_uuid or '')
+        _check_texts(REASON_MAX_LENGTH, event.reason)
     numbers = [event.number for event in events]
-    _numbers(numbers)
+    _check_numbers(numbers)
     if numbers != sorted(set(numbers)):
         raise InvalidInput(reason='The events are not in order.')
 
 
-def _name(host: str, boot_id: str) -> None:
-    _texts(_LONGEST, host)
-    _texts(_LONGEST_ID, boot_id)
+def _check_host(host: str, boot_id: str) -> None:
+    _check_texts(_MAX_NAME, host)
+    _check_texts(_MAX_ID, boot_id)
     if not host:
-        raise InvalidInput(reason='The message names no host.')
+        raise InvalidInput(reason='The message has no hostname.')
 
 
-def _texts(longest: int, *values: str) -> None:
+def _check_texts(max_length: int, *values: str) -> None:
     for value in values:
-        if len(value) > longest or not is_storable(value):
-            reason = f'{shown(value)} is too long, or no text that can be kept.'
+        if len(value) > max_length or not is_storable(value):
+            reason = (
+                f'{format_value(value)} has more than {max_length} characters, or '
+                f'characters that cannot be stored.'
+            )
             raise InvalidInput(reason=reason)
 
 
-def _numbers(values: Iterable[int]) -> None:
+def _check_numbers(values: Iterable[int]) -> None:
     for number in values:
-        if not 0 <= number <= _LARGEST_NUMBER:
-            raise InvalidInput(reason=f'{number} cannot be kept.')
+        if not 0 <= number <= _MAX_NUMBER:
+            raise InvalidInput(reason=f'{number} cannot be stored.')
 
 
-def _at_most(limit: int, what: str, those: Iterable[object]) -> None:
-    if sum(1 for _ in those) > limit:
-        raise InvalidInput(reason=f'The message has more than {limit} {what}.')
+def _check_count(limit: int, label: str, items: Iterable[object]) -> None:
+    if sum(1 for _ in items) > limit:
+        raise InvalidInput(reason=f'The message has more than {limit} {label}.')

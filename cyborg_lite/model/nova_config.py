@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which devices Nova's own configuration gives to Nova.
+"""Devices that the configuration of Nova assigns to Nova.
 
-The rules are those of ``[pci] device_spec`` and of ``[devices] enabled_mdev_types`` in
-Nova's configuration reference, with the names that both had before.
+The rules are those of ``[pci] device_spec`` and ``[devices] enabled_mdev_types`` in the
+configuration reference of Nova. The former names of both options are also read.
 """
 
 import json
@@ -17,67 +17,77 @@ _SPECS: Final = (
     ('DEFAULT', 'pci_passthrough_whitelist'),
 )
 _TYPES: Final = (('devices', 'enabled_mdev_types'), ('devices', 'enabled_vgpu_types'))
-_OF_TYPE: Final = ('mdev_', 'vgpu_')
+_TYPE_SECTION_PREFIXES: Final = ('mdev_', 'vgpu_')
 _ANY: Final = '*'
 _FIELDS: Final = ('domain', 'bus', 'slot', 'function')
 
-# Of files as oslo.config reads them: section, then option, each with all its values.
+# All values of each option, by section and option, as oslo.config reads files.
 Sections = Mapping[str, Mapping[str, Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """A PCI function as Nova sees it."""
+class NovaPciFunction:
+    """The properties of a PCI function that Nova compares."""
 
     address: str
-    vendor: str  # four hex digits, as the next
+    vendor: str  # four hex digits, like the product
     product: str
-    parent: str | None = None  # the physical function, if this one is virtual
-    interfaces: frozenset[str] = frozenset()  # of itself and of its parent
+    parent: str | None = None  # address of the physical function; None: not virtual
+    interfaces: frozenset[str] = (
+        frozenset()
+    )  # network interfaces of the function and its parent
     mdev_types: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """One entry of the configuration that gives functions to Nova."""
+class NovaDeviceClaim:
+    """An entry of the configuration that assigns devices to Nova."""
 
     source: str
-    """For people: the option and what it says."""
-    spec: Mapping[str, Any] | None  # JSON; None: it is about an mdev type
+    """The option and its value, for messages."""
+    spec: Mapping[str, Any] | None  # JSON; None: the entry is an mdev type
     mdev_type: str = ''
-    addresses: frozenset[str] = frozenset()  # of cards for that type; empty: all
+    addresses: frozenset[str] = frozenset()  # cards for the mdev type; empty: all
 
-    def covers(self, function: Function) -> bool:
+    def covers(self, function: NovaPciFunction) -> bool:
+        """Check whether the entry assigns the function to Nova."""
         if self.spec is not None:
             return _matches(self.spec, function)
-        here = {function.address, function.parent or function.address}
-        wanted = not self.addresses or bool(self.addresses & here)
-        return wanted and self.mdev_type in function.mdev_types
+        addresses = {function.address, function.parent or function.address}
+        is_selected = not self.addresses or bool(self.addresses & addresses)
+        return is_selected and self.mdev_type in function.mdev_types
 
 
 @dataclass(frozen=True, slots=True)
 class NovaConfig:
-    claims: tuple[Claim, ...] = ()
-    mistakes: tuple[str, ...] = ()  # entries that nobody can make sense of
+    """Entries of the configuration that assign devices to Nova."""
 
-    def claim(self, functions: Iterable[Function]) -> Claim | None:
-        """The first entry that gives any of them to Nova."""
-        those = tuple(functions)
+    claims: tuple[NovaDeviceClaim, ...] = ()
+    mistakes: tuple[str, ...] = ()  # invalid entries
+
+    def find_claim(
+        self, functions: Iterable[NovaPciFunction]
+    ) -> NovaDeviceClaim | None:
+        """Return the first entry that assigns any of the functions to Nova, or None."""
+        candidates = tuple(functions)
         return next(
-            (claim for claim in self.claims if any(map(claim.covers, those))), None
+            (claim for claim in self.claims if any(map(claim.covers, candidates))), None
         )
 
 
-def read(texts: Iterable[str]) -> NovaConfig:
-    """What files say, later ones over earlier ones."""
+def parse_nova_config(texts: Iterable[str]) -> NovaConfig:
+    """Parse configuration files; later files override earlier ones.
+
+    :param texts: contents of the files
+    """
     sections = _sections(texts)
-    claims: list[Claim] = []
+    claims: list[NovaDeviceClaim] = []
     mistakes: list[str] = []
     for section, option in _SPECS:
         for value in sections.get(section, {}).get(option, ()):
             source = f'[{section}] {option} = {value}'
             try:
-                claims += [Claim(source, spec) for spec in _specs(value)]
+                claims += [NovaDeviceClaim(source, spec) for spec in parse_specs(value)]
             except ValueError:
                 mistakes.append(source)
     return NovaConfig((*claims, *_mdev_claims(sections)), tuple(mistakes))
@@ -87,7 +97,7 @@ def read(texts: Iterable[str]) -> NovaConfig:
 
 
 def _sections(texts: Iterable[str]) -> Sections:
-    found: dict[str, dict[str, list[str]]] = {}
+    sections: dict[str, dict[str, list[str]]] = {}
     for text in texts:
         section = 'DEFAULT'
         values: list[str] = []
@@ -101,9 +111,9 @@ def _sections(texts: Iterable[str]) -> Sections:
                 section, values = stripped.strip('[]'), []
             else:
                 option, value = _option(stripped)
-                values = found.setdefault(section, {}).setdefault(option, [])
+                values = sections.setdefault(section, {}).setdefault(option, [])
                 values.append(value)
-    return found
+    return sections
 
 
 def _option(line: str) -> tuple[str, str]:
@@ -114,7 +124,7 @@ def _option(line: str) -> tuple[str, str]:
 
 
 def _list(sections: Sections, section: str, option: str) -> list[str]:
-    """Of an option that has one value, the last one."""
+    """Return the items of a list option; its last value counts."""
     values = sections.get(section, {}).get(option, ())
     return (
         [part.strip() for part in values[-1].split(',') if part.strip()]
@@ -126,31 +136,34 @@ def _list(sections: Sections, section: str, option: str) -> list[str]:
 # --- vGPUs --------------------------------------------------------------------------
 
 
-def _mdev_claims(sections: Sections) -> Iterator[Claim]:
+def _mdev_claims(sections: Sections) -> Iterator[NovaDeviceClaim]:
     for section, option in _TYPES:
         types = _list(sections, section, option)
-        places = {each: _addresses(sections, each) for each in types}
-        if not all(places.values()):
-            # Nova then makes the first type alone, on every card that can carry it.
-            types, places = types[:1], {}
-        for each in types:
-            source = f'[{section}] {option} = {each}'
-            yield Claim(source, None, each, places.get(each, frozenset()))
+        addresses = {name: _addresses(sections, name) for name in types}
+        if not all(addresses.values()):
+            # Nova then creates only the first type, on every card that supports it.
+            types, addresses = types[:1], {}
+        for name in types:
+            source = f'[{section}] {option} = {name}'
+            yield NovaDeviceClaim(source, None, name, addresses.get(name, frozenset()))
 
 
 def _addresses(sections: Sections, mdev_type: str) -> frozenset[str]:
-    names = (f'{prefix}{mdev_type}' for prefix in _OF_TYPE)
-    those = (_list(sections, name, 'device_addresses') for name in names)
-    return frozenset(address.lower() for each in those for address in each)
+    names = (f'{prefix}{mdev_type}' for prefix in _TYPE_SECTION_PREFIXES)
+    lists = (_list(sections, name, 'device_addresses') for name in names)
+    return frozenset(address.lower() for items in lists for address in items)
 
 
 # --- device_spec --------------------------------------------------------------------
 
 
-def _specs(value: str) -> list[Mapping[str, Any]]:
-    """:raises ValueError: it is not what Nova takes"""
-    said = json.loads(value)
-    specs = said if isinstance(said, list) else [said]
+def parse_specs(value: str) -> list[Mapping[str, Any]]:
+    """Return the device specs in a value.
+
+    :raises ValueError: Nova would reject the value
+    """
+    content = json.loads(value)
+    specs = content if isinstance(content, list) else [content]
     for spec in specs:
         if not isinstance(spec, dict):
             raise ValueError
@@ -159,7 +172,10 @@ def _specs(value: str) -> list[Mapping[str, Any]]:
 
 
 def _check(spec: Mapping[str, Any]) -> None:
-    """:raises ValueError: a field cannot be compared with anything"""
+    """Check that all fields can be compared.
+
+    :raises ValueError: a field is invalid
+    """
     for field in ('vendor_id', 'product_id'):
         _same(spec.get(field, _ANY), '0000')
     address = spec.get('address', '')
@@ -170,7 +186,7 @@ def _check(spec: Mapping[str, Any]) -> None:
         _same_address(address, '0000:00:00.0')
 
 
-def _matches(spec: Mapping[str, Any], function: Function) -> bool:
+def _matches(spec: Mapping[str, Any], function: NovaPciFunction) -> bool:
     ids = (spec.get('vendor_id', _ANY), spec.get('product_id', _ANY))
     if not (_same(ids[0], function.vendor) and _same(ids[1], function.product)):
         return False
@@ -181,7 +197,7 @@ def _matches(spec: Mapping[str, Any], function: Function) -> bool:
         return _matches_patterns(address, function.address)
     if _same_address(address, function.address):
         return True
-    # A physical function stands for all its virtual ones, a pattern for what it fits.
+    # An exact address of a physical function includes its virtual functions.
     return (
         function.parent is not None
         and not _is_pattern(address)
@@ -189,18 +205,18 @@ def _matches(spec: Mapping[str, Any], function: Function) -> bool:
     )
 
 
-def _same(wanted: Any, digits: str) -> bool:
-    """Any: JSON. Numbers are hexadecimal.
+def _same(expected: Any, digits: str) -> bool:
+    """Compare a JSON value with hexadecimal digits.
 
-    :raises ValueError: it is not one
+    :raises ValueError: the value is not a hexadecimal number
     """
-    if not isinstance(wanted, str):
+    if not isinstance(expected, str):
         raise ValueError
-    return wanted.strip() == _ANY or int(wanted, 16) == int(digits, 16)
+    return expected.strip() == _ANY or int(expected, 16) == int(digits, 16)
 
 
 def _parts(address: str) -> list[str]:
-    """Domain, bus, slot and function; what is left out, from the left, is any."""
+    """Return domain, bus, slot and function; missing parts match any value."""
     rest, _, function = address.partition('.')
     fields = rest.split(':')
     if len(fields) > 3:
@@ -213,14 +229,14 @@ def _is_pattern(address: str) -> bool:
     return _ANY in _parts(address)
 
 
-def _same_address(wanted: Any, address: str) -> bool:
-    """Any: JSON.
+def _same_address(expected: Any, address: str) -> bool:
+    """Compare a JSON value with an address.
 
-    :raises ValueError: it is no address
+    :raises ValueError: the value is not an address
     """
-    if not isinstance(wanted, str):
+    if not isinstance(expected, str):
         raise ValueError
-    pairs = zip(_parts(wanted), _parts(address), strict=True)
+    pairs = zip(_parts(expected), _parts(address), strict=True)
     return all(_same(part, own) for part, own in pairs)
 
 
@@ -231,9 +247,9 @@ def _matches_patterns(patterns: Mapping[str, Any], address: str) -> bool:
 
 
 def _matches_pattern(pattern: Any, text: str) -> bool:
-    """Any: JSON.
+    """Match a text with a pattern from JSON.
 
-    :raises ValueError: it is no regular expression
+    :raises ValueError: the pattern is not a regular expression
     """
     try:
         return re.match(pattern, text) is not None

@@ -1,113 +1,131 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands between a group of a device profile and the providers that there are.
+"""Obstacles between a group of a device profile and the present providers.
 
-One provider serves a whole group: so Nova asks Placement.
+One provider serves a whole group, because Nova sends each group to Placement as one
+request group.
 """
 
 from collections.abc import Sequence
 
-from cyborg_lite.model.explanations import Asked, Demand, Reason, Supply, Why
+from cyborg_lite.model.device_profiles import GroupRequirements
+from cyborg_lite.model.explanations import (
+    GroupCandidates,
+    ProviderCapacity,
+    Reason,
+    ReasonCode,
+)
 
 
-def serves(asked: Asked, one: Supply) -> bool:
-    """Whether a server could be given the group from it now."""
-    offered = one.rp_uuid in asked.offers and one.closed is None
-    return offered and one.free_handles >= asked.demand.handles
+def can_serve_now(group: GroupCandidates, provider: ProviderCapacity) -> bool:
+    """Check whether the provider can serve the group now."""
+    is_offered = provider.rp_uuid in group.offers and provider.closed is None
+    if group.for_guest and provider.closed_for_guest is not None:
+        return False
+    return is_offered and provider.free_handles >= group.requirements.handle_count
 
 
-def is_right(asked: Asked, one: Supply) -> bool:
-    """Whether it would serve the group were it free."""
-    ((name, amount),) = asked.demand.amounts
-    enough = one.resource_class == name and one.total >= amount
-    return enough and _has_right_traits(asked, one)
+def can_serve_when_free(group: GroupCandidates, provider: ProviderCapacity) -> bool:
+    """Check whether the provider could serve the group if all its units were free."""
+    ((name, amount),) = group.requirements.amounts
+    is_enough = provider.resource_class == name and provider.total >= amount
+    return is_enough and _has_matching_traits(group, provider)
 
 
-def _has_right_traits(asked: Asked, one: Supply) -> bool:
-    # Operators may add traits in Placement, which we keep there and do not know.
-    required, forbidden = asked.demand.required, asked.demand.forbidden
-    by_our_books = required <= one.traits and not forbidden & one.traits
-    return by_our_books or one.rp_uuid in asked.marked
+def _has_matching_traits(group: GroupCandidates, provider: ProviderCapacity) -> bool:
+    # Operators may add traits in Placement, which are not in the database.
+    required, forbidden = group.requirements.required, group.requirements.forbidden
+    is_match = required <= provider.traits and not forbidden & provider.traits
+    return is_match or provider.rp_uuid in group.marked
 
 
-def several_classes(demand: Demand, index: int) -> Reason | None:
-    """None: there is only one class in the group."""
-    if len(demand.amounts) == 1:
+def check_single_class(requirements: GroupRequirements, index: int) -> Reason | None:
+    """Return a reason if the group requests several resource classes."""
+    if len(requirements.amounts) == 1:
         return None
-    names = ' and '.join(demand.classes)
-    text = f'No provider has {names} together: give each a group of its own.'
-    return Reason(Why.SEVERAL_CLASSES, text, index)
+    names = ' and '.join(requirements.resource_classes)
+    text = f'No provider has {names} together. Use a separate group for each class.'
+    return Reason(ReasonCode.SEVERAL_CLASSES, text, index)
 
 
-def of_provider(index: int, asked: Asked, one: Supply) -> Reason:
-    """The first thing that keeps a provider of the right class from the group."""
-    demand = asked.demand
-    ((name, amount),) = demand.amounts
+def explain_provider(
+    index: int, group: GroupCandidates, provider: ProviderCapacity
+) -> Reason:
+    """Return the first obstacle for a provider of the right resource class."""
+    requirements = group.requirements
+    ((name, amount),) = requirements.amounts
 
-    def because(why: Why, text: str, traits: Sequence[str] = ()) -> Reason:
-        return Reason(why, text, index, name, tuple(traits), (one.name,))
+    def reason(code: ReasonCode, text: str, traits: Sequence[str] = ()) -> Reason:
+        """Return a reason for this provider."""
+        return Reason(code, text, index, name, tuple(traits), (provider.name,))
 
-    if not _has_right_traits(asked, one):
-        lacking = sorted(demand.required - one.traits)
-        if lacking:
-            return because(
-                Why.MISSING_TRAIT, f'It lacks trait {", ".join(lacking)}.', lacking
-            )
-        shunned = sorted(demand.forbidden & one.traits)
-        text = f'It has the forbidden trait {", ".join(shunned)}.'
-        return because(Why.FORBIDDEN_TRAIT, text, shunned)
-    if one.total < amount:
-        text = f'It has {one.total} {name}, and one provider must serve {amount}.'
-        return because(Why.TOO_FEW_UNITS, text)
-    if one.closed is not None:
-        return because(one.closed, one.closed_text)
-    if one.free < amount or one.free_handles < demand.handles:
-        free = min(one.free, one.free_handles)
-        text = f'{free} of {one.total} units are free, and {amount} are wanted.'
-        return because(Why.NO_FREE_UNIT, text)
+    if not _has_matching_traits(group, provider):
+        missing = sorted(requirements.required - provider.traits)
+        if missing:
+            text = f'It lacks trait {", ".join(missing)}.'
+            return reason(ReasonCode.MISSING_TRAIT, text, missing)
+        present = sorted(requirements.forbidden & provider.traits)
+        text = f'It has the forbidden trait {", ".join(present)}.'
+        return reason(ReasonCode.FORBIDDEN_TRAIT, text, present)
+    if provider.total < amount:
+        text = f'It has {provider.total} {name}, but one provider must serve {amount}.'
+        return reason(ReasonCode.TOO_FEW_UNITS, text)
+    closed, text = provider.closed, provider.closed_text
+    if closed is None and group.for_guest:
+        closed, text = provider.closed_for_guest, provider.closed_for_guest_text
+    if closed is not None:
+        return reason(closed, text)
+    if provider.free < amount or provider.free_handles < requirements.handle_count:
+        free = min(provider.free, provider.free_handles)
+        text = f'{free} of {provider.total} units are free, {amount} are requested.'
+        return reason(ReasonCode.NO_FREE_UNIT, text)
     text = (
-        'Placement does not offer it: it was not told of it yet, or has allocations, '
-        'reservations or traits there that are not ours.'
+        'Placement does not offer it. It is not updated yet, or it has allocations, '
+        'reservations or traits there that this service did not create.'
     )
-    return because(Why.NOT_OFFERED, text)
+    return reason(ReasonCode.NOT_OFFERED, text)
 
 
-def of_all(index: int, asked: Asked, supplies: Sequence[Supply]) -> Reason | None:
-    """What keeps the group from all providers, were they free; None: nothing does."""
-    demand = asked.demand
-    mixture = several_classes(demand, index)
+def explain_all_providers(
+    index: int, group: GroupCandidates, providers: Sequence[ProviderCapacity]
+) -> Reason | None:
+    """Return the obstacle for all providers, even if free; None if one could serve."""
+    requirements = group.requirements
+    mixture = check_single_class(requirements, index)
     if mixture is not None:
         return mixture
-    ((name, amount),) = demand.amounts
-    of_class = [one for one in supplies if one.resource_class == name]
+    ((name, amount),) = requirements.amounts
+    of_class = [item for item in providers if item.resource_class == name]
     if not of_class:
         text = f'No host has any {name}.'
         if name == 'GPU':
             text = 'Placement has no resource class GPU: ask for PGPU or VGPU.'
-        return Reason(Why.MISSING_CLASS, text, index, name)
-    right = [one for one in of_class if _has_right_traits(asked, one)]
-    if not right:
-        return _traits_nowhere(index, demand, of_class)
-    largest = max(one.total for one in right)
+        return Reason(ReasonCode.MISSING_CLASS, text, index, name)
+    matching = [item for item in of_class if _has_matching_traits(group, item)]
+    if not matching:
+        return _explain_traits(index, requirements, of_class)
+    largest = max(provider.total for provider in matching)
     if largest < amount:
         text = (
-            f'The group asks for {amount} {name}. One provider serves a whole group, '
-            f'and the largest that fits has {largest}: make more groups of it.'
+            f'The group requests {amount} {name}. One provider serves a whole group, '
+            f'and the largest that fits has {largest}. Split the group.'
         )
-        return Reason(Why.TOO_FEW_UNITS, text, index, name)
+        return Reason(ReasonCode.TOO_FEW_UNITS, text, index, name)
     return None
 
 
-def _traits_nowhere(index: int, demand: Demand, of_class: Sequence[Supply]) -> Reason:
-    (name,) = demand.classes
-    present = frozenset[str]().union(*(one.traits for one in of_class))
-    lacking = tuple(sorted(demand.required - present))
-    if lacking:
-        text = f'No provider of {name} has trait {", ".join(lacking)}.'
-        return Reason(Why.MISSING_TRAIT, text, index, name, lacking)
-    if demand.required:
-        text = f'No provider of {name} has all of the traits, and no forbidden one.'
-        wanted = tuple(sorted(demand.required))
-        return Reason(Why.MISSING_TRAIT, text, index, name, wanted)
+def _explain_traits(
+    index: int, requirements: GroupRequirements, providers: Sequence[ProviderCapacity]
+) -> Reason:
+    (name,) = requirements.resource_classes
+    present = frozenset[str]().union(*(provider.traits for provider in providers))
+    missing = tuple(sorted(requirements.required - present))
+    if missing:
+        text = f'No provider of {name} has trait {", ".join(missing)}.'
+        return Reason(ReasonCode.MISSING_TRAIT, text, index, name, missing)
+    if requirements.required:
+        text = f'No provider of {name} has all required traits and no forbidden trait.'
+        required = tuple(sorted(requirements.required))
+        return Reason(ReasonCode.MISSING_TRAIT, text, index, name, required)
     text = f'Every provider of {name} has a forbidden trait.'
-    shunned = tuple(sorted(demand.forbidden))
-    return Reason(Why.FORBIDDEN_TRAIT, text, index, name, shunned)
+    forbidden = tuple(sorted(requirements.forbidden))
+    return Reason(ReasonCode.FORBIDDEN_TRAIT, text, index, name, forbidden)

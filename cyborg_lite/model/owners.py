@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which service a device belongs to, and how an operator gives it to the other."""
+"""Owner of a device, and the configuration that gives it to another service."""
 
 import json
 from dataclasses import dataclass
@@ -7,31 +7,33 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class OwnedDevice:
-    """A device that an agent reports, and who else manages it."""
+    """A reported device, and the other service that manages it."""
 
     hostname: str
     address: str
-    vendor: str  # four hex digits where it is a PCI device, as the next
+    vendor: str  # for PCI devices four hex digits, like the product
     product: str
     model: str
     driver: str
-    conflict: str  # empty: nobody else
-    schedulable: bool  # False: its driver withholds it
-    reason: str  # of its health
+    conflict: str  # empty: no other service
+    schedulable: bool  # False: its driver does not offer it
+    reason: str  # of the health
 
     @property
     def owner(self) -> str:
+        """The owner as shown to operators."""
         if self.conflict:
             return 'both'
         return 'this service' if self.schedulable else 'nobody'
 
     @property
-    def why(self) -> str:
+    def owner_reason(self) -> str:
+        """Reason for a conflict, or why the device is not offered."""
         return self.conflict or ('' if self.schedulable else self.reason)
 
 
-def lines_for_nova(device: OwnedDevice) -> tuple[tuple[str, str], ...]:
-    """To give it to Nova alone: by file, the lines that it needs."""
+def config_lines_for_nova(device: OwnedDevice) -> tuple[tuple[str, str], ...]:
+    """Return the lines that give the device to Nova only, by file."""
     spec = {'address': device.address}
     ids = {'vendor_id': device.vendor, 'product_id': device.product}
     alias = {**ids, 'name': f'{device.vendor}-{device.product}'}
@@ -42,8 +44,8 @@ def lines_for_nova(device: OwnedDevice) -> tuple[tuple[str, str], ...]:
     )
 
 
-def lines_for_us(device: OwnedDevice) -> tuple[tuple[str, str], ...]:
-    """To give it to this service alone: by file, what must not stand there."""
+def config_lines_for_cyborg(device: OwnedDevice) -> tuple[tuple[str, str], ...]:
+    """Return the settings that give the device to this service, by file."""
     return (
         ('nova.conf', f'no [pci] device_spec that fits {device.address}'),
         ('nova.conf', 'no [devices] enabled_mdev_types that the card can carry'),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a client writes a device profile: from JSON to a profile, or what is wrong.
+"""Grammar of device profiles: converts the JSON of a client or raises an error.
 
-The keys inside of a group are in ``group_keys.py``.
+The grammar of the keys in a group is in ``group_keys.py``.
 """
 
 import re
@@ -13,106 +13,110 @@ from cyborg_lite.exceptions import InvalidDeviceProfile
 from cyborg_lite.model import group_keys, uuids
 from cyborg_lite.model.device_profiles import (
     DeviceProfile,
+    Group,
     Limits,
     ProfileChange,
-    amounts,
 )
-from cyborg_lite.model.text import is_storable, shown
+from cyborg_lite.model.text import format_value, is_storable
 
 _NAME: Final = re.compile(r'[A-Za-z0-9_-]+')
-_SWITCHES: Final = ('enabled', 'is_public')
+_FLAGS: Final = ('enabled', 'is_public')
 
 
-def is_name(text: str) -> bool:
-    """Whether a profile could bear that name."""
+def is_valid_name(text: str) -> bool:
+    """Check whether a text is a valid name of a profile."""
     return _NAME.fullmatch(text) is not None
 
 
-def parse(
-    wanted: object, limits: Limits, *, fresh_uuid: str, moment: datetime
+def parse_profile(
+    body: object, limits: Limits, *, fresh_uuid: str, moment: datetime
 ) -> DeviceProfile:
-    """The profile that one element of a request body describes.
+    """Return the profile that one element of a request body describes.
 
-    Unknown keys of the element are ignored. ``fresh_uuid`` is used unless the client
-    chose one; ``moment`` is when the profile was made.
+    Unknown keys of the element are ignored.
 
-    :raises InvalidDeviceProfile: with the field and what it may be
+    :param fresh_uuid: uuid of the profile, unless the client chose one
+    :param moment: time of creation
+    :raises InvalidDeviceProfile: a field is invalid; the error names what is allowed
     """
-    if not isinstance(wanted, Mapping):
+    if not isinstance(body, Mapping):
         raise InvalidDeviceProfile(reason='it must be an object')
     return DeviceProfile(
-        uuid=_uuid(wanted.get('uuid'), fresh_uuid),
-        name=_name(wanted.get('name'), limits.name),
-        description=_description(wanted.get('description'), limits.description),
-        groups=_groups(wanted.get('groups'), limits),
+        uuid=_uuid(body.get('uuid'), fresh_uuid),
+        name=_name(body.get('name'), limits.name),
+        description=_description(body.get('description'), limits.description),
+        groups=_groups(body.get('groups'), limits),
         created_at=moment,
     )
 
 
-def parse_change(wanted: Mapping[str, object], limits: Limits) -> ProfileChange:
-    """What a client wants to be otherwise: new values by the names of their fields.
+def parse_profile_change(body: Mapping[str, object], limits: Limits) -> ProfileChange:
+    """Return the change that a client requests.
 
-    :raises InvalidDeviceProfile: with the field and what it may be
+    :param body: new values, by the names of their fields
+    :raises InvalidDeviceProfile: a field is invalid; the error names what is allowed
     """
-    values: dict[str, Any] = {}  # of the type that each field has
-    for field, value in wanted.items():
+    values: dict[str, Any] = {}  # of the types of the fields
+    for field, value in body.items():
         if field == 'name':
             values[field] = _name(value, limits.name)
         elif field == 'description':
             values[field] = _description(value, limits.description)
         elif field == 'groups':
             values[field] = _groups(value, limits)
-        elif field in _SWITCHES:
-            values[field] = _switch(field, value)
+        elif field in _FLAGS:
+            values[field] = _flag(field, value)
         else:
-            raise InvalidDeviceProfile(reason=f'{shown(field)} cannot be changed')
+            raise InvalidDeviceProfile(
+                reason=f'{format_value(field)} cannot be changed'
+            )
     return ProfileChange(fields=tuple(values), **values)
 
 
-def _uuid(given: object, fresh: str) -> str:
-    if given is None:
+def _uuid(value: object, fresh: str) -> str:
+    if value is None:
         return fresh
-    found = uuids.canonical(given) if isinstance(given, str) else None
-    if found is None:
+    uuid = uuids.normalize_uuid(value) if isinstance(value, str) else None
+    if uuid is None:
         raise InvalidDeviceProfile(reason='uuid must be a UUID')
-    return found
+    return uuid
 
 
-def _name(given: object, longest: int) -> str:
-    if not isinstance(given, str) or not is_name(given) or len(given) > longest:
+def _name(value: object, longest: int) -> str:
+    if not isinstance(value, str) or not is_valid_name(value) or len(value) > longest:
         raise InvalidDeviceProfile(
             reason=f'name must be a string of 1 to {longest} letters, digits, '
             f'hyphens and underscores'
         )
-    return given
+    return value
 
 
-def _description(given: object, longest: int) -> str | None:
-    if given is None:
+def _description(value: object, longest: int) -> str | None:
+    if value is None:
         return None
-    if not isinstance(given, str) or len(given) > longest or not is_storable(given):
+    if not isinstance(value, str) or len(value) > longest or not is_storable(value):
         raise InvalidDeviceProfile(
             reason=f'description must be null or a string of at most {longest} '
             f'characters, without NUL'
         )
-    return given
+    return value
 
 
-def _switch(field: str, given: object) -> bool:
-    if not isinstance(given, bool):
+def _flag(field: str, value: object) -> bool:
+    if not isinstance(value, bool):
         raise InvalidDeviceProfile(reason=f'{field} must be true or false')
-    return given
+    return value
 
 
-def _groups(given: object, limits: Limits) -> tuple[dict[str, str], ...]:
-    if not isinstance(given, list) or not 1 <= len(given) <= limits.groups:
+def _groups(value: object, limits: Limits) -> tuple[dict[str, str], ...]:
+    if not isinstance(value, list) or not 1 <= len(value) <= limits.groups:
         raise InvalidDeviceProfile(
             reason=f'groups must be a list of 1 to {limits.groups} objects'
         )
     groups = tuple(
-        _group(f'groups[{index}]', group, limits) for index, group in enumerate(given)
+        _group(f'groups[{index}]', group, limits) for index, group in enumerate(value)
     )
-    total = sum(amount for group in groups for _, amount in amounts(group))
+    total = sum(Group.parse(group).requirements.total for group in groups)
     if total > limits.accelerators:
         raise InvalidDeviceProfile(
             reason=f'groups ask for {total} accelerators, '
@@ -121,21 +125,21 @@ def _groups(given: object, limits: Limits) -> tuple[dict[str, str], ...]:
     return groups
 
 
-def _group(where: str, given: object, limits: Limits) -> dict[str, str]:
-    if not isinstance(given, Mapping):
-        raise InvalidDeviceProfile(reason=f'{where} must be an object')
+def _group(group_name: str, value: object, limits: Limits) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise InvalidDeviceProfile(reason=f'{group_name} must be an object')
     group: dict[str, str] = {}
-    for key, value in given.items():
-        entry = group_keys.read(where, key, value, limits)
+    for key, item in value.items():
+        entry = group_keys.parse_entry(group_name, key, item, limits)
         if entry is None:
             continue
         if entry[0] in group:
-            raise InvalidDeviceProfile(reason=f'{where} has {entry[0]} twice')
+            raise InvalidDeviceProfile(reason=f'{group_name} has {entry[0]} twice')
         group[entry[0]] = entry[1]
-    if not any(amounts(group)):
-        raise InvalidDeviceProfile(reason=f'{where} has no resources: key')
+    if not Group.parse(group).requirements.amounts:
+        raise InvalidDeviceProfile(reason=f'{group_name} has no resources: key')
     if 'accel:bitstream_id' in group and 'accel:function_id' in group:
         raise InvalidDeviceProfile(
-            reason=f'{where} has both accel:bitstream_id and accel:function_id'
+            reason=f'{group_name} has both accel:bitstream_id and accel:function_id'
         )
     return group

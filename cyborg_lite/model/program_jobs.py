@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loading of an image by hand, as whoever asked for it follows it."""
+"""Programming jobs as shown to the caller that started them."""
 
 import enum
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Final
 
 
 class ProgramState(enum.StrEnum):
-    """The words that clients read."""
+    """States of a programming job as clients read them."""
 
     RUNNING = 'running'
     DONE = 'done'
@@ -17,13 +17,13 @@ class ProgramState(enum.StrEnum):
 
 
 class ProgramStep(enum.StrEnum):
-    """What was begun last."""
+    """The step that started last."""
 
     ACCEPTED = 'accepted'
     CHECKING = 'checking'
-    """The image is looked at once more."""
+    """The conductor checks the image again."""
     LOADING = 'loading'
-    """The host fetches the image and loads it."""
+    """The host downloads and loads the image."""
     LOADED = 'loaded'
 
 
@@ -37,18 +37,18 @@ _PROGRESS: Final[Mapping[ProgramStep, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class ProgramJob:
-    """It outlives the job itself by a day."""
+    """A programming job. It is shown until one day after the job has ended."""
 
     uuid: str
     deployable_uuid: str
     image_uuid: str
     state: ProgramState
     step: ProgramStep
-    reason: str  # why it failed, or waits; empty: neither
+    reason: str  # of a failure or a delay; empty: neither
     created_at: datetime
-    updated_at: datetime | None = None
+    updated_at: datetime | None = None  # None: never updated
 
     @property
     def progress(self) -> int:
-        """Percent, by the steps: how far a tool has come nobody can see."""
+        """Percentage by step; vendor tools do not report their progress."""
         return _PROGRESS[self.step]

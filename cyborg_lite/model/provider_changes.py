@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must change in Placement so that a host has the providers that it should have.
+"""Operations that change providers in Placement to their desired state.
 
-Nothing is stored in Placement to tell our providers: one is ours when its uuid is one
-that we want, or when it carries ``OWNER_CYBORG`` and its name begins with the host's.
+This service owns a provider with a desired uuid. It also owns a provider with the trait
+``OWNER_CYBORG`` whose name begins with the name of the host.
 """
 
 import re
@@ -11,18 +11,16 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from cyborg_lite.model.providers import (
-    OWNER,
-    OWNER_NOVA,
     ActualProvider,
+    DesiredProvider,
     Inventories,
     TreeNode,
-    WantedProvider,
 )
+from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG, OWNER_NOVA
 
-# Traits that only a program names so: what tells a product, a function or a region of
-# one from another. When we do not want one of these any more it is stale, even where
-# the record of what we told has been lost. An operator who marks a provider with a
-# trait of theirs uses other words.
+# Names of traits that only drivers generate: for a product, a function or a region.
+# Such a trait is stale if it is not desired any more, even if the record of published
+# traits is lost. Operators name their traits differently.
 _GENERATED: Final = re.compile(
     r'CUSTOM_NVIDIA_[0-9A-F]{4}(_[A-Z0-9_]+)?'
     r'|CUSTOM_[A-Z]+_PRODUCT_ID_[0-9A-F]{4,}'
@@ -31,125 +29,179 @@ _GENERATED: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Create:
-    provider: WantedProvider
+class CreateProvider:
+    """Create a provider."""
+
+    provider: DesiredProvider
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Give it the name and the parent that it should have."""
+class MoveProvider:
+    """Set the name and the parent of a provider."""
 
-    provider: WantedProvider
+    provider: DesiredProvider
 
 
 @dataclass(frozen=True, slots=True)
 class SetTraits:
+    """Set all traits of a provider."""
+
     uuid: str
     traits: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class SetInventories:
+    """Set all inventories of a provider."""
+
     uuid: str
     inventories: Inventories
 
 
-Operation: TypeAlias = Create | Place | SetTraits | SetInventories
+Operation: TypeAlias = CreateProvider | MoveProvider | SetTraits | SetInventories
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What was wrong with a provider, said by what was done about it."""
+class ProviderChange:
+    """A difference of a provider, described by the operation that removed it."""
 
     uuid: str
     name: str
-    what: str
+    description: str
 
     def __str__(self) -> str:
-        return f'{self.name}: {self.what}'
+        return f'{self.name}: {self.description}'
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """What a sync leaves as it is, for an operator to decide."""
+class ProviderProblem:
+    """A difference that a sync leaves for the operator to decide."""
 
     uuid: str
     name: str
     reason: str
-    standing: bool = False  # it is logged when it begins and ends, not meanwhile
+    standing: bool = False  # True: it is logged only when it begins and ends
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """What to do about one provider, in this order, and what not to do."""
+class ProviderDiff:
+    """Operations for one provider, in order, and the problem that prevents others."""
 
     operations: tuple[Operation, ...] = ()
-    problem: Problem | None = None  # None: all is as we want it, once this is done
-
-
-def difference(
-    wanted: WantedProvider,
-    actual: ActualProvider | None,
-    strangers: Iterable[TreeNode],
-) -> Difference:
-    """What makes a provider of ours what we want, with the fewest operations.
-
-    ``actual`` is what has its uuid now; ``strangers`` are the providers of others in
-    the tree of the host. Of the traits that it has and that are not wanted, those that
-    we told Placement and those that only a driver can have named are removed; others
-    are somebody else's, and are kept.
-    """
-    problem = _in_the_way(wanted, strangers)
-    if actual is None:
-        return Difference(problem=problem) if problem else Difference(_making(wanted))
-    if OWNER_NOVA in actual.traits:
-        return Difference(problem=_problem(wanted, f'it carries {OWNER_NOVA}'))
-    if actual.node.parent_uuid != wanted.parent_uuid and OWNER not in actual.traits:
-        return Difference(problem=misplaced(wanted, actual.node))
-    operations = _mending(wanted, actual)
-    if problem is not None:
-        # It cannot have its name while another one has it.
-        operations = tuple(one for one in operations if not isinstance(one, Place))
-    return Difference(operations, problem)
-
-
-def misplaced(wanted: WantedProvider, found: TreeNode) -> Problem:
-    return _problem(wanted, f'its parent is {found.parent_uuid}')
-
-
-def immovable(wanted: WantedProvider, found: TreeNode, reason: str) -> Problem:
-    """What is allocated on it, or below it, belongs to where it is."""
-    return _problem(
-        wanted, f'its parent is {found.parent_uuid}; it is not moved: {reason}'
+    problem: ProviderProblem | None = (
+        None  # None: the operations lead to the desired state
     )
 
 
-def taken(wanted: WantedProvider, holder: str) -> Problem:
-    return _problem(wanted, f'provider {holder} has its name')
+def diff_provider(
+    desired: DesiredProvider,
+    actual: ActualProvider | None,
+    foreign: Iterable[TreeNode],
+) -> ProviderDiff:
+    """Return the fewest operations that change a provider to its desired state.
+
+    Undesired traits are removed if this service published them, or if only a driver can
+    have generated them. All other traits belong to operators and are kept.
+
+    :param actual: provider with the uuid now; None: there is none
+    :param foreign: providers of other services in the tree of the host
+    """
+    problem = _find_foreign_conflict(desired, foreign)
+    if actual is None:
+        if problem:
+            return ProviderDiff(problem=problem)
+        return ProviderDiff(_list_create_operations(desired))
+    if OWNER_NOVA in actual.traits:
+        return ProviderDiff(problem=_problem(desired, f'it has trait {OWNER_NOVA}'))
+    is_misplaced = actual.node.parent_uuid != desired.parent_uuid
+    if is_misplaced and OWNER_CYBORG not in actual.traits:
+        return ProviderDiff(problem=misplaced_problem(desired, actual.node))
+    operations = _list_update_operations(desired, actual)
+    if problem is not None:
+        # The foreign provider has the name, so this provider cannot get it.
+        operations = tuple(
+            operation
+            for operation in operations
+            if not isinstance(operation, MoveProvider)
+        )
+    return ProviderDiff(operations, problem)
 
 
-def leftovers(
+def misplaced_problem(desired: DesiredProvider, node: TreeNode) -> ProviderProblem:
+    """Return the problem of a provider with another parent."""
+    return _problem(desired, f'its parent is {node.parent_uuid}')
+
+
+def immovable_problem(
+    desired: DesiredProvider, node: TreeNode, reason: str
+) -> ProviderProblem:
+    """Return the problem of a misplaced provider whose tree has allocations."""
+    return _problem(
+        desired, f'its parent is {node.parent_uuid}; it cannot be moved: {reason}'
+    )
+
+
+def name_taken_problem(desired: DesiredProvider, holder: str) -> ProviderProblem:
+    """Return the problem of a provider whose name another provider has."""
+    return _problem(desired, f'provider {holder} has its name')
+
+
+def is_generated_trait(name: str) -> bool:
+    """Return whether only a driver can have generated the name of the trait."""
+    return _GENERATED.fullmatch(name) is not None
+
+
+def is_emptied(actual: ActualProvider) -> bool:
+    """Return whether the provider is kept for a device that is removed."""
+    return EMPTIED in actual.traits and not actual.inventories
+
+
+def empty_traits(actual: ActualProvider, published: Collection[str]) -> frozenset[str]:
+    """Return the traits of a provider whose device is removed.
+
+    The traits of operators survive the absence of the device.
+
+    :param published: traits that this service has set
+    """
+    return _list_foreign_traits(actual, published) | {OWNER_CYBORG, EMPTIED}
+
+
+def has_name_conflict(node: TreeNode, names: Iterable[str]) -> bool:
+    """Return whether a provider has the name of another, or of a part of its card.
+
+    Case is ignored: Nova writes PCI addresses in upper case, and names are unique in a
+    Placement database that ignores case.
+
+    :param names: names of other providers
+    """
+    name = node.name.lower()
+    prefixes = (prefix.lower() for prefix in names)
+    return any(name == prefix or name.startswith(f'{prefix}_') for prefix in prefixes)
+
+
+def list_leftover_providers(
     hostname: str,
-    wanted: Iterable[WantedProvider],
+    desired: Iterable[DesiredProvider],
     tree: Collection[TreeNode],
     owned: Collection[str],
 ) -> tuple[TreeNode, ...]:
-    """Those that we made for this host and do not want any more.
+    """Return the providers of this service on the host that are not desired any more.
 
-    ``owned`` are the uuids in the tree that carry ``OWNER_CYBORG``. Children come
-    before their parents, which Placement would not delete otherwise.
+    Children come before their parents, because Placement deletes only leaf providers.
+
+    :param owned: uuids in the tree that have the trait ``OWNER_CYBORG``
     """
-    kept = {provider.uuid for provider in wanted}
+    desired_uuids = {provider.uuid for provider in desired}
     nodes = {node.uuid: node for node in tree}
-    gone = [
+    leftovers = [
         node
         for node in tree
         if node.uuid in owned
-        and node.uuid not in kept
+        and node.uuid not in desired_uuids
         and node.parent_uuid is not None
         and node.name.startswith(f'{hostname}_')
     ]
-    return tuple(sorted(gone, key=lambda node: (-_depth(node, nodes), node.name)))
+    return tuple(sorted(leftovers, key=lambda node: (-_depth(node, nodes), node.name)))
 
 
 def _depth(node: TreeNode, nodes: Mapping[str, TreeNode]) -> int:
@@ -157,45 +209,53 @@ def _depth(node: TreeNode, nodes: Mapping[str, TreeNode]) -> int:
     return 0 if parent is None else 1 + _depth(parent, nodes)
 
 
-def _problem(wanted: WantedProvider, reason: str) -> Problem:
-    return Problem(wanted.uuid, wanted.name, reason)
+def _problem(desired: DesiredProvider, reason: str) -> ProviderProblem:
+    return ProviderProblem(desired.uuid, desired.name, reason)
 
 
-def _in_the_way(
-    wanted: WantedProvider, strangers: Iterable[TreeNode]
-) -> Problem | None:
-    """Another service's provider for the same device, or for the board it is on.
+def _find_foreign_conflict(
+    desired: DesiredProvider, foreign: Iterable[TreeNode]
+) -> ProviderProblem | None:
+    """Return a problem if a foreign provider stands for the same device or its card.
 
-    Nova names its own for a PCI device as we do.
+    Nova gives its providers of PCI devices the same names.
     """
-    for node in strangers:
-        if wanted.name == node.name or wanted.name.startswith(f'{node.name}_'):
+    for node in foreign:
+        if desired.name == node.name or desired.name.startswith(f'{node.name}_'):
             reason = f'provider {node.uuid} of another service is named {node.name}'
-            return _problem(wanted, reason)
+            return _problem(desired, reason)
     return None
 
 
-def _making(wanted: WantedProvider) -> tuple[Operation, ...]:
-    # Traits first: with its inventory it can be chosen, by what it has and has not.
-    first = (Create(wanted), SetTraits(wanted.uuid, wanted.traits))
-    if not wanted.inventories:
-        return first
-    return (*first, SetInventories(wanted.uuid, wanted.inventories))
+def _list_create_operations(desired: DesiredProvider) -> tuple[Operation, ...]:
+    # The traits come first: with an inventory, Placement may choose the provider.
+    operations = (CreateProvider(desired), SetTraits(desired.uuid, desired.traits))
+    if not desired.inventories:
+        return operations
+    return (*operations, SetInventories(desired.uuid, desired.inventories))
 
 
-def _mending(wanted: WantedProvider, actual: ActualProvider) -> tuple[Operation, ...]:
+def _list_update_operations(
+    desired: DesiredProvider, actual: ActualProvider
+) -> tuple[Operation, ...]:
     operations: list[Operation] = []
-    is_at = actual.node.name, actual.node.parent_uuid
-    if is_at != (wanted.name, wanted.parent_uuid):
-        operations.append(Place(wanted))
-    foreign = {
+    position = actual.node.name, actual.node.parent_uuid
+    if position != (desired.name, desired.parent_uuid):
+        operations.append(MoveProvider(desired))
+    traits = desired.traits | _list_foreign_traits(actual, desired.former_traits)
+    if traits != actual.traits:
+        operations.append(SetTraits(desired.uuid, traits))
+    if desired.inventories != actual.inventories:
+        operations.append(SetInventories(desired.uuid, desired.inventories))
+    return tuple(operations)
+
+
+def _list_foreign_traits(
+    actual: ActualProvider, published: Collection[str]
+) -> frozenset[str]:
+    """Return the traits that neither this service nor one of its drivers has set."""
+    return frozenset(
         trait
         for trait in actual.traits
-        if trait not in wanted.formerly and not _GENERATED.fullmatch(trait)
-    }
-    traits = wanted.traits | foreign
-    if traits != actual.traits:
-        operations.append(SetTraits(wanted.uuid, traits))
-    if wanted.inventories != actual.inventories:
-        operations.append(SetInventories(wanted.uuid, wanted.inventories))
-    return tuple(operations)
+        if trait not in published and trait != EMPTIED and not is_generated_trait(trait)
+    )

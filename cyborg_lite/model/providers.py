@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resource providers: those that a host should have, and those that Placement has."""
+"""Resource providers: desired providers of a host, actual providers in Placement."""
 
 import hashlib
 import re
@@ -8,16 +8,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-OWNER: Final = 'OWNER_CYBORG'
-OWNER_NOVA: Final = 'OWNER_NOVA'
+from cyborg_lite.model.traits import OWNER_CYBORG
 
-_LONGEST_NAME: Final = 200
-_LONGEST_SYMBOL: Final = 255
+_MAX_NAME_LENGTH: Final = 200
+_MAX_SYMBOL_LENGTH: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderRow:
-    """A deployable that can be scheduled, as the database has it."""
+    """A deployable that can be scheduled, as stored."""
 
     rp_uuid: str
     name: str
@@ -25,17 +24,17 @@ class ProviderRow:
     traits: tuple[str, ...]
     total: int
     reserved: int
-    # Traits of ours that Placement was told of it; None: nothing was recorded yet.
-    told: tuple[str, ...] | None = None
+    # Traits that this service has set in Placement; None: none are recorded yet.
+    published_traits: tuple[str, ...] | None = None
     device_uuid: str = ''
     driver: str = ''
-    conflict: str = ''  # who else manages the device, as last seen in Placement
-    contested: str = ''  # likewise, as the agent found out on the host
+    conflict: str = ''  # other manager of the device, according to Placement
+    contested: str = ''  # other manager of the device, according to the agent
 
 
 @dataclass(frozen=True, slots=True)
-class Inventory:
-    """So many units of one resource class."""
+class ProviderInventory:
+    """Inventory of one resource class."""
 
     total: int
     reserved: int = 0
@@ -45,23 +44,25 @@ class Inventory:
     allocation_ratio: float = 1.0
 
     @property
-    def closed(self) -> 'Inventory':
-        """The same, and nothing of it can be allocated any more."""
+    def fully_reserved(self) -> 'ProviderInventory':
+        """A copy from which nothing can be allocated any more."""
         return replace(self, reserved=self.total)
 
 
-Inventories: TypeAlias = Mapping[str, Inventory]
+Inventories: TypeAlias = Mapping[str, ProviderInventory]
 """By resource class."""
 
 
 @dataclass(frozen=True, slots=True)
-class WantedProvider:
+class DesiredProvider:
+    """A provider as Placement must have it."""
+
     uuid: str
     name: str
-    parent_uuid: str | None  # None: it is a root
+    parent_uuid: str | None  # None: a root
     inventories: Inventories
     traits: frozenset[str]
-    formerly: frozenset[str] = frozenset()  # those of ours that it is to lose
+    former_traits: frozenset[str] = frozenset()  # set by this service, to be removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,54 +78,54 @@ class TreeNode:
 
 @dataclass(frozen=True, slots=True)
 class ActualProvider:
-    """A provider as Placement has it, whole."""
+    """A provider in Placement with its inventories and traits."""
 
     node: TreeNode
     inventories: Inventories
     traits: frozenset[str]
 
 
-def own_root(hostname: str) -> WantedProvider:
-    """What the providers of a host are below that is no compute node."""
-    own = str(uuid.uuid3(uuid.NAMESPACE_DNS, hostname))
-    return WantedProvider(own, hostname, None, {}, frozenset({OWNER}))
+def build_root(hostname: str) -> DesiredProvider:
+    """Return the root provider of a host that is not a compute node."""
+    root_uuid = str(uuid.uuid3(uuid.NAMESPACE_DNS, hostname))
+    return DesiredProvider(root_uuid, hostname, None, {}, frozenset({OWNER_CYBORG}))
 
 
-def wanted_tree(root_uuid: str, rows: Iterable[ProviderRow]) -> list[WantedProvider]:
-    """Each row as a child of the host's own provider, in the order of their names."""
-    wanted = [_wanted(root_uuid, row) for row in rows]
-    return sorted(wanted, key=lambda provider: provider.name)
+def build_tree(root_uuid: str, rows: Iterable[ProviderRow]) -> list[DesiredProvider]:
+    """Return a child of the root provider for each row, sorted by name."""
+    providers = [_build_provider(root_uuid, row) for row in rows]
+    return sorted(providers, key=lambda provider: provider.name)
 
 
-def _wanted(root_uuid: str, row: ProviderRow) -> WantedProvider:
-    traits = frozenset(map(legal_symbol, row.traits)) | {OWNER}
-    return WantedProvider(
+def _build_provider(root_uuid: str, row: ProviderRow) -> DesiredProvider:
+    traits = frozenset(map(valid_symbol, row.traits)) | {OWNER_CYBORG}
+    return DesiredProvider(
         uuid=row.rp_uuid,
-        name=legal_name(row.name),
+        name=valid_provider_name(row.name),
         parent_uuid=root_uuid,
-        inventories=_inventories(row),
+        inventories=_build_inventories(row),
         traits=traits,
-        formerly=frozenset(row.told or ()) - traits,
+        former_traits=frozenset(row.published_traits or ()) - traits,
     )
 
 
-def _inventories(row: ProviderRow) -> Inventories:
+def _build_inventories(row: ProviderRow) -> Inventories:
     if row.total < 1:
-        # Placement knows no inventory of nothing.
+        # Placement rejects an inventory with a total of 0.
         return {}
     reserved = max(0, min(row.reserved, row.total))
-    inventory = Inventory(row.total, reserved, max_unit=row.total)
-    return {legal_symbol(row.resource_class): inventory}
+    inventory = ProviderInventory(row.total, reserved, max_unit=row.total)
+    return {valid_symbol(row.resource_class): inventory}
 
 
-def legal_name(name: str) -> str:
-    """The name of a provider, cut to what Placement accepts and still its own."""
-    if len(name) <= _LONGEST_NAME:
+def valid_provider_name(name: str) -> str:
+    """Return a unique name of a provider, cut to the length that Placement accepts."""
+    if len(name) <= _MAX_NAME_LENGTH:
         return name
-    own = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f'{name[: _LONGEST_NAME - 9]}_{own}'
+    suffix = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f'{name[: _MAX_NAME_LENGTH - 9]}_{suffix}'
 
 
-def legal_symbol(name: str) -> str:
-    """The name of a trait or a resource class as Placement accepts it."""
-    return re.sub(r'[^A-Z0-9_]', '_', name.upper())[:_LONGEST_SYMBOL]
+def valid_symbol(name: str) -> str:
+    """Return the name of a trait or resource class as Placement accepts it."""
+    return re.sub(r'[^A-Z0-9_]', '_', name.upper())[:_MAX_SYMBOL_LENGTH]

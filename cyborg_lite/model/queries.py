@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What part of a collection a client wants, the same for every collection."""
+"""Filter, order and page of a list; the same for every collection."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """All filters must fit; of one filter's values any may."""
+    """Selection of rows. All filters must match; of one filter any value may match."""
 
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    limit: int | None = None  # None: all
-    marker: str | None = None  # uuid of the last one already seen
+    limit: int | None = None  # None: no limit
+    marker: str | None = None  # uuid of the last row of the previous page
     sort_key: str | None = None  # None: in the order of creation
     descending: bool = False
-    detailed: bool = False  # also what costs more to find, and few clients read
+    detailed: bool = False  # True: include values that are expensive to read

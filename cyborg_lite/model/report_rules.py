@@ -1,123 +1,134 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a conductor takes from an agent: for its own host, in bounds, without doubles.
+"""Validation of host reports: only the agent's host, within limits, no duplicates.
 
-An agent runs where guests run, and drivers may live out of tree: nothing that they
-send may hurt another host or fail in the middle of a transaction.
+Agents run on hosts with instances, and drivers may be third-party code. A report must
+not affect another host or fail within a transaction.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from cyborg_lite.exceptions import InvalidInput
-from cyborg_lite.model.inventory import Deployable, Device, HostReport, Unit
-from cyborg_lite.model.text import is_storable, shown
+from cyborg_lite.model.inventory import AttachHandle, Deployable, Device, HostReport
+from cyborg_lite.model.text import format_value, is_storable
 
-_MOST_DEVICES: Final = 1024
-_MOST_UNITS: Final = 16384
-_MOST_ITEMS: Final = 256  # in a mapping, or in a list of traits
-_LARGEST_NUMBER: Final = 2**31 - 1
+_MAX_DEVICES: Final = 1024
+_MAX_HANDLES: Final = 16384
+_MAX_ITEMS: Final = 256  # of a mapping or a list of traits
+_MAX_NUMBER: Final = 2**31 - 1
 
-# As the columns are; what has none is bounded all the same.
+# Maximum lengths of the columns; JSON columns are limited as well.
 _DEVICE_TEXTS: Final = {
     'type': 32,
     'vendor': 255,
     'model': 255,
     'driver': 64,
-    'address': 64,
+    'control_address': 64,
     'hardware_id': 128,
     'health_reason': 4096,
 }
-_LONGEST_NAME: Final = 240  # with room to tell it from another one
-_LONGEST_SYMBOL: Final = 255
-_LONGEST_KEY: Final = 128
-_LONGEST_VALUE: Final = 4096
-_LONGEST_BOARD_INFO: Final = 16000
+_MAX_NAME: Final = 240  # leaves room for a suffix that makes a name unique
+_MAX_SYMBOL: Final = 255
+_MAX_KEY: Final = 128
+_MAX_VALUE: Final = 4096
+_MAX_BOARD_INFO: Final = 16000
 
 
-def check(report: HostReport) -> None:
-    """:raises InvalidInput: the report cannot be stored, or is not about its host"""
-    _text('hostname', report.hostname, 255)
-    _text('boot_id', report.boot_id, 64)
+def check_report(report: HostReport) -> None:
+    """Check that a report can be stored and concerns its own host only.
+
+    :raises InvalidInput: a value is invalid
+    """
+    _check_text('hostname', report.hostname, 255)
+    _check_text('boot_id', report.boot_id, 64)
     if not report.hostname:
-        raise InvalidInput(reason='The report names no host.')
-    _at_most(_MOST_DEVICES, 'devices', report.devices)
-    _once('address', (device.address for device in report.devices))
-    deployables = [each for device in report.devices for each in device.root.walk()]
-    _at_most(_MOST_UNITS, 'deployables', deployables)
-    _at_most(_MOST_UNITS, 'units', [u for each in deployables for u in each.units])
+        raise InvalidInput(reason='The report has no hostname.')
+    _check_count(_MAX_DEVICES, 'devices', report.devices)
+    _check_unique('address', (device.control_address for device in report.devices))
+    deployables = [item for device in report.devices for item in device.root.walk()]
+    _check_count(_MAX_HANDLES, 'deployables', deployables)
+    handles = [handle for item in deployables for handle in item.handles]
+    _check_count(_MAX_HANDLES, 'attach handles', handles)
     for device in report.devices:
         _check_device(device)
-    _check_names(report.hostname, [each.name for each in deployables])
+    _check_names(report.hostname, [deployable.name for deployable in deployables])
     for deployable in deployables:
         _check_deployable(deployable)
 
 
 def _check_device(device: Device) -> None:
-    for field, longest in _DEVICE_TEXTS.items():
-        _text(field, getattr(device, field), longest)
-    if not device.address:
+    for field, max_length in _DEVICE_TEXTS.items():
+        _check_text(field, getattr(device, field), max_length)
+    if not device.control_address:
         raise InvalidInput(reason='A device has no address.')
-    _texts('std_board_info', device.std_board_info)
-    _text('vendor_board_info', device.vendor_board_info or '', _LONGEST_BOARD_INFO)
+    _check_mapping('std_board_info', device.std_board_info)
+    _check_text('vendor_board_info', device.vendor_board_info or '', _MAX_BOARD_INFO)
 
 
 def _check_names(hostname: str, names: list[str]) -> None:
-    _once('deployable', names)
+    _check_unique('deployable', names)
     for name in names:
-        _text('name', name, _LONGEST_NAME)
-        # Names are unique in the cloud: without its host's it may be another host's.
+        _check_text('name', name, _MAX_NAME)
+        # Names are unique in the cloud. The prefix prevents a clash with other hosts.
         if not name.startswith(f'{hostname}_'):
             reason = (
-                f'Deployable {shown(name)} is not named for host {shown(hostname)}.'
+                f'The name of deployable {format_value(name)} does not start with '
+                f'{format_value(hostname)}_.'
             )
             raise InvalidInput(reason=reason)
 
 
 def _check_deployable(deployable: Deployable) -> None:
-    _text('resource_class', deployable.resource_class or '', _LONGEST_SYMBOL)
-    _at_most(_MOST_ITEMS, 'traits', deployable.traits)
+    _check_text('resource_class', deployable.resource_class or '', _MAX_SYMBOL)
+    _check_count(_MAX_ITEMS, 'traits', deployable.traits)
     for trait in deployable.traits:
-        _text('trait', trait, _LONGEST_SYMBOL)
+        _check_text('trait', trait, _MAX_SYMBOL)
     for number in (deployable.total, deployable.reserved):
-        if not 0 <= number <= _LARGEST_NUMBER:
+        if not 0 <= number <= _MAX_NUMBER:
             raise InvalidInput(reason=f'{deployable.name} cannot have {number} units.')
-    _texts('attributes', deployable.attributes)
-    _once(f'unit of {deployable.name}', (unit.key for unit in deployable.units))
-    for unit in deployable.units:
-        _check_unit(unit)
+    _check_mapping('attributes', deployable.attributes)
+    keys = (handle.key for handle in deployable.handles)
+    _check_unique(f'attach handle of {deployable.name}', keys)
+    for handle in deployable.handles:
+        _check_handle(handle)
 
 
-def _check_unit(unit: Unit) -> None:
-    _text('key', unit.key, _LONGEST_KEY)
-    _texts('info', unit.info)
+def _check_handle(handle: AttachHandle) -> None:
+    _check_text('key', handle.key, _MAX_KEY)
+    _check_mapping('info', handle.info)
 
 
-def _text(field: str, value: str, longest: int) -> None:
-    if len(value) > longest or not is_storable(value):
-        reason = f'{field} {shown(value)} is too long, or no text that can be kept.'
+def _check_text(field: str, value: str, max_length: int) -> None:
+    if len(value) > max_length or not is_storable(value):
+        reason = (
+            f'{field} {format_value(value)} has more than {max_length} characters, or '
+            f'characters that cannot be stored.'
+        )
         raise InvalidInput(reason=reason)
 
 
-def _texts(field: str, values: Mapping[str, str]) -> None:
-    _at_most(_MOST_ITEMS, field, values)
+def _check_mapping(field: str, values: Mapping[str, str]) -> None:
+    _check_count(_MAX_ITEMS, field, values)
     for key, value in values.items():
-        _text(field, key, _LONGEST_KEY)
-        _text(field, value, _LONGEST_VALUE)
+        _check_text(field, key, _MAX_KEY)
+        _check_text(field, value, _MAX_VALUE)
 
 
-def _at_most(limit: int, what: str, those: Iterable[object]) -> None:
-    if sum(1 for _ in those) > limit:
-        raise InvalidInput(reason=f'The report has more than {limit} {what}.')
+def _check_count(limit: int, label: str, items: Iterable[object]) -> None:
+    if sum(1 for _ in items) > limit:
+        raise InvalidInput(reason=f'The report has more than {limit} {label}.')
 
 
-def _once(what: str, values: Iterable[str]) -> None:
-    for value in _repeated(values):
-        raise InvalidInput(reason=f'The report has {what} {shown(value)} twice.')
+def _check_unique(label: str, values: Iterable[str]) -> None:
+    for value in _find_duplicates(values):
+        raise InvalidInput(
+            reason=f'The report has {label} {format_value(value)} twice.'
+        )
 
 
-def _repeated(values: Iterable[str]) -> Iterator[str]:
-    seen: set[str] = set()
+def _find_duplicates(values: Iterable[str]) -> Iterator[str]:
+    previous: set[str] = set()
     for value in values:
-        if value in seen:
+        if value in previous:
             yield value
-        seen.add(value)
+        previous.add(value)

@@ -1,45 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon as the conductor knows it."""
+"""Daemons of the service, and the heartbeats that they send."""
 
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from cyborg_lite.model.usage import Usage
 
+AGENT: Final = 'cyborg-lite-agent'
+CONDUCTOR: Final = 'cyborg-lite-conductor'
+
 
 class ServiceState(enum.StrEnum):
+    """States of a daemon. DOWN means that its heartbeats are overdue."""
+
     UP = 'up'
     DOWN = 'down'
-    """Its heartbeats are missed; what it looks after may not be as we believe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
+    """A daemon as stored and shown."""
+
     uuid: str
-    binary: str  # cyborg-lite-conductor, cyborg-lite-agent
+    binary: str  # AGENT or CONDUCTOR
     host: str
     version: str
     state: ServiceState
     started_at: datetime
     heartbeat_at: datetime
-    digest: str | None = None  # agents: of the inventory that the database holds
-    boot_id: str | None = None  # agents
+    digest: str | None = None  # of the stored host report; None for conductors
+    boot_id: str | None = None  # of the host; None for conductors
 
 
 @dataclass(frozen=True, slots=True)
-class Vitals:
-    """What a heartbeat says of a host, beside that its agent lives."""
+class HeartbeatDetails:
+    """State of a host that an agent sends with a heartbeat."""
 
-    boot_id: str = ''  # another one after each boot; empty: the host does not say
-    # By address of the device; those that changed since they were last told.
-    figures: Mapping[str, Usage] = field(default_factory=dict)
+    boot_id: str = ''  # changes with each host reboot; empty: not known
+    # By control address of the device; only values changed since the last heartbeat.
+    telemetry: Mapping[str, Usage] = field(
+        default_factory=dict, metadata={'wire': 'figures'}
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
-    """A heartbeat without news: all that it says was said before."""
+class Heartbeat:
+    """A heartbeat that repeats the stored values, so that it can be batched."""
 
     host: str
     version: str

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that a bitstream makes of a card, as the image describes them.
+"""Topology of a card with a bitstream: its functions, as described by the image.
 
-A JSON object. Physical functions are ``pf_1``, ``pf_2`` and so on, virtual ones
-``vf_1``...; each is an object with ``pci_offset``, ``capability`` and ``kpi``. They
-stand at the top, in an object or list under ``pf`` and ``vf``, or, virtual ones, inside
-of the physical function they belong to. One that stands elsewhere names it in
-``parent``; else it belongs to the only one there is, else to the one of its number.
-``pf_num`` and ``vf_num``, where given, must be right.
+The topology is a JSON object. Physical functions are named ``pf_1``, ``pf_2`` and so
+on, virtual functions ``vf_1``, ``vf_2`` and so on. Each is an object with
+``pci_offset``, ``capability`` and ``kpi``. Functions are keys of the top object, or
+elements of an object or list under ``pf`` and ``vf``. A virtual function may also be
+inside its physical function. Elsewhere, ``parent`` names the physical function. Without
+``parent`` it belongs to the only physical function, or to the one with the same number.
+``pf_num`` and ``vf_num`` are optional, and must be the number of functions.
 
-An object that has none of these is the form of some driver. It tells nothing here: the
-driver gets it with the image, and what it shows after loading counts.
+An object without any of these keys has the format of a driver. It is ignored here: the
+driver receives it with the image, and its scan after the load counts.
 """
 
 import json
@@ -19,176 +20,191 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from cyborg_lite.model.inventory import Deployable
-from cyborg_lite.model.text import is_storable, shown
+from cyborg_lite.model.text import format_value, is_storable
 
-_LONGEST_TEXT: Final = 16_384  # characters
-_DEEPEST: Final = 6  # brackets within one another
-_MOST_FUNCTIONS: Final = 64
-_LONGEST_VALUE: Final = 255
+_MAX_TEXT_LENGTH: Final = 16_384  # characters
+_MAX_DEPTH: Final = 6  # of nested brackets
+_MAX_FUNCTIONS: Final = 64
+_MAX_VALUE_LENGTH: Final = 255
 _NAME: Final = re.compile(r'(pf|vf)_?([0-9]{1,4})')
 _LISTS: Final = ('pf', 'vf')
-_NUMBERS: Final = ('pf_num', 'vf_num')
+_COUNTS: Final = ('pf_num', 'vf_num')
 _FACTS: Final = ('pci_offset', 'capability', 'kpi')
 
 
-class _Wrong(Exception):
-    """With the sentence that says what."""
+class _TopologyFault(Exception):
+    """A fault in a topology; the text is a sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """A function and the physical one above it."""
+class TopologyFunction:
+    """A function of the card, and its physical function."""
 
-    name: str  # `pf_1`
-    parent: str | None  # None: it is a physical one
+    name: str  # such as `pf_1`
+    parent: str | None  # None: a physical function
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-def faults(text: str) -> tuple[str, ...]:
-    """What keeps it from being read; none: ``functions`` reads it."""
+def list_topology_faults(text: str) -> tuple[str, ...]:
+    """Return the fault of a topology; an empty tuple if it can be parsed."""
     try:
-        functions(text)
-    except _Wrong as wrong:
-        return (str(wrong),)
+        parse_topology(text)
+    except _TopologyFault as fault:
+        return (str(fault),)
     return ()
 
 
-def parts(root_name: str, text: str) -> tuple[Deployable, ...]:
-    """The functions as deployables below ``root_name``; none of them is scheduled.
+def build_deployables(root_name: str, text: str) -> tuple[Deployable, ...]:
+    """Return the functions as deployables below ``root_name``; none can be scheduled.
 
-    What can be scheduled and given to guests only a driver knows, by looking.
+    Only a scan of the driver detects what can be scheduled and attached.
     """
-    found = functions(text)
+    functions = parse_topology(text)
     return tuple(
-        _deployable(root_name, each, found) for each in found if each.parent is None
+        _build_deployable(root_name, function, functions)
+        for function in functions
+        if function.parent is None
     )
 
 
-def functions(text: str) -> tuple[Function, ...]:
-    """All of them, those above before those below; none: a driver has to read it."""
-    described = _object(text)
-    if described and not any(_is_of_our_form(key) for key in described):
+def parse_topology(text: str) -> tuple[TopologyFunction, ...]:
+    """Return all functions, parents first; empty if the format is that of a driver."""
+    content = _load_object(text)
+    if content and not any(_is_known_key(key) for key in content):
         return ()
-    found = [*_read(described, None)]
-    _check_unique(found)
-    _check_number(described, 'pf', found)
-    _check_number(described, 'vf', found)
-    if not any(each.name.startswith('pf') for each in found):
-        raise _Wrong('it describes no physical function.')
-    physical = [each.name for each in found if each.name.startswith('pf')]
-    placed = [_placed(each, physical) for each in found]
-    return tuple(sorted(placed, key=lambda each: each.parent is not None))
+    functions = [*_read_functions(content, None)]
+    _check_unique(functions)
+    _check_count(content, 'pf', functions)
+    _check_count(content, 'vf', functions)
+    if not any(function.name.startswith('pf') for function in functions):
+        raise _TopologyFault('it describes no physical function.')
+    physical = [item.name for item in functions if item.name.startswith('pf')]
+    resolved = [_resolve_parent(function, physical) for function in functions]
+    return tuple(sorted(resolved, key=lambda function: function.parent is not None))
 
 
-def _is_of_our_form(key: str) -> bool:
-    return key in (*_LISTS, *_NUMBERS) or _NAME.fullmatch(key) is not None
+def _is_known_key(key: str) -> bool:
+    return key in (*_LISTS, *_COUNTS) or _NAME.fullmatch(key) is not None
 
 
-def _deployable(
-    root_name: str, function: Function, found: tuple[Function, ...]
+def _build_deployable(
+    root_name: str,
+    function: TopologyFunction,
+    functions: tuple[TopologyFunction, ...],
 ) -> Deployable:
-    below = [each for each in found if each.parent == function.name]
+    children = [item for item in functions if item.parent == function.name]
     return Deployable(
         name=f'{root_name}_{function.name}',
         attributes=function.facts,
-        parts=tuple(_deployable(root_name, each, found) for each in below),
+        children=tuple(
+            _build_deployable(root_name, item, functions) for item in children
+        ),
     )
 
 
-def _object(text: str) -> Mapping[str, Any]:
-    if len(text) > _LONGEST_TEXT:
-        raise _Wrong(f'it is longer than {_LONGEST_TEXT} characters.')
-    # Before it is parsed: the parser of the library recurses.
+def _load_object(text: str) -> Mapping[str, Any]:
+    if len(text) > _MAX_TEXT_LENGTH:
+        raise _TopologyFault(f'it is longer than {_MAX_TEXT_LENGTH} characters.')
+    # This check comes before the recursive JSON parser of the library.
     depth = 0
     for char in text:
         depth += (char in '[{') - (char in ']}')
-        if depth > _DEEPEST:
-            raise _Wrong(f'it is nested more than {_DEEPEST} deep.')
+        if depth > _MAX_DEPTH:
+            raise _TopologyFault(f'it is nested more than {_MAX_DEPTH} deep.')
     try:
-        described = json.loads(text, parse_constant=_no_number)
+        content = json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
-        raise _Wrong('it is not JSON.') from None
-    if not isinstance(described, dict):
-        raise _Wrong('it is not an object.')
-    return described
+        raise _TopologyFault('it is not JSON.') from None
+    if not isinstance(content, dict):
+        raise _TopologyFault('it is not an object.')
+    return content
 
 
-def _no_number(_: str) -> None:
+def _reject_constant(_: str) -> None:
     raise ValueError
 
 
-def _read(described: Mapping[str, Any], above: str | None) -> Iterator[Function]:
-    """Any: JSON of no known type."""
-    for key, value in _entries(described):
-        named = _NAME.fullmatch(key)
-        if named is None:
+def _read_functions(
+    content: Mapping[str, Any], above: str | None
+) -> Iterator[TopologyFunction]:
+    """Yield the functions of one level of the JSON value and of the levels below."""
+    for key, value in _list_entries(content):
+        match = _NAME.fullmatch(key)
+        if match is None:
             continue
         if not isinstance(value, dict):
-            raise _Wrong(f'{key} is not an object.')
-        name = f'{named[1]}_{int(named[2])}'
-        if named[1] == 'pf' and above is not None:
-            raise _Wrong(f'{name} stands inside of {above}.')
-        if named[1] == 'vf' and (above or '').startswith('vf'):
-            raise _Wrong(f'{name} stands inside of {above}.')
-        yield Function(name, above or _named_parent(value), _facts(name, value))
-        yield from _read(value, name)
+            raise _TopologyFault(f'{key} is not an object.')
+        name = f'{match[1]}_{int(match[2])}'
+        if match[1] == 'pf' and above is not None:
+            raise _TopologyFault(f'{name} is inside {above}.')
+        if match[1] == 'vf' and (above or '').startswith('vf'):
+            raise _TopologyFault(f'{name} is inside {above}.')
+        parent = above or _read_parent(value)
+        yield TopologyFunction(name, parent, _read_facts(name, value))
+        yield from _read_functions(value, name)
 
 
-def _entries(described: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The functions in a level, whichever way they are listed; and all else."""
-    for key, value in described.items():
+def _list_entries(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the entries of one level, including the elements of ``pf`` and ``vf``."""
+    for key, value in content.items():
         if key not in _LISTS:
             yield key, value
             continue
-        for each in value if isinstance(value, list) else [value]:
-            if not isinstance(each, dict):
-                raise _Wrong(f'{key} does not list objects.')
-            if 'name' in each:
-                yield str(each['name']), each
+        for item in value if isinstance(value, list) else [value]:
+            if not isinstance(item, dict):
+                raise _TopologyFault(f'{key} does not list objects.')
+            if 'name' in item:
+                yield str(item['name']), item
             else:
-                yield from each.items()
+                yield from item.items()
 
 
-def _named_parent(value: Mapping[str, Any]) -> str | None:
-    parent = _NAME.fullmatch(str(value.get('parent', '')))
-    return None if parent is None else f'{parent[1]}_{int(parent[2])}'
+def _read_parent(value: Mapping[str, Any]) -> str | None:
+    match = _NAME.fullmatch(str(value.get('parent', '')))
+    return None if match is None else f'{match[1]}_{int(match[2])}'
 
 
-def _facts(name: str, value: Mapping[str, Any]) -> dict[str, str]:
+def _read_facts(name: str, value: Mapping[str, Any]) -> dict[str, str]:
     facts = {}
     for key in _FACTS:
         if key in value:
-            said = value[key]
-            text = said if isinstance(said, str) else json.dumps(said, sort_keys=True)
-            if len(text) > _LONGEST_VALUE or not is_storable(text):
-                raise _Wrong(f'{key} of {name} is too long, or cannot be kept.')
+            fact = value[key]
+            text = fact if isinstance(fact, str) else json.dumps(fact, sort_keys=True)
+            if len(text) > _MAX_VALUE_LENGTH or not is_storable(text):
+                raise _TopologyFault(f'{key} of {name} is too long or not storable.')
             facts[key] = text
     return facts
 
 
-def _check_unique(found: list[Function]) -> None:
-    if len(found) > _MOST_FUNCTIONS:
-        raise _Wrong(f'it has more than {_MOST_FUNCTIONS} functions.')
-    names = [each.name for each in found]
+def _check_unique(functions: list[TopologyFunction]) -> None:
+    if len(functions) > _MAX_FUNCTIONS:
+        raise _TopologyFault(f'it has more than {_MAX_FUNCTIONS} functions.')
+    names = [function.name for function in functions]
     for name in names:
         if names.count(name) > 1:
-            raise _Wrong(f'it describes {name} twice.')
+            raise _TopologyFault(f'it describes {name} twice.')
 
 
-def _check_number(
-    described: Mapping[str, Any], kind: str, found: list[Function]
+def _check_count(
+    content: Mapping[str, Any], prefix: str, functions: list[TopologyFunction]
 ) -> None:
-    said = described.get(f'{kind}_num')
-    there = sum(each.name.startswith(kind) for each in found)
-    if said is not None and str(said) != str(there):
-        raise _Wrong(f'{kind}_num is {shown(said)}, but {there} are described.')
+    expected = content.get(f'{prefix}_num')
+    actual = sum(function.name.startswith(prefix) for function in functions)
+    if expected is not None and str(expected) != str(actual):
+        raise _TopologyFault(
+            f'{prefix}_num is {format_value(expected)}, but {actual} are described.'
+        )
 
 
-def _placed(function: Function, physical: list[str]) -> Function:
+def _resolve_parent(
+    function: TopologyFunction, physical: list[str]
+) -> TopologyFunction:
     if function.name.startswith('pf'):
-        return Function(function.name, None, function.facts)
+        return TopologyFunction(function.name, None, function.facts)
     same_number = function.name.replace('vf', 'pf')
     parent = function.parent or (physical[0] if len(physical) == 1 else same_number)
     if parent not in physical:
-        raise _Wrong(f'{function.name} belongs to {parent}, which is not there.')
-    return Function(function.name, parent, function.facts)
+        raise _TopologyFault(
+            f'{function.name} belongs to {parent}, which does not exist.'
+        )
+    return TopologyFunction(function.name, parent, function.facts)

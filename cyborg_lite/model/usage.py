@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a device is doing at one moment: figures that change all the time."""
+"""Telemetry of a device: values that change all the time."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -10,35 +10,35 @@ from cyborg_lite.model.inventory import Health
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """None: not known, which is never the same as 0."""
+    """Telemetry of one device. None means not known, which differs from 0."""
 
     health: Health = Health.OK
-    reason: str = ''  # of any health but OK
+    reason: str = ''  # of a health other than OK
     busy_percent: float | None = None
     memory_used: int | None = None  # bytes
     memory_total: int | None = None  # bytes
     temperature: float | None = None  # degrees Celsius
     power: float | None = None  # watts
-    units_used: int | None = None  # vGPUs that exist, whoever made them
+    units_used: int | None = None  # existing vGPUs, including foreign ones
     units_total: int | None = None
-    counters: Mapping[str, int] = field(default_factory=dict)  # errors since boot
+    counters: Mapping[str, int] = field(default_factory=dict)  # errors since host boot
 
 
-_FIGURES: Final = {field.name for field in fields(Usage)} - {
+_NUMERIC_FIELDS: Final = {field.name for field in fields(Usage)} - {
     'health',
     'reason',
     'counters',
 }
 
 
-def figures(usage: Usage) -> dict[str, float]:
-    """All that are single numbers and known, by name."""
-    found = {name: getattr(usage, name) for name in sorted(_FIGURES)}
-    return {name: figure for name, figure in found.items() if figure is not None}
+def telemetry_values(usage: Usage) -> dict[str, float]:
+    """Return all known single numbers, by field name."""
+    values = {name: getattr(usage, name) for name in sorted(_NUMERIC_FIELDS)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def compact(usage: Usage) -> dict[str, Any]:
-    """What is known, as JSON has it; values of the types of the fields."""
+def usage_to_json(usage: Usage) -> dict[str, Any]:
+    """Return the fields that differ from their defaults, as a JSON object."""
     return {
         field.name: getattr(usage, field.name)
         for field in fields(usage)
@@ -46,16 +46,16 @@ def compact(usage: Usage) -> dict[str, Any]:
     }
 
 
-def expanded(said: Mapping[str, Any]) -> Usage:
-    """What ``compact`` was made from; words that we do not know are left out.
+def usage_from_json(data: Mapping[str, Any]) -> Usage:
+    """Return the usage that ``usage_to_json`` converted; ignore unknown keys.
 
-    :raises ValueError: a figure is no number
+    :raises ValueError: a telemetry value is not a number, or the health is unknown
     """
-    known = {field.name for field in fields(Usage)}
-    values = {name: value for name, value in said.items() if name in known}
-    for name in _FIGURES & values.keys():
+    names = {field.name for field in fields(Usage)}
+    values = {name: value for name, value in data.items() if name in names}
+    for name in _NUMERIC_FIELDS & values.keys():
         if not isinstance(values[name], int | float):
-            raise ValueError(f'{name} is no number')
+            raise ValueError(f'{name} is not a number')
     return Usage(**{**values, 'health': Health(values.get('health', Health.OK))})
 
 

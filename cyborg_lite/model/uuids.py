@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one spelling of a UUID: lower case, with hyphens."""
+"""Canonical form of UUIDs: lower case, with hyphens."""
 
 import re
 from typing import Final
@@ -8,13 +8,13 @@ _HYPHENATED: Final = re.compile(r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 _BARE: Final = re.compile(r'[0-9a-f]{32}')
 
 
-def canonical(text: str) -> str | None:
-    """The UUID that ``text`` spells in any case, hyphens or none; None: it is none.
+def normalize_uuid(text: str) -> str | None:
+    """Return the canonical form of a UUID, or None if the text is not a UUID.
 
-    Narrower than ``uuid.UUID``, which takes braces, ``urn:uuid:`` and hyphens
-    anywhere, so that two different texts of one object stay rare.
+    Any case is accepted, with all hyphens or none. ``uuid.UUID`` also accepts braces,
+    ``urn:uuid:`` and misplaced hyphens, which would give one object many spellings.
     """
-    # Before lower(): some other letters become ASCII by it.
+    # This check comes before lower(), which converts some other letters to ASCII.
     if not text.isascii():
         return None
     text = text.lower()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of the API, a module for each noun, with the persona defaults."""
+"""Policy rules of the API, one module per type of object."""
 
 from itertools import chain
 
@@ -17,7 +17,7 @@ from cyborg_lite.policies import (
     services,
 )
 
-_NOUNS = (
+_MODULES = (
     device_profiles,
     arqs,
     devices,
@@ -30,5 +30,8 @@ _NOUNS = (
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    """All of them, for the enforcer and for the generator of sample files."""
-    return [*base.list_rules(), *chain.from_iterable(n.list_rules() for n in _NOUNS)]
+    """Return all rules, for the enforcer and the generator of sample files."""
+    return [
+        *base.list_rules(),
+        *chain.from_iterable(module.list_rules() for module in _MODULES),
+    ]

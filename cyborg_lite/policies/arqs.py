@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of accelerator requests.
+"""Policy rules for ARQs.
 
-Binding, unbinding and deleting what belongs to an instance need a service token
-besides. That is decided in code, and no rule here can waive it.
+Binding, unbinding and deleting the ARQs of an instance also requires a service token.
+The code enforces this; no rule can disable it.
 """
 
 from oslo_policy import policy
@@ -11,37 +11,38 @@ from cyborg_lite.policies import base
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
+    """Return the rules for ARQs."""
     return [
-        base.documented(
+        base.build_rule(
             'cyborg:arq:get_all',
             base.READER_OR_ADMIN,
-            'List accelerator requests.',
+            'List ARQs (accelerator requests).',
             'GET /v2/accelerator_requests',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:arq:get_one',
             base.READER_OR_ADMIN,
-            'Show an accelerator request, and its history.',
+            'Show an ARQ, and its history.',
             'GET /v2/accelerator_requests/{uuid}',
             'GET /v2/accelerator_requests/{uuid}/events',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:arq:create',
             base.MEMBER_OR_SERVICE,
-            'Create the accelerator requests of a device profile.',
+            'Create the ARQs of a device profile.',
             'POST /v2/accelerator_requests',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:arq:delete',
             base.MEMBER_OR_SERVICE,
-            'Delete accelerator requests.',
+            'Delete ARQs.',
             'DELETE /v2/accelerator_requests',
             'DELETE /v2/accelerator_requests/{uuid}',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:arq:update',
             base.MEMBER_OR_SERVICE,
-            'Bind and unbind accelerator requests.',
+            'Bind and unbind ARQs.',
             'PATCH /v2/accelerator_requests',
             'PATCH /v2/accelerator_requests/{uuid}',
         ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the attributes of deployables."""
+"""Policy rules for the attributes of deployables."""
 
 from oslo_policy import policy
 
@@ -7,26 +7,27 @@ from cyborg_lite.policies import base
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
+    """Return the rules for attributes."""
     return [
-        base.documented(
+        base.build_rule(
             'cyborg:attribute:get_all',
             base.MANAGER_OR_ADMIN,
             'List attributes.',
             'GET /v2/attributes',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:attribute:get_one',
             base.MANAGER_OR_ADMIN,
             'Show an attribute.',
             'GET /v2/attributes/{uuid}',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:attribute:create',
             base.ADMIN,
             'Add an attribute to a deployable.',
             'POST /v2/attributes',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:attribute:delete',
             base.ADMIN,
             'Delete an attribute.',

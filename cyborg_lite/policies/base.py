@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules that other rules are made of. Operators override them by these names."""
+"""Base rules that other rules refer to; operators may override them by name."""
 
 from typing import Final
 
@@ -23,11 +23,11 @@ _PERSONAS: Final = {
     ),
     'project_member_api': (
         'role:member and project_id:%(project_id)s',
-        'Members of the project, who may change things.',
+        'Members of the project, who may make changes.',
     ),
     'project_reader_api': (
         'role:reader and project_id:%(project_id)s',
-        'Readers of the project, who may only look.',
+        'Readers of the project, who may not make changes.',
     ),
     'project_manager_or_admin': (
         'rule:project_manager_api or rule:admin_api',
@@ -47,16 +47,19 @@ _PERSONAS: Final = {
     ),
 }
 
-# No default of ours uses these; policy files of deployed clouds do.
+# No default rule uses these rules, but policy files of deployed clouds do.
 _LEGACY: Final = {
     'public_api': ('is_public_api:True', 'Legacy: the version documents.'),
-    'allow': ('@', 'Legacy: everybody with a token.'),
-    'deny': ('!', 'Legacy: nobody.'),
-    'default': ('rule:admin_or_owner', 'Legacy: what a rule without a name falls to.'),
+    'allow': ('@', 'Legacy: every user with a token.'),
+    'deny': ('!', 'Legacy: no user.'),
+    'default': (
+        'rule:admin_or_owner',
+        'Legacy: rule for operations without a rule of their own.',
+    ),
     'is_admin': ('rule:admin_api', 'Legacy: administrators.'),
     'admin_or_owner': (
         'rule:admin_api or project_id:%(project_id)s',
-        'Legacy: administrators, and everybody in the project.',
+        'Legacy: administrators, and all users of the project.',
     ),
     'admin_or_user': (
         'rule:admin_api or user_id:%(user_id)s',
@@ -66,16 +69,20 @@ _LEGACY: Final = {
 
 
 def list_rules() -> list[policy.RuleDefault]:
+    """Return the base rules."""
     return [
         policy.RuleDefault(name, check, description)
         for name, (check, description) in (_PERSONAS | _LEGACY).items()
     ]
 
 
-def documented(
+def build_rule(
     name: str, check: str, description: str, *operations: str
 ) -> policy.DocumentedRuleDefault:
-    """A rule that guards routes; each of ``operations`` is a method and a path."""
+    """Return a rule for routes.
+
+    :param operations: HTTP method and path, separated by a space
+    """
     routes = [operation.split() for operation in operations]
     return policy.DocumentedRuleDefault(
         name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of bitstreams."""
+"""Policy rules for bitstreams."""
 
 from oslo_policy import policy
 
@@ -7,12 +7,13 @@ from cyborg_lite.policies import base
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
+    """Return the rules for bitstreams."""
     return [
-        base.documented(
+        base.build_rule(
             'cyborg:bitstream:get_all',
             base.ADMIN,
-            'List the bitstreams that this service finds in Glance, whoever owns '
-            'them, and which of them a deployable takes.',
+            'List the bitstreams in Glance that the service can read, of all '
+            'projects, and show which of them a deployable accepts.',
             'GET /v2/bitstreams',
         ),
     ]

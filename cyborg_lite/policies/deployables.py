@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of deployables."""
+"""Policy rules for deployables."""
 
 from oslo_policy import policy
 
@@ -7,23 +7,24 @@ from cyborg_lite.policies import base
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
+    """Return the rules for deployables."""
     return [
-        base.documented(
+        base.build_rule(
             'cyborg:deployable:get_all',
             base.MANAGER_OR_ADMIN,
             'List deployables.',
             'GET /v2/deployables',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:deployable:get_one',
             base.MANAGER_OR_ADMIN,
             'Show a deployable.',
             'GET /v2/deployables/{uuid}',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:deployable:program',
             base.ADMIN,
-            'Load a bitstream into a deployable.',
+            'Program a deployable with a bitstream.',
             'PATCH /v2/deployables/{uuid}/program',
             'PATCH /v2/deployables/{uuid}/program/{same_uuid}',
         ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of device profiles."""
+"""Policy rules for device profiles."""
 
 from oslo_policy import policy
 
@@ -7,46 +7,48 @@ from cyborg_lite.policies import base
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
+    """Return the rules for device profiles."""
     return [
-        base.documented(
+        base.build_rule(
             'cyborg:device_profile:get_all',
             base.READER_OR_ADMIN,
             'List device profiles.',
             'GET /v2/device_profiles',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:device_profile:get_one',
             base.READER_OR_ADMIN,
             'Show a device profile.',
             'GET /v2/device_profiles/{device_profile}',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:device_profile:create',
             base.ADMIN,
             'Create a device profile.',
             'POST /v2/device_profiles',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:device_profile:update',
             base.ADMIN,
             'Change a device profile.',
             'PATCH /v2/device_profiles/{device_profile}',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:device_profile:explain',
             base.ADMIN,
-            'Learn on which hosts a device profile fits, and what others lack.',
+            'Explain on which hosts a device profile fits, and what other hosts lack.',
             'POST /v2/device_profiles/{device_profile}/explain',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:device_profile:access',
             base.ADMIN,
-            'See and change which projects see a device profile that is not public.',
+            'Show and change which projects may use a device profile that is not '
+            'public.',
             'GET /v2/device_profiles/{device_profile}/access',
             'POST /v2/device_profiles/{device_profile}/access',
             'DELETE /v2/device_profiles/{device_profile}/access',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:device_profile:delete',
             base.ADMIN,
             'Delete device profiles.',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of devices."""
+"""Policy rules for devices."""
 
 from oslo_policy import policy
 
@@ -7,36 +7,37 @@ from cyborg_lite.policies import base
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
+    """Return the rules for devices."""
     return [
-        base.documented(
+        base.build_rule(
             'cyborg:device:get_all',
             base.MANAGER_OR_ADMIN,
             'List devices.',
             'GET /v2/devices',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:device:get_one',
             base.MANAGER_OR_ADMIN,
             'Show a device.',
             'GET /v2/devices/{uuid}',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:device:update',
             base.ADMIN,
-            'Begin or end the maintenance of a device, with a reason. Besides, '
-            'cyborg:device:disable or cyborg:device:enable must allow it.',
+            'Start or end the maintenance of a device, with a reason. The rule '
+            'cyborg:device:disable or cyborg:device:enable is checked too.',
             'PATCH /v2/devices/{uuid}',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:device:enable',
             base.ADMIN,
-            'Let a device be scheduled again.',
+            'Enable a device for scheduling.',
             'POST /v2/devices/{uuid}/enable',
         ),
-        base.documented(
+        base.build_rule(
             'cyborg:device:disable',
             base.ADMIN,
-            'Keep a device from being scheduled.',
+            'Disable a device for scheduling.',
             'POST /v2/devices/{uuid}/disable',
         ),
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of jobs that clients follow."""
+"""Policy rules for jobs that clients follow."""
 
 from oslo_policy import policy
 
@@ -7,12 +7,13 @@ from cyborg_lite.policies import base
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
+    """Return the rules for programming jobs."""
     return [
-        base.documented(
+        base.build_rule(
             'cyborg:job:get_one',
             base.ADMIN,
-            'Show how far the programming of a deployable has come. Whoever is no '
-            'administrator sees what his own project has started.',
+            'Show the progress of a programming job. Users other than '
+            'administrators see only the jobs of their project.',
             'GET /v2/jobs/{uuid}',
         ),
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the daemons."""
+"""Policy rules for the daemons."""
 
 from oslo_policy import policy
 
@@ -7,11 +7,12 @@ from cyborg_lite.policies import base
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
+    """Return the rules for daemons."""
     return [
-        base.documented(
+        base.build_rule(
             'cyborg:service:get_all',
             base.ADMIN,
-            'List the daemons of this service.',
+            'List the daemons of the service.',
             'GET /v2/services',
         ),
     ]
