@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by alembic for each command; ``cyborg_lite/db/migration.py`` has connected."""
+"""Runs the revisions on the connection of ``cyborg_lite/db/migration.py``."""
 
 from alembic import context
 
@@ -10,9 +10,10 @@ connection = context.config.attributes['connection']
 context.configure(
     connection=connection,
     target_metadata=Base.metadata,
-    # A revision that fails leaves nothing behind, except where the server cannot.
+    # A revision that fails is rolled back, except on MySQL and MariaDB, which commit
+    # each statement that changes the schema.
     transactional_ddl=connection.dialect.name != 'mysql',
-    # SQLite can alter a table only by copying it.
+    # For new revisions: SQLite changes most parts of a table only by copying it.
     render_as_batch=connection.dialect.name == 'sqlite',
 )
 with context.begin_transaction():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerator requests: making and reading them. See binding.py and release.py."""
+"""ARQs: create and list. See binding.py and release.py for their state changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import uuid4
 
@@ -22,12 +22,18 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import profile_names, returning
 from cyborg_lite.db.change import change
-from cyborg_lite.db.profile_access import visible_to
-from cyborg_lite.db.query import Collection, page
-from cyborg_lite.db.reading import Rows, filled, readable, texts
-from cyborg_lite.db.services import agent_of
+from cyborg_lite.db.clock import now_utc
+from cyborg_lite.db.device_profiles import former_servers, profile_names
+from cyborg_lite.db.device_profiles.profile_access import is_visible_to
+from cyborg_lite.db.query import (
+    Collection,
+    Rows,
+    as_strings,
+    convert_rows,
+    fill_page,
+    select_page,
+)
 from cyborg_lite.db.tables import Arq as Row
 from cyborg_lite.db.tables import (
     ArqEvent,
@@ -36,22 +42,21 @@ from cyborg_lite.db.tables import (
     Device,
     DeviceProfile,
     Service,
-    now,
 )
 from cyborg_lite.exceptions import (
     DeviceProfileDisabled,
     DeviceProfileNotFound,
     EmptyDeviceProfile,
 )
-from cyborg_lite.model import device_profiles
-from cyborg_lite.model.arqs import STORED, WITH_HANDLE, Arq, Scope, State
-from cyborg_lite.model.image_wishes import added
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.arqs import HANDLE_SHOWN_STATES, STORED_STATES, Arq, Scope, State
+from cyborg_lite.model.device_profiles import Group
+from cyborg_lite.model.image_properties import add_image_properties
+from cyborg_lite.model.inventory import HandleType, Health
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import ServiceState
 
-# Of a request that is bound to what its host must keep in order, and the host is
-# silent, nobody knows whether it is still so.
+# A bound ARQ whose handle needs its host is Unknown while the agent is down: nothing
+# confirms that the device is still prepared.
 _STATE: Final[ColumnElement[str]] = case(
     (
         and_(
@@ -64,24 +69,24 @@ _STATE: Final[ColumnElement[str]] = case(
     else_=Row.state,
 )
 
-# A request begins in the one state that no row of its history tells.
-_TIMED: Final = tuple(sorted(STORED - {State.INITIAL}))
-# Looked up by the index for each row that is shown. A join would multiply the rows, and
-# a page would not be one any more.
-_LAST_TIMES: Final = tuple(
+# States whose times are events. The time of Initial is that of the creation.
+_STATES_WITH_EVENT: Final = tuple(sorted(STORED_STATES - {State.INITIAL}))
+# Subqueries that use an index, for each row of the page. A join would multiply the rows
+# and break the limit of the page.
+_STATE_TIMES: Final = tuple(
     select(func.max(ArqEvent.at))
     .where(ArqEvent.arq_uuid == Row.uuid, ArqEvent.step == state)
     .correlate(Row)
     .scalar_subquery()
-    for state in _TIMED
+    for state in _STATES_WITH_EVENT
 )
 
-# The host of the request is that of the device: Nova names the one whose provider it
-# has chosen. It spares two joins.
+# The host of the ARQ is the host of its device, because Nova sends the host whose
+# provider it has chosen. This saves two joins.
 _WITH_HANDLES: Final[Select[*tuple[Any, ...]]] = (
     select(Row, AttachHandle, _STATE)
     .outerjoin(AttachHandle, AttachHandle.arq_uuid == Row.uuid)
-    .outerjoin(Service, agent_of(Row.hostname))
+    .outerjoin(Service, Service.is_agent_of(Row.hostname))
 )
 _WITH_DETAILS: Final = (
     _WITH_HANDLES.outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
@@ -91,17 +96,24 @@ _WITH_DETAILS: Final = (
         Device.uuid,
         Device.health,
         Device.health_reason,
-        *_LAST_TIMES,
+        *_STATE_TIMES,
     )
 )
 
-# Who has such a device cannot work with it, and is told for as long as it is so.
-_ILL: Final = frozenset({Health.FAILED, Health.GONE})
+# An instance cannot use a device with this health, so the ARQ shows the reason.
+_UNUSABLE_HEALTH: Final = frozenset({Health.FAILED, Health.GONE})
 
 _PROFILE: Final = select(
-    DeviceProfile.id, DeviceProfile.name, DeviceProfile.groups, DeviceProfile.enabled
-).where(profile_names.bears(bindparam('name', type_=String)))
-_VISIBLE_PROFILE: Final = _PROFILE.where(visible_to(bindparam('viewer', type_=String)))
+    DeviceProfile.id,
+    DeviceProfile.name,
+    DeviceProfile.groups,
+    DeviceProfile.enabled,
+    # The audit compares the age of an ARQ with the clock of the database.
+    now_utc().label('current_time'),
+).where(profile_names.has_name(bindparam('name', type_=String)))
+_VISIBLE_PROFILE: Final = _PROFILE.where(
+    is_visible_to(bindparam('viewer', type_=String))
+)
 _CREATE: Final = insert(Row)
 
 _ARQS: Final = Collection(
@@ -127,123 +139,150 @@ _ARQS: Final = Collection(
 )
 
 
-def create(  # noqa: PLR0913  # each is a fact of the call
+def create_arqs(  # noqa: PLR0913  # all are keys of one call
     session: Session,
     profile_name: str,
     project_id: str | None,
     viewer: str | None = None,
     *,
     of_service: bool = False,
-    wishes: Mapping[str, str] | None = None,
+    image_properties: Mapping[str, str] | None = None,
 ) -> tuple[Arq, ...]:
-    """One request for each accelerator that the profile asks for, in its order.
+    """Create one ARQ for each accelerator of a device profile, in its order.
 
-    :param profile_name: that it has, or that it had
-    :param viewer: the project that must see the profile; None sees all
-    :param of_service: whether a service asks, which may be bringing a server back
-    :param wishes: what the image of the server asks for beyond the profile
-    :raises DeviceProfileNotFound: no such profile
-    :raises DeviceProfileDisabled: it makes no more requests
-    :raises EmptyDeviceProfile: it asks for nothing
+    :param profile_name: the current name of the profile, or a former one
+    :param viewer: the project that must be able to see the profile; None: any profile
+    :param of_service: the caller is a service, which may restore an instance
+    :param image_properties: properties of the image of the instance, added to the
+        groups
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    :raises DeviceProfileDisabled: the profile is disabled
+    :raises EmptyDeviceProfile: the profile requires no accelerator
     """
-    wanted = _PROFILE if viewer is None else _VISIBLE_PROFILE
-    named = {'name': profile_name, 'viewer': viewer}
-    profile = session.execute(wanted, named).one_or_none()
-    if profile is None:
-        raise DeviceProfileNotFound(name=profile_name)
-    # What a disabled profile makes may only be bound to a server that had it.
-    comes_back = not profile.enabled
-    if comes_back and not (of_service and returning.any_of(session, profile.id)):
-        raise DeviceProfileDisabled(name=profile_name)
-    moment = now()
+    profile = _find_profile(session, profile_name, viewer)
+    # ARQs of a disabled profile may only be bound to an instance that had it before.
+    for_former_server = not profile.enabled
+    if for_former_server:
+        may_restore = former_servers.has_former_servers(session, profile.id)
+        if not (of_service and may_restore):
+            raise DeviceProfileDisabled(name=profile_name)
+    created_at = profile.current_time.replace(tzinfo=UTC)
     rows = [
-        _new(profile.name, index, added(group, wishes or {}), project_id, moment)
+        _new_row(
+            profile.name,
+            index,
+            add_image_properties(group, image_properties or {}),
+            project_id,
+            created_at,
+        )
         for index, group in enumerate(profile.groups)
-        for _ in range(device_profiles.arq_count(group))
+        for _ in range(Group.parse(group).requirements.arq_count)
     ]
     if not rows:
         raise EmptyDeviceProfile(name=profile_name)
-    kept = {'device_profile_id': profile.id, 'comes_back': comes_back}
-    change(session, _CREATE, [{**row, **kept} for row in rows])
-    since = {State.INITIAL.value: moment}
-    return tuple(Arq(**row, state_times=since) for row in rows)
+    common = {
+        'device_profile_id': profile.id,
+        'for_former_server': for_former_server,
+    }
+    change(session, _CREATE, [{**row, **common} for row in rows])
+    state_times = {State.INITIAL.value: created_at}
+    return tuple(Arq(**row, state_times=state_times) for row in rows)
 
 
-def _new(
+def _find_profile(session: Session, name: str, viewer: str | None) -> Any:
+    """Return id, name, groups and state of a profile; Any: a row of SQLAlchemy."""
+    statement = _PROFILE if viewer is None else _VISIBLE_PROFILE
+    parameters = {'name': name, 'viewer': viewer}
+    profile = session.execute(statement, parameters).one_or_none()
+    if profile is None:
+        raise DeviceProfileNotFound(name=name)
+    return profile
+
+
+def _new_row(
     profile_name: str,
     group_id: int,
     group: dict[str, str],
     project_id: str | None,
-    moment: datetime,
+    created_at: datetime,
 ) -> dict[str, Any]:
     return {
         'uuid': str(uuid4()),
         'state': State.INITIAL,
         'device_profile_name': profile_name,
         'device_profile_group_id': group_id,
-        # A copy: what becomes of the profile later does not change the request.
+        # A copy: later changes of the profile do not change the ARQ.
         'device_profile_group': group,
         'project_id': project_id,
-        'created_at': moment,
+        'created_at': created_at,
     }
 
 
-def listed(session: Session, query: Query, scope: Scope) -> tuple[Arq, ...]:
-    """Those that fit, with their handles, in one SELECT."""
-    chosen, make = (
-        (_WITH_DETAILS, _detailed) if query.detailed else (_WITH_HANDLES, _arq)
+def list_arqs(session: Session, query: Query, scope: Scope) -> tuple[Arq, ...]:
+    """Return the ARQs that match the query, with their handles, in one SELECT.
+
+    :raises InvalidInput: an unknown filter, sort key or marker
+    """
+    chosen, convert = (
+        (_WITH_DETAILS, _detailed_arq) if query.detailed else (_WITH_HANDLES, _arq)
     )
-    wanted = chosen.where(within(scope))
+    statement = chosen.where(scope_filter(scope))
 
     def read(part: Query) -> tuple[Rows, Iterable[Arq]]:
-        rows = page(session, wanted, part, _ARQS)
-        return rows, readable(rows, make)
+        rows = select_page(session, statement, part, _ARQS)
+        return rows, convert_rows(rows, convert)
 
-    return filled(query, read)
+    return fill_page(query, read)
+
+
+def scope_filter(scope: Scope) -> ColumnElement[bool]:
+    """Return SQL that is true for the rows that ``scope.covers``."""
+    if scope.project_id is None:
+        return true()
+    of_project = Row.project_id == scope.project_id
+    if scope.of_instances:
+        return or_(of_project, Row.instance_uuid.is_not(None))
+    return of_project
 
 
 # Any: the columns that ``_WITH_DETAILS`` adds, in their order.
-def _detailed(row: Row, handle: AttachHandle | None, state: str, *details: Any) -> Arq:
+def _detailed_arq(
+    row: Row, handle: AttachHandle | None, state: str, *details: Any
+) -> Arq:
     deployable, device, health, reason, *times = details
-    found = _arq(row, handle, state)
-    ill = found.attach_handle_uuid is not None and health in _ILL
-    trouble = f'Its device is {health}: {reason}' if ill else None
+    arq = _arq(row, handle, state)
+    is_affected = arq.attach_handle_uuid is not None and health in _UNUSABLE_HEALTH
+    problem = f'The device is {health}: {reason}' if is_affected else None
     return replace(
-        found,
-        status_reason=found.status_reason or trouble,
+        arq,
+        status_reason=arq.status_reason or problem,
         deployable_uuid=deployable,
         device_uuid=device,
-        state_times=_times(row.created_at, times),
+        state_times=_state_times(row.created_at, times),
     )
 
 
-def within(scope: Scope) -> ColumnElement[bool]:
-    """The rows that ``scope.covers``."""
-    if scope.project_id is None:
-        return true()
-    own = Row.project_id == scope.project_id
-    return or_(own, Row.instance_uuid.is_not(None)) if scope.of_instances else own
+def _state_times(
+    created_at: datetime, times: Sequence[datetime | None]
+) -> dict[str, datetime]:
+    by_state = zip(_STATES_WITH_EVENT, times, strict=True)
+    entered = {state.value: at for state, at in by_state if at is not None}
+    return {State.INITIAL.value: created_at, **entered}
 
 
-def _times(created: datetime, times: Sequence[datetime | None]) -> dict[str, datetime]:
-    come_to = zip(_TIMED, times, strict=True)
-    later = {state.value: at for state, at in come_to if at is not None}
-    return {State.INITIAL.value: created, **later}
-
-
-def _arq(row: Row, handle: AttachHandle | None, word: str) -> Arq:
-    state = State(word)
+def _arq(row: Row, handle: AttachHandle | None, shown_state: str) -> Arq:
+    state = State(shown_state)
     needs_host = handle is not None and handle.needs_host
-    # A handle is theirs to see only while it is ready: not while it is prepared, and
-    # not while it is cleaned after a release.
-    if handle is not None and state not in WITH_HANDLE:
+    # Clients see a handle only while it can be used: neither while it is prepared, nor
+    # while it is cleaned after a release.
+    if handle is not None and state not in HANDLE_SHOWN_STATES:
         handle = None
     return Arq(
         uuid=row.uuid,
         state=state,
         device_profile_name=row.device_profile_name,
         device_profile_group_id=row.device_profile_group_id,
-        device_profile_group=texts(row.device_profile_group),
+        device_profile_group=as_strings(row.device_profile_group),
         created_at=row.created_at,
         updated_at=row.updated_at,
         project_id=row.project_id,
@@ -253,6 +292,14 @@ def _arq(row: Row, handle: AttachHandle | None, word: str) -> Arq:
         status_reason=row.status_reason,
         attach_handle_uuid=handle.uuid if handle else None,
         attach_handle_type=handle.type if handle else None,
-        attach_handle_info=texts(handle.info) if handle else {},
+        attach_handle_info=_handle_info(handle) if handle else {},
         needs_host=needs_host,
     )
+
+
+def _handle_info(handle: AttachHandle) -> dict[str, str]:
+    """Return the information that Nova reads; all values are strings."""
+    info = as_strings(handle.info)
+    if handle.type == HandleType.PCI:
+        info['managed'] = str(handle.managed).lower()
+    return info

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes of deployables: those that drivers report and those that admins add."""
+"""Attributes of deployables, reported by drivers or added by admins."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -11,8 +11,13 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import change
-from cyborg_lite.db.query import Collection, page
-from cyborg_lite.db.reading import Rows, filled, readable
+from cyborg_lite.db.query import (
+    Collection,
+    Rows,
+    convert_rows,
+    fill_page,
+    select_page,
+)
 from cyborg_lite.db.tables import Attribute as Row
 from cyborg_lite.db.tables import now
 from cyborg_lite.exceptions import (
@@ -36,24 +41,26 @@ _ATTRIBUTES: Final = Collection(
 )
 
 
-def listed(session: Session, query: Query) -> tuple[Attribute, ...]:
-    """Those that fit, in one SELECT.
+def list_attributes(session: Session, query: Query) -> tuple[Attribute, ...]:
+    """Return the attributes that match the query, in one SELECT.
 
-    :raises InvalidInput: an unknown filter, sort key or marker, or no integer
+    :raises InvalidInput: an unknown filter, sort key or marker, or not an integer
     """
 
     def read(part: Query) -> tuple[Rows, Iterable[Attribute]]:
-        rows = page(session, select(Row), part, _ATTRIBUTES)
-        return rows, readable(rows, attribute)
+        rows = select_page(session, select(Row), part, _ATTRIBUTES)
+        return rows, convert_rows(rows, attribute_from_row)
 
-    return filled(query, read)
+    return fill_page(query, read)
 
 
-def create(session: Session, deployable_id: int, key: str, value: str) -> Attribute:
-    """Add one that no report takes away.
+def create_attribute(
+    session: Session, deployable_id: int, key: str, value: str
+) -> Attribute:
+    """Add an attribute that no host report deletes.
 
-    :raises DeployableNotFound: there is none with that id
-    :raises AttributeExists: the deployable has one with that key
+    :raises DeployableNotFound: no deployable has the id
+    :raises AttributeExists: the deployable has an attribute with the key
     """
     row = {
         'uuid': str(uuid4()),
@@ -68,17 +75,20 @@ def create(session: Session, deployable_id: int, key: str, value: str) -> Attrib
         raise DeployableNotFound(uuid=deployable_id) from None
     except DBDuplicateEntry:
         raise AttributeExists(key=key, deployable=deployable_id) from None
-    return attribute(Row(**row))
+    return attribute_from_row(Row(**row))
 
 
-def delete(session: Session, uuid: str) -> None:
-    """:raises AttributeNotFound: there is none with that uuid"""
+def delete_attribute(session: Session, uuid: str) -> None:
+    """Delete an attribute.
+
+    :raises AttributeNotFound: no attribute has the uuid
+    """
     if not change(session, delete_rows(Row).where(Row.uuid == uuid)):
         raise AttributeNotFound(uuid=uuid)
 
 
-def attribute(row: Row) -> Attribute:
-    """For this package alone: what may leave it."""
+def attribute_from_row(row: Row) -> Attribute:
+    """Convert a row; only for modules of this package."""
     return Attribute(
         uuid=row.uuid,
         deployable_id=row.deployable_id,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transactions of a bind: accept it, claim handles, end it one way or the other.
+"""Transactions of a bind: accept it, claim handles, complete or fail it.
 
-Each function is one transaction. Who wins a race is settled in the WHERE of the
-statement that changes the state, by the unique owner of a handle, and by the unique
-slot of a request in its instance; what is read before only explains a refusal.
+Each function is one transaction. Races are decided by the WHERE of the statement that
+changes the state, by the unique owner of a handle, and by the unique slot of an ARQ in
+its instance. Values that were read before only explain an error.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,15 +11,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from oslo_db.exception import DBDuplicateEntry
-from sqlalchemy import and_, bindparam, or_, select, update
+from sqlalchemy import Row, bindparam, or_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import history, jobs, returning
-from cyborg_lite.db.change import change, for_each
+from cyborg_lite.db import arq_events, bind_generations, release
+from cyborg_lite.db.attach_handles import list_handles_of_arqs, list_handles_of_bind
+from cyborg_lite.db.change import change, values_by_row
 from cyborg_lite.db.claiming import claim_handles
-from cyborg_lite.db.handles import held, release_job
-from cyborg_lite.db.providers import sync_job
-from cyborg_lite.db.tables import Arq, AttachHandle, now
+from cyborg_lite.db.clock import now_utc
+from cyborg_lite.db.device_profiles import former_servers
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.new_jobs import placement_sync_job, release_job
+from cyborg_lite.db.tables import Arq, AttachHandle
 from cyborg_lite.exceptions import (
     ArqNotFound,
     ArqStateConflict,
@@ -32,20 +35,26 @@ from cyborg_lite.model.arqs import (
     Event,
     Scope,
     State,
-    after,
+    next_state,
     states_that_allow,
 )
-from cyborg_lite.model.devices import HeldHandle
-from cyborg_lite.model.jobs import Job, NewJob, Owner
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.jobs import (
+    Job,
+    NewJob,
+    NovaEventPayload,
+    Owner,
+    add_bind_generation,
+    read_bind_generation,
+)
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
 
 CLAIMED: Final = 'Claimed'
-"""The step of a bind whose handles are taken and now are prepared by their host."""
+"""Step of a bind that has claimed handles, which the host prepares now."""
 
-_LONGEST_REASON: Final = 255
-
-_CONCERNED: Final = (
-    select(Arq.uuid, Arq.state, Arq.project_id, Arq.instance_uuid)
-    .add_columns(Arq.comes_back, Arq.device_profile_id, Arq.device_profile_name)
+_ARQS: Final = (
+    select(Arq.uuid, Arq.state, Arq.project_id, Arq.instance_uuid, Arq.generation)
+    .add_columns(Arq.for_former_server, Arq.device_profile_id, Arq.device_profile_name)
     .where(
         or_(
             Arq.uuid.in_(bindparam('uuids')),
@@ -53,199 +62,256 @@ _CONCERNED: Final = (
         )
     )
 )
-_WITH_UUIDS: Final = update(Arq).where(Arq.uuid.in_(bindparam('uuids')))
-_START: Final = _WITH_UUIDS.where(Arq.state.in_(states_that_allow(Event.BIND)))
-_END: Final = _WITH_UUIDS.where(Arq.state == State.BIND_STARTED)
+_BY_UUID: Final = (
+    update(Arq)
+    .where(Arq.uuid.in_(bindparam('uuids')))
+    # The audit compares it with the clock of the database.
+    .values(updated_at=now_utc())
+)
+_START: Final = _BY_UUID.where(
+    Arq.state.in_(states_that_allow(Event.BIND)),
+    # Another bind may have been accepted and ended since the ARQ was read.
+    Arq.generation < bindparam(bind_generations.PARAMETER),
+)
+_END: Final = _BY_UUID.where(
+    Arq.state == State.BIND_STARTED, bind_generations.IS_CURRENT
+)
+_UUIDS: Final = (
+    select(Arq.uuid).where(Arq.uuid.in_(bindparam('uuids'))).order_by(Arq.id)
+)
+# Locked before the handles, as a claim and a release do; see claiming.py.
+_LOCK: Final = _UUIDS.with_for_update()
+_BEING_BOUND: Final = _UUIDS.where(
+    Arq.state == State.BIND_STARTED, bind_generations.IS_CURRENT
+)
+_BY_OUTCOME: Final = _UUIDS.where(
+    Arq.instance_uuid == bindparam('instance'),
+    Arq.state == bindparam('state'),
+    bind_generations.IS_CURRENT,
+)
 
 
-def accept(
+def accept_bind(
     session: Session,
     bindings: Mapping[str, Binding],
     scope: Scope,
     job: NewJob,
     owner: Owner,
 ) -> Job:
-    """All requests go to BindStarted and the job that binds them is written, or none.
+    """Move all ARQs to BindStarted and add the job that binds them, or do nothing.
 
-    All bindings name one instance.
+    ARQs of an earlier bind of the instance that has failed are deleted: Nova keeps
+    them after a failed unshelve.
 
-    :raises ArqNotFound: one is unknown, or of another project
-    :raises InstanceHasArqs: the instance has others, or wins them at this moment
-    :raises ArqStateConflict: one cannot be bound now
-    :raises DeviceProfileDisabled: one is for servers that come back, and this is new
+    :param bindings: by uuid of the ARQ, all of one instance
+    :raises ArqNotFound: an ARQ does not exist or is out of scope
+    :raises InstanceHasArqs: the instance has other ARQs, or gets them concurrently
+    :raises ArqStateConflict: the state of an ARQ does not allow a bind
+    :raises DeviceProfileDisabled: an ARQ is for former servers only, and the
+        instance is none
     """
     (instance,) = {binding.instance_uuid for binding in bindings.values()}
-    concerned = {'uuids': list(bindings), 'instance': instance}
-    rows = session.execute(_CONCERNED, concerned).all()
-    states = {
-        row.uuid: State(row.state)
-        for row in rows
-        if scope.covers(row.project_id, row.instance_uuid)
+    parameters = {'uuids': list(bindings), 'instance': instance}
+    rows = {row.uuid: row for row in session.execute(_ARQS, parameters)}
+    requested = [rows[uuid] for uuid in bindings if uuid in rows]
+    in_scope = {
+        row.uuid for row in requested if scope.covers(row.project_id, row.instance_uuid)
     }
     for uuid in bindings:
-        if uuid not in states:
+        if uuid not in in_scope:
             raise ArqNotFound(uuid=uuid)
-    if {row.uuid for row in rows} - set(bindings):
+    earlier = [row for uuid, row in rows.items() if uuid not in bindings]
+    if any(row.state != State.BIND_FAILED for row in earlier):
         raise InstanceHasArqs(instance=instance)
-    for uuid in bindings:
-        after(states[uuid], Event.BIND)
-    returning.check(session, instance, rows)
-    creators = {row.uuid: row.project_id for row in rows}
-    _start(session, bindings, instance, creators)
-    history.record(session, bindings, State.BIND_STARTED, Actor.CLIENT)
-    return jobs.add_owned(session, job, owner)
+    for row in requested:
+        next_state(State(row.state), Event.BIND)
+    former_servers.check_former_server(session, instance, requested)
+    if earlier:
+        release.delete_failed_arqs(session, instance, list(bindings), job.request_id)
+    generation = _start(session, bindings, instance, requested)
+    arq_events.record_step(session, bindings, State.BIND_STARTED, Actor.CLIENT)
+    return queue.add_running_job(session, add_bind_generation(job, generation), owner)
 
 
 def _start(
     session: Session,
     bindings: Mapping[str, Binding],
     instance: str,
-    creators: Mapping[str, str | None],
-) -> None:
-    """:param creators: the projects of the requests so far"""
+    arqs: Sequence[Row[*tuple[Any, ...]]],
+) -> int:
+    """Move the ARQs to BindStarted and return the generation of the bind.
+
+    :param arqs: the rows of the ARQs as they were read; Any: the columns of _ARQS
+    """
+    generation: int = max(arq.generation for arq in arqs) + 1
+    creators = {arq.uuid: arq.project_id for arq in arqs}
     values: dict[str, Any] = {  # column values, and parameters
         'state': State.BIND_STARTED,
         'status_reason': None,
         'instance_uuid': instance,
-        'updated_at': now(),
+        'generation': generation,
         'uuids': list(bindings),
+        bind_generations.PARAMETER: generation,
     }
-    of_each: dict[str, dict[str, Any]] = {  # by column, then by request
+    columns: dict[str, dict[str, Any]] = {  # by column, then by ARQ
         'instance_slot': {uuid: slot for slot, uuid in enumerate(sorted(bindings))},
-        'hostname': {uuid: one.hostname for uuid, one in bindings.items()},
-        'device_rp_uuid': {uuid: one.device_rp_uuid for uuid, one in bindings.items()},
+        'hostname': {uuid: binding.hostname for uuid, binding in bindings.items()},
+        'device_rp_uuid': {
+            uuid: binding.device_rp_uuid for uuid, binding in bindings.items()
+        },
     }
-    if any(one.project_id is not None for one in bindings.values()):
-        # Only an admin may name a project; otherwise the request stays its creator's.
-        of_each['project_id'] = {
-            uuid: one.project_id or creators[uuid] for uuid, one in bindings.items()
+    if any(binding.project_id is not None for binding in bindings.values()):
+        # Only an admin may name a project. Otherwise the ARQ keeps its project.
+        columns['project_id'] = {
+            uuid: binding.project_id or creators[uuid]
+            for uuid, binding in bindings.items()
         }
-    statement, alike = for_each(_START, Arq.uuid, of_each)
+    statement, common = values_by_row(_START, Arq.uuid, columns)
     try:
-        started = change(session, statement, {**values, **alike})
+        started = change(session, statement, {**values, **common})
     except DBDuplicateEntry:
         raise InstanceHasArqs(instance=instance) from None
     if started != len(bindings):
         raise ArqStateConflict(event=Event.BIND, state=State.BIND_STARTED)
+    return generation
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
-    """What a claim led to."""
+class ClaimResult:
+    """The job after a claim, and the handles to check and to prepare."""
 
     job: Job
-    # Empty: all requests are Bound. Else what their host must prepare first.
-    handles: tuple[HeldHandle, ...] = ()
+    handles: tuple[AllocatedHandle, ...] = ()  # empty: all ARQs are Bound
 
 
-def claim(
+def claim_for_bind(
     session: Session,
     job: Job,
     uuids: Sequence[str],
     project_id: str | None,
     bound: NewJob,
-) -> Claimed:
-    """Take a free handle for each request.
+) -> ClaimResult:
+    """Claim a free handle for each ARQ.
 
-    If none of them needs its host all are Bound in this very transaction, and the job
-    becomes ``bound``. ``project_id``: of the server's owner, None where unknown.
+    If no handle needs its host or a check, all ARQs become Bound in this transaction,
+    and ``bound`` replaces the job.
 
-    :raises BindCancelled: one of them was unbound or deleted meanwhile
-    :raises NoFreeHandle: the provider is unknown, gone or exhausted
-    :raises HandlesContended: free ones are there, but others hold locks on them
-    :raises JobLost: another conductor took over
+    :param project_id: the project of the instance; None: unknown
+    :raises BindCancelled: an ARQ was unbound, deleted or bound again meanwhile
+    :raises NoFreeHandle: a provider is unknown, gone or exhausted
+    :raises HandlesContended: enough handles exist, but other transactions have locked
+        them
+    :raises JobLost: another conductor took over the job
     """
-    if claim_handles(session, uuids):
-        history.record(session, uuids, CLAIMED, Actor.CONDUCTOR)
-        jobs.reach(session, job, CLAIMED)
-        return Claimed(job, held(session, uuids))
-    _become_bound(session, uuids, project_id)
-    history.record(session, uuids, State.BOUND, Actor.CONDUCTOR)
-    return Claimed(jobs.become(session, job, bound))
+    generation = read_bind_generation(job.payload)
+    if claim_handles(session, uuids, generation):
+        arq_events.record_step(session, uuids, CLAIMED, Actor.CONDUCTOR)
+        queue.record_job_step(session, job, CLAIMED)
+        return ClaimResult(job, list_handles_of_arqs(session, uuids))
+    _set_bound(session, job, uuids, project_id)
+    arq_events.record_step(session, uuids, State.BOUND, Actor.CONDUCTOR)
+    return ClaimResult(queue.replace_job(session, job, bound))
 
 
-def claimed(session: Session, uuids: Sequence[str]) -> tuple[HeldHandle, ...]:
-    """What an earlier attempt at the bind has taken.
+def list_claimed_handles(
+    session: Session, uuids: Sequence[str], generation: int
+) -> tuple[AllocatedHandle, ...]:
+    """Return the handles that an earlier attempt of the bind has claimed.
 
-    :raises BindCancelled: one of them was unbound or deleted since
+    :raises BindCancelled: an ARQ was unbound, deleted or bound again meanwhile
     """
-    starting = Arq.uuid.in_(uuids), Arq.state == State.BIND_STARTED
-    if len(session.scalars(select(Arq.id).where(*starting)).all()) < len(uuids):
+    parameters = {'uuids': uuids, bind_generations.PARAMETER: generation}
+    if len(session.scalars(_BEING_BOUND, parameters).all()) < len(uuids):
         raise BindCancelled()
-    return held(session, uuids)
+    return list_handles_of_arqs(session, uuids)
 
 
-def succeed(
+def complete_bind(
     session: Session,
     job: Job,
     uuids: Sequence[str],
     project_id: str | None,
     bound: NewJob,
 ) -> Job:
-    """Their host has prepared what they hold: all are Bound.
+    """Move all ARQs to Bound after the host has prepared their handles.
 
-    :raises BindCancelled: one of them was unbound or deleted meanwhile
-    :raises JobLost: another conductor took over
+    :returns: the job ``bound``, which replaces ``job``
+    :raises BindCancelled: an ARQ was unbound, deleted or bound again meanwhile
+    :raises JobLost: another conductor took over the job
     """
-    _become_bound(session, uuids, project_id)
-    history.record(session, uuids, State.BOUND, Actor.AGENT)
-    of_them = AttachHandle.arq_uuid.in_(uuids)
-    change(session, update(AttachHandle).where(of_them).values(preparing=False))
-    return jobs.become(session, job, bound)
+    _set_bound(session, job, uuids, project_id)
+    arq_events.record_step(session, uuids, State.BOUND, Actor.AGENT)
+    handles = AttachHandle.arq_uuid.in_(uuids)
+    change(session, update(AttachHandle).where(handles).values(preparing=False))
+    return queue.replace_job(session, job, bound)
 
 
-def fail(
+def fail_bind(
     session: Session, job: Job, uuids: Sequence[str], reason: str, failed: NewJob
 ) -> Job | None:
-    """None of them gets a device; what they hold is given back.
+    """Move the ARQs to BindFailed and release the handles that the bind has claimed.
 
-    The job becomes ``failed``, or ends where nobody waits for an answer any more.
-
-    :raises JobLost: another conductor took over
+    :returns: the job ``failed``, which replaces ``job``; None if no ARQ is being bound
+        any more, and the job is finished
+    :raises JobLost: another conductor took over the job
     """
-    for handle in held(session, uuids):
-        if handle.needs_host:
-            jobs.add(session, release_job(handle, job.request_id))
-        if handle.host_silent:
-            # What is free there, or not clean, is reserved.
-            jobs.add(session, sync_job(handle.hostname))
-    of_them = AttachHandle.arq_uuid.in_(uuids)
-    change(session, update(AttachHandle).where(of_them).values(preparing=False))
-    free = and_(of_them, AttachHandle.needs_host.is_(False))
-    change(session, update(AttachHandle).where(free).values(arq_uuid=None))
-    values: dict[str, Any] = {  # as above
-        'state': State.BIND_FAILED,
-        'status_reason': reason[:_LONGEST_REASON],
-        'updated_at': now(),
-        'uuids': uuids,
-    }
-    if not change(session, _END, values):
-        jobs.finish(session, job)
+    generation = read_bind_generation(job.payload)
+    parameters = {'uuids': uuids, bind_generations.PARAMETER: generation}
+    session.scalars(_LOCK, {'uuids': uuids}).all()
+    failing = session.scalars(_BEING_BOUND, parameters).all()
+    _release_claimed(session, job, uuids, generation)
+    if not failing:
+        queue.finish_job(session, job)
         return None
-    ended = and_(Arq.uuid.in_(uuids), Arq.state == State.BIND_FAILED)
-    failing = session.scalars(select(Arq.uuid).where(ended))
-    history.record(session, failing, State.BIND_FAILED, Actor.CONDUCTOR, reason)
-    return jobs.become(session, job, failed)
+    values: dict[str, Any] = {  # column values, and parameters
+        'state': State.BIND_FAILED,
+        'status_reason': reason[:REASON_MAX_LENGTH],
+    }
+    change(session, _END, values | parameters)
+    arq_events.record_step(session, failing, State.BIND_FAILED, Actor.CONDUCTOR, reason)
+    return queue.replace_job(session, job, failed)
 
 
-def ended_so(
-    session: Session, uuids: Sequence[str], instance: str, succeeded: bool
+def _release_claimed(
+    session: Session, job: Job, uuids: Sequence[str], generation: int
+) -> None:
+    """Release the handles that a bind has claimed. The caller has locked the ARQs."""
+    claimed = list_handles_of_bind(session, uuids, generation)
+    for handle in claimed:
+        if handle.needs_host:
+            queue.add_job(session, release_job(handle.uuid, job.request_id))
+        if handle.host_down:
+            # Free and unclean handles of a host that is down are reserved in Placement.
+            queue.add_job(session, placement_sync_job(handle.hostname))
+    if claimed:
+        handles = AttachHandle.uuid.in_([handle.uuid for handle in claimed])
+        free = handles, AttachHandle.needs_host.is_(False)
+        change(session, update(AttachHandle).where(handles).values(preparing=False))
+        change(session, update(AttachHandle).where(*free).values(arq_uuid=None))
+
+
+def list_arqs_by_outcome(
+    session: Session, payload: NovaEventPayload
 ) -> tuple[str, ...]:
-    """Those whose bind to the instance ended so, and that are as it left them."""
-    state = State.BOUND if succeeded else State.BIND_FAILED
-    theirs = and_(Arq.instance_uuid == instance, Arq.state == state)
-    wanted = select(Arq.uuid).where(Arq.uuid.in_(uuids), theirs).order_by(Arq.id)
-    return tuple(session.scalars(wanted))
+    """Return the ARQs that still have the result of the bind for the instance."""
+    state = State.BOUND if payload.succeeded else State.BIND_FAILED
+    parameters = {
+        'uuids': payload.arq_uuids,
+        'instance': payload.instance_uuid,
+        'state': state,
+        bind_generations.PARAMETER: payload.generation,
+    }
+    return tuple(session.scalars(_BY_OUTCOME, parameters))
 
 
-def _become_bound(
-    session: Session, uuids: Sequence[str], project_id: str | None
+def _set_bound(
+    session: Session, job: Job, uuids: Sequence[str], project_id: str | None
 ) -> None:
     values: dict[str, Any] = {  # column values, and parameters
         'state': State.BOUND,
         'status_reason': None,
-        'updated_at': now(),
         'uuids': uuids,
+        bind_generations.PARAMETER: read_bind_generation(job.payload),
     }
     if project_id is not None:
         values['project_id'] = project_id

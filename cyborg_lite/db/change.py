@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running a statement that writes, and telling how many rows it met.
+"""Statements that write: run them, count the matched rows, insert or update.
 
-What each bind runs is put together once, when its module is loaded, with named
-parameters for what differs: to put a statement together takes more CPU than to run it.
+Statements of a bind are built once, when their module is imported, with named
+parameters for the values: building a statement takes more CPU than running it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Update, case
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Insert, Update, case
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.sql.dml import UpdateBase
 
 K = TypeVar('K', int, str)
 Values = Mapping[str, Any]  # each of the type of its column
+Columns = Sequence[InstrumentedAttribute[Any]]  # of any types
 
 
 def change(
@@ -21,44 +23,88 @@ def change(
     statement: UpdateBase,
     values: Values | Sequence[Values] | None = None,
 ) -> int:
-    """The number of rows that the WHERE met: how a race is settled.
+    """Run a statement and return the number of rows that its WHERE matched.
 
-    Nothing in the session is brought in line: it holds no rows between statements.
+    The number decides races: the statement of only one transaction matches the row.
+    Objects of the session are not refreshed; it holds no rows between statements.
 
-    :param values: of named parameters, and of columns that are to have them; several
-        of them: of the rows of an INSERT
+    :param values: named parameters and column values; a sequence for an INSERT of
+        several rows
     """
-    # Of an INSERT the library reads the number only when asked, and some drivers forget
-    # it when the cursor is closed.
+    # SQLAlchemy reads the row count of an INSERT only on request, and some drivers
+    # discard it when the cursor is closed.
     options = {'preserve_rowcount': True}
     connection = session.connection()
     return connection.execute(statement, values, execution_options=options).rowcount
 
 
-def by_row(column: Any, values: Mapping[K, Any]) -> ColumnElement[Any]:
-    """For one UPDATE of many rows: the value of each, chosen by ``column``.
+def value_by_row(column: Any, values: Mapping[K, Any]) -> ColumnElement[Any]:
+    """Return SQL for the value of each row in one UPDATE of many rows.
 
-    ``values`` are column values of any one type; all literals get bound parameters.
+    :param column: the column that identifies the rows
+    :param values: by the value of that column; sent as bound parameters
     """
     return case(dict(values), value=column)
 
 
-def for_each(
+def values_by_row(
     statement: Update, key: Any, columns: Mapping[str, Mapping[K, Any]]
 ) -> tuple[Update, dict[str, Any]]:
-    """The statement that sets columns to the value of each row, and its parameters.
+    """Return the statement that sets columns row by row, and its parameters.
 
-    :param key: the column that tells the rows apart
-    :param columns: by the name of a column: values of its type, by row
+    :param key: the column that identifies the rows
+    :param columns: by name of a column: its values, by row
     """
-    alike = {
-        name: next(iter(of_row.values()))
-        for name, of_row in columns.items()
-        if len(set(of_row.values())) == 1
+    common = {
+        name: next(iter(by_row.values()))
+        for name, by_row in columns.items()
+        if len(set(by_row.values())) == 1
     }
     differing = {
-        name: by_row(key, of_row)
-        for name, of_row in columns.items()
-        if name not in alike
+        name: value_by_row(key, by_row)
+        for name, by_row in columns.items()
+        if name not in common
     }
-    return (statement.values(**differing) if differing else statement), alike
+    return (statement.values(**differing) if differing else statement), common
+
+
+class Upsert:
+    """Inserts rows of a table, or updates existing ones, in one statement.
+
+    Reading first would leave a gap in which another process can write the same row. The
+    statement is built once for each kind of database.
+    """
+
+    def __init__(
+        self,
+        table: Any,  # a class of `tables`
+        keys: Columns,
+        changed: Collection[str] = (),
+        *,
+        also: Values | None = None,
+        computed: Values | None = None,
+    ) -> None:
+        """Build the statements. A row with the same ``keys`` is updated instead.
+
+        :param keys: the columns of a unique constraint
+        :param changed: columns that an update sets to the value of the new row
+        :param also: SQL for other columns that an update sets; may use the stored row
+        :param computed: SQL for columns of the new row that get no values
+        """
+        self._statements: dict[str, Insert] = {}
+        insert = mysql.insert(table).values(**computed or {})
+        updated = {name: insert.inserted[name] for name in changed}
+        self._statements['mysql'] = insert.on_duplicate_key_update(
+            **updated, **(also or {})
+        )
+        for dialect, module in (('postgresql', postgresql), ('sqlite', sqlite)):
+            conflicting = module.insert(table).values(**computed or {})
+            updated = {name: conflicting.excluded[name] for name in changed}
+            self._statements[dialect] = conflicting.on_conflict_do_update(
+                index_elements=keys, set_={**updated, **(also or {})}
+            )
+
+    def run(self, session: Session, values: Values | Sequence[Values]) -> None:
+        """Insert or update one row, or several rows with the same columns."""
+        name = session.connection().dialect.name
+        change(session, self._statements[name], values)

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choosing and locking free handles, so that no two binds are given the same one."""
+"""Claims free handles for ARQs. Row locks keep two binds from claiming the same one."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from sqlalchemy import Row, Select, and_, bindparam, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import jobs
-from cyborg_lite.db.change import change, for_each
-from cyborg_lite.db.handles import FREE, unclean
-from cyborg_lite.db.providers import sync_job
-from cyborg_lite.db.services import agent_of
+from cyborg_lite.db import bind_generations
+from cyborg_lite.db.attach_handles import FREE, needs_cleaning
+from cyborg_lite.db.change import change, values_by_row
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.db.tables import (
     Arq,
     AttachHandle,
@@ -23,16 +23,26 @@ from cyborg_lite.db.tables import (
     Service,
 )
 from cyborg_lite.exceptions import BindCancelled, HandlesContended, NoFreeHandle
-from cyborg_lite.model import bitstream_choice
 from cyborg_lite.model.arqs import State
-from cyborg_lite.model.device_profiles import handle_count
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.device_profiles import Group
+from cyborg_lite.model.inventory import HandleType, Health
 from cyborg_lite.model.services import ServiceState
 
+# Locked before any handle: a delete or an unbind at the same time waits, and then sees
+# the claimed handles. Otherwise the claim would violate the foreign key, or the delete.
+_LOCK: Final = (
+    select(Arq.id)
+    .where(
+        Arq.uuid.in_(bindparam('uuids')),
+        Arq.state == State.BIND_STARTED,
+        bind_generations.IS_CURRENT,
+    )
+    .order_by(Arq.id)
+    .with_for_update()
+)
 _TARGETS: Final = (
     select(
         Arq.uuid,
-        Arq.state,
         Arq.device_rp_uuid,
         Arq.device_profile_group,
         Arq.device_profile_group_id,
@@ -43,176 +53,215 @@ _TARGETS: Final = (
         AttachHandle.id.label('unclean'),
         Service.host,
         Service.state.label('agent'),
-        LoadedRegion.unusable,
+        LoadedRegion.unusable_reason,
     )
     .outerjoin(Deployable, Deployable.rp_uuid == Arq.device_rp_uuid)
     .outerjoin(Device, Deployable.device_id == Device.id)
-    .outerjoin(Service, agent_of(Device.hostname))
+    .outerjoin(Service, Service.is_agent_of(Device.hostname))
     .outerjoin(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
     .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
     .where(Arq.uuid.in_(bindparam('uuids')))
     .order_by(Arq.id)
 )
-# SQLite knows no row locks: there a write transaction is alone from its start.
+# SQLite has no row locks; its write transactions run one after the other.
 _ALL_FREE: Final = (
-    select(AttachHandle.id, AttachHandle.deployable_id, AttachHandle.needs_host)
+    select(
+        AttachHandle.id,
+        AttachHandle.deployable_id,
+        # Nova cannot attach every mdev and every unmanaged function. The bind job
+        # checks them before the ARQs become Bound.
+        or_(
+            AttachHandle.needs_host,
+            AttachHandle.type == HandleType.MDEV,
+            AttachHandle.managed.is_(False),
+        ),
+    )
     .where(AttachHandle.deployable_id.in_(bindparam('deployables')), FREE)
     .order_by(AttachHandle.id)
     .with_for_update(skip_locked=True)
 )
-_SOME_FREE: Final = _ALL_FREE.limit(bindparam('number'))
-_TAKE: Final = (
+_FREE_LIMITED: Final = _ALL_FREE.limit(bindparam('number'))
+_CLAIM: Final = (
     update(AttachHandle)
     .where(AttachHandle.id.in_(bindparam('ids')), FREE)
-    .values(preparing=AttachHandle.needs_host, turn=AttachHandle.turn + 1)
+    .values(preparing=AttachHandle.needs_host, generation=AttachHandle.generation + 1)
 )
 
 
-def claim_handles(session: Session, uuids: Sequence[str]) -> bool:
-    """Give a free handle to each request; True: its host must prepare one of them.
+def claim_handles(session: Session, arq_uuids: Sequence[str], generation: int) -> bool:
+    """Claim one free attach handle per ARQ.
 
-    Where two requests stand for one unit the second is the companion and gets none.
+    If one handle serves two ARQs of a group, the second ARQ gets none.
 
-    :raises BindCancelled: a request is not being bound any more
+    :param arq_uuids: ARQs in state BindStarted, all of one instance
+    :param generation: of the bind; 0: not compared
+    :returns: True if the agent must prepare at least one of the handles, or if the
+        bind job must check it
+    :raises BindCancelled: an ARQ is not being bound any more, or by a later bind
     :raises NoFreeHandle: the provider is unknown, gone or exhausted
-    :raises HandlesContended: enough will be free, but not at this moment
+    :raises HandlesContended: enough handles exist, but other transactions have locked
+        them, or hosts are cleaning them
     """
-    targets = _targets(session, uuids)
-    handles = _free_handles(session, _with_handle(targets))
-    _take(session, handles)
-    # What is free on a silent host is reserved, and this is not free any more.
-    for hostname in {one.silent_host for one in targets if one.silent_host}:
-        jobs.add(session, sync_job(hostname))
-    on_host = any(handle.needs_host for handle in handles.values())
-    return on_host or any(target.loads for target in targets)
+    _lock_arqs(session, arq_uuids, generation)
+    targets = _list_targets(session, arq_uuids)
+    handles = _lock_free_handles(session, _targets_with_handle(targets))
+    _claim(session, handles, generation)
+    # Free handles of a host that is down are reserved, and these are not free any more.
+    for hostname in {target.down_host for target in targets if target.down_host}:
+        queue.add_job(session, placement_sync_job(hostname))
+    has_steps = any(handle.needs_steps for handle in handles.values())
+    return has_steps or any(target.loads_bitstream for target in targets)
+
+
+def _lock_arqs(session: Session, uuids: Sequence[str], generation: int) -> None:
+    """Lock the ARQs of a bind.
+
+    :raises BindCancelled: an ARQ is not being bound any more, or by a later bind
+    """
+    parameters = {'uuids': uuids, bind_generations.PARAMETER: generation}
+    if len(session.scalars(_LOCK, parameters).all()) < len(uuids):
+        raise BindCancelled()
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A request that is being bound, and the deployable that Nova chose for it."""
+    """An ARQ that is being bound, and the deployable that Nova has chosen for it."""
 
     arq_uuid: str
     rp_uuid: str
     deployable_id: int
     capacity: int
-    silent_host: str | None  # None: the agent of its host is there
+    down_host: str | None  # None: the agent of the host is up
     group_id: int
     group: Mapping[str, str]
 
     @property
-    def loads(self) -> bool:
-        """Whether it names a bitstream, for its host to load."""
-        return bitstream_choice.names_one(self.group)
+    def loads_bitstream(self) -> bool:
+        """Return True if the host must load a bitstream for the ARQ."""
+        return Group.parse(self.group).requests_bitstream
 
 
 @dataclass(frozen=True, slots=True)
-class _Free:
-    """A handle that is locked for us."""
+class _LockedHandle:
+    """A free handle whose row this transaction has locked."""
 
     id: int
     deployable_id: int
-    needs_host: bool
+    needs_steps: bool  # before its ARQ becomes Bound
 
 
-def _targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]:
+def _list_targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]:
     rows = session.execute(_TARGETS, {'uuids': uuids}).all()
-    if len(rows) < len(uuids) or any(row.state != State.BIND_STARTED for row in rows):
-        raise BindCancelled()
     if any(row.unclean is not None for row in rows):
-        # Bound anew while its host still cleans the device of the time before.
+        # The ARQ was bound before, and the host is still cleaning its former handle.
         raise HandlesContended()
     return tuple(_target(row) for row in rows)
 
 
+# Any: the columns of _TARGETS.
 def _target(row: Row[*tuple[Any, ...]]) -> _Target:
-    # The columns are those of the select above.
     if row.deployable_id is None:
-        reason = f'No device of ours is resource provider {row.device_rp_uuid}.'
+        reason = f'No device of Cyborg is resource provider {row.device_rp_uuid}.'
         raise NoFreeHandle(reason=reason)
     if row.health == Health.GONE:
         raise NoFreeHandle(reason=f'The device of {row.name} is gone.')
-    if row.unusable:
-        reason = f'{row.name} is not usable: {row.unusable}'
+    if row.unusable_reason:
+        reason = f'{row.name} is not usable: {row.unusable_reason}'
         raise NoFreeHandle(reason=reason)
     return _Target(
         row.uuid,
         row.device_rp_uuid,
         row.deployable_id,
         row.num_accelerators,
-        silent_host=row.host if row.agent == ServiceState.DOWN else None,
+        down_host=row.host if row.agent == ServiceState.DOWN else None,
         group_id=row.device_profile_group_id,
         group=row.device_profile_group,
     )
 
 
-def _with_handle(targets: Sequence[_Target]) -> tuple[_Target, ...]:
-    """Those that get a handle of their own, the oldest of each group first."""
-    together: dict[tuple[int, int], list[_Target]] = defaultdict(list)
+def _count_handles(targets: Sequence[_Target]) -> int:
+    """Return the number of handles for targets of one group on one deployable."""
+    requirements = Group.parse(targets[0].group).requirements
+    return requirements.count_handles(len(targets))
+
+
+def _targets_with_handle(targets: Sequence[_Target]) -> tuple[_Target, ...]:
+    """Return the targets that get a handle of their own: the oldest of each group."""
+    by_group: dict[tuple[int, int], list[_Target]] = defaultdict(list)
     for target in targets:
-        together[target.deployable_id, target.group_id].append(target)
+        by_group[target.deployable_id, target.group_id].append(target)
     return tuple(
         target
-        for those in together.values()
-        for target in those[: handle_count(those[0].group, len(those))]
+        for members in by_group.values()
+        for target in members[: _count_handles(members)]
     )
 
 
-def _free_handles(session: Session, targets: Sequence[_Target]) -> dict[str, _Free]:
-    """A free handle, locked, for each request."""
-    wanting: dict[int, list[_Target]] = defaultdict(list)
+def _lock_free_handles(
+    session: Session, targets: Sequence[_Target]
+) -> dict[str, _LockedHandle]:
+    """Lock a free handle for each target; return them by uuid of the ARQ."""
+    pending: dict[int, list[_Target]] = defaultdict(list)
     for target in targets:
-        wanting[target.deployable_id].append(target)
-    # Of small deployables, whole cards above all, every handle is wanted: one select
-    # serves them all. A large one must not be locked whole: it has other customers.
-    whole = [key for key, those in wanting.items() if those[0].capacity <= len(those)]
-    wanted = {key: len(those) for key, those in wanting.items()}
-    found = _locked(session, _ALL_FREE, deployables=whole) if whole else []
-    for key in wanting.keys() - set(whole):
-        found += _locked(session, _SOME_FREE, deployables=[key], number=wanted[key])
-    handles: dict[str, _Free] = {}
-    for handle in found:
-        if wanting[handle.deployable_id]:
-            handles[wanting[handle.deployable_id].pop().arq_uuid] = handle
-    for key, left in wanting.items():
-        if left:
-            _explain_shortage(session, left[0], wanted[key])
+        pending[target.deployable_id].append(target)
+    counts = {key: len(members) for key, members in pending.items()}
+    # Of small deployables, mostly undivided cards, all handles are needed. One SELECT
+    # locks them all. Of a large deployable only as many as needed are locked, because
+    # other binds need handles of it.
+    undivided = [
+        key for key, members in pending.items() if members[0].capacity <= counts[key]
+    ]
+    locked = _lock(session, _ALL_FREE, deployables=undivided) if undivided else []
+    for key in pending.keys() - set(undivided):
+        locked += _lock(session, _FREE_LIMITED, deployables=[key], number=counts[key])
+    handles: dict[str, _LockedHandle] = {}
+    for handle in locked:
+        if pending[handle.deployable_id]:
+            handles[pending[handle.deployable_id].pop().arq_uuid] = handle
+    for key, unserved in pending.items():
+        if unserved:
+            _raise_shortage(session, unserved[0], counts[key])
     return handles
 
 
-def _locked(
+def _lock(
     session: Session,
-    free: Select[int, int, bool],
+    statement: Select[int, int, bool],
     **values: object,  # its parameters
-) -> list[_Free]:
-    return [_Free(*row) for row in session.execute(free, values)]
+) -> list[_LockedHandle]:
+    return [_LockedHandle(*row) for row in session.execute(statement, values)]
 
 
-def _explain_shortage(session: Session, target: _Target, wanted: int) -> None:
-    """Too few found is not yet too few there.
+def _raise_shortage(session: Session, target: _Target, needed: int) -> NoReturn:
+    """Raise the exception for too few unlocked handles.
 
-    Others may hold locks and roll back, and what a host cleans is free in a moment.
+    Too few unlocked handles does not mean that the provider is exhausted: other
+    transactions may roll back, and hosts finish cleaning.
     """
-    being_cleaned = and_(unclean(), AttachHandle.missing.is_(False))
-    being_loaded = and_(
+    is_being_cleaned = and_(needs_cleaning(), AttachHandle.missing.is_(False))
+    is_being_loaded = and_(
         AttachHandle.arq_uuid.is_(None),
         AttachHandle.preparing.is_(True),
         AttachHandle.missing.is_(False),
     )
-    there = (
+    count = (
         select(func.count())
         .select_from(AttachHandle)
         .outerjoin(Arq, Arq.uuid == AttachHandle.arq_uuid)
         .where(AttachHandle.deployable_id == target.deployable_id)
-        .where(or_(FREE, being_cleaned, being_loaded))
+        .where(or_(FREE, is_being_cleaned, is_being_loaded))
     )
-    if (session.scalar(there) or 0) >= wanted:
+    if (session.scalar(count) or 0) >= needed:
         raise HandlesContended()
     reason = f'No free accelerator is left on resource provider {target.rp_uuid}.'
     raise NoFreeHandle(reason=reason)
 
 
-def _take(session: Session, handles: Mapping[str, _Free]) -> None:
+def _claim(
+    session: Session, handles: Mapping[str, _LockedHandle], generation: int
+) -> None:
     owners = {handle.id: uuid for uuid, handle in handles.items()}
-    statement, alike = for_each(_TAKE, AttachHandle.id, {'arq_uuid': owners})
-    if change(session, statement, {**alike, 'ids': list(owners)}) != len(owners):
+    statement, common = values_by_row(_CLAIM, AttachHandle.id, {'arq_uuid': owners})
+    values = {**common, 'ids': list(owners), 'bind_generation': generation}
+    if change(session, statement, values) != len(owners):
         raise HandlesContended()

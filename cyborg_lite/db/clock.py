@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of the database, the only one that all conductors share."""
+"""The clock of the database, which all conductors share."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,12 +16,12 @@ class _NowMs(FunctionElement[int]):
 
 
 def now_ms() -> ColumnElement[int]:
-    """SQL for the milliseconds since the epoch, the same throughout one statement."""
+    """Return SQL for the milliseconds since the epoch, constant within a statement."""
     return _NowMs()
 
 
-def moment(session: Session) -> int:
-    """The milliseconds since the epoch, now."""
+def read_now_ms(session: Session) -> int:
+    """Return the current time in milliseconds since the epoch."""
     return session.execute(select(now_ms())).scalar_one()
 
 
@@ -31,17 +31,17 @@ class _NowUtc(FunctionElement[datetime]):
 
 
 def now_utc() -> ColumnElement[datetime]:
-    """As ``now_ms``, in the form in which columns of times are stored."""
+    """Return SQL for the current time in the format of DATETIME columns."""
     return _NowUtc()
 
 
-def ago(session: Session, seconds: float) -> datetime:
-    """The moment that many seconds before now."""
-    moment: datetime = session.execute(select(now_utc())).scalar_one()
-    return moment.replace(tzinfo=UTC) - timedelta(seconds=seconds)
+def read_time_before(session: Session, seconds: float) -> datetime:
+    """Return the time ``seconds`` before now."""
+    current: datetime = session.execute(select(now_utc())).scalar_one()
+    return current.replace(tzinfo=UTC) - timedelta(seconds=seconds)
 
 
-# The compiler hands over its own objects, which it does not type; the text is all.
+# SQLAlchemy passes its compiler, which has no type annotations.
 @compiles(_NowMs, 'sqlite')
 def _sqlite(element: _NowMs, compiler: Any, **_: Any) -> str:
     return "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
@@ -54,13 +54,13 @@ def _mysql(element: _NowMs, compiler: Any, **_: Any) -> str:
     return "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000"
 
 
-# now() would be the time when the transaction began, and that may have waited.
+# now() would be the start of the transaction, which may have waited since then.
 @compiles(_NowMs, 'postgresql')
 def _postgresql(element: _NowMs, compiler: Any, **_: Any) -> str:
     return 'CAST(EXTRACT(EPOCH FROM statement_timestamp()) * 1000 AS BIGINT)'
 
 
-# SQLite keeps times as text, and the library writes microseconds there.
+# SQLite stores times as text, and SQLAlchemy writes six digits of a second.
 @compiles(_NowUtc, 'sqlite')
 def _sqlite_utc(element: _NowUtc, compiler: Any, **_: Any) -> str:
     return "strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'"

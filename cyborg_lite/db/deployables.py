@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deployables as they are shown; how they come and go is in inventory.py."""
+"""Deployables as shown to clients; the package ``inventory`` writes them."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -8,12 +8,19 @@ from typing import Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
-from cyborg_lite.db.attributes import attribute
-from cyborg_lite.db.query import Collection, narrowed, page
-from cyborg_lite.db.reading import Rows, all_rows, filled, readable
+from cyborg_lite.db.attributes import attribute_from_row
+from cyborg_lite.db.query import (
+    Collection,
+    Rows,
+    apply_query,
+    convert_rows,
+    fetch_rows,
+    fill_page,
+    select_page,
+)
 from cyborg_lite.db.tables import Attribute as AttributeRow
 from cyborg_lite.db.tables import Deployable as Row
-from cyborg_lite.model.attribute_keys import rank
+from cyborg_lite.model.attribute_keys import attribute_sort_key
 from cyborg_lite.model.devices import Attribute, DeployableRecord
 from cyborg_lite.model.queries import Query
 
@@ -47,28 +54,34 @@ _DEPLOYABLES: Final = Collection(
 )
 
 
-def listed(session: Session, query: Query) -> tuple[DeployableRecord, ...]:
-    """Those that fit with their attributes, in two SELECTs.
+def list_deployables(session: Session, query: Query) -> tuple[DeployableRecord, ...]:
+    """Return the deployables that match the query, with attributes, in two SELECTs.
 
     :raises InvalidInput: an unknown filter, sort key or marker
     """
 
     def read(part: Query) -> tuple[Rows, Iterable[DeployableRecord]]:
-        rows = page(session, select(Row), part, _DEPLOYABLES)
-        of_them = _attributes(session, part) if rows else {}
-        return rows, readable(rows, lambda row: _record(row, of_them.get(row.id, [])))
+        rows = select_page(session, select(Row), part, _DEPLOYABLES)
+        attributes = _attributes(session, part) if rows else {}
+        return rows, convert_rows(
+            rows, lambda row: _record(row, attributes.get(row.id, []))
+        )
 
-    return filled(query, read)
+    return fill_page(query, read)
 
 
 def _attributes(session: Session, query: Query) -> dict[int, list[Attribute]]:
-    """By deployable. Joined, since a list of all ids may be too long to be sent."""
-    ids = narrowed(select(Row.id), query, _DEPLOYABLES).subquery()
-    wanted = select(AttributeRow).join(ids, ids.c.id == AttributeRow.deployable_id)
-    found: dict[int, list[Attribute]] = defaultdict(list)
-    for one in readable(all_rows(session, wanted, AttributeRow), attribute):
-        found[one.deployable_id].append(one)
-    return found
+    """Return the attributes by id of the deployable.
+
+    A join, because a list of all ids may exceed the limits of the database.
+    """
+    ids = apply_query(select(Row.id), query, _DEPLOYABLES).subquery()
+    statement = select(AttributeRow).join(ids, ids.c.id == AttributeRow.deployable_id)
+    rows = fetch_rows(session, statement, AttributeRow)
+    attributes: dict[int, list[Attribute]] = defaultdict(list)
+    for attribute in convert_rows(rows, attribute_from_row):
+        attributes[attribute.deployable_id].append(attribute)
+    return attributes
 
 
 def _record(row: Row, attributes: list[Attribute]) -> DeployableRecord:
@@ -85,5 +98,7 @@ def _record(row: Row, attributes: list[Attribute]) -> DeployableRecord:
         bitstream_id=row.bitstream_id,
         created_at=row.created_at,
         updated_at=row.updated_at,
-        attributes=tuple(sorted(attributes, key=lambda each: rank(each.key))),
+        attributes=tuple(
+            sorted(attributes, key=lambda attribute: attribute_sort_key(attribute.key))
+        ),
     )

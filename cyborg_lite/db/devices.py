@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices as they are shown; how they come and go is in inventory.py."""
+"""Devices as shown to clients, and their status; ``inventory`` writes the rest."""
 
 import json
 from collections import defaultdict
@@ -10,18 +10,24 @@ from typing import Final
 from sqlalchemy import case, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import jobs
 from cyborg_lite.db.change import change
-from cyborg_lite.db.providers import sync_job
-from cyborg_lite.db.query import Collection, narrowed, page
-from cyborg_lite.db.reading import Rows, filled, readable
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.new_jobs import placement_sync_job
+from cyborg_lite.db.query import (
+    Collection,
+    Rows,
+    apply_query,
+    convert_rows,
+    fill_page,
+    select_page,
+)
 from cyborg_lite.db.tables import AttachHandle, Deployable, now
 from cyborg_lite.db.tables import Device as Row
 from cyborg_lite.exceptions import DeviceNotFound
 from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.inventory import Health
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.usage import expanded
+from cyborg_lite.model.usage import usage_from_json
 
 _DEVICES: Final = Collection(
     Row,
@@ -47,37 +53,40 @@ _DEVICES: Final = Collection(
 )
 
 
-def listed(session: Session, query: Query) -> tuple[DeviceRecord, ...]:
-    """Those that fit, in one SELECT; a detailed query costs one more.
+def list_devices(session: Session, query: Query) -> tuple[DeviceRecord, ...]:
+    """Return the devices that match the query, in one SELECT; two if it is detailed.
 
     :raises InvalidInput: an unknown filter, sort key or marker
     """
 
     def read(part: Query) -> tuple[Rows, Iterable[DeviceRecord]]:
-        rows = page(session, select(Row), part, _DEVICES)
-        users = _users(session, part) if rows and part.detailed else {}
-        return rows, readable(rows, lambda row: _record(row, users.get(row.id, ())))
+        rows = select_page(session, select(Row), part, _DEVICES)
+        arqs = _arqs_by_device(session, part) if rows and part.detailed else {}
+        return rows, convert_rows(rows, lambda row: _record(row, arqs.get(row.id, ())))
 
-    return filled(query, read)
+    return fill_page(query, read)
 
 
-def _users(session: Session, query: Query) -> dict[int, list[str]]:
-    """Requests by device. Joined, since a list of all ids may be too long to send."""
-    ids = narrowed(select(Row.id), query, _DEVICES).subquery()
-    wanted = (
+def _arqs_by_device(session: Session, query: Query) -> dict[int, list[str]]:
+    """Return the ARQs that own handles, by id of the device.
+
+    A join, because a list of all ids may exceed the limits of the database.
+    """
+    ids = apply_query(select(Row.id), query, _DEVICES).subquery()
+    statement = (
         select(Deployable.device_id, AttachHandle.arq_uuid)
         .join(ids, ids.c.id == Deployable.device_id)
         .join(AttachHandle, AttachHandle.deployable_id == Deployable.id)
         .where(AttachHandle.arq_uuid.is_not(None))
         .order_by(AttachHandle.id)
     )
-    found: dict[int, list[str]] = defaultdict(list)
-    for device, arq in session.execute(wanted):
-        found[device].append(str(arq))
-    return found
+    arqs: dict[int, list[str]] = defaultdict(list)
+    for device_id, arq_uuid in session.execute(statement):
+        arqs[device_id].append(str(arq_uuid))
+    return arqs
 
 
-def _record(row: Row, users: Sequence[str]) -> DeviceRecord:
+def _record(row: Row, arqs: Sequence[str]) -> DeviceRecord:
     board = row.std_board_info
     return DeviceRecord(
         uuid=row.uuid,
@@ -89,48 +98,46 @@ def _record(row: Row, users: Sequence[str]) -> DeviceRecord:
         vendor_board_info=row.vendor_board_info,
         status=DeviceStatus(row.status),
         status_reason=row.status_reason,
-        arqs=tuple(users),
+        arqs=tuple(arqs),
         health=Health.CONFLICT if row.conflict else Health(row.health),
         health_reason=row.conflict or row.health_reason,
         created_at=row.created_at,
         updated_at=row.updated_at,
-        usage=None if row.figures is None else expanded(row.figures),
+        usage=None if row.telemetry is None else usage_from_json(row.telemetry),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Former:
-    """A device whose status was changed, as it was."""
+class PreviousStatus:
+    """The status of a device before it was changed, and its host."""
 
     hostname: str
     status: DeviceStatus
     reason: str
 
 
-def set_status(
+def set_device_status(
     session: Session, uuid: str, status: DeviceStatus, reason: str = ''
-) -> Former | None:
-    """Change what the operator wants, and call for Placement to follow.
+) -> PreviousStatus | None:
+    """Set the status that the operator requires, and write a Placement sync job.
 
-    None: it has that status already, and Placement nothing to follow.
-
-    :raises DeviceNotFound: no such device
+    :returns: None if the device had the status already; only the reason is stored then
+    :raises DeviceNotFound: no device has the uuid
     """
     columns = (Row.hostname, Row.status, Row.status_reason)
-    wanted = select(*columns).where(Row.uuid == uuid).with_for_update()
-    found = session.execute(wanted).one_or_none()
-    if found is None:
+    statement = select(*columns).where(Row.uuid == uuid).with_for_update()
+    row = session.execute(statement).one_or_none()
+    if row is None:
         raise DeviceNotFound(uuid=uuid)
-    former = Former(
-        hostname=found.hostname,
-        status=DeviceStatus(found.status),
-        reason=found.status_reason,
+    previous = PreviousStatus(
+        hostname=row.hostname,
+        status=DeviceStatus(row.status),
+        reason=row.status_reason,
     )
-    changed = {'status': status, 'status_reason': reason}
-    if (former.status, former.reason) != (status, reason):
-        of_it = update(Row).where(Row.uuid == uuid)
-        change(session, of_it.values(**changed, updated_at=now()))
-    if former.status is status:
+    if (previous.status, previous.reason) != (status, reason):
+        values = {'status': status, 'status_reason': reason, 'updated_at': now()}
+        change(session, update(Row).where(Row.uuid == uuid).values(**values))
+    if previous.status is status:
         return None
-    jobs.add(session, sync_job(former.hostname))
-    return former
+    queue.add_job(session, placement_sync_job(previous.hostname))
+    return previous

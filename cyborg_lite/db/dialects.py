@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each kind of database must be told before it behaves as we need."""
+"""Connection settings of each kind of database."""
 
 from typing import Any, Final
 
@@ -8,16 +8,16 @@ from sqlalchemy.exc import ArgumentError
 
 from cyborg_lite.exceptions import ConfigurationError
 
-# Seconds. A server that does not answer must cost a caller a moment, not a minute;
-# and what a dead peer never answers must not hold a worker for ever.
+# Seconds. A server that does not answer must not delay a caller for a minute, nor block
+# a worker for ever.
 _CONNECT_TIMEOUT: Final = '3'
 _ANSWER_TIMEOUT: Final = '30'
 _LOCK_TIMEOUT: Final = '10'
 
 _DRIVERS: Final = {
     'sqlite': 'sqlite',
-    # The library's other name for the same server; oslo.db knows its errors by the
-    # name `mysql` only.
+    # SQLAlchemy has two names for this server. oslo.db translates its errors only under
+    # the name `mysql`.
     'mariadb': 'mysql+pymysql',
     'mysql': 'mysql+pymysql',
     'postgresql': 'postgresql+psycopg',
@@ -26,7 +26,7 @@ _DRIVERS: Final = {
 _QUERY: Final[dict[str, dict[str, str]]] = {
     'sqlite': {'timeout': _LOCK_TIMEOUT},
     'mysql': {
-        # oslo.db's own choice, `utf8`, has no room for characters beyond the BMP.
+        # The default of oslo.db, `utf8`, cannot store characters beyond the BMP.
         'charset': 'utf8mb4',
         'connect_timeout': _CONNECT_TIMEOUT,
         'read_timeout': _ANSWER_TIMEOUT,
@@ -41,20 +41,20 @@ _QUERY: Final[dict[str, dict[str, str]]] = {
     },
 }
 
-# They wait for the server in C, where no other green thread can run meanwhile.
+# These drivers wait for the server in C code, which blocks all green threads.
 _BLOCK_EVENTLET: Final = frozenset({'mysqldb', 'mariadbconnector', 'psycopg'})
 
 
-def vetted(connection: str) -> URL:
-    """The address with the driver and the options that we need, kept if given.
+def validate_url(connection: str) -> URL:
+    """Return the URL with default driver and options, unless the URL contains others.
 
-    :raises ConfigurationError: no address of a database that we can use
+    :raises ConfigurationError: the text is not the URL of a supported database
     """
     try:
         url = make_url(connection)
     except (ArgumentError, ValueError):
-        # The library's text may hold the password.
-        reason = '[database] connection is no database URL.'
+        # The error text of SQLAlchemy may contain the password.
+        reason = '[database] connection is not a database URL.'
         raise ConfigurationError(reason=reason) from None
     dialect, _, driver = url.drivername.partition('+')
     if dialect not in _DRIVERS:
@@ -63,18 +63,19 @@ def vetted(connection: str) -> URL:
     if dialect == 'sqlite' and url.database in (None, '', ':memory:'):
         reason = '[database] connection: SQLite needs a file.'
         raise ConfigurationError(reason=reason)
-    known = _DRIVERS[dialect]
-    url = url.set(drivername=f'{known.partition("+")[0]}+{driver}' if driver else known)
+    default = _DRIVERS[dialect]
+    name = f'{default.partition("+")[0]}+{driver}' if driver else default
+    url = url.set(drivername=name)
     defaults = _QUERY[url.get_backend_name()]
     return url.update_query_dict({**defaults, **url.query})
 
 
 def refuse_blocking_driver(connection: str, backend: str) -> None:
-    """For entry points, with the backend that ``runtime`` chose.
+    """Check that the database driver works with the backend of the process.
 
     :raises ConfigurationError: the driver would stop all green threads of eventlet
     """
-    driver = vetted(connection).get_driver_name()
+    driver = validate_url(connection).get_driver_name()
     if backend == 'eventlet' and driver in _BLOCK_EVENTLET:
         reason = (
             f'[database] connection: the driver {driver} blocks the whole process '
@@ -83,47 +84,47 @@ def refuse_blocking_driver(connection: str, backend: str) -> None:
         raise ConfigurationError(reason=reason)
 
 
-def prepare(engine: Engine) -> None:
-    """What every new connection is told. Called before the first one is made."""
+def configure_connections(engine: Engine) -> None:
+    """Configure each new connection; call this before the first one is opened."""
     if engine.dialect.name == 'mysql':
-        event.listen(engine, 'connect', _tell_mysql)
+        event.listen(engine, 'connect', _configure_mysql)
     if engine.dialect.name == 'sqlite':
-        event.listen(engine, 'connect', _tell_sqlite)
+        event.listen(engine, 'connect', _configure_sqlite)
 
 
 def begin_immediately(connection: Connection) -> None:
-    """SQLite: take the write lock at once.
+    """Begin a transaction of SQLite with its write lock.
 
-    A transaction that reads first and wants to write afterwards fails as soon as
-    another one wrote meanwhile, and no timeout helps. oslo.db has sent its own BEGIN
-    when this is called.
+    A transaction that first reads and then writes fails without waiting if another one
+    has written meanwhile. oslo.db has sent a BEGIN before this is called.
     """
     if connection.connection.dbapi_connection.in_transaction:  # type: ignore[union-attr]  # sqlite3's
         connection.exec_driver_sql('ROLLBACK')
     connection.exec_driver_sql('BEGIN IMMEDIATE')
 
 
-def keep_open(engine: Engine) -> Connection:
-    """SQLite: a connection that is never used, and has to be kept.
+def open_keeper(engine: Engine) -> Connection:
+    """Open a connection to SQLite that stays open and unused.
 
-    Without it each close is the last one: it folds the write-ahead log, at five times
-    the cost of all else.
+    With no connection left open, SQLite checkpoints the WAL at every close, at five
+    times the cost of the rest.
     """
-    kept = engine.connect()
-    # A connection takes part in the log from the first time that it reads.
-    with kept.begin():
-        kept.exec_driver_sql('SELECT 1 FROM sqlite_master').fetchall()
-    return kept
+    keeper = engine.connect()
+    # A connection uses the WAL only after it has read for the first time.
+    with keeper.begin():
+        keeper.exec_driver_sql('SELECT 1 FROM sqlite_master').fetchall()
+    return keeper
 
 
-# Any: the connections of the drivers, which have no common type.
-def _tell_mysql(connection: Any, _record: Any) -> None:
+# Any: the connection classes of the drivers have no common type.
+def _configure_mysql(connection: Any, _record: Any) -> None:
     with connection.cursor() as cursor:
-        # The default keeps a snapshot and locks gaps: more deadlocks, older data.
+        # The default isolation level reads a snapshot and locks gaps, which returns old
+        # data and causes deadlocks.
         cursor.execute('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED')
         cursor.execute(f'SET SESSION innodb_lock_wait_timeout = {_LOCK_TIMEOUT}')
 
 
-def _tell_sqlite(connection: Any, _record: Any) -> None:
+def _configure_sqlite(connection: Any, _record: Any) -> None:
     connection.execute('PRAGMA journal_mode = WAL')
     connection.execute('PRAGMA synchronous = NORMAL')

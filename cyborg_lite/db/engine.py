@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transactions: how they begin on each database, and when they are tried again."""
+"""Transactions: their connections, and when they are retried."""
 
 import threading
 import time
@@ -17,14 +17,14 @@ from cyborg_lite.db import dialects, failures
 P = ParamSpec('P')
 T = TypeVar('T')
 
-_CONNECTION_PATIENCE: Final = 1.5  # seconds; then the caller hears that it is away
+_RECONNECT_TIMEOUT: Final = 1.5  # seconds; then the caller gets ServiceUnavailable
 
 
 class Database:
-    """The database of this process. Made once, after fork; opens nothing until used.
+    """The database of this process.
 
-    May be used by any number of threads. A transaction belongs to the thread that
-    began it, and none may be begun inside another.
+    Create it once, after fork. The first transaction opens connections. Any number of
+    threads may use it. Transactions must not be nested.
     """
 
     def __init__(
@@ -32,14 +32,16 @@ class Database:
         connection: str,
         *,
         max_pool_size: int = 16,
-        **options: Any,  # each has a type of its own
+        **options: Any,  # of various types
     ) -> None:
-        """:param max_pool_size: connections kept open; no more than twice that at once,
-            unless ``max_overflow`` is among the options
-        :param options: others of oslo.db, by their names in its ``[database]`` section
-        :raises ConfigurationError: the address is not one of a database we can use
+        """Check the URL and store the options.
+
+        :param max_pool_size: connections that stay open; at most twice as many are used
+            at once, unless the options contain ``max_overflow``
+        :param options: other options of the section ``[database]`` of oslo.db
+        :raises ConfigurationError: ``connection`` is not a URL of a supported database
         """
-        self._url = dialects.vetted(connection)
+        self._url = dialects.validate_url(connection)
         self._pool = {
             'max_pool_size': max_pool_size,
             'max_overflow': options.pop('max_overflow', max_pool_size),
@@ -47,8 +49,8 @@ class Database:
         }
         self._options = options
         self._lock = threading.Lock()
-        self._facade: Any = None  # None: not started; oslo.db is untyped
-        self._keeper: Connection | None = None  # SQLite's alone
+        self._facade: Any = None  # None: not started; oslo.db has no types
+        self._keeper: Connection | None = None  # SQLite only
 
     def write(
         self,
@@ -56,14 +58,14 @@ class Database:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Run ``work`` in one write transaction and return what it returns.
+        """Run ``work`` in one write transaction and return its result.
 
-        It is run again, whole, when the database asks for that (deadlock, failed
-        certification), so it must have no effect but on the session.
+        After a deadlock or a failed certification ``work`` runs again, so it must have
+        no effects outside the session.
 
         :raises ServiceUnavailable: the database does not answer
         :raises InvalidInput: a value does not fit its column
-        :raises DatabaseError: any other complaint of the database
+        :raises DatabaseError: any other error of the database
         """
         return self._run('writer', lambda session: work(session, *args, **kwargs))
 
@@ -73,18 +75,18 @@ class Database:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """As ``write``, in a transaction that only reads."""
+        """Run ``work`` in one read transaction and return its result; see ``write``."""
         return self._run('reader', lambda session: work(session, *args, **kwargs))
 
     @property
     def engines(self) -> tuple[Engine, ...]:
-        """That of the writers, then that of the readers if it is another one."""
-        facade = self._started()
+        """The engine of the writers, and that of the readers if it differs."""
+        facade = self._start()
         engines = (facade.writer.get_engine(), facade.reader.get_engine())
         return tuple(dict.fromkeys(engines))
 
     def close(self) -> None:
-        """Close all idle connections. The next transaction would open new ones."""
+        """Close all idle connections. Another transaction would open new ones."""
         with self._lock:
             facade, self._facade = self._facade, None
             keeper, self._keeper = self._keeper, None
@@ -94,67 +96,67 @@ class Database:
             facade.dispose_pool()
 
     def _run(self, side: str, work: Callable[[Session], T]) -> T:
-        deadline = time.monotonic() + _CONNECTION_PATIENCE
+        deadline = time.monotonic() + _RECONNECT_TIMEOUT
         committing = False
 
-        def worth_another(error: Exception) -> bool:
-            # A connection that is lost while it commits may well have committed.
-            lost = failures.is_of_connection(error) and not committing
+        def is_retryable(error: Exception) -> bool:
+            # A connection that is lost during the commit may have committed.
+            lost = failures.is_connection_error(error) and not committing
             return (lost and time.monotonic() < deadline) or failures.is_conflict(error)
 
         def attempt() -> T:
             nonlocal committing
             committing = False
-            with getattr(self._started(), side).using(SimpleNamespace()) as session:
+            with getattr(self._start(), side).using(SimpleNamespace()) as session:
                 result = work(session)
                 session.flush()
                 committing = True
             return result
 
         try:
-            return cast(T, _persistently(worth_another)(attempt)())
-        except failures.ANY as error:
-            raise failures.translated(error) from error
+            return cast(T, _retry_if(is_retryable)(attempt)())
+        except failures.DATABASE_ERRORS as error:
+            raise failures.translate_error(error) from error
 
-    def _started(self) -> Any:
+    def _start(self) -> Any:
         with self._lock:
             if self._facade is None:
                 facade = self._new_facade()
                 if self._url.get_backend_name() == 'sqlite':
                     writer = facade.writer.get_engine()
-                    self._keeper = dialects.keep_open(writer)
+                    self._keeper = dialects.open_keeper(writer)
                     event.listen(writer, 'begin', dialects.begin_immediately)
                 self._facade = facade
             return self._facade
 
     def _new_facade(self) -> Any:
         facade = enginefacade.transaction_context()
-        address = self._url.render_as_string(hide_password=False)
-        of_sqlite = self._url.get_backend_name() == 'sqlite'
+        url = self._url.render_as_string(hide_password=False)
+        is_sqlite = self._url.get_backend_name() == 'sqlite'
         facade.configure(
-            # SQLite has no pool, and the library refuses what it cannot use.
-            **({} if of_sqlite else self._pool),
+            # SQLite has no pool, and oslo.db rejects unused options.
+            **({} if is_sqlite else self._pool),
             **self._options,
-            connection=address,
-            # Readers of SQLite must not take the lock of the writers, so they have an
-            # engine of their own. Elsewhere a replica that lags would show an instance
-            # without the requests that were just bound to it.
-            slave_connection=address if of_sqlite else None,
-            synchronous_reader=not of_sqlite,
+            connection=url,
+            # Readers of SQLite must not take the lock of the writers, so they use a
+            # second engine. On the other databases there is none, because a lagging
+            # replica would not show ARQs that have just been bound.
+            slave_connection=url if is_sqlite else None,
+            synchronous_reader=not is_sqlite,
             sqlite_fk=True,
-            max_retries=0,  # no test connection at start: the first use tells
+            max_retries=0,  # no test connection at the start
         )
-        facade.append_on_engine_create(dialects.prepare)
+        facade.append_on_engine_create(dialects.configure_connections)
         return facade
 
 
-def _persistently(worth_another: Callable[[Exception], bool]) -> Any:
-    """The library's 1 s between attempts would be far too long for a short lock."""
+def _retry_if(is_retryable: Callable[[Exception], bool]) -> Any:
+    """Return a decorator that retries. The default pause of 1 s is too long."""
     return oslo_db_api.wrap_db_retry(
         max_retries=5,
         retry_on_deadlock=True,
         retry_interval=0.05,
         inc_retry_interval=True,
         max_retry_interval=1,
-        exception_checker=worth_another,
+        exception_checker=is_retryable,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an error of the database means: try again, somebody is away, or a bug."""
+"""Classifies and translates errors of the database."""
 
 from typing import Final
 
@@ -16,63 +16,75 @@ from cyborg_lite.exceptions import (
 
 LOG = log.getLogger(__name__)
 
-ANY: Final = (db.DBError, db.DBInvalidUnicodeParameter, exc.SQLAlchemyError)
+DATABASE_ERRORS: Final = (db.DBError, db.DBInvalidUnicodeParameter, exc.SQLAlchemyError)
 
-_SERIALIZATION_FAILURE: Final = '40001'  # PostgreSQL; oslo.db does not know it
+_SERIALIZATION_FAILURE: Final = '40001'  # PostgreSQL; oslo.db does not translate it
 
 _BAD_VALUE: Final = (db.DBDataError, db.DBInvalidUnicodeParameter)
-_AWAY: Final = (
+_UNAVAILABLE: Final = (
     db.DBConnectionError,
-    db.DBDeadlock,  # still, after all attempts
-    exc.TimeoutError,  # of the pool
+    db.DBDeadlock,  # after all retries
+    exc.TimeoutError,  # no connection of the pool became free
 )
-# Of MySQL: too many connections, access denied, shutting down, read-only, and the like.
-# The other numbers below those of the client library are about statements.
-_MYSQL_AWAY: Final = frozenset(
+# MySQL: too many connections, access denied, shutdown, read-only and similar. The other
+# server error numbers concern statements. Numbers of the client library start at 2000.
+_MYSQL_UNAVAILABLE: Final = frozenset(
     {1040, 1044, 1045, 1047, 1053, 1129, 1130, 1152, 1158, 1159, 1160, 1161}
     | {1203, 1205, 1213, 1226, 1290, 1836, 1927}
 )
 _MYSQL_CLIENT: Final = 2000
 
-_NOT_SET_UP: Final = (db.DBNonExistentDatabase, db.DBNonExistentTable)
+_MISSING_SCHEMA: Final = (db.DBNonExistentDatabase, db.DBNonExistentTable)
 
 
 def is_conflict(error: Exception) -> bool:
-    """Another transaction won. oslo.db tries again by itself after a deadlock."""
-    of_server = getattr(error, 'orig', None)
-    return getattr(of_server, 'sqlstate', None) == _SERIALIZATION_FAILURE
+    """Check for a conflict with another transaction, after which a retry may succeed.
+
+    These are a serialization failure, and a row that was deleted or referenced since it
+    was read. oslo.db itself retries after a deadlock.
+    """
+    if isinstance(error, db.DBReferenceError):
+        return True
+    original = getattr(error, 'orig', None)
+    return getattr(original, 'sqlstate', None) == _SERIALIZATION_FAILURE
 
 
-def is_of_connection(error: Exception) -> bool:
-    """The server went away, is not up yet, or has no room for us now."""
+def is_connection_error(error: Exception) -> bool:
+    """Check whether the server is unreachable, starting, or out of connections."""
     if isinstance(error, exc.OperationalError):
         return not _is_of_statement(error)
     return isinstance(error, db.DBConnectionError)
 
 
 def _is_of_statement(error: exc.OperationalError) -> bool:
-    """SQLite and MySQL say by the same class that a column is unknown."""
-    of_sqlite = getattr(error.orig, 'sqlite_errorname', None)
-    if of_sqlite is not None:
-        return bool(of_sqlite == 'SQLITE_ERROR')
+    """Check whether the error concerns the statement, such as an unknown column.
+
+    SQLite and MySQL raise the same class for these errors.
+    """
+    sqlite_name = getattr(error.orig, 'sqlite_errorname', None)
+    if sqlite_name is not None:
+        return bool(sqlite_name == 'SQLITE_ERROR')
     number = error.orig.args[0] if error.orig and error.orig.args else None
     return (
-        isinstance(number, int) and number < _MYSQL_CLIENT and number not in _MYSQL_AWAY
+        isinstance(number, int)
+        and number < _MYSQL_CLIENT
+        and number not in _MYSQL_UNAVAILABLE
     )
 
 
-def translated(error: Exception) -> CyborgError:
-    """The error that may leave this package. The text of the original stays here."""
+def translate_error(error: Exception) -> CyborgError:
+    """Return the exception for callers; log the text of the original error."""
     original = getattr(error, 'inner_exception', None) or error
-    words = getattr(original, 'orig', original)  # without statement and parameters
+    # Without the statement and its parameters.
+    text = getattr(original, 'orig', original)
     if isinstance(error, _BAD_VALUE) or isinstance(original, exc.DataError):
-        LOG.warning('The database refused a value: %s', words)
-        return InvalidInput(reason='A value is too long, or not storable as text.')
-    if isinstance(error, _AWAY) or is_of_connection(error):
-        LOG.error('The database does not answer: %s', words)
+        LOG.warning('The database rejected a value: %s', text)
+        return InvalidInput(reason='A value is too long, or cannot be stored as text.')
+    if isinstance(error, _UNAVAILABLE) or is_connection_error(error):
+        LOG.error('The database does not answer: %s', text)
         return ServiceUnavailable(what='the database')
-    if isinstance(error, _NOT_SET_UP):
-        LOG.error('Run cyborg-lite-dbsync upgrade first: %s', words)
+    if isinstance(error, _MISSING_SCHEMA):
+        LOG.error('Tables are missing. Run cyborg-lite-dbsync upgrade: %s', text)
     else:
-        LOG.error('The database refused a statement.', exc_info=error)
+        LOG.error('The database rejected a statement.', exc_info=error)
     return DatabaseError()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened on hosts, as far as it concerns requests: a part of their history."""
+"""Host events: stored in the history of the ARQs that they affect."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,65 +7,71 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import history, services
-from cyborg_lite.db.services import agent_of
+from cyborg_lite.db import arq_events, services
 from cyborg_lite.db.tables import Arq, AttachHandle, Deployable, Device, Service
 from cyborg_lite.model.arqs import Actor
 from cyborg_lite.model.host_events import HostEvent
 
 
-def hear(
+def record_host_events(
     session: Session, host: str, events: Sequence[HostEvent]
 ) -> tuple[int, Sequence[HostEvent]]:
-    """Those that are news, kept; with the number of the last that was ever heard.
+    """Store new events of a host in the history of its ARQs.
 
-    One caller at a time for each host: the row of its agent is locked.
+    The row of the agent is locked, so events of one host are stored one call after the
+    other.
+
+    :returns: the number of the last event that was ever recorded, and the new events
     """
-    wanted = select(Service).where(agent_of(host)).with_for_update()
-    service = session.scalar(wanted)
+    agent = select(Service).where(Service.is_agent_of(host)).with_for_update()
+    service = session.scalar(agent)
     if service is None:
-        # Known by nothing yet: there is nobody whom it could concern.
+        # The host has no rows yet, so its events affect no ARQ.
         return (events[-1].number if events else 0), events
     new = [event for event in events if event.number > service.last_event]
     if new:
-        holders = _holders(session, host)
-        alive = _alive(session, new)
+        owners = _list_owners(session, host)
+        existing = _list_existing_arqs(session, new)
         for event in new:
-            _keep(session, event, holders, alive)
-        services.keep_last_event(session, host, new[-1].number)
+            _record(session, event, owners, existing)
+        services.store_last_event(session, host, new[-1].number)
         return new[-1].number, new
     return service.last_event, new
 
 
-def _keep(
+def _record(
     session: Session,
     event: HostEvent,
-    holders: Mapping[str, Sequence[str]],
-    alive: frozenset[str],
+    owners: Mapping[str, Sequence[str]],
+    existing: frozenset[str],
 ) -> None:
     if event.arq_uuid is None:
-        concerned = list(holders.get(event.address, ()))
+        affected = list(owners.get(event.address, ()))
     else:
-        concerned = [event.arq_uuid] if event.arq_uuid in alive else []
-    history.record(session, concerned, event.kind, Actor.AGENT, event.reason or None)
+        affected = [event.arq_uuid] if event.arq_uuid in existing else []
+    reason = event.reason or None
+    arq_events.record_step(session, affected, event.kind, Actor.AGENT, reason)
 
 
-def _holders(session: Session, host: str) -> Mapping[str, Sequence[str]]:
-    """Who holds a part of which device, by its address."""
+def _list_owners(session: Session, host: str) -> Mapping[str, Sequence[str]]:
+    """Return the ARQs that own handles of each device, by its control address."""
     rows = session.execute(
-        select(Device.address, AttachHandle.arq_uuid)
+        select(Device.control_address, AttachHandle.arq_uuid)
         .join(Deployable, Deployable.device_id == Device.id)
         .join(AttachHandle, AttachHandle.deployable_id == Deployable.id)
         .where(Device.hostname == host, AttachHandle.arq_uuid.is_not(None))
         .order_by(AttachHandle.id)
     )
-    found: dict[str, list[str]] = defaultdict(list)
-    for row in rows:
-        found[row.address].append(row.arq_uuid)
-    return found
+    owners: dict[str, list[str]] = defaultdict(list)
+    for address, arq_uuid in rows:
+        if arq_uuid is not None:
+            owners[address].append(arq_uuid)
+    return owners
 
 
-def _alive(session: Session, events: Sequence[HostEvent]) -> frozenset[str]:
-    """Of the requests that are named, those that are there."""
-    named = {event.arq_uuid for event in events if event.arq_uuid is not None}
-    return frozenset(session.scalars(select(Arq.uuid).where(Arq.uuid.in_(named))))
+def _list_existing_arqs(
+    session: Session, events: Sequence[HostEvent]
+) -> frozenset[str]:
+    """Return the ARQs of the events that exist."""
+    uuids = {event.arq_uuid for event in events if event.arq_uuid is not None}
+    return frozenset(session.scalars(select(Arq.uuid).where(Arq.uuid.in_(uuids))))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in regions by our doing, and what a release has to bring back.
+"""Loaded regions: the bitstream in a region, and the one that a release loads again.
 
-What a bind is about to change is written down before its host is told to load, so that
-whoever ends the bind, or cleans up after it, knows what was there before.
+The previous bitstream is stored before the host is told to load another one. So the
+transaction that ends the bind, or a release after a crash, knows what to load.
 """
 
 from collections.abc import Mapping
@@ -15,93 +15,111 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.change import change
 from cyborg_lite.db.tables import Deployable, LoadedRegion
 from cyborg_lite.model.bitstreams import Bitstream
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
 
-_LONGEST_REASON: Final = 255
 _FIELDS: Final = frozenset(field.name for field in fields(Bitstream))
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
-    """What was in a region before a bind changed it."""
+class PreviousLoad:
+    """The content of a region before a bind changed it."""
 
-    bitstream: Bitstream | None  # None: nothing that we had loaded
-    function_id: str  # as the hardware showed it; empty: none, or it did not
+    bitstream: Bitstream | None  # None: Cyborg had not loaded anything
+    function_id: str  # as the hardware reported it; empty: none, or not reported
 
 
-# Any: JSON of our own making.
-def read(kept: Mapping[str, Any] | None) -> Bitstream | None:
-    """The bitstream that a column holds; a newer conductor may have kept more of it."""
-    if kept is None:
+# Any: JSON that this module has written.
+def parse_bitstream(stored: Mapping[str, Any] | None) -> Bitstream | None:
+    """Return the bitstream of a column; ignore fields of newer conductors."""
+    if stored is None:
         return None
-    return Bitstream(**{key: kept[key] for key in kept if key in _FIELDS})
+    return Bitstream(**{key: stored[key] for key in stored if key in _FIELDS})
 
 
-def intend(session: Session, deployable_id: int, function_id: str) -> None:
-    """A bind is about to load into it. What was there before the first try counts."""
-    row = _row(session, deployable_id)
-    if row is not None and row.changed:
+def record_bind_load(session: Session, deployable_id: int, function_id: str) -> None:
+    """Store the content of a region before a bind loads another bitstream.
+
+    If an earlier attempt of a bind has stored it already, nothing is changed.
+
+    :param function_id: the function id that the hardware reports now
+    """
+    row = _find_row(session, deployable_id)
+    if row is not None and row.changed_by_bind:
         return
-    loaded = row.loaded if row is not None else None
-    values = {'earlier': loaded, 'earlier_function': function_id, 'changed': True}
-    _set(session, deployable_id, row, values)
+    values = {
+        'previous_bitstream': row.bitstream if row is not None else None,
+        'previous_function_id': function_id,
+        'changed_by_bind': True,
+    }
+    _write(session, deployable_id, row, values)
 
 
-def earlier(session: Session, deployable_id: int) -> Earlier | None:
-    """None: no bind has changed it since it was released last."""
-    row = _row(session, deployable_id)
-    if row is None or not row.changed:
+def find_previous_load(session: Session, deployable_id: int) -> PreviousLoad | None:
+    """Return the content of the region before the bind.
+
+    :returns: None if no bind has changed the region since its last release
+    """
+    row = _find_row(session, deployable_id)
+    if row is None or not row.changed_by_bind:
         return None
-    return Earlier(read(row.earlier), row.earlier_function)
+    bitstream = parse_bitstream(row.previous_bitstream)
+    return PreviousLoad(bitstream, row.previous_function_id)
 
 
-def keep(session: Session, deployable_id: int, bitstream: Bitstream) -> None:
-    """It was loaded, and whoever gets the region can use it."""
-    values = {'loaded': asdict(bitstream), 'unusable': ''}
-    _set(session, deployable_id, _row(session, deployable_id), values)
+def record_loaded_bitstream(
+    session: Session, deployable_id: int, bitstream: Bitstream
+) -> None:
+    """Store the bitstream that was loaded; the region is usable."""
+    values = {'bitstream': asdict(bitstream), 'unusable_reason': ''}
+    _write(session, deployable_id, _find_row(session, deployable_id), values)
 
 
-def close(session: Session, deployable_id: int, reason: str) -> None:
-    """Nobody knows what is in it, or nobody shall have what is."""
-    values = {'loaded': None, 'unusable': reason[:_LONGEST_REASON]}
-    _set(session, deployable_id, _row(session, deployable_id), values)
+def mark_unusable(session: Session, deployable_id: int, reason: str) -> None:
+    """Store that the content of the region is unknown or must not be used."""
+    values = {'bitstream': None, 'unusable_reason': reason[:REASON_MAX_LENGTH]}
+    _write(session, deployable_id, _find_row(session, deployable_id), values)
 
 
-def undone(session: Session, deployable_id: int) -> None:
-    """What a bind had changed is undone, as far as it can be."""
-    values = {'changed': False, 'earlier': None, 'earlier_function': ''}
-    mine = LoadedRegion.deployable_id == deployable_id
-    change(session, update(LoadedRegion).where(mine).values(**values))
+def clear_previous_load(session: Session, deployable_id: int) -> None:
+    """Store that a release has restored the region, as far as possible."""
+    values = {
+        'changed_by_bind': False,
+        'previous_bitstream': None,
+        'previous_function_id': '',
+    }
+    region = LoadedRegion.deployable_id == deployable_id
+    change(session, update(LoadedRegion).where(region).values(**values))
 
 
-def forget_card(session: Session, device_id: int) -> None:
-    """A new shell has emptied all regions of the card."""
-    of_card = select(Deployable.id).where(Deployable.device_id == device_id)
-    those = LoadedRegion.deployable_id.in_(of_card)
-    change(session, delete(LoadedRegion).where(those))
+def delete_regions_of_card(session: Session, device_id: int) -> None:
+    """Delete the rows of all regions of a card, because a new shell has reset them."""
+    deployables = select(Deployable.id).where(Deployable.device_id == device_id)
+    regions = LoadedRegion.deployable_id.in_(deployables)
+    change(session, delete(LoadedRegion).where(regions))
 
 
-def _row(session: Session, deployable_id: int) -> LoadedRegion | None:
-    mine = LoadedRegion.deployable_id == deployable_id
-    return session.scalar(select(LoadedRegion).where(mine))
+def _find_row(session: Session, deployable_id: int) -> LoadedRegion | None:
+    region = LoadedRegion.deployable_id == deployable_id
+    return session.scalar(select(LoadedRegion).where(region))
 
 
 # Any: column values.
-def _set(
+def _write(
     session: Session,
     deployable_id: int,
     row: LoadedRegion | None,
     values: dict[str, Any],
 ) -> None:
     if row is not None:
-        mine = LoadedRegion.deployable_id == deployable_id
-        change(session, update(LoadedRegion).where(mine).values(**values))
+        region = LoadedRegion.deployable_id == deployable_id
+        change(session, update(LoadedRegion).where(region).values(**values))
         return
-    fresh = {
+    new = {
         'deployable_id': deployable_id,
-        'loaded': None,
-        'changed': False,
-        'earlier': None,
-        'earlier_function': '',
-        'unusable': '',
+        'bitstream': None,
+        'changed_by_bind': False,
+        'previous_bitstream': None,
+        'previous_function_id': '',
+        'unusable_reason': '',
     }
-    session.execute(insert(LoadedRegion).values(**{**fresh, **values}))
+    session.execute(insert(LoadedRegion).values(**{**new, **values}))

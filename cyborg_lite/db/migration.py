@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema in the database: which revision it has, and bringing it up to date."""
+"""Revisions of the database schema: show and upgrade."""
 
 import contextlib
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ from sqlalchemy import Connection, event, text
 from cyborg_lite.db import dialects, failures
 from cyborg_lite.exceptions import InvalidInput
 
-_LOCK: Final = 6666  # any number; ours alone in our own database
-_LOCK_TIMEOUT: Final = 300  # seconds; another dbsync is at work
-_ALONE: Final = {
+_LOCK: Final = 6666  # any number, as no other program uses this database
+_LOCK_TIMEOUT: Final = 300  # seconds to wait for another dbsync
+_LOCK_STATEMENTS: Final = {
     'mysql': f"SELECT GET_LOCK(CONCAT(DATABASE(), '.dbsync'), {_LOCK_TIMEOUT})",
     'postgresql': f'SELECT pg_advisory_lock({_LOCK})',
 }
@@ -28,46 +28,48 @@ _ALONE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Revision:
+    """A revision of the schema."""
+
     number: str
     title: str
     is_head: bool
 
 
 def script_location() -> Path:
-    """The scripts beside this file in a wheel, or at the top of a checkout."""
+    """Return the folder of the revisions: in the wheel, or at the top of a checkout."""
     packaged = Path(__file__).parent / 'migrations'
     return packaged if packaged.is_dir() else Path(__file__).parents[2] / 'alembic'
 
 
 def upgrade(connection: str, revision: str = 'head') -> None:
-    """Bring the schema to that revision; it may be called on any number of hosts.
+    """Upgrade the schema. Concurrent calls on several hosts wait for each other.
 
     :raises ServiceUnavailable: the database does not answer
-    :raises InvalidInput: there is no such revision
+    :raises InvalidInput: the revision does not exist
     """
-    with _opened(connection) as opened:
-        if opened.dialect.name in _ALONE:
-            opened.execute(text(_ALONE[opened.dialect.name]))
-            opened.commit()
-        alembic.command.upgrade(_config(opened), revision)
+    with _connect(connection) as connected:
+        if connected.dialect.name in _LOCK_STATEMENTS:
+            connected.execute(text(_LOCK_STATEMENTS[connected.dialect.name]))
+            connected.commit()
+        alembic.command.upgrade(_config(connected), revision)
 
 
-def current(connection: str) -> str | None:
-    """The revision that the database has; None: it has no schema of ours.
+def current_revision(connection: str) -> str | None:
+    """Return the revision of the database, or None if it has no schema.
 
     :raises ServiceUnavailable: the database does not answer
     """
-    with _opened(connection) as opened:
-        return MigrationContext.configure(opened).get_current_revision()
+    with _connect(connection) as connected:
+        return MigrationContext.configure(connected).get_current_revision()
 
 
-def head() -> str:
-    """The revision that this version of the product needs."""
+def head_revision() -> str:
+    """Return the newest revision, which this version requires."""
     return ScriptDirectory.from_config(_config()).get_current_head() or ''
 
 
-def history() -> tuple[Revision, ...]:
-    """All revisions, oldest first."""
+def list_revisions() -> tuple[Revision, ...]:
+    """Return all revisions, oldest first."""
     scripts = ScriptDirectory.from_config(_config())
     revisions = [
         Revision(script.revision, script.doc, script.is_head)
@@ -76,43 +78,45 @@ def history() -> tuple[Revision, ...]:
     return tuple(reversed(revisions))
 
 
-def create(connection: str, title: str) -> Path:
-    """For developers: a new script with the difference between database and models.
+def create_revision(connection: str, title: str) -> Path:
+    """Write a new revision with the difference between the database and the models.
+
+    For developers.
 
     :raises InvalidInput: the database is not at the newest revision
     """
-    number = f'{len(history()) + 1:04}'
-    with _opened(connection) as opened:
-        made = alembic.command.revision(
-            _config(opened), message=title, autogenerate=True, rev_id=number
+    number = f'{len(list_revisions()) + 1:04}'
+    with _connect(connection) as connected:
+        script = alembic.command.revision(
+            _config(connected), message=title, autogenerate=True, rev_id=number
         )
-    # One script, as no command hook of ours makes more.
-    return Path(made.path)  # type: ignore[union-attr]
+    # One script, because no command hook creates more.
+    return Path(script.path)  # type: ignore[union-attr]
 
 
 @contextlib.contextmanager
-def _opened(connection: str) -> Iterator[Connection]:
-    url = dialects.vetted(connection).render_as_string(hide_password=False)
+def _connect(connection: str) -> Iterator[Connection]:
+    url = dialects.validate_url(connection).render_as_string(hide_password=False)
     engine = engines.create_engine(url, max_retries=0)
-    dialects.prepare(engine)
+    dialects.configure_connections(engine)
     if engine.dialect.name == 'sqlite':
         event.listen(engine, 'begin', dialects.begin_immediately)
     try:
-        with engine.connect() as opened:
-            yield opened
-            # Whatever the driver thinks of it, the lock goes with the connection.
-            opened.detach()
+        with engine.connect() as connected:
+            yield connected
+            # The pool must not reuse the connection: closing it releases the lock.
+            connected.detach()
     except CommandError as error:
         raise InvalidInput(reason=f'{error}.') from error
-    except failures.ANY as error:
-        raise failures.translated(error) from error
+    except failures.DATABASE_ERRORS as error:
+        raise failures.translate_error(error) from error
     finally:
         engine.dispose()
 
 
-def _config(opened: Connection | None = None) -> Config:
-    """Built here, so that no ``alembic.ini`` has to be shipped and found."""
-    config = Config(attributes={'connection': opened})
+def _config(connection: Connection | None = None) -> Config:
+    """Build the configuration of Alembic in code, without ``alembic.ini``."""
+    config = Config(attributes={'connection': connection})
     config.set_main_option('script_location', str(script_location()))
     config.set_main_option('file_template', '%%(rev)s_%%(slug)s')
     return config

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regions as they stand in the database, and what loading makes of them.
+"""Programming: the stored regions, and the changes that a load makes to them.
 
-Nobody is given a handle of a region that is being loaded for somebody else: its free
-handles are marked as being worked on, by a statement that says whether they were free.
+While a region is loaded, no ARQ can claim its handles. One statement marks the handles
+as being prepared and checks that all of them were free.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,16 +13,12 @@ from uuid import uuid4
 from sqlalchemy import ColumnElement, Select, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
-from cyborg_lite.db import (
-    inventory_changes,
-    inventory_rows,
-    jobs,
-    loaded_regions,
-    program_jobs,
-    services,
-)
+from cyborg_lite.db import bind_generations, loaded_regions, services
 from cyborg_lite.db.change import change
-from cyborg_lite.db.providers import sync_job
+from cyborg_lite.db.inventory.changes import write_changes
+from cyborg_lite.db.inventory.rows import load_inventory
+from cyborg_lite.db.jobs import program_jobs, queue
+from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.db.tables import (
     Arq,
     AttachHandle,
@@ -35,215 +31,252 @@ from cyborg_lite.exceptions import DeployableInUse, DeployableNotFound
 from cyborg_lite.model import bitstreams
 from cyborg_lite.model.bitstreams import Bitstream
 from cyborg_lite.model.inventory import Device, HostReport
-from cyborg_lite.model.inventory_diff import changes
-from cyborg_lite.model.inventory_facts import Known, part_of
-from cyborg_lite.model.jobs import Job, NewJob, Owner
+from cyborg_lite.model.inventory_diff import diff_report
+from cyborg_lite.model.inventory_facts import StoredInventory, name_suffix
+from cyborg_lite.model.jobs import Job, NewJob, Owner, ProgramPayload
 
-# What is kept of an image that was loaded; no report takes these away.
+# Attributes that describe the loaded image. Host reports do not delete them.
 _NAME: Final = 'bitstream_name'
 _FUNCTION: Final = 'bitstream_function'
 _DRIVER: Final = 'bitstream_driver'
 _DRIVER_PATH: Final = 'bitstream_driver_path'
-_OF_IMAGE: Final = (_NAME, _FUNCTION, _DRIVER, _DRIVER_PATH)
+_IMAGE_KEYS: Final = (_NAME, _FUNCTION, _DRIVER, _DRIVER_PATH)
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
-    """A deployable, as far as loading something into it needs to know."""
+class StoredRegion:
+    """A deployable with the values that loading a bitstream requires."""
 
     deployable_id: int
     uuid: str
     name: str
     device_id: int
     hostname: str
-    address: str  # of the function that manages the device
-    part: str  # what its name adds to the name of the device
-    image_id: str | None
+    control_address: str
+    part: str  # the suffix of its name; empty: the deployable is the card itself
+    image_id: str | None  # None: no image is loaded
     attributes: Mapping[str, str]
-    unusable: str = ''  # why nobody can be given it; empty: it can be
+    unusable_reason: str = ''  # why no ARQ can claim it; empty: ARQs can
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
-    """A request that is being bound, and the region of which it holds a handle."""
+class RegionOfArq:
+    """An ARQ that is being bound, and the region whose handle it owns."""
 
     arq_uuid: str
     group: Mapping[str, str]
-    region: Region
+    region: StoredRegion
 
 
-def holdings(session: Session, arqs: Sequence[str]) -> tuple[Holding, ...]:
-    """Of requests that have claimed their handles."""
+def list_regions_of_arqs(
+    session: Session, arqs: Sequence[str], generation: int
+) -> tuple[RegionOfArq, ...]:
+    """Return the regions of ARQs that have claimed their handles.
+
+    :param generation: of the bind; 0: not compared
+    """
     rows = session.execute(
         select(Arq.uuid, Arq.device_profile_group, AttachHandle.deployable_id)
         .join(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
-        .where(Arq.uuid.in_(arqs))
-        .order_by(AttachHandle.id)
+        .where(Arq.uuid.in_(arqs), bind_generations.IS_CURRENT)
+        .order_by(AttachHandle.id),
+        {bind_generations.PARAMETER: generation},
     ).all()
     regions = {
-        number: _region(session, Deployable.id == number)
-        for number in {row.deployable_id for row in rows}
+        deployable_id: _find_region(session, Deployable.id == deployable_id)
+        for deployable_id in {row.deployable_id for row in rows}
     }
     return tuple(
-        Holding(row.uuid, row.device_profile_group, region)
+        RegionOfArq(row.uuid, row.device_profile_group, region)
         for row in rows
         if (region := regions[row.deployable_id]) is not None
     )
 
 
-def region_of_handle(session: Session, uuid: str) -> Region | None:
-    """Of which that is an attach handle; None: it is gone."""
-    of_handle = select(AttachHandle.deployable_id).where(AttachHandle.uuid == uuid)
-    return _region(session, Deployable.id == of_handle.scalar_subquery())
+def find_region_of_handle(session: Session, uuid: str) -> StoredRegion | None:
+    """Return the region of an attach handle, or None if the handle does not exist."""
+    deployable = select(AttachHandle.deployable_id).where(AttachHandle.uuid == uuid)
+    return _find_region(session, Deployable.id == deployable.scalar_subquery())
 
 
-def region(session: Session, uuid: str) -> Region:
-    """Where that is the only region of a card given as one, it is the card.
+def find_region(session: Session, uuid: str) -> StoredRegion:
+    """Return the region with a uuid.
 
-    :raises DeployableNotFound: there is none with that uuid
+    The only region of a card that is scheduled as a whole stands for the card, which is
+    returned instead.
+
+    :raises DeployableNotFound: no deployable has the uuid
     """
-    found = _region(session, Deployable.uuid == uuid)
-    if found is None:
+    region = _find_region(session, Deployable.uuid == uuid)
+    if region is None:
         raise DeployableNotFound(uuid=uuid)
-    card = _card_of(session, found)
-    return found if card is None else card
+    card = _find_card(session, region)
+    return region if card is None else card
 
 
-def _card_of(session: Session, only: Region) -> Region | None:
-    """None: it is given apart, is the card itself, or is one region of several."""
-    if bitstreams.VENDOR not in only.attributes:
+def _find_card(session: Session, region: StoredRegion) -> StoredRegion | None:
+    """Return the card of its only region.
+
+    :returns: None if the region is a card, scheduled alone, or one of several
+    """
+    if bitstreams.VENDOR not in region.attributes:
         return None
     root = aliased(Deployable)
-    number = session.scalar(
+    root_id = session.scalar(
         select(root.id)
         .join(Deployable, Deployable.root_id == root.id)
-        .where(Deployable.id == only.deployable_id, root.resource_class.is_not(None))
+        .where(Deployable.id == region.deployable_id, root.resource_class.is_not(None))
     )
     regions = (
         select(func.count(Attribute.id))
         .join(Deployable, Attribute.deployable_id == Deployable.id)
-        .where(Deployable.root_id == number, Attribute.key == bitstreams.VENDOR)
+        .where(Deployable.root_id == root_id, Attribute.key == bitstreams.VENDOR)
     )
-    if number is None or session.scalar(regions) != 1:
+    if root_id is None or session.scalar(regions) != 1:
         return None
-    return _region(session, Deployable.id == number)
+    return _find_region(session, Deployable.id == root_id)
 
 
-def _region(session: Session, which: ColumnElement[bool]) -> Region | None:
+def _find_region(
+    session: Session, condition: ColumnElement[bool]
+) -> StoredRegion | None:
     root = aliased(Deployable)
     row = session.execute(
-        select(Deployable, DeviceRow, root.name, LoadedRegion.unusable)
+        select(Deployable, DeviceRow, root.name, LoadedRegion.unusable_reason)
         .join(DeviceRow, Deployable.device_id == DeviceRow.id)
         .outerjoin(root, Deployable.root_id == root.id)
         .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
-        .where(which)
+        .where(condition)
     ).one_or_none()
     if row is None:
         return None
-    deployable, device, root_name, unusable = row
-    mine = Attribute.deployable_id == deployable.id
-    said = session.execute(select(Attribute.key, Attribute.value).where(mine))
-    return Region(
+    deployable, device, root_name, unusable_reason = row
+    attributes = session.execute(
+        select(Attribute.key, Attribute.value).where(
+            Attribute.deployable_id == deployable.id
+        )
+    )
+    return StoredRegion(
         deployable_id=deployable.id,
         uuid=deployable.uuid,
         name=deployable.name,
         device_id=device.id,
         hostname=device.hostname,
-        address=device.address,
-        part=part_of(deployable.name, root_name or deployable.name),
+        control_address=device.control_address,
+        part=name_suffix(deployable.name, root_name or deployable.name),
         image_id=deployable.bitstream_id,
-        attributes={row.key: row.value for row in said},
-        unusable=unusable or '',
+        attributes={row.key: row.value for row in attributes},
+        unusable_reason=unusable_reason or '',
     )
 
 
-def check_unused(
-    session: Session, where: Region, own: Sequence[str], *, whole_card: bool
+def check_region_unused(
+    session: Session, region: StoredRegion, own: Sequence[str], *, whole_card: bool
 ) -> None:
-    """Nobody but ``own`` may hold what a load would change under him.
+    """Check that a load changes no deployable that another ARQ uses.
 
-    :raises DeployableInUse: another request holds it
+    :param own: uuids of the ARQs for which the region is loaded
+    :param whole_card: the load changes all regions of the card
+    :raises DeployableInUse: another ARQ owns a handle of the region or the card
     """
-    others = select(func.count()).where(
-        AttachHandle.deployable_id.in_(_affected(where, whole_card)),
+    foreign = select(func.count()).where(
+        AttachHandle.deployable_id.in_(_affected_deployables(region, whole_card)),
         AttachHandle.arq_uuid.is_not(None),
         AttachHandle.arq_uuid.not_in(own),
     )
-    if session.scalar(others):
+    if session.scalar(foreign):
         reason = 'an accelerator request holds it, or a part of its card.'
-        raise DeployableInUse(uuid=where.uuid, reason=reason)
+        raise DeployableInUse(uuid=region.uuid, reason=reason)
 
 
-def _affected(where: Region, whole_card: bool) -> Select[int]:
-    """The deployables that a load reaches, as a subquery.
+def _affected_deployables(region: StoredRegion, whole_card: bool) -> Select[int]:
+    """Return a subquery of the deployables that a load changes.
 
-    Of a card that is scheduled as one thing its regions are only described.
+    The regions of a card that is scheduled as a whole have no handles of their own.
     """
-    wanted = select(Deployable.id).where(Deployable.device_id == where.device_id)
+    card = select(Deployable.id).where(Deployable.device_id == region.device_id)
     if whole_card:
-        return wanted
-    mine = Deployable.id == where.deployable_id
-    # Whoever holds the card holds all of it; a part without handles lends its own.
-    return wanted.where(or_(mine, Deployable.root_id.is_(None)))
+        return card
+    is_region = Deployable.id == region.deployable_id
+    # The owner of the card owns all regions. A region without handles uses the handles
+    # of its card.
+    return card.where(or_(is_region, Deployable.root_id.is_(None)))
 
 
-def begin(
-    session: Session, where: Region, job: NewJob, owner: Owner, project_id: str | None
+def begin_load(
+    session: Session,
+    region: StoredRegion,
+    job: NewJob,
+    owner: Owner,
+    project_id: str | None,
 ) -> Job:
-    """Keep the region from being bound, and write the job that loads it.
+    """Reserve a region and add the job that loads it.
 
-    :param job: its payload names the deployable, the image, and whether it is a shell
-    :param project_id: of who may follow it
-
-    :raises DeployableInUse: somebody holds it, or loads something into it already
+    :param job: with a ``ProgramPayload``
+    :param project_id: the project that can show the programming job
+    :raises DeployableInUse: an ARQ owns a handle of the region, or a job is loading it
     """
-    whole_card = bool(job.payload['shell'])
-    of_it = AttachHandle.deployable_id.in_(_affected(where, whole_card))
-    free = AttachHandle.arq_uuid.is_(None), AttachHandle.preparing.is_(False)
-    there = session.scalar(select(func.count()).where(of_it)) or 0
-    mark = update(AttachHandle).where(of_it, *free).values(preparing=True)
-    if change(session, mark) != there:
+    payload = ProgramPayload.from_json(job.payload)
+    affected = _affected_deployables(region, payload.is_shell)
+    handles = AttachHandle.deployable_id.in_(affected)
+    is_free = AttachHandle.arq_uuid.is_(None), AttachHandle.preparing.is_(False)
+    count = session.scalar(select(func.count()).where(handles)) or 0
+    reserved = update(AttachHandle).where(handles, *is_free).values(preparing=True)
+    if change(session, reserved) != count:
         reason = 'it is bound, or being programmed already.'
-        raise DeployableInUse(uuid=where.uuid, reason=reason)
-    added = jobs.add_owned(session, job, owner)
-    image = str(job.payload['image'])
-    program_jobs.add(session, added.uuid, where.uuid, image, project_id)
+        raise DeployableInUse(uuid=region.uuid, reason=reason)
+    added = queue.add_running_job(session, job, owner)
+    program_jobs.create_program_job(
+        session, added.uuid, region.uuid, payload.image_uuid, project_id
+    )
     return added
 
 
-def end(session: Session, where: Region, job: Job, failure: str | None) -> None:
-    """Whatever came of it, the region can be bound again, as far as it is fit.
+def end_load(
+    session: Session, region: StoredRegion, job: Job, failure: str | None
+) -> None:
+    """Finish the job of a load; ARQs can claim the handles of the region again.
 
-    :param failure: None: it is loaded
-    :raises JobLost: another conductor took over
+    :param failure: why the load failed; None: it succeeded
+    :raises JobLost: another conductor took over the job
     """
-    whole_card = bool(job.payload['shell'])
-    of_it = AttachHandle.deployable_id.in_(_affected(where, whole_card))
-    marked = update(AttachHandle).where(of_it, AttachHandle.arq_uuid.is_(None))
-    change(session, marked.values(preparing=False))
-    end_without(session, job, failure)
+    whole_card = ProgramPayload.from_json(job.payload).is_shell
+    affected = _affected_deployables(region, whole_card)
+    handles = AttachHandle.deployable_id.in_(affected)
+    reserved = update(AttachHandle).where(handles, AttachHandle.arq_uuid.is_(None))
+    change(session, reserved.values(preparing=False))
+    end_load_without_region(session, job, failure)
 
 
-def end_without(session: Session, job: Job, failure: str | None) -> None:
-    """The same, where the deployable is not there any more."""
-    program_jobs.end(session, job.uuid, failure)
-    jobs.finish(session, job)
+def end_load_without_region(session: Session, job: Job, failure: str | None) -> None:
+    """Finish the job of a load whose deployable does not exist any more.
+
+    :param failure: why the load failed; None: it succeeded
+    :raises JobLost: another conductor took over the job
+    """
+    program_jobs.end_program_job(session, job.uuid, failure)
+    queue.finish_job(session, job)
 
 
-def loaded(session: Session, where: Region, bitstream: Bitstream, now: Device) -> None:
-    """The card is ``now`` what its host says: its tree, attributes and traits."""
-    _revise(session, where.hostname, now)
+def record_load(
+    session: Session, region: StoredRegion, bitstream: Bitstream, card: Device
+) -> None:
+    """Store a bitstream that was loaded into a region.
+
+    :param card: the card as its host reports it after the load
+    """
+    _store_card(session, region.hostname, card)
     if bitstream.is_shell:
-        _empty_card(session, where.device_id)
-        jobs.add(session, sync_job(where.hostname))
+        _clear_card(session, region.device_id)
+        queue.add_job(session, placement_sync_job(region.hostname))
         return
     image = {'bitstream_id': bitstream.image_id}
-    change(session, update(Deployable).where(_holding(where)).values(**image))
-    loaded_regions.keep(session, where.deployable_id, bitstream)
+    change(session, update(Deployable).where(_loaded_parts(region)).values(**image))
+    loaded_regions.record_loaded_bitstream(session, region.deployable_id, bitstream)
     driver = f'{bitstream.driver or ""} {bitstream.driver_version}'.strip()
-    _describe(
+    _store_image_attributes(
         session,
-        where.deployable_id,
+        region.deployable_id,
         {
             _NAME: bitstream.name,
             _FUNCTION: bitstream.function_name or bitstream.function_id,
@@ -251,74 +284,94 @@ def loaded(session: Session, where: Region, bitstream: Bitstream, now: Device) -
             _DRIVER_PATH: bitstream.driver_path,
         },
     )
-    jobs.add(session, sync_job(where.hostname))
+    queue.add_job(session, placement_sync_job(region.hostname))
 
 
-def unusable(session: Session, where: Region, reason: str) -> None:
-    """Nobody knows what is in it: nobody shall be given it.
+def mark_region_unusable(session: Session, region: StoredRegion, reason: str) -> None:
+    """Reserve a region whose content is unknown until the next load into it.
 
-    Until something is loaded into it, whatever its host reports.
+    Host reports do not end this.
     """
-    services.forget_digest(session, where.hostname)
-    mine = Deployable.id == where.deployable_id
-    change(session, update(Deployable).where(_holding(where)).values(bitstream_id=None))
-    closed = {'reserved': Deployable.num_accelerators}
-    change(session, update(Deployable).where(mine).values(**closed))
-    loaded_regions.close(session, where.deployable_id, reason)
-    _undescribe(session, mine)
-    jobs.add(session, sync_job(where.hostname))
+    services.clear_digest(session, region.hostname)
+    is_region = Deployable.id == region.deployable_id
+    parts = update(Deployable).where(_loaded_parts(region))
+    change(session, parts.values(bitstream_id=None))
+    reserved = {'reserved': Deployable.num_accelerators}
+    change(session, update(Deployable).where(is_region).values(**reserved))
+    loaded_regions.mark_unusable(session, region.deployable_id, reason)
+    _delete_image_attributes(session, is_region)
+    queue.add_job(session, placement_sync_job(region.hostname))
 
 
-def _holding(where: Region) -> ColumnElement[bool]:
-    """Of a card that is loaded as one all parts hold the same image."""
-    if where.part:
-        return Deployable.id == where.deployable_id
-    return Deployable.device_id == where.device_id
+def _loaded_parts(region: StoredRegion) -> ColumnElement[bool]:
+    """Return SQL that is true for the deployables with the bitstream of the region.
+
+    If a card is loaded as a whole, these are all its deployables.
+    """
+    if region.part:
+        return Deployable.id == region.deployable_id
+    return Deployable.device_id == region.device_id
 
 
-def _empty_card(session: Session, device_id: int) -> None:
-    """A shell resets all regions: nothing that was loaded into them is there."""
-    of_card = Deployable.device_id == device_id
-    change(session, update(Deployable).where(of_card).values(bitstream_id=None))
-    loaded_regions.forget_card(session, device_id)
-    _undescribe(session, of_card)
+def _clear_card(session: Session, device_id: int) -> None:
+    """Delete the bitstreams of all regions, because a shell has reset them."""
+    deployables = Deployable.device_id == device_id
+    change(session, update(Deployable).where(deployables).values(bitstream_id=None))
+    loaded_regions.delete_regions_of_card(session, device_id)
+    _delete_image_attributes(session, deployables)
 
 
-def _undescribe(session: Session, which: ColumnElement[bool]) -> None:
-    """No image is in those deployables any more."""
-    of_them = Attribute.deployable_id.in_(select(Deployable.id).where(which))
-    of_image = Attribute.key.in_(_OF_IMAGE), Attribute.reported.is_(False)
-    change(session, delete(Attribute).where(of_them, *of_image))
+def _delete_image_attributes(session: Session, condition: ColumnElement[bool]) -> None:
+    """Delete the attributes that describe images.
+
+    :param condition: true for the deployables
+    """
+    deployables = select(Deployable.id).where(condition)
+    is_described = Attribute.deployable_id.in_(deployables)
+    of_image = Attribute.key.in_(_IMAGE_KEYS), Attribute.reported.is_(False)
+    change(session, delete(Attribute).where(is_described, *of_image))
 
 
-def _revise(session: Session, hostname: str, now: Device) -> None:
-    """As a report of that one device would. The next report of all follows soon."""
-    # Also locks the row that reports of the host wait for.
-    services.forget_digest(session, hostname)
-    known, ids = inventory_rows.load(session, hostname)
-    found = changes(_only(known, now.address), HostReport(hostname, '', (now,)))
-    if not found.devices.new:
-        inventory_changes.write(session, hostname, found, ids)
+def _store_card(session: Session, hostname: str, card: Device) -> None:
+    """Store a card as a report of this card alone; a report of the host follows."""
+    # This also locks the row that other reports of the host need.
+    services.clear_digest(session, hostname)
+    stored, ids = load_inventory(session, hostname)
+    report = HostReport(hostname, '', (card,))
+    difference = diff_report(_narrow(stored, card.control_address), report)
+    if not difference.devices.new:
+        write_changes(session, hostname, difference, ids)
 
 
-def _only(known: Known, address: str) -> Known:
-    """Of one device; the names of all, since they must not be given twice."""
-    layout = known.layout
-    mine = {i for i, facts in layout.devices.items() if facts.address == address}
+def _narrow(stored: StoredInventory, address: str) -> StoredInventory:
+    """Return the inventory of one device, with all names of the host.
+
+    The names prevent that a name is used twice.
+    """
+    layout = stored.layout
+    card = {
+        i for i, facts in layout.devices.items() if facts.control_address == address
+    }
     narrowed = replace(
         layout,
-        devices={i: facts for i, facts in layout.devices.items() if i in mine},
-        parts={p: facts for p, facts in layout.parts.items() if p[0] in mine},
-        units={p: facts for p, facts in layout.units.items() if p[0] in mine},
-        attributes={p: v for p, v in layout.attributes.items() if p[0] in mine},
+        devices={i: facts for i, facts in layout.devices.items() if i in card},
+        deployables={
+            p: facts for p, facts in layout.deployables.items() if p[0] in card
+        },
+        handles={p: facts for p, facts in layout.handles.items() if p[0] in card},
+        attributes={p: v for p, v in layout.attributes.items() if p[0] in card},
     )
-    held = frozenset(path for path in known.held if path[0] in mine)
-    return replace(known, layout=narrowed, held=held)
+    claimed = frozenset(path for path in stored.claimed if path[0] in card)
+    return replace(stored, layout=narrowed, claimed=claimed)
 
 
-def _describe(session: Session, deployable_id: int, said: Mapping[str, str]) -> None:
-    own = Attribute.deployable_id == deployable_id
-    change(session, delete(Attribute).where(own, Attribute.key.in_(_OF_IMAGE)))
+def _store_image_attributes(
+    session: Session, deployable_id: int, attributes: Mapping[str, str]
+) -> None:
+    """Replace the attributes that describe the image of a deployable."""
+    of_deployable = Attribute.deployable_id == deployable_id
+    of_image = Attribute.key.in_(_IMAGE_KEYS)
+    change(session, delete(Attribute).where(of_deployable, of_image))
     rows = [
         {
             'uuid': str(uuid4()),
@@ -327,7 +380,7 @@ def _describe(session: Session, deployable_id: int, said: Mapping[str, str]) -> 
             'value': value,
             'reported': False,
         }
-        for key, value in said.items()
+        for key, value in attributes.items()
         if value
     ]
     if rows:

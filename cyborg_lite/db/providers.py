@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Placement should show of a host."""
+"""Resource providers: what Placement must contain, and when to compare it."""
 
+import math
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -9,15 +11,20 @@ from sqlalchemy import (
     Row,
     ScalarSelect,
     and_,
+    delete,
     func,
     not_,
     or_,
     select,
+    update,
 )
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.handles import unclean
-from cyborg_lite.db.services import agent_of
+from cyborg_lite.db.attach_handles import needs_cleaning
+from cyborg_lite.db.change import Upsert, change
+from cyborg_lite.db.clock import now_utc, read_time_before
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.db.tables import (
     Arq,
     AttachHandle,
@@ -29,22 +36,24 @@ from cyborg_lite.db.tables import (
 )
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.inventory import Health
-from cyborg_lite.model.jobs import Kind, NewJob
 from cyborg_lite.model.providers import ProviderRow
-from cyborg_lite.model.services import ServiceState
+from cyborg_lite.model.services import AGENT, ServiceState
 
-UNFIT: Final = (Health.FAILED, Health.GONE)
-"""Of such a device nothing is given any more."""
+UNUSABLE_HEALTH: Final = (Health.FAILED, Health.GONE)
+"""The whole inventory of a device with this health is reserved."""
+
+_MAX_HOSTS: Final = 1000  # audits that one transaction schedules
+_UPSERT_TRAITS: Final = Upsert(ProviderTraits, [ProviderTraits.rp_uuid], ['traits'])
 
 
-def providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow, ...]:
-    """One for each deployable that can be scheduled.
+def list_providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow, ...]:
+    """Return one provider for each deployable that can be scheduled.
 
-    Reserved is what its driver says, with the handles that nobody can be given; of a
-    device in maintenance, or that failed or vanished, and of a region that a load has
-    left unusable it is everything. Of a host whose agent is silent it is all that
-    nobody has: what is allocated stays within the total, or Placement would refuse to
-    write the same allocation once more.
+    The reserved amount is that of the driver plus the handles that no ARQ can claim. It
+    is the total if the device is in maintenance, failed or gone, or if a load has left
+    the region unusable. If the agent is down, everything that is not allocated is
+    reserved: Placement rejects writing an allocation again if the allocated and the
+    reserved amounts exceed the total.
     """
     rows = session.execute(
         select(
@@ -55,13 +64,13 @@ def providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow, ...
             Device.health,
             Device.health_reason,
             Device.conflict,
-            ProviderTraits.traits.label('told'),
+            ProviderTraits.traits.label('published_traits'),
             Service.state.label('agent'),
-            LoadedRegion.unusable,
+            LoadedRegion.unusable_reason,
             *_handle_counts(),
         )
         .join(Device, Deployable.device_id == Device.id)
-        .outerjoin(Service, agent_of(Device.hostname))
+        .outerjoin(Service, Service.is_agent_of(Device.hostname))
         .outerjoin(ProviderTraits, ProviderTraits.rp_uuid == Deployable.rp_uuid)
         .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
         .where(
@@ -71,52 +80,56 @@ def providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow, ...
         )
         .order_by(Deployable.name)
     )
-    return tuple(_row(row) for row in rows)
+    return tuple(_provider(row) for row in rows)
 
 
-def unavailable() -> ColumnElement[bool]:
-    """True of a handle that cannot be given to anybody.
+def is_unavailable() -> ColumnElement[bool]:
+    """Return SQL that is true for a handle that no ARQ can claim.
 
-    For a select that joins the requests to the handles, as is ``taken``.
+    For a SELECT that joins ``arqs`` to the handles.
     """
-    held_by_strangers = and_(
+    in_foreign_use = and_(
         AttachHandle.in_use.is_(True), AttachHandle.arq_uuid.is_(None)
     )
-    # The server of an unclean one has left, and Placement has its allocation back.
-    return or_(AttachHandle.missing.is_(True), held_by_strangers, unclean())
+    # The instance of a handle to be cleaned has released its allocation in Placement.
+    return or_(AttachHandle.missing.is_(True), in_foreign_use, needs_cleaning())
 
 
-def taken() -> ColumnElement[bool]:
-    """True of a handle that somebody was given and still has."""
-    return and_(AttachHandle.arq_uuid.is_not(None), not_(unclean()))
+def is_allocated() -> ColumnElement[bool]:
+    """Return SQL that is true for a handle that an ARQ uses; joins as above."""
+    return and_(AttachHandle.arq_uuid.is_not(None), not_(needs_cleaning()))
 
 
 def _handle_counts() -> tuple[Label[int], Label[int]]:
-    """Handles that cannot be given to anybody, and those that somebody was given."""
-    return _handles(unavailable()).label('unavailable'), _handles(taken()).label('held')
+    """Return SQL for the numbers of unavailable and of allocated handles."""
+    return (
+        _count_handles(is_unavailable()).label('unavailable'),
+        _count_handles(is_allocated()).label('allocated'),
+    )
 
 
-def _handles(which: ColumnElement[bool]) -> ScalarSelect[int]:
+def _count_handles(condition: ColumnElement[bool]) -> ScalarSelect[int]:
     return (
         select(func.count())
         .select_from(AttachHandle)
         .outerjoin(Arq, Arq.uuid == AttachHandle.arq_uuid)
-        .where(AttachHandle.deployable_id == Deployable.id, which)
+        .where(AttachHandle.deployable_id == Deployable.id, condition)
         .correlate(Deployable)
         .scalar_subquery()
     )
 
 
-def _row(found: Row[*tuple[Any, ...]]) -> ProviderRow:
-    # The columns are those of the select above.
-    deployable: Deployable = found.Deployable
+# Any: the columns of list_providers_of_host.
+def _provider(row: Row[*tuple[Any, ...]]) -> ProviderRow:
+    deployable: Deployable = row.Deployable
     total = deployable.num_accelerators
-    reserved = min(total, deployable.reserved + found.unavailable)
-    if found.agent == ServiceState.DOWN:
-        reserved = max(reserved, total - found.held)
-    unfit = found.health in UNFIT or found.unusable
-    if found.status == DeviceStatus.MAINTAINING or unfit:
+    reserved = min(total, deployable.reserved + row.unavailable)
+    if row.agent == ServiceState.DOWN:
+        reserved = max(reserved, total - row.allocated)
+    unusable = row.health in UNUSABLE_HEALTH or row.unusable_reason
+    if row.status == DeviceStatus.MAINTAINING or unusable:
         reserved = total
+    published = row.published_traits
     return ProviderRow(
         rp_uuid=deployable.rp_uuid or '',
         name=deployable.name,
@@ -124,28 +137,105 @@ def _row(found: Row[*tuple[Any, ...]]) -> ProviderRow:
         traits=tuple(deployable.traits),
         total=total,
         reserved=reserved,
-        told=None if found.told is None else tuple(found.told),
-        device_uuid=found.device_uuid,
-        driver=found.driver,
-        conflict=found.conflict,
-        contested=found.health_reason if found.health == Health.CONFLICT else '',
+        published_traits=None if published is None else tuple(published),
+        device_uuid=row.device_uuid,
+        driver=row.driver,
+        conflict=row.conflict,
+        contested=row.health_reason if row.health == Health.CONFLICT else '',
     )
 
 
-def sync_job(
-    hostname: str, request_id: str | None = None, *, deep: bool = False
-) -> NewJob:
-    """To be written with any change of what ``providers_of_host`` returns.
+# --- traits that Cyborg has set ---
 
-    ``deep``: all that Placement has of the host is read again.
+
+def list_published_traits(
+    session: Session, rp_uuids: Collection[str] | None = None
+) -> frozenset[str]:
+    """Return the traits that Cyborg may have set on the providers.
+
+    :param rp_uuids: None: all providers
     """
-    payload: dict[str, Any] = {'host': hostname}  # JSON
-    if deep:
-        payload['deep'] = True
-    return NewJob(
-        Kind.PLACEMENT_SYNC,
-        payload,
-        key=hostname,
-        request_id=request_id,
-        widens=deep,
+    records = select(ProviderTraits.traits)
+    if rp_uuids is not None:
+        records = records.where(ProviderTraits.rp_uuid.in_(rp_uuids))
+    return frozenset(trait for traits in session.scalars(records) for trait in traits)
+
+
+def list_desired_traits(session: Session) -> frozenset[str]:
+    """Return the traits of all deployables that can be scheduled."""
+    columns = select(Deployable.traits).where(Deployable.rp_uuid.is_not(None))
+    return frozenset(trait for traits in session.scalars(columns) for trait in traits)
+
+
+def record_provider_traits(
+    session: Session, traits_by_provider: Mapping[str, Collection[str]]
+) -> None:
+    """Store all traits that Cyborg may have set on providers, in one statement.
+
+    Call it before writing the traits to Placement. A conductor that crashes in between
+    leaves a superfluous record, but never a trait that Cyborg does not know as its own.
+    """
+    # A fixed order prevents deadlocks between two transactions.
+    rows = [
+        {'rp_uuid': uuid, 'traits': sorted(traits)}
+        for uuid, traits in sorted(traits_by_provider.items())
+    ]
+    if rows:
+        _UPSERT_TRAITS.run(session, rows)
+
+
+def delete_provider_traits(session: Session, rp_uuids: Collection[str]) -> None:
+    """Delete the records of providers that were deleted in Placement."""
+    if rp_uuids:
+        deleted = ProviderTraits.rp_uuid.in_(rp_uuids)
+        change(session, delete(ProviderTraits).where(deleted))
+
+
+# --- audits of Placement ---
+
+
+def schedule_placement_audits(session: Session, interval: float, pause: float) -> int:
+    """Write jobs that compare due hosts with Placement; return the number of hosts.
+
+    Each call takes such a share of all hosts that each host is compared once per
+    ``interval`` if the function is called every ``pause`` seconds. Concurrent
+    conductors do not schedule a host twice.
+
+    :param interval: seconds between two audits of a host
+    :param pause: seconds between two calls
+    """
+    hosts = session.scalar(
+        select(func.count()).select_from(Service).where(Service.binary == AGENT)
     )
+    share = min(_MAX_HOSTS, math.ceil((hosts or 0) * pause / interval))
+    is_due = Service.audited_at < read_time_before(session, interval)
+    due = session.execute(
+        select(Service.id, Service.host)
+        .where(Service.binary == AGENT, is_due)
+        .order_by(Service.audited_at, Service.id)
+        .limit(share)
+    ).all()
+    if not due:
+        return 0
+    audited = update(Service).where(Service.id.in_([row.id for row in due]), is_due)
+    if change(session, audited.values(audited_at=now_utc())) != len(due):
+        # Another conductor has scheduled some of these hosts.
+        return 0
+    for row in due:
+        queue.add_job(session, placement_sync_job(row.host))
+    return len(due)
+
+
+def schedule_conflict_checks(session: Session) -> int:
+    """Write sync jobs for hosts whose devices another service manages as well.
+
+    Nothing notifies Cyborg when such a conflict ends.
+
+    :returns: the number of hosts
+    """
+    hosts = session.scalars(
+        select(Device.hostname).where(Device.conflict != '').distinct()
+    ).all()
+    for host in hosts:
+        queue.add_job(session, placement_sync_job(host))
+    return len(hosts)

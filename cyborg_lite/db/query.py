@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of a collection that a client wants, in one SELECT."""
+"""Pages of a collection: filter, sort and limit in SQL, and skip unreadable rows.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeVarTuple
+A row with an invalid value must not make its whole collection unreadable. Such a row is
+left out of the page, and the log names it.
+"""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar, TypeVarTuple
+
+from oslo_log import log
 from sqlalchemy import (
     Boolean,
     ColumnElement,
@@ -18,83 +23,103 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from cyborg_lite.db.reading import all_rows
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.text import is_storable, shown
+from cyborg_lite.model.text import format_value, is_storable
 
+LOG = log.getLogger(__name__)
+
+T = TypeVar('T')
 Columns = TypeVarTuple('Columns')
+# The first column is a class of `tables`, or `UnreadableRow`.
+Rows = Sequence[Row[*tuple[Any, ...]]]
 
 _INT32: Final = range(-(2**31), 2**31)
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Which table it is, and by which names clients may filter and sort it."""
+    """A table, and the names by which clients may filter and sort it."""
 
     table: Any  # a class of `tables` that has the columns `id` and `uuid`
     filters: Mapping[str, ColumnElement[Any] | InstrumentedAttribute[Any]]
     sorts: Mapping[str, InstrumentedAttribute[Any]]
 
 
-def page(
-    session: Session, wanted: Select[*Columns], query: Query, collection: Collection
+@dataclass(frozen=True, slots=True)
+class UnreadableRow:
+    """Replaces a row in which a column has a value that its type does not allow."""
+
+    id: int
+    uuid: str
+    __tablename__: str
+    error: Exception
+
+
+def select_page(
+    session: Session, statement: Select[*Columns], query: Query, collection: Collection
 ) -> Sequence[Row[*Columns]]:
-    """The rows of ``wanted`` that fit, in a total order: equal ones by their age.
+    """Return the rows of ``statement`` that match the query, in a total order.
 
-    Nothing in that order is met twice or passed over while others come and go.
+    Rows with equal sort keys are ordered by creation. Consecutive pages neither repeat
+    nor skip a row when other rows are added or deleted in between.
 
-    :raises InvalidInput: an unknown filter, sort key or marker, or no integer where
-        one is due
+    :raises InvalidInput: an unknown filter, sort key or marker, or not an integer where
+        one is required
     """
-    chosen = narrowed(wanted, query, collection)
-    rows: Sequence[Row[*Columns]] = all_rows(session, chosen, collection.table)
-    # Only an unknown marker makes us ask twice: else a page costs one SELECT.
+    chosen = apply_query(statement, query, collection)
+    rows: Sequence[Row[*Columns]] = fetch_rows(session, chosen, collection.table)
+    # Only an empty page after a marker costs a second SELECT.
     if query.marker is not None and not rows:
         _check_marker(session, query.marker, collection.table)
     return rows
 
 
-def narrowed(
-    wanted: Select[*Columns], query: Query, collection: Collection
+def apply_query(
+    statement: Select[*Columns], query: Query, collection: Collection
 ) -> Select[*Columns]:
-    """``wanted`` with the filters, the order and the limits of the query."""
+    """Return ``statement`` with the filters, the order and the limit of the query.
+
+    :raises InvalidInput: an unknown filter or sort key, or not an integer
+    """
     for name, values in query.filters.items():
-        wanted = wanted.where(_fits(name, values, collection))
+        statement = statement.where(_filter(name, values, collection))
     key = _sort_column(query, collection)
     if query.marker is not None:
         mark = aliased(collection.table)
-        wanted = wanted.join(mark, mark.uuid == query.marker)
-        wanted = wanted.where(_beyond(key, mark, collection.table, query.descending))
+        statement = statement.join(mark, mark.uuid == query.marker)
+        statement = statement.where(
+            _is_after_marker(key, mark, collection.table, query.descending)
+        )
     order = _order(key, collection.table)
     if query.descending:
         order = [column.desc() for column in order]
-    return wanted.order_by(*order).limit(query.limit)
+    return statement.order_by(*order).limit(query.limit)
 
 
-def _fits(
+def _filter(
     name: str, values: Sequence[str], collection: Collection
 ) -> ColumnElement[bool]:
     try:
         column = collection.filters[name]
     except KeyError:
-        raise InvalidInput(reason=f'Unknown filter {shown(name)}.') from None
+        raise InvalidInput(reason=f'Unknown filter {format_value(name)}.') from None
     if isinstance(column.type, Integer):
-        return column.in_([_integer(name, value) for value in values])
+        return column.in_([_parse_integer(name, value) for value in values])
     if isinstance(column.type, Boolean):
         return column.in_([value == 'true' for value in values])
-    # The others no row has, and a database may complain of the question itself.
+    # No row contains other values, and some databases reject them in a query.
     storable = [value for value in values if is_storable(value)]
     return column.in_(storable) if storable else false()
 
 
-def _integer(name: str, value: str) -> int:
+def _parse_integer(name: str, value: str) -> int:
     try:
         number = int(value)
     except ValueError:
         number = _INT32.stop
     if number not in _INT32:
-        raise InvalidInput(reason=f'{name} must be an integer of 32 bits.')
+        raise InvalidInput(reason=f'{name} must be a 32-bit integer.')
     return number
 
 
@@ -107,7 +132,7 @@ def _sort_column(
         return collection.sorts[query.sort_key]
     except KeyError:
         raise InvalidInput(
-            reason=f'Unknown sort key {shown(query.sort_key)}.'
+            reason=f'Unknown sort key {format_value(query.sort_key)}.'
         ) from None
 
 
@@ -116,30 +141,109 @@ def _order(
 ) -> list[ColumnElement[Any]]:
     if key is None:
         return [table.id]
-    # Databases disagree on where NULL belongs; here it is the last.
+    # The position of NULL differs between databases. Here NULL is always last.
     nulls = [key.is_(None)] if key.nullable else []
     return [*nulls, key.expression, table.id]
 
 
-def _beyond(
+def _is_after_marker(
     key: InstrumentedAttribute[Any] | None, mark: Any, table: Any, descending: bool
 ) -> ColumnElement[bool]:
-    """True of the rows that come after the marker's."""
+    """Return SQL that is true for rows after the row of the marker."""
     newer: ColumnElement[bool] = (
         table.id < mark.id if descending else table.id > mark.id
     )
     if key is None:
         return newer
-    of_mark = getattr(mark, key.key)
+    marker_key = getattr(mark, key.key)
     if descending:
-        later = or_(key < of_mark, and_(key.is_not(None), of_mark.is_(None)))
+        later = or_(key < marker_key, and_(key.is_not(None), marker_key.is_(None)))
     else:
-        later = or_(key > of_mark, and_(key.is_(None), of_mark.is_not(None)))
-    equal = or_(key == of_mark, and_(key.is_(None), of_mark.is_(None)))
+        later = or_(key > marker_key, and_(key.is_(None), marker_key.is_not(None)))
+    equal = or_(key == marker_key, and_(key.is_(None), marker_key.is_(None)))
     return or_(later, and_(equal, newer))
 
 
 def _check_marker(session: Session, marker: str, table: Any) -> None:
     if session.scalar(select(table.id).where(table.uuid == marker)) is None:
-        reason = f'The marker {shown(marker)} is not in the collection.'
+        reason = f'The marker {format_value(marker)} is not in the collection.'
         raise InvalidInput(reason=reason)
+
+
+# Any: the types of the columns; a class of `tables`.
+def fetch_rows(
+    session: Session, statement: Select[*tuple[Any, ...]], table: Any
+) -> Any:
+    """Return the rows of a SELECT, with ``UnreadableRow`` for rows that cannot be read.
+
+    SQLite stores any value in a column of type JSON or DATETIME. SQLAlchemy then fails
+    to read the whole result, so the rows are read one at a time.
+    """
+    try:
+        return session.execute(statement).all()
+    except (ValueError, TypeError):
+        keys = statement.with_only_columns(
+            table.id, table.uuid, maintain_column_froms=True
+        )
+        return [
+            _fetch_row(session, statement, table, *key) for key in session.execute(keys)
+        ]
+
+
+def _fetch_row(
+    session: Session,
+    statement: Select[*tuple[Any, ...]],
+    table: Any,
+    key: int,
+    uuid: str,
+) -> Any:
+    try:
+        return session.execute(statement.where(table.id == key)).one()
+    except (ValueError, TypeError) as error:
+        return (UnreadableRow(key, uuid, table.__tablename__, error),)
+
+
+def convert_rows(rows: Rows, convert: Callable[..., T]) -> Iterator[T]:
+    """Yield the converted rows. Log rows that cannot be converted and skip them.
+
+    :param convert: takes the columns of a row; raises if a value is invalid
+    """
+    for row in rows:
+        try:
+            if isinstance(row[0], UnreadableRow):
+                raise row[0].error
+            yield convert(*row)
+        except (ValueError, TypeError, AttributeError) as error:
+            LOG.error(
+                'Row %s of table %s has an invalid value and is not shown. Correct or '
+                'delete the row: %s',
+                row[0].id,
+                row[0].__tablename__,
+                error,
+            )
+
+
+def fill_page(
+    query: Query, read: Callable[[Query], tuple[Rows, Iterable[T]]]
+) -> tuple[T, ...]:
+    """Return a page that is as long as the query allows, despite skipped rows.
+
+    Clients treat a page that is shorter than the limit as the last page.
+
+    :param read: reads one page: its rows, and the objects converted from them
+    """
+    rows, converted = read(query)
+    items = list(converted)
+    while query.limit is not None and len(items) < query.limit == len(rows):
+        following = replace(query, marker=rows[-1][0].uuid)
+        rows, converted = read(following)
+        items += converted
+    return tuple(items[: query.limit])
+
+
+def as_strings(mapping: Mapping[str, Any]) -> dict[str, str]:
+    """Return a JSON object with all values converted to strings.
+
+    Clients rely on strings, and the database accepts any JSON.
+    """
+    return {key: str(value) for key, value in mapping.items()}

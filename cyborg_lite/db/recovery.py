@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host was booted: what needed it is Provisioning until the agent has rebuilt it."""
+"""Recovery of ARQs after a host reboot.
+
+Moves ARQs to Provisioning after a reboot, then to Bound or BindFailed as the agent
+reports.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -8,126 +12,140 @@ from typing import Final
 from sqlalchemy import and_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import history, jobs
-from cyborg_lite.db.change import by_row, change
-from cyborg_lite.db.handles import being_rebuilt, release_job
-from cyborg_lite.db.services import agent_of
+from cyborg_lite.db import arq_events
+from cyborg_lite.db.attach_handles import list_handles_to_rebuild
+from cyborg_lite.db.change import change, value_by_row
+from cyborg_lite.db.clock import now_utc
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.new_jobs import release_job
 from cyborg_lite.db.tables import (
     Arq,
     AttachHandle,
     Deployable,
     Device,
     Service,
-    now,
 )
-from cyborg_lite.model.arqs import Actor, Event, State, after
-from cyborg_lite.model.devices import HeldHandle
-from cyborg_lite.model.host_events import Outcome
-from cyborg_lite.model.jobs import Kind, NewJob
+from cyborg_lite.model.arqs import Actor, Event, State, next_state
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.host_events import RecoveryResult
+from cyborg_lite.model.jobs import JobType, NewJob, NovaEventPayload
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
 
-_LONGEST_REASON: Final = 255
-_REBUILDING: Final = after(State.BOUND, Event.REBUILD)
-_REBUILT: Final = after(_REBUILDING, Event.SUCCEED)
-_LOST: Final = after(_REBUILDING, Event.FAIL)
+_REBUILDING: Final = next_state(State.BOUND, Event.REBUILD)
+_REBUILT: Final = next_state(_REBUILDING, Event.SUCCEED)
+_LOST: Final = next_state(_REBUILDING, Event.FAIL)
 
 
-def notice_boot(session: Session, host: str, boot_id: str) -> bool:
-    """If that is news, nobody can vouch for what the host had prepared before.
+def record_host_reboot(session: Session, host: str, boot_id: str) -> bool:
+    """Store a new boot id and move the ARQs that need the host to Provisioning.
 
-    The agent is asked for its inventory, and tells first what it has rebuilt. False:
-    it is no news, or the host does not say when it was booted.
+    The digest is cleared, so the agent sends a report. Before that it reports which
+    handles it has rebuilt.
+
+    :param boot_id: empty: not reported
+    :returns: False if the boot id is empty or already stored
     """
     if not boot_id:
         return False
-    other = and_(Service.boot_id != boot_id, Service.boot_id != '')  # and not NULL
-    noticed = update(Service).where(agent_of(host), other)
-    if not change(session, noticed.values(boot_id=boot_id, digest=None)):
+    # The first boot id of a host, where the column is NULL, is no reboot.
+    rebooted = and_(Service.boot_id != boot_id, Service.boot_id != '')
+    agent = update(Service).where(Service.is_agent_of(host), rebooted)
+    if not change(session, agent.values(boot_id=boot_id, digest=None)):
         return False
-    on_host = (
+    owners = (
         select(AttachHandle.arq_uuid)
         .join(Deployable, AttachHandle.deployable_id == Deployable.id)
         .join(Device, Deployable.device_id == Device.id)
         .where(Device.hostname == host, AttachHandle.needs_host.is_(True))
         .where(AttachHandle.arq_uuid.is_not(None))
     )
-    holders = [uuid for uuid in session.scalars(on_host) if uuid is not None]
-    those = [row.uuid for row in _locked(session, holders, State.BOUND)]
-    _move(session, those, _REBUILDING)
-    history.record(session, those, _REBUILDING, Actor.CONDUCTOR)
+    arqs = [uuid for uuid in session.scalars(owners) if uuid is not None]
+    bound = [row.uuid for row in _lock_arqs(session, arqs, State.BOUND)]
+    _set_state(session, bound, _REBUILDING)
+    arq_events.record_step(session, bound, _REBUILDING, Actor.CONDUCTOR)
     return True
 
 
-def settle(
-    session: Session, outcome: Outcome, event_limit_ms: int
-) -> tuple[HeldHandle, ...]:
-    """Requests are Bound again, or failed, and Nova is told by jobs.
+def record_recovery(
+    session: Session, result: RecoveryResult, event_limit_ms: int
+) -> tuple[AllocatedHandle, ...]:
+    """Move ARQs to Bound or BindFailed and write the jobs that notify Nova.
 
-    What was lost is released by its host as any other. Returned is what the agent has
-    to rebuild besides: it said nothing of it.
+    Lost handles get a release job, as after a delete.
+
+    :param event_limit_ms: deadline of the jobs, from now
+    :returns: handles that the agent must rebuild and that the result does not contain
     """
-    notice_boot(session, outcome.host, outcome.boot_id)
-    handles = being_rebuilt(session, outcome.host)
+    record_host_reboot(session, result.host, result.boot_id)
+    handles = list_handles_to_rebuild(session, result.host)
     if not handles:
         return ()
-    rows = _locked(session, [one.arq_uuid for one in handles], _REBUILDING)
-    instances = {row.uuid: row.instance_uuid for row in rows}
-    handles = tuple(one for one in handles if one.arq_uuid in instances)
-    rebuilt = [one for one in handles if one.uuid in outcome.rebuilt]
-    lost = [one for one in handles if one.uuid in outcome.lost]
-    _bound_again(session, [one.arq_uuid for one in rebuilt])
-    _fail(session, lost, outcome.lost)
-    for those, succeeded in ((rebuilt, True), (lost, False)):
-        told = {one.arq_uuid: instances[one.arq_uuid] for one in those}
-        _tell_nova(session, told, succeeded, event_limit_ms)
-    return tuple(one for one in handles if one not in rebuilt and one not in lost)
+    rows = _lock_arqs(session, [handle.arq_uuid for handle in handles], _REBUILDING)
+    arqs = {row.uuid: row for row in rows}
+    handles = tuple(handle for handle in handles if handle.arq_uuid in arqs)
+    rebuilt = [handle for handle in handles if handle.uuid in result.rebuilt]
+    lost = [handle for handle in handles if handle.uuid in result.lost]
+    _record_rebuilt(session, [handle.arq_uuid for handle in rebuilt])
+    _record_lost(session, lost, result.lost)
+    for finished, succeeded in ((rebuilt, True), (lost, False)):
+        notified = [arqs[handle.arq_uuid] for handle in finished]
+        _add_nova_events(session, notified, succeeded, event_limit_ms)
+    return tuple(
+        handle for handle in handles if handle not in rebuilt and handle not in lost
+    )
 
 
-def _locked(session: Session, uuids: Collection[str], state: State) -> Sequence[Arq]:
-    """Those still in that state, held still; in order, so that nobody deadlocks."""
+def _lock_arqs(session: Session, uuids: Collection[str], state: State) -> Sequence[Arq]:
+    """Lock and return the ARQs in a state, in a fixed order to prevent deadlocks."""
     if not uuids:
         return ()
-    wanted = select(Arq).where(Arq.uuid.in_(uuids), Arq.state == state)
-    return session.scalars(wanted.order_by(Arq.id).with_for_update()).all()
+    statement = select(Arq).where(Arq.uuid.in_(uuids), Arq.state == state)
+    return session.scalars(statement.order_by(Arq.id).with_for_update()).all()
 
 
-def _move(session: Session, uuids: Sequence[str], state: State) -> None:
+def _set_state(session: Session, uuids: Sequence[str], state: State) -> None:
     if uuids:
-        values = {'state': state, 'status_reason': None, 'updated_at': now()}
+        values = {'state': state, 'status_reason': None, 'updated_at': now_utc()}
         change(session, update(Arq).where(Arq.uuid.in_(uuids)).values(**values))
 
 
-def _bound_again(session: Session, uuids: Sequence[str]) -> None:
-    _move(session, uuids, _REBUILT)
-    history.record(session, uuids, _REBUILT, Actor.AGENT)
+def _record_rebuilt(session: Session, uuids: Sequence[str]) -> None:
+    _set_state(session, uuids, _REBUILT)
+    arq_events.record_step(session, uuids, _REBUILT, Actor.AGENT)
 
 
-def _fail(
-    session: Session, handles: Sequence[HeldHandle], reasons: Mapping[str, str]
+def _record_lost(
+    session: Session, handles: Sequence[AllocatedHandle], reasons: Mapping[str, str]
 ) -> None:
+    """Fail the ARQs of lost handles and have the handles released.
+
+    :param reasons: by uuid of the handle
+    """
     if not handles:
         return
-    why = {one.arq_uuid: reasons[one.uuid][:_LONGEST_REASON] for one in handles}
-    values = {'state': _LOST, 'updated_at': now()}
-    failed = update(Arq).where(Arq.uuid.in_(why))
-    change(session, failed.values(status_reason=by_row(Arq.uuid, why), **values))
+    arq_reasons = {
+        handle.arq_uuid: reasons[handle.uuid][:REASON_MAX_LENGTH] for handle in handles
+    }
+    values = {'state': _LOST, 'updated_at': now_utc()}
+    reason = value_by_row(Arq.uuid, arq_reasons)
+    failed = update(Arq).where(Arq.uuid.in_(arq_reasons))
+    change(session, failed.values(status_reason=reason, **values))
     for handle in handles:
-        history.record(
-            session, [handle.arq_uuid], _LOST, Actor.AGENT, why[handle.arq_uuid]
-        )
-        jobs.add(session, release_job(handle, None))
+        uuid = handle.arq_uuid
+        arq_events.record_step(session, [uuid], _LOST, Actor.AGENT, arq_reasons[uuid])
+        queue.add_job(session, release_job(handle.uuid, None))
 
 
-def _tell_nova(
-    session: Session,
-    instances: Mapping[str, str | None],
-    succeeded: bool,
-    limit_ms: int,
+def _add_nova_events(
+    session: Session, arqs: Sequence[Arq], succeeded: bool, limit_ms: int
 ) -> None:
-    """:param instances: by request"""
-    of_instance: dict[str, list[str]] = defaultdict(list)
-    for uuid, instance in instances.items():
-        if instance is not None:
-            of_instance[instance].append(uuid)
-    for instance, uuids in of_instance.items():
-        payload = {'instance': instance, 'arqs': sorted(uuids), 'succeeded': succeeded}
-        jobs.add(session, NewJob(Kind.NOVA_EVENT, payload, limit_ms=limit_ms))
+    """Write one job for each bind, which is of one instance."""
+    by_bind: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for arq in arqs:
+        if arq.instance_uuid is not None:
+            by_bind[arq.instance_uuid, arq.generation].append(arq.uuid)
+    for (instance, generation), uuids in by_bind.items():
+        payload = NovaEventPayload(
+            instance, tuple(sorted(uuids)), succeeded, generation
+        ).to_json()
+        queue.add_job(session, NewJob(JobType.NOVA_EVENT, payload, limit_ms=limit_ms))

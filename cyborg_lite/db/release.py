@@ -1,47 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transactions that take a device from a request: unbind, delete, and the end.
+"""Transactions that release handles: unbind, delete, and the end of a release.
 
-What needs nothing on its host is free when the transaction ends. What does stays with
-its request until the host has cleaned it, so that nobody else can get it meanwhile.
+A handle that its host need not clean is free when the transaction commits. Any other
+handle keeps its ARQ until the host has cleaned it, so that no other ARQ can claim it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Row, Select, and_, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import history, inventory, jobs, returning
+from cyborg_lite.db import arq_events
+from cyborg_lite.db.attach_handles import list_handles_of_arqs
 from cyborg_lite.db.change import change
-from cyborg_lite.db.handles import held, release_job
-from cyborg_lite.db.providers import sync_job
-from cyborg_lite.db.tables import Arq, AttachHandle, now
+from cyborg_lite.db.clock import now_utc
+from cyborg_lite.db.device_profiles import former_servers
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.new_jobs import placement_sync_job, release_job
+from cyborg_lite.db.tables import Arq, AttachHandle
 from cyborg_lite.exceptions import ArqNotFound, ServiceTokenRequired
-from cyborg_lite.model.arqs import Actor, Event, Scope, State, after, states_that_allow
-from cyborg_lite.model.devices import HeldHandle
+from cyborg_lite.model.arqs import (
+    Actor,
+    Event,
+    Scope,
+    State,
+    next_state,
+    states_that_allow,
+)
+from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
 
 RELEASED: Final = 'Released'
 RELEASE_FAILED: Final = 'ReleaseFailed'
-
-_LONGEST_REASON: Final = 255
 
 _FOR_RELEASE: Final = (
     select(
         Arq.uuid, Arq.state, Arq.project_id, Arq.instance_uuid, Arq.device_profile_id
     )
     .order_by(Arq.id)
-    # Held still: a bind that would end now has to wait, and then finds that they are
-    # not its any more. In order, so that no two callers deadlock.
+    # Locked: a bind that ends at the same time must wait, and then sees that the ARQs
+    # have left BindStarted. The fixed order prevents deadlocks.
     .with_for_update()
 )
-_LISTED: Final = _FOR_RELEASE.where(Arq.uuid.in_(bindparam('uuids')))
-_OF_INSTANCE: Final = _FOR_RELEASE.where(Arq.instance_uuid == bindparam('instance'))
+_BY_UUID: Final = _FOR_RELEASE.where(Arq.uuid.in_(bindparam('uuids')))
+_BY_INSTANCE: Final = _FOR_RELEASE.where(Arq.instance_uuid == bindparam('instance'))
 _FREE: Final = (
     update(AttachHandle)
     .where(
         AttachHandle.uuid.in_(bindparam('uuids')),
-        # Not from who was given it since they were read.
+        # Other ARQs may have claimed the handles since they were read.
         AttachHandle.arq_uuid.in_(bindparam('owners')),
     )
     .values(arq_uuid=None, preparing=False)
@@ -49,22 +59,22 @@ _FREE: Final = (
 _DELETE: Final = delete(Arq).where(Arq.uuid.in_(bindparam('uuids')))
 
 
-def unbind(
+def unbind_arqs(
     session: Session, uuids: Sequence[str], scope: Scope, request_id: str | None
 ) -> None:
-    """Take what they hold; they can be bound again.
+    """Release the handles of ARQs; the ARQs can be bound again.
 
-    :raises ArqNotFound: one is unknown, or out of scope; nothing is changed
-    :raises ArqStateConflict: one is being deleted
+    :raises ArqNotFound: an ARQ is unknown or out of scope; nothing is changed
+    :raises ArqStateConflict: an ARQ is being deleted
     """
-    rows = _locked(session, _LISTED, {'uuids': uuids}, scope)
+    rows = _lock_arqs(session, _BY_UUID, {'uuids': uuids}, scope)
     for uuid in uuids:
         if uuid not in {row.uuid for row in rows}:
             raise ArqNotFound(uuid=uuid)
-    states = {row.uuid: after(State(row.state), Event.UNBIND) for row in rows}
-    _let_go(session, uuids, request_id)
-    # Those that never were bound stay as they are, and so do those whose release has
-    # failed: the release is tried again.
+    states = {row.uuid: next_state(State(row.state), Event.UNBIND) for row in rows}
+    _release_handles(session, uuids, request_id)
+    # ARQs that were never bound keep their state. So do ARQs whose release has failed:
+    # the release is tried again.
     unbound = [uuid for uuid, state in states.items() if state is State.UNBOUND]
     if unbound:
         change(
@@ -78,67 +88,87 @@ def unbind(
                 device_rp_uuid=None,
                 instance_uuid=None,
                 instance_slot=None,
-                updated_at=now(),
+                updated_at=now_utc(),
             ),
         )
-        history.record(session, unbound, State.UNBOUND, Actor.CLIENT)
+        arq_events.record_step(session, unbound, State.UNBOUND, Actor.CLIENT)
 
 
-def delete_listed(
+def delete_arqs(
     session: Session,
     uuids: Sequence[str],
     scope: Scope,
     of_service: bool,
     request_id: str | None,
 ) -> tuple[str, ...]:
-    """Delete those that are there; the others are returned.
+    """Delete the ARQs that exist and return the uuids of all others.
 
-    Those that somebody else deletes already are among the others: of two callers one
-    has done it. Their release is tried again.
+    The others include ARQs that another call is already deleting, so that only one of
+    two concurrent calls succeeds. Their release is tried again.
 
-    :raises ServiceTokenRequired: one has an instance and the caller is no service
+    :param of_service: the caller has a service token
+    :raises ServiceTokenRequired: an ARQ has an instance and the caller is no service
     """
-    rows = _locked(session, _LISTED, {'uuids': uuids}, scope)
+    rows = _lock_arqs(session, _BY_UUID, {'uuids': uuids}, scope)
     if not of_service and any(row.instance_uuid is not None for row in rows):
         raise ServiceTokenRequired(action='Deleting a bound accelerator request')
     _delete(session, [row.uuid for row in rows], request_id)
-    ours = {row.uuid for row in rows if row.state != State.DELETING}
-    return tuple(sorted(set(uuids) - ours))
+    deleted = {row.uuid for row in rows if row.state != State.DELETING}
+    return tuple(sorted(set(uuids) - deleted))
 
 
-def delete_of_instance(
+def delete_arqs_of_instance(
     session: Session, instance: str, scope: Scope, request_id: str | None
 ) -> bool:
-    """Delete all that the instance has, which may be nothing.
+    """Delete all ARQs of an instance, if it has any.
 
-    True: a host has something to clean, and there is a job for that.
+    :returns: True if a host must clean handles; a job does this
     """
-    rows = _locked(session, _OF_INSTANCE, {'instance': instance}, scope)
-    returning.remember(session, instance, rows)
+    rows = _lock_arqs(session, _BY_INSTANCE, {'instance': instance}, scope)
+    former_servers.record_former_server(session, instance, rows)
     return _delete(session, [row.uuid for row in rows], request_id)
 
 
-def reap(session: Session, uuid: str, request_id: str | None) -> None:
-    """Delete what its creator has forgotten; the row is locked."""
+def delete_failed_arqs(
+    session: Session, instance: str, surviving: Collection[str], request_id: str | None
+) -> None:
+    """Delete the ARQs of an instance whose bind has failed.
+
+    :param surviving: uuids of ARQs that stay
+    """
+    statement = _BY_INSTANCE.where(
+        Arq.state == State.BIND_FAILED, Arq.uuid.not_in(surviving)
+    )
+    rows = session.execute(statement, {'instance': instance}).all()
+    _delete(session, [row.uuid for row in rows], request_id)
+
+
+def delete_abandoned_arq(session: Session, uuid: str, request_id: str | None) -> None:
+    """Delete an ARQ that its creator has not deleted. The caller has locked its row."""
     _delete(session, [uuid], request_id, Actor.CONDUCTOR)
 
 
-def let_go(session: Session, uuid: str, state: State, request_id: str | None) -> None:
-    """Release what a request in that state should not hold; the row is locked."""
+def release_arq(
+    session: Session, uuid: str, state: State, request_id: str | None
+) -> None:
+    """Release the handle of an ARQ that is not in use.
+
+    The caller has locked the row of the ARQ. An ARQ in state Deleting is deleted.
+    """
     if state is State.DELETING:
-        reap(session, uuid, request_id)
+        delete_abandoned_arq(session, uuid, request_id)
     else:
-        _let_go(session, [uuid], request_id)
+        _release_handles(session, [uuid], request_id)
 
 
-def _locked(
+def _lock_arqs(
     session: Session,
-    wanted: Select[*tuple[Any, ...]],
-    values: Mapping[str, object],  # its parameters
+    statement: Select[*tuple[Any, ...]],
+    values: Mapping[str, object],  # the parameters of the statement
     scope: Scope,
 ) -> Sequence[Row[*tuple[Any, ...]]]:
-    """The rows in scope."""
-    rows = session.execute(wanted, values)
+    """Lock the rows and return those in scope."""
+    rows = session.execute(statement, values)
     return [row for row in rows if scope.covers(row.project_id, row.instance_uuid)]
 
 
@@ -148,46 +178,47 @@ def _delete(
     request_id: str | None,
     actor: Actor = Actor.CLIENT,
 ) -> bool:
-    """True: hosts must clean what is deleted."""
+    """Delete ARQs; return True if hosts must clean their handles."""
     if not uuids:
         return False
-    on_host = {handle.arq_uuid for handle in _let_go(session, uuids, request_id)}
-    gone = [uuid for uuid in uuids if uuid not in on_host]
-    if gone:
-        change(session, _DELETE, {'uuids': gone})
-    if on_host:
-        # It leaves its instance at once: a server that is evacuated gets new requests
-        # while the host of the old ones is still away.
+    handles = _release_handles(session, uuids, request_id)
+    deleting = {handle.arq_uuid for handle in handles}
+    deleted = [uuid for uuid in uuids if uuid not in deleting]
+    if deleted:
+        change(session, _DELETE, {'uuids': deleted})
+    if deleting:
+        # The ARQ leaves its instance at once: an instance that is evacuated gets new
+        # ARQs while the host of the old ones is still down.
         change(
             session,
             update(Arq)
-            .where(Arq.uuid.in_(on_host))
+            .where(Arq.uuid.in_(deleting))
             .values(
                 state=State.DELETING,
                 instance_uuid=None,
                 instance_slot=None,
-                updated_at=now(),
+                updated_at=now_utc(),
             ),
         )
-        history.record(session, on_host, State.DELETING, actor)
-    return bool(on_host)
+        arq_events.record_step(session, deleting, State.DELETING, actor)
+    return bool(deleting)
 
 
-def _let_go(
+def _release_handles(
     session: Session, uuids: Sequence[str], request_id: str | None
-) -> list[HeldHandle]:
-    """Free what they hold, and return what their hosts must clean first."""
-    handles = held(session, uuids)
+) -> list[AllocatedHandle]:
+    """Free the handles of ARQs and return those that their hosts must clean first."""
+    handles = list_handles_of_arqs(session, uuids)
     _free(session, [handle for handle in handles if not handle.needs_host])
-    on_host = [handle for handle in handles if handle.needs_host]
-    for handle in on_host:
-        # While a bind still prepares it, that job ends by having it released.
+    unclean = [handle for handle in handles if handle.needs_host]
+    for handle in unclean:
+        # If a bind is still preparing the handle, the bind job writes the release job.
         if not handle.preparing:
-            jobs.add(session, release_job(handle, request_id))
-    return on_host
+            queue.add_job(session, release_job(handle.uuid, request_id))
+    return unclean
 
 
-def _free(session: Session, handles: Sequence[HeldHandle]) -> None:
+def _free(session: Session, handles: Sequence[AllocatedHandle]) -> None:
     if not handles:
         return
     freed = {
@@ -196,39 +227,77 @@ def _free(session: Session, handles: Sequence[HeldHandle]) -> None:
     }
     change(session, _FREE, freed)
     for hostname in {handle.hostname for handle in handles if handle.missing}:
-        inventory.forget_missing(session, hostname)
-    # What is free on a silent host is reserved, and these are free now.
-    for hostname in {handle.hostname for handle in handles if handle.host_silent}:
-        jobs.add(session, sync_job(hostname))
+        reports.delete_missing_handles(session, hostname)
+    # Free handles of a host that is down are reserved in Placement.
+    for hostname in {handle.hostname for handle in handles if handle.host_down}:
+        queue.add_job(session, placement_sync_job(hostname))
 
 
-def cleaned(session: Session, job: Job, handle: HeldHandle) -> None:
-    """Its host is done with the handle: it is free, and a deleted request goes.
+def record_release(session: Session, job: Job, handle: AllocatedHandle) -> None:
+    """Free a handle that its host has cleaned, and delete an ARQ in state Deleting.
 
-    :raises JobLost: another conductor took over
+    :raises JobLost: another conductor took over the job
     """
-    _free(session, [handle])
-    mine = Arq.uuid == handle.arq_uuid
-    if not change(session, delete(Arq).where(mine, Arq.state == State.DELETING)):
-        failed = and_(mine, Arq.state == State.UNBIND_FAILED)
-        unbound = {'state': State.UNBOUND, 'status_reason': None, 'updated_at': now()}
-        change(session, update(Arq).where(failed).values(**unbound))
-        history.record(session, [handle.arq_uuid], RELEASED, Actor.AGENT)
+    if _lock_owner(session, handle) is not None:
+        _free(session, [handle])
+        _record_released(session, handle.arq_uuid)
     if job.attempts > 1:
-        # It was reserved when the first attempt failed.
-        jobs.add(session, sync_job(handle.hostname, job.request_id))
-    jobs.finish(session, job)
+        # The handle has been reserved in Placement since the first attempt failed.
+        sync = placement_sync_job(handle.hostname, job.request_id)
+        queue.add_job(session, sync)
+    queue.finish_job(session, job)
 
 
-def not_cleaned(session: Session, handle: HeldHandle, reason: str) -> None:
-    """Its host could not release the handle: say so, and keep Placement from giving
-    it to the next server while that lasts."""
-    jobs.add(session, sync_job(handle.hostname))
-    mine = Arq.uuid == handle.arq_uuid
-    state = session.scalar(select(Arq.state).where(mine).with_for_update())
+def _record_released(session: Session, arq_uuid: str) -> None:
+    owner = Arq.uuid == arq_uuid
+    if not change(session, delete(Arq).where(owner, Arq.state == State.DELETING)):
+        failed = and_(owner, Arq.state == State.UNBIND_FAILED)
+        unbound = {
+            'state': State.UNBOUND,
+            'status_reason': None,
+            'updated_at': now_utc(),
+        }
+        change(session, update(Arq).where(failed).values(**unbound))
+        arq_events.record_step(session, [arq_uuid], RELEASED, Actor.AGENT)
+
+
+def _lock_owner(session: Session, handle: AllocatedHandle) -> State | None:
+    """Lock the ARQ that owns a handle, and return its state.
+
+    The ARQ is locked before the handle, as by a bind and a delete.
+
+    :returns: None if the handle was released since it was read. Another ARQ, or a
+        later bind of the same one, may have claimed it.
+    """
+    owner = select(Arq.state).where(Arq.uuid == handle.arq_uuid).with_for_update()
+    state = session.scalar(owner)
+    unchanged = session.scalar(
+        select(AttachHandle.id).where(
+            AttachHandle.uuid == handle.uuid,
+            AttachHandle.arq_uuid == handle.arq_uuid,
+            AttachHandle.generation == handle.generation,
+        )
+    )
+    return None if state is None or unchanged is None else State(state)
+
+
+def record_release_failure(
+    session: Session, handle: AllocatedHandle, reason: str
+) -> None:
+    """Store that a host could not release a handle, and reserve it in Placement.
+
+    If the handle was released meanwhile, nothing is stored.
+    """
+    state = _lock_owner(session, handle)
+    if state is None:
+        return
+    queue.add_job(session, placement_sync_job(handle.hostname))
     if state not in states_that_allow(Event.RELEASE_FAILED):
         return
-    following = after(State(state), Event.RELEASE_FAILED)
-    shown = {'state': following, 'status_reason': reason[:_LONGEST_REASON]}
-    change(session, update(Arq).where(mine).values(**shown, updated_at=now()))
-    history.record(session, [handle.arq_uuid], RELEASE_FAILED, Actor.AGENT, reason)
+    following = next_state(state, Event.RELEASE_FAILED)
+    values = {'state': following, 'status_reason': reason[:REASON_MAX_LENGTH]}
+    owner = Arq.uuid == handle.arq_uuid
+    change(session, update(Arq).where(owner).values(**values, updated_at=now_utc()))
+    arq_events.record_step(
+        session, [handle.arq_uuid], RELEASE_FAILED, Actor.AGENT, reason
+    )

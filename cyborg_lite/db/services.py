@@ -1,24 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemons: who is there, since when, and what inventory each agent has told."""
+"""Services: the daemons, their heartbeats and states, and what each agent reported."""
 
-from collections.abc import Iterable
+from collections.abc import Collection as AnyCollection
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Final
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, and_, select, update
+from sqlalchemy import JSON, ColumnElement, and_, literal, or_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.change import change
+from cyborg_lite.db import recovery
+from cyborg_lite.db.change import Upsert, change, value_by_row
 from cyborg_lite.db.clock import now_utc
-from cyborg_lite.db.query import Collection, page
-from cyborg_lite.db.reading import Rows, filled, readable
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.new_jobs import placement_sync_job
+from cyborg_lite.db.query import (
+    Collection,
+    Rows,
+    convert_rows,
+    fill_page,
+    select_page,
+)
+from cyborg_lite.db.tables import Device
 from cyborg_lite.db.tables import Service as Row
-from cyborg_lite.db.upsert import Upsert
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.services import Service, ServiceState
-
-AGENT: Final = 'cyborg-lite-agent'
-CONDUCTOR: Final = 'cyborg-lite-conductor'
+from cyborg_lite.model.services import (
+    AGENT,
+    Heartbeat,
+    HeartbeatDetails,
+    Service,
+    ServiceState,
+)
+from cyborg_lite.model.usage import Usage, usage_to_json
 
 _SERVICES: Final = Collection(
     Row,
@@ -37,6 +51,10 @@ _SERVICES: Final = Collection(
         'heartbeat_at': Row.heartbeat_at,
     },
 )
+_OPPOSITE: Final = {
+    ServiceState.UP: ServiceState.DOWN,
+    ServiceState.DOWN: ServiceState.UP,
+}
 
 
 def _upsert(*changed: str) -> Upsert:
@@ -45,83 +63,26 @@ def _upsert(*changed: str) -> Upsert:
     return Upsert(Row, keys, ('heartbeat_at', *changed), computed=times)
 
 
-_BEAT: Final = _upsert('version')
+_HEARTBEAT: Final = _upsert('version')
 _START: Final = _upsert('version', 'started_at')
 _REPORT: Final = _upsert('digest', 'boot_id')
 
 
-def beat(session: Session, binary: str, host: str, version: str) -> None:
-    """The daemon lives."""
-    _tell(session, _BEAT, binary, host, version=version)
+def list_services(session: Session, query: Query | None = None) -> tuple[Service, ...]:
+    """Return the services that match the query, in one SELECT.
 
-
-def start(session: Session, binary: str, host: str, version: str) -> None:
-    """The daemon lives since now."""
-    _tell(session, _START, binary, host, version=version)
-
-
-def beat_agent(
-    session: Session, host: str, version: str, digest: str, boot_id: str = ''
-) -> bool:
-    """The agent lives. True: we hold another inventory, or one of another boot.
-
-    :param boot_id: empty: the host does not say
-    """
-    held = agent_of(host) & (Row.digest == digest)
-    if boot_id:
-        held = held & (Row.boot_id == boot_id)
-    alive = update(Row).where(held).values(heartbeat_at=now_utc(), version=version)
-    if change(session, alive):
-        return False
-    beat(session, AGENT, host, version)
-    return True
-
-
-def digest_of(session: Session, host: str) -> str | None:
-    """Of the inventory that we hold of a host; None: we hold none that counts."""
-    return session.scalar(select(Row.digest).where(agent_of(host)))
-
-
-def held(session: Session, host: str) -> tuple[str | None, str | None]:
-    """Digest and boot of the inventory that we hold; None: we hold none that counts."""
-    wanted = select(Row.digest, Row.boot_id).where(agent_of(host))
-    row = session.execute(wanted).one_or_none()
-    return (None, None) if row is None else (row.digest, row.boot_id)
-
-
-def keep_digest(session: Session, host: str, digest: str, boot_id: str) -> None:
-    """The inventory with that digest is about to be stored.
-
-    Whoever does this keeps the row until the transaction ends, so that reports of one
-    host are stored one after the other.
-    """
-    _tell(session, _REPORT, AGENT, host, digest=digest, boot_id=boot_id)
-
-
-def keep_last_event(session: Session, host: str, number: int) -> None:
-    """All events of the host up to that number were heard."""
-    change(session, update(Row).where(agent_of(host)).values(last_event=number))
-
-
-def forget_digest(session: Session, host: str) -> None:
-    """Ask the agent for its whole inventory, with its next heartbeat."""
-    change(session, update(Row).where(agent_of(host)).values(digest=None))
-
-
-def listed(session: Session, query: Query | None = None) -> tuple[Service, ...]:
-    """Those that fit, in one SELECT; all, where nothing is asked.
-
+    :param query: None: all services
     :raises InvalidInput: an unknown filter, sort key or marker
     """
 
     def read(part: Query) -> tuple[Rows, Iterable[Service]]:
-        rows = page(session, select(Row), part, _SERVICES)
-        return rows, readable(rows, service)
+        rows = select_page(session, select(Row), part, _SERVICES)
+        return rows, convert_rows(rows, _service)
 
-    return filled(query or Query(), read)
+    return fill_page(query or Query(), read)
 
 
-def service(row: Row) -> Service:
+def _service(row: Row) -> Service:
     return Service(
         uuid=row.uuid,
         binary=row.binary,
@@ -135,15 +96,188 @@ def service(row: Row) -> Service:
     )
 
 
-def agent_of(hostname: Any) -> ColumnElement[bool]:
-    """The row of a host's agent; the host is given, or is any column."""
-    return and_(Row.binary == AGENT, Row.host == hostname)
+# --- heartbeats ---
 
 
-def _tell(
-    session: Session, what: Upsert, binary: str, host: str, **values: str
+def record_start(session: Session, binary: str, host: str, version: str) -> None:
+    """Store that a daemon starts now."""
+    _write(session, _START, binary, host, version=version)
+
+
+def record_heartbeat(session: Session, binary: str, host: str, version: str) -> None:
+    """Store a heartbeat of a daemon."""
+    _write(session, _HEARTBEAT, binary, host, version=version)
+
+
+def record_agent_heartbeat(
+    session: Session, host: str, version: str, digest: str, details: HeartbeatDetails
+) -> bool:
+    """Store a heartbeat of an agent with its telemetry.
+
+    One statement if digest and boot id are as stored, one more for telemetry.
+
+    :returns: True if the agent must send a host report: the database holds another
+        inventory, or that of another boot
+    """
+    needs_report = record_agent_digest(session, host, version, digest, details.boot_id)
+    if needs_report:
+        recovery.record_host_reboot(session, host, details.boot_id)
+    _store_telemetry(session, host, details.telemetry)
+    return needs_report
+
+
+def record_agent_digest(
+    session: Session, host: str, version: str, digest: str, boot_id: str = ''
+) -> bool:
+    """Store a heartbeat of an agent and compare its digest and boot id.
+
+    :param boot_id: empty: not reported
+    :returns: True if digest or boot id differ from the stored ones
+    """
+    same = Row.is_agent_of(host) & (Row.digest == digest)
+    if boot_id:
+        same = same & (Row.boot_id == boot_id)
+    alive = update(Row).where(same).values(heartbeat_at=now_utc(), version=version)
+    if change(session, alive):
+        return False
+    record_heartbeat(session, AGENT, host, version)
+    return True
+
+
+def record_repeated_heartbeats(
+    session: Session, heartbeats: AnyCollection[Heartbeat]
+) -> set[str]:
+    """Store heartbeats that repeat the stored values; two statements for any number.
+
+    :returns: the hosts whose heartbeats were stored. The other heartbeats differ from
+        the database, and nothing is written for them.
+    """
+    agents = Row.binary == AGENT
+    hosts = [heartbeat.host for heartbeat in heartbeats]
+    rows = session.execute(
+        select(Row.host, Row.version, Row.digest, Row.boot_id).where(
+            agents, Row.host.in_(hosts)
+        )
+    )
+    stored = {row.host: row for row in rows}
+    same = {
+        heartbeat.host
+        for heartbeat in heartbeats
+        if _is_repeated(heartbeat, stored.get(heartbeat.host))
+    }
+    if same:
+        alive = update(Row).where(agents, Row.host.in_(same))
+        change(session, alive.values(heartbeat_at=now_utc()))
+    return same
+
+
+def _is_repeated(heartbeat: Heartbeat, row: Any) -> bool:
+    """Check whether the heartbeat equals the stored row, which may be None."""
+    if row is None:
+        return False
+    boot_id = row.boot_id if heartbeat.boot_id else ''
+    return heartbeat == Heartbeat(row.host, row.version, row.digest, boot_id)
+
+
+def _store_telemetry(
+    session: Session, host: str, telemetry: Mapping[str, Usage]
 ) -> None:
-    """:param values: by column"""
-    # The version is known from a heartbeat, not from a report.
+    """Store the telemetry of devices, by control address; ignore unknown devices."""
+    if not telemetry:
+        return
+    values = {
+        address: literal(usage_to_json(usage), JSON)
+        for address, usage in telemetry.items()
+    }
+    reported = update(Device).where(
+        Device.hostname == host, Device.control_address.in_(values)
+    )
+    changed = {
+        Device.telemetry: value_by_row(Device.control_address, values),
+        # Telemetry is no change of the device, so the time of the last change stays.
+        Device.updated_at: Device.updated_at,
+    }
+    change(session, reported.values(changed))
+
+
+# --- states ---
+
+
+def list_stale_services(session: Session, oldest: datetime) -> tuple[Service, ...]:
+    """Return the services whose stored state contradicts their last heartbeat.
+
+    :param oldest: a service without a heartbeat since then is down
+    """
+    stale = or_(*(_is_stale(state, oldest) for state in ServiceState))
+    rows = session.scalars(select(Row).where(stale).order_by(Row.id))
+    return tuple(map(_service, rows))
+
+
+def switch_state(session: Session, service: Service, oldest: datetime) -> bool:
+    """Switch a service between up and down. For an agent, write a Placement sync job.
+
+    :returns: False if a heartbeat came meanwhile, or another conductor was faster
+    """
+    stale = and_(Row.uuid == service.uuid, _is_stale(service.state, oldest))
+    switched = update(Row).where(stale).values(state=_OPPOSITE[service.state])
+    if not change(session, switched):
+        return False
+    if service.binary == AGENT:
+        queue.add_job(session, placement_sync_job(service.host))
+    return True
+
+
+def _is_stale(state: ServiceState, oldest: datetime) -> ColumnElement[bool]:
+    late = Row.heartbeat_at < oldest
+    return and_(Row.state == state, late if state is ServiceState.UP else ~late)
+
+
+# --- inventories and events of agents ---
+
+
+def find_digest(session: Session, host: str) -> str | None:
+    """Return the digest of the stored inventory of a host.
+
+    :returns: None if there is none, or it must be replaced
+    """
+    return session.scalar(select(Row.digest).where(Row.is_agent_of(host)))
+
+
+def find_digest_and_boot_id(
+    session: Session, host: str
+) -> tuple[str | None, str | None]:
+    """Return digest and boot id of the stored inventory of a host; None as above."""
+    statement = select(Row.digest, Row.boot_id).where(Row.is_agent_of(host))
+    row = session.execute(statement).one_or_none()
+    return (None, None) if row is None else (row.digest, row.boot_id)
+
+
+def store_digest(session: Session, host: str, digest: str, boot_id: str) -> None:
+    """Store the digest of the inventory that this transaction is about to store.
+
+    The transaction locks the row until its end, so reports of one host are stored one
+    after the other.
+    """
+    _write(session, _REPORT, AGENT, host, digest=digest, boot_id=boot_id)
+
+
+def clear_digest(session: Session, host: str) -> None:
+    """Make the agent send its whole inventory after its next heartbeat."""
+    change(session, update(Row).where(Row.is_agent_of(host)).values(digest=None))
+
+
+def store_last_event(session: Session, host: str, number: int) -> None:
+    """Store the number of the last event of the host that was recorded."""
+    change(session, update(Row).where(Row.is_agent_of(host)).values(last_event=number))
+
+
+def _write(
+    session: Session, upsert: Upsert, binary: str, host: str, **values: str
+) -> None:
+    """Insert or update the row of a daemon.
+
+    :param values: by column
+    """
+    # Only heartbeats contain the version; a report leaves it unchanged.
     identity = {'uuid': str(uuid4()), 'binary': binary, 'host': host, 'version': ''}
-    what.run(session, {**identity, **values})
+    upsert.run(session, {**identity, **values})

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema. Rows of it never leave this package; ``alembic/`` must agree with it."""
+"""The database schema.
+
+Rows never leave this package; other packages receive dataclasses of ``model``. A change
+here needs a new revision in ``alembic/versions``. Tests compare both schemas.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -7,6 +11,7 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     BigInteger,
+    ColumnElement,
     DateTime,
     ForeignKey,
     Index,
@@ -16,13 +21,16 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    and_,
     true,
 )
 from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-# Explicit names, so that a later migration can drop what an earlier one made.
+from cyborg_lite.model.services import AGENT
+
+# Explicit names, so that a later revision can drop a constraint of an earlier one.
 _NAMES = {
     'ix': 'ix_%(column_0_label)s',
     'uq': 'uq_%(table_name)s_%(column_0_N_name)s',
@@ -30,18 +38,19 @@ _NAMES = {
     'pk': 'pk_%(table_name)s',
 }
 
-# For the ids of rows that come with each bind. SQLite counts by itself in plain
-# integers alone, and they have 64 bits there.
+# Ids of tables that grow with each bind. SQLite generates ids only for columns of type
+# INTEGER, which have 64 bits there.
 _BIG = BigInteger().with_variant(Integer, 'sqlite')
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """Aware UTC in Python, naive UTC with microseconds in every database."""
+    """A time: aware UTC in Python, naive UTC with microseconds in every database."""
 
     impl = DateTime
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> Any:
+        """Return the column type of a database."""
         if dialect.name in ('mysql', 'mariadb'):
             return dialect.type_descriptor(mysql.DATETIME(fsp=6))
         return dialect.type_descriptor(DateTime())
@@ -49,27 +58,36 @@ class UtcDateTime(TypeDecorator[datetime]):
     def process_bind_param(
         self, value: datetime | None, dialect: Dialect
     ) -> datetime | None:
+        """Convert an aware time to naive UTC."""
         return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        """Convert naive UTC to an aware time."""
         return None if value is None else value.replace(tzinfo=UTC)
 
 
 def now() -> datetime:
+    """Return the current time of this process in UTC."""
     return datetime.now(UTC)
 
 
 class Base(DeclarativeBase):
+    """Base of all tables."""
+
     metadata = MetaData(naming_convention=_NAMES)
     type_annotation_map = {datetime: UtcDateTime}  # noqa: RUF012  # SQLAlchemy's form
 
 
 class _Timed:
+    """The creation time and the time of the last change."""
+
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime | None] = mapped_column(onupdate=now)
 
 
 class Service(Base):
+    """A daemon: a conductor or an agent."""
+
     __tablename__ = 'services'
     __table_args__ = (UniqueConstraint('host', 'binary'),)
 
@@ -79,19 +97,26 @@ class Service(Base):
     host: Mapped[str] = mapped_column(String(255))
     version: Mapped[str] = mapped_column(String(64))
     started_at: Mapped[datetime] = mapped_column(default=now)
-    # Times by the clock of the database: they are compared with one another.
+    # By the clock of the database, so that heartbeats of all hosts are comparable.
     heartbeat_at: Mapped[datetime] = mapped_column(default=now)
-    # Found out by comparing, see liveness.py; up or down.
+    # A value of ServiceState; conductors derive it from heartbeat_at.
     state: Mapped[str] = mapped_column(String(8), default='up')
     digest: Mapped[str | None] = mapped_column(String(64))
     boot_id: Mapped[str | None] = mapped_column(String(64))
-    # Of an agent: the last event of its journal that was heard.
+    # Agents: the number of the last host event that was recorded.
     last_event: Mapped[int] = mapped_column(BigInteger, default=0)
-    # Of an agent: when its host was last compared with Placement in full.
+    # Agents: the time of the last full comparison of the host with Placement.
     audited_at: Mapped[datetime] = mapped_column(default=now)
+
+    @classmethod
+    def is_agent_of(cls, hostname: Any) -> ColumnElement[bool]:
+        """Return SQL that is true for the agent of a host, given as text or column."""
+        return and_(cls.binary == AGENT, cls.host == hostname)
 
 
 class Device(_Timed, Base):
+    """A device that an agent has reported."""
+
     __tablename__ = 'devices'
     __table_args__ = (UniqueConstraint('hostname', 'hardware_id'),)
 
@@ -102,22 +127,25 @@ class Device(_Timed, Base):
     vendor: Mapped[str] = mapped_column(String(255))
     model: Mapped[str] = mapped_column(String(255))
     driver: Mapped[str] = mapped_column(String(64))
-    address: Mapped[str] = mapped_column(String(64))
+    # PCI address of the function that manages the device.
+    control_address: Mapped[str] = mapped_column(String(64))
     hardware_id: Mapped[str] = mapped_column(String(128))
     std_board_info: Mapped[dict[str, str] | None] = mapped_column(JSON)
     vendor_board_info: Mapped[str | None] = mapped_column(Text)
     status: Mapped[str] = mapped_column(String(16), default='enabled')
-    # Of a maintenance, by who began it.
+    # Why the operator put the device in maintenance.
     status_reason: Mapped[str] = mapped_column(String(255), default='')
     health: Mapped[str] = mapped_column(String(16), default='ok')
     health_reason: Mapped[str] = mapped_column(String(255), default='')
-    # The last that its driver told; see usage.py in model.
-    figures: Mapped[dict[str, Any] | None] = mapped_column(JSON)
-    # Who else manages it, by what Placement shows; empty: nobody.
+    # The last telemetry; see model/usage.py.
+    telemetry: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    # The other service that manages the device, according to Placement; empty: none.
     conflict: Mapped[str] = mapped_column(String(255), default='')
 
 
 class Deployable(_Timed, Base):
+    """A device, or a part of it that can be scheduled on its own."""
+
     __tablename__ = 'deployables'
     __table_args__ = (UniqueConstraint('device_id', 'name'),)
 
@@ -141,10 +169,10 @@ class Deployable(_Timed, Base):
 
 
 class LoadedRegion(Base):
-    """What was loaded into a deployable, and what its next release brings back.
+    """The bitstream that was loaded into a deployable, and the one before a bind.
 
-    Apart from the deployable: nothing of this comes from the reports of its host. A
-    bitstream is kept as it was when it was checked: its image may be gone by then.
+    Not part of ``deployables``: reports of the host never change these values. The
+    bitstream is stored as it was when it was checked, because its image may be deleted.
     """
 
     __tablename__ = 'loaded_regions'
@@ -153,20 +181,20 @@ class LoadedRegion(Base):
     deployable_id: Mapped[int] = mapped_column(
         ForeignKey('deployables.id', ondelete='CASCADE'), unique=True
     )
-    loaded: Mapped[dict[str, Any] | None] = mapped_column(JSON)
-    # By a bind: what was there before it, which its release loads again.
-    changed: Mapped[bool] = mapped_column(default=False)
-    earlier: Mapped[dict[str, Any] | None] = mapped_column(JSON)
-    earlier_function: Mapped[str] = mapped_column(String(255), default='')
-    # Why nobody can be given it; empty: it can be.
-    unusable: Mapped[str] = mapped_column(String(255), default='')
+    bitstream: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    # A bind loaded the bitstream. The release loads the previous one again.
+    changed_by_bind: Mapped[bool] = mapped_column(default=False)
+    previous_bitstream: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    previous_function_id: Mapped[str] = mapped_column(String(255), default='')
+    # Why the deployable cannot be allocated; empty: it can.
+    unusable_reason: Mapped[str] = mapped_column(String(255), default='')
 
 
 class ProviderTraits(Base):
-    """Traits that Placement was told of a provider by us, and nobody else.
+    """Traits that Cyborg, and no other service, has set on a provider.
 
-    Not a column of deployables: a provider may outlive the row of its card, and be
-    taken up by the next card in the slot.
+    Not a column of ``deployables``: a provider can outlive the row of its device and
+    then belong to the next device in the slot.
     """
 
     __tablename__ = 'provider_traits'
@@ -177,6 +205,8 @@ class ProviderTraits(Base):
 
 
 class Attribute(_Timed, Base):
+    """A key and a value that describe a deployable."""
+
     __tablename__ = 'attributes'
     __table_args__ = (UniqueConstraint('deployable_id', 'key'),)
 
@@ -185,11 +215,14 @@ class Attribute(_Timed, Base):
     deployable_id: Mapped[int] = mapped_column(ForeignKey('deployables.id'))
     key: Mapped[str] = mapped_column(String(255))
     value: Mapped[str] = mapped_column(Text)
-    # By the driver: it goes when the driver says it no more. Else an admin added it.
+    # True: the driver reports it, and it is deleted when the driver stops doing so.
+    # False: an admin or a load has added it.
     reported: Mapped[bool] = mapped_column(default=False)
 
 
 class DeviceProfile(_Timed, Base):
+    """A device profile."""
+
     __tablename__ = 'device_profiles'
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -202,9 +235,10 @@ class DeviceProfile(_Timed, Base):
 
 
 class DeviceProfileName(Base):
-    """A name that a profile had; flavors may still say it. It goes with its profile.
+    """A former name of a device profile, which flavors may still contain.
 
-    Not a name of any other profile: see profile_names.py.
+    No other profile can take the name; see profile_names.py. The row is deleted with
+    its profile.
     """
 
     __tablename__ = 'device_profile_names'
@@ -217,7 +251,7 @@ class DeviceProfileName(Base):
 
 
 class DeviceProfileAccess(Base):
-    """A project that sees a profile which is not public; it goes with its profile."""
+    """A project that may use a private device profile; deleted with the profile."""
 
     __tablename__ = 'device_profile_access'
     __table_args__ = (UniqueConstraint('device_profile_id', 'project_id'),)
@@ -230,9 +264,10 @@ class DeviceProfileAccess(Base):
 
 
 class FormerServer(Base):
-    """A server that gave accelerators of a profile back, and may come for others.
+    """An instance that has released the accelerators of a device profile.
 
-    See returning.py. It goes with its profile.
+    It may need new ones when it is unshelved or evacuated; see
+    device_profiles/former_servers.py. The row is deleted with its profile.
     """
 
     __tablename__ = 'former_servers'
@@ -243,13 +278,15 @@ class FormerServer(Base):
     device_profile_id: Mapped[int] = mapped_column(
         ForeignKey('device_profiles.id', ondelete='CASCADE'), index=True
     )
-    left_at: Mapped[datetime] = mapped_column(default=now)
+    released_at: Mapped[datetime] = mapped_column(default=now)
 
 
 class Arq(_Timed, Base):
+    """An ARQ (accelerator request)."""
+
     __tablename__ = 'arqs'
-    # `instance_slot` is the place of a request among those of its instance. Two sets
-    # that are bound to one instance at once both want slot 0, and one of them loses.
+    # `instance_slot` numbers the ARQs of an instance. If two sets of ARQs are bound to
+    # one instance at the same time, only one set can get slot 0.
     __table_args__ = (UniqueConstraint('instance_uuid', 'instance_slot'),)
 
     id: Mapped[int] = mapped_column(_BIG, primary_key=True)
@@ -267,12 +304,16 @@ class Arq(_Timed, Base):
     instance_uuid: Mapped[str | None] = mapped_column(String(36))
     instance_slot: Mapped[int | None] = mapped_column(Integer)
     status_reason: Mapped[str | None] = mapped_column(String(255))
-    # Made when its profile was disabled: only for a server that had the profile.
-    comes_back: Mapped[bool] = mapped_column(default=False)
+    # Created while its profile was disabled: only an instance that had accelerators of
+    # the profile before may use it.
+    for_former_server: Mapped[bool] = mapped_column(default=False)
+    # Raised when a bind is accepted; see bind_generations.py. 0: never bound, or by an
+    # earlier release.
+    generation: Mapped[int] = mapped_column(default=0, server_default='0', sort_order=1)
 
 
 class ArqEvent(Base):
-    """A step in the life of a request; it goes with its request."""
+    """A step in the history of an ARQ; deleted with the ARQ."""
 
     __tablename__ = 'arq_events'
 
@@ -287,6 +328,8 @@ class ArqEvent(Base):
 
 
 class AttachHandle(_Timed, Base):
+    """An attach handle: the unit that one ARQ can own."""
+
     __tablename__ = 'attach_handles'
     __table_args__ = (
         UniqueConstraint('deployable_id', 'key'),
@@ -301,21 +344,28 @@ class AttachHandle(_Timed, Base):
     info: Mapped[dict[str, str]] = mapped_column(JSON)
     needs_host: Mapped[bool] = mapped_column(default=False)
     managed: Mapped[bool] = mapped_column(default=True)
-    # In use by somebody whom we do not know.
+    # In use by a consumer other than Cyborg.
     in_use: Mapped[bool] = mapped_column(default=False)
-    # Gone from the host while an ARQ holds it; the row goes when the ARQ does.
+    # No longer on the host. The row exists until its ARQ releases the handle.
     missing: Mapped[bool] = mapped_column(default=False)
-    # A job works on it on its host; until that ends nobody else may touch it there.
+    # A job prepares or loads the device on the host; no other job may start there.
     preparing: Mapped[bool] = mapped_column(default=False)
-    # How often it was given to somebody: tells its host which orders are out of date.
-    turn: Mapped[int] = mapped_column(default=0)
-    # The owner. Unique and a foreign key: the schema itself forbids to give one
-    # handle to two requests, two to one, or to forget a request that holds one.
+    # Number of claims so far. The agent ignores calls with an older generation.
+    generation: Mapped[int] = mapped_column(default=0)
+    # Generation of the bind that has claimed the handle last.
+    bind_generation: Mapped[int] = mapped_column(
+        default=0, server_default='0', sort_order=1
+    )
+    # The owner. Unique and a foreign key: the schema itself prevents that an ARQ owns
+    # two handles, or is deleted while it owns one.
     arq_uuid: Mapped[str | None] = mapped_column(ForeignKey('arqs.uuid'), unique=True)
 
 
 class Job(Base):
-    """Times are milliseconds since the epoch, by the clock of the database."""
+    """A job that is waiting, running or failed.
+
+    Times are milliseconds since the epoch, by the clock of the database.
+    """
 
     __tablename__ = 'jobs'
     __table_args__ = (
@@ -329,13 +379,14 @@ class Job(Base):
     kind: Mapped[str] = mapped_column(String(32))
     key: Mapped[str | None] = mapped_column(String(255))
     payload: Mapped[dict[str, Any]] = mapped_column(JSON)
-    # Grows when the same job is called for again while it runs: it runs once more.
-    touched: Mapped[int] = mapped_column(default=0)
+    # Number of requests for the same job since it was created. If the number grows
+    # while the job runs, the job runs once more.
+    rerun_requested: Mapped[int] = mapped_column(default=0)
     state: Mapped[str] = mapped_column(String(16), default='waiting')
     step: Mapped[str] = mapped_column(String(64), default='')
     attempts: Mapped[int] = mapped_column(default=0)
     run_after: Mapped[int] = mapped_column(BigInteger)
-    # 0: an operator cancelled it.
+    # 0: an operator has cancelled the job. NULL: no deadline.
     deadline: Mapped[int | None] = mapped_column(BigInteger)
     owner: Mapped[str | None] = mapped_column(String(255))
     lease: Mapped[int] = mapped_column(default=0)
@@ -346,13 +397,13 @@ class Job(Base):
 
 
 class ProgramJob(_Timed, Base):
-    """Programming by hand, for whoever follows it; outlives the row of the job."""
+    """The progress of a programming call; outlives the row of its job."""
 
     __tablename__ = 'program_jobs'
 
     id: Mapped[int] = mapped_column(primary_key=True)
     uuid: Mapped[str] = mapped_column(String(36), unique=True)
-    # No foreign key: what became of it is told even when its card has gone.
+    # No foreign key: the result can be read after the device was removed.
     deployable_uuid: Mapped[str] = mapped_column(String(36))
     image_uuid: Mapped[str] = mapped_column(String(36))
     project_id: Mapped[str | None] = mapped_column(String(64))
@@ -361,8 +412,8 @@ class ProgramJob(_Timed, Base):
     reason: Mapped[str] = mapped_column(String(255), default='')
 
 
-# Whatever the database was created with: every character has room, and names that
-# differ by the case of a letter are two, as on the other databases.
+# Independent of the defaults of the database: all of Unicode, and comparisons that are
+# case-sensitive, as on PostgreSQL and SQLite.
 _MYSQL = {
     'mysql_engine': 'InnoDB',
     'mysql_charset': 'utf8mb4',

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attach handles that ARQs own, and the conditions that describe a handle."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Row, and_, bindparam, select
+from sqlalchemy.orm import Session, aliased
+
+from cyborg_lite.db import bind_generations, loaded_regions
+from cyborg_lite.db.tables import (
+    Arq,
+    AttachHandle,
+    Deployable,
+    Device,
+    LoadedRegion,
+    Service,
+)
+from cyborg_lite.model.arqs import DEVICE_IN_USE_STATES, State
+from cyborg_lite.model.bitstreams import LoadOrder
+from cyborg_lite.model.device_profiles import AttachTarget, Group
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory_facts import name_suffix
+from cyborg_lite.model.services import ServiceState
+
+FREE: Final = and_(
+    AttachHandle.arq_uuid.is_(None),
+    AttachHandle.in_use.is_(False),
+    AttachHandle.missing.is_(False),
+    # Without an ARQ: a programming job loads something into the device.
+    AttachHandle.preparing.is_(False),
+)
+"""SQL that is true for a handle that an ARQ can claim."""
+
+_ROOT: Final = aliased(Deployable)
+_HANDLES: Final = (
+    select(
+        AttachHandle.uuid,
+        AttachHandle.arq_uuid,
+        AttachHandle.key,
+        AttachHandle.type,
+        AttachHandle.info,
+        AttachHandle.needs_host,
+        AttachHandle.managed,
+        AttachHandle.preparing,
+        AttachHandle.missing,
+        AttachHandle.generation,
+        Arq.device_profile_group,
+        Deployable.name,
+        Device.hostname,
+        Device.driver,
+        Device.control_address,
+        Service.state.label('agent'),
+        LoadedRegion.bitstream,
+        LoadedRegion.changed_by_bind,
+        _ROOT.name.label('root_name'),
+    )
+    .join(Arq, AttachHandle.arq_uuid == Arq.uuid)
+    .join(Deployable, AttachHandle.deployable_id == Deployable.id)
+    .join(Device, Deployable.device_id == Device.id)
+    .outerjoin(Service, Service.is_agent_of(Device.hostname))
+    .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
+    .outerjoin(_ROOT, Deployable.root_id == _ROOT.id)
+    .order_by(AttachHandle.id)
+)
+_OF_ARQS: Final = _HANDLES.where(AttachHandle.arq_uuid.in_(bindparam('uuids')))
+_OF_BIND: Final = _OF_ARQS.where(bind_generations.CLAIMED_HANDLE)
+
+
+def needs_cleaning() -> ColumnElement[bool]:
+    """Return SQL that is true for a handle that its host must clean.
+
+    Its ARQ does not use the handle any more. For a SELECT that joins ``arqs``.
+    """
+    return and_(
+        AttachHandle.needs_host.is_(True),
+        AttachHandle.preparing.is_(False),
+        Arq.state.not_in(DEVICE_IN_USE_STATES),
+    )
+
+
+def find_unclean_handle(session: Session, uuid: str) -> AllocatedHandle | None:
+    """Return the handle if its host must clean it, else None."""
+    statement = _HANDLES.where(AttachHandle.uuid == uuid, needs_cleaning())
+    row = session.execute(statement).one_or_none()
+    return None if row is None else _handle(row)
+
+
+def list_handles_of_arqs(
+    session: Session, uuids: Sequence[str]
+) -> tuple[AllocatedHandle, ...]:
+    """Return the handles that the ARQs own, with all data that their hosts need."""
+    return tuple(map(_handle, session.execute(_OF_ARQS, {'uuids': uuids})))
+
+
+def list_handles_of_bind(
+    session: Session, uuids: Sequence[str], generation: int
+) -> tuple[AllocatedHandle, ...]:
+    """Return the handles that a bind has claimed, as far as its ARQs own them.
+
+    :param generation: of the bind; 0: of any
+    """
+    parameters = {'uuids': uuids, bind_generations.PARAMETER: generation}
+    return tuple(map(_handle, session.execute(_OF_BIND, parameters)))
+
+
+def list_handles_to_rebuild(
+    session: Session, hostname: str
+) -> tuple[AllocatedHandle, ...]:
+    """Return the handles that a host must rebuild after its reboot."""
+    rebuilding = Arq.state == State.PROVISIONING
+    statement = _HANDLES.where(Device.hostname == hostname, rebuilding)
+    return tuple(map(_handle, session.execute(statement)))
+
+
+def list_hosts_with_unmanaged_handles(session: Session) -> tuple[str, ...]:
+    """Return the hosts with functions that must keep their driver, sorted."""
+    statement = (
+        select(Device.hostname)
+        .distinct()
+        .join(Deployable, Deployable.device_id == Device.id)
+        .join(AttachHandle, AttachHandle.deployable_id == Deployable.id)
+        .where(AttachHandle.managed.is_(False), AttachHandle.missing.is_(False))
+        .order_by(Device.hostname)
+    )
+    return tuple(session.scalars(statement))
+
+
+# Any: the columns of _HANDLES.
+def _handle(row: Row[*tuple[Any, ...]]) -> AllocatedHandle:
+    part = name_suffix(row.name, row.root_name or row.name)
+    bitstream = loaded_regions.parse_bitstream(row.bitstream)
+    return AllocatedHandle(
+        uuid=row.uuid,
+        arq_uuid=row.arq_uuid or '',
+        hostname=row.hostname,
+        deployable_name=row.name,
+        driver=row.driver,
+        control_address=row.control_address,
+        key=row.key,
+        type=row.type,
+        info=row.info,
+        needs_host=row.needs_host,
+        preparing=row.preparing,
+        missing=row.missing,
+        generation=row.generation,
+        host_down=row.agent == ServiceState.DOWN,
+        load=None
+        if bitstream is None
+        else LoadOrder(row.control_address, part, bitstream),
+        changed=bool(row.changed_by_bind),
+        managed=row.managed,
+        for_guest=_is_for_guest(row.device_profile_group),
+    )
+
+
+def _is_for_guest(group: Mapping[str, str]) -> bool:
+    return Group.parse(group).attach_target is AttachTarget.VM

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device profiles: create, list, update and delete.
+
+For their visibility see profile_access.py, for former names profile_names.py.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from oslo_db.exception import DBDuplicateEntry, DBReferenceError
+from sqlalchemy import delete as delete_rows
+from sqlalchemy import or_, select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.change import change
+from cyborg_lite.db.device_profiles import profile_names
+from cyborg_lite.db.device_profiles.profile_access import is_visible_to
+from cyborg_lite.db.query import (
+    Collection,
+    Rows,
+    as_strings,
+    convert_rows,
+    fill_page,
+    select_page,
+)
+from cyborg_lite.db.tables import Arq, now
+from cyborg_lite.db.tables import DeviceProfile as Row
+from cyborg_lite.exceptions import (
+    DeviceProfileExists,
+    DeviceProfileInUse,
+    DeviceProfileNotFound,
+)
+from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
+from cyborg_lite.model.queries import Query
+from cyborg_lite.model.text import is_storable
+
+_PROFILES: Final = Collection(
+    Row,
+    filters={
+        'uuid': Row.uuid,
+        'enabled': Row.enabled,
+        'is_public': Row.is_public,
+    },
+    sorts={
+        'uuid': Row.uuid,
+        'name': Row.name,
+        'description': Row.description,
+        'created_at': Row.created_at,
+        'updated_at': Row.updated_at,
+        'enabled': Row.enabled,
+        'is_public': Row.is_public,
+    },
+)
+
+
+def create_profile(session: Session, profile: DeviceProfile) -> DeviceProfile:
+    """Store a profile and return it with its creation time.
+
+    :raises DeviceProfileExists: another profile has the uuid, or has or had the name
+    """
+    row = {
+        'uuid': profile.uuid,
+        'name': profile.name,
+        'description': profile.description,
+        'groups': [dict(group) for group in profile.groups],
+        'enabled': profile.enabled,
+        'is_public': profile.is_public,
+        'created_at': now(),
+    }
+    try:
+        inserted = change(session, profile_names.insert_unless_taken(row))
+    except DBDuplicateEntry as error:
+        raise DeviceProfileExists(name=_duplicate(profile, error)) from None
+    if not inserted:
+        raise DeviceProfileExists(name=profile.name)
+    return _profile(Row(**row))
+
+
+def create_profiles(
+    session: Session, profiles: Sequence[DeviceProfile]
+) -> tuple[DeviceProfile, ...]:
+    """Store all profiles or none.
+
+    :raises DeviceProfileExists: as above
+    """
+    return tuple(create_profile(session, profile) for profile in profiles)
+
+
+def _duplicate(profile: DeviceProfile, error: DBDuplicateEntry) -> str:
+    """Return the uuid or the name, whichever is the duplicate.
+
+    Only the error text of the database contains this.
+    """
+    text = str(error.inner_exception.orig)
+    is_uuid = 'uq_device_profiles_uuid' in text or 'device_profiles.uuid' in text
+    return profile.uuid if is_uuid else profile.name
+
+
+def list_profiles(
+    session: Session, query: Query, viewer: str | None = None
+) -> tuple[DeviceProfile, ...]:
+    """Return the profiles that match the query, in one SELECT.
+
+    The filter ``name`` matches current and former names.
+
+    :param viewer: the project that must be able to see the profiles; None: all profiles
+    :raises InvalidInput: an unknown filter, sort key or marker
+    """
+    statement = select(Row).where(is_visible_to(viewer))
+    filters = dict(query.filters)
+    names = filters.pop('name', None)
+    if names is not None:
+        storable = [name for name in names if is_storable(name)]
+        statement = statement.where(profile_names.has_any_name(storable))
+    query = dataclasses.replace(query, filters=filters)
+
+    def read(part: Query) -> tuple[Rows, Iterable[DeviceProfile]]:
+        rows = select_page(session, statement, part, _PROFILES)
+        return rows, convert_rows(rows, _profile)
+
+    return fill_page(query, read)
+
+
+def update_profile(
+    session: Session, uuid: str, changes: ProfileChange, viewer: str | None = None
+) -> DeviceProfile:
+    """Change a profile and return it. ARQs that were created from it do not change.
+
+    :param viewer: the project that must be able to see the profile; None: any profile
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    :raises DeviceProfileExists: another profile has or had the new name
+    """
+    statement = select(Row).where(Row.uuid == uuid, is_visible_to(viewer))
+    row = session.scalar(statement.with_for_update(of=Row))
+    if row is None:
+        raise DeviceProfileNotFound(name=uuid)
+    values: dict[str, Any] = {
+        field: getattr(changes, field) for field in changes.fields
+    }
+    values['updated_at'] = now()
+    before = _profile(row)
+    after = dataclasses.replace(before, **values)
+    if 'groups' in values:
+        values['groups'] = [dict(group) for group in after.groups]
+    try:
+        change(session, update(Row).where(Row.uuid == uuid).values(**values))
+    except DBDuplicateEntry:
+        raise DeviceProfileExists(name=after.name) from None
+    if after.name != before.name:
+        profile_names.rename_profile(session, row.id, before.name, after.name)
+    return after
+
+
+def delete_profiles(
+    session: Session, names: Sequence[str], viewer: str | None = None
+) -> None:
+    """Delete all profiles or none.
+
+    :param names: uuids or current names. Former names are not accepted: a client that
+        uses one may not know that the profile was renamed.
+    :param viewer: the project that must be able to see the profiles; None: all profiles
+    :raises DeviceProfileNotFound: a profile does not exist or is not visible
+    :raises DeviceProfileInUse: an ARQ of a profile exists
+    """
+    matches = or_(Row.uuid.in_(names), Row.name.in_(names))
+    statement = (
+        select(Row.id, Row.uuid, Row.name)
+        .where(matches, is_visible_to(viewer))
+        .order_by(Row.id)
+        # Of two concurrent calls the second waits, and does not find the profile.
+        .with_for_update(of=Row)
+    )
+    rows = session.execute(statement).all()
+    by_name = {row.name: row for row in rows}
+    # A name may equal the uuid of another profile. The uuid has precedence.
+    by_name.update({row.uuid: row for row in rows})
+    for name in names:
+        if name not in by_name:
+            raise DeviceProfileNotFound(name=name)
+    deleted = {by_name[name].id: by_name[name].name for name in names}
+    _check_unused(session, deleted)
+    try:
+        change(session, delete_rows(Row).where(Row.id.in_(deleted)))
+    except DBReferenceError:
+        # An ARQ was created from one of the profiles since the check.
+        raise DeviceProfileInUse(name=', '.join(deleted.values())) from None
+
+
+def _check_unused(session: Session, profiles: dict[int, str]) -> None:
+    """Check that no ARQ of the profiles exists.
+
+    :param profiles: names by id
+    """
+    of_profiles = Arq.device_profile_id.in_(profiles)
+    profile_id = session.scalar(
+        select(Arq.device_profile_id).where(of_profiles).limit(1)
+    )
+    if profile_id is not None:
+        raise DeviceProfileInUse(name=profiles[profile_id])
+
+
+def _profile(row: Row) -> DeviceProfile:
+    return DeviceProfile(
+        uuid=row.uuid,
+        name=row.name,
+        description=row.description,
+        groups=tuple(as_strings(group) for group in row.groups),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        enabled=row.enabled,
+        is_public=row.is_public,
+    )

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the changes of a host's inventory in a constant number of statements."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import NAMESPACE_DNS, uuid3, uuid4
+
+from oslo_db.exception import RetryRequest
+from sqlalchemy import delete, insert, or_, select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.change import change
+from cyborg_lite.db.inventory.rows import RowIds
+from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device
+from cyborg_lite.exceptions import HandlesContended
+from cyborg_lite.model.inventory_diff import InventoryChanges
+from cyborg_lite.model.inventory_facts import (
+    DeployableFacts,
+    DeployablePath,
+    DeviceFacts,
+    HandleFacts,
+    LeafPath,
+)
+
+_Rows = list[dict[str, Any]]  # columns of any type
+# All rows of a statement must have the same columns, including those that are NULL.
+_ALL_COLUMNS: Final = {'render_nulls': True}
+
+
+def write_changes(
+    session: Session, hostname: str, changes: InventoryChanges, ids: RowIds
+) -> None:
+    """Apply ``changes`` to the rows of a host.
+
+    :param ids: the primary keys of the rows before the changes
+    :raises RetryRequest: a concurrent bind or release changed a handle
+    """
+    _Writer(session, hostname, changes, ids).write()
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    session: Session
+    hostname: str
+    changes: InventoryChanges
+    ids: RowIds  # extended with the rows that are inserted
+
+    def write(self) -> None:
+        """Delete first, because new rows may reuse names and keys of deleted ones."""
+        self._delete()
+        self._write_devices()
+        self._write_deployables()
+        self._write_handles()
+        self._write_attributes()
+
+    # --- deletion ---
+
+    def _delete(self) -> None:
+        changes, ids = self.changes, self.ids
+        self._delete_handles([ids.handles[path] for path in changes.handles.removed])
+        self._delete_attributes()
+        deployables = [ids.deployables[path] for path in changes.deployables.removed]
+        if deployables:
+            # Databases check foreign keys after each row, so references between the
+            # deleted rows go first.
+            unlinked = {'parent_id': None, 'root_id': None}
+            children = Deployable.parent_id.in_(deployables)
+            self._run(update(Deployable).where(children).values(**unlinked))
+            self._run(delete(Deployable).where(Deployable.id.in_(deployables)))
+        devices = [ids.devices[identity] for identity in changes.devices.removed]
+        if devices:
+            self._run(delete(Device).where(Device.id.in_(devices)))
+
+    def _delete_handles(self, ids: Collection[int]) -> None:
+        if not ids:
+            return
+        unclaimed = AttachHandle.id.in_(ids), AttachHandle.arq_uuid.is_(None)
+        self._run_or_retry(delete(AttachHandle).where(*unclaimed), len(ids))
+
+    def _delete_attributes(self) -> None:
+        deployables = [
+            self.ids.deployables[path] for path in self.changes.deployables.removed
+        ]
+        # With a deployable all its attributes go, including those of admins.
+        single = [
+            self.ids.attributes[path]
+            for path in self.changes.attributes.removed
+            if path[:2] not in self.changes.deployables.removed
+        ]
+        if deployables or single:
+            deleted = or_(
+                Attribute.deployable_id.in_(deployables), Attribute.id.in_(single)
+            )
+            self._run(delete(Attribute).where(deleted))
+
+    # --- updates and inserts ---
+
+    def _write_devices(self) -> None:
+        delta = self.changes.devices
+        self._update(
+            Device,
+            [
+                {'id': self.ids.devices[identity], **_device_row(facts)}
+                for identity, facts in delta.changed.items()
+            ],
+        )
+        if not delta.new:
+            return
+        owner = {'hostname': self.hostname}
+        self._insert(Device, ({**owner, **_device_row(f)} for f in delta.new.values()))
+        rows = self.session.execute(
+            select(Device.hardware_id, Device.id).where(
+                Device.hostname == self.hostname
+            )
+        )
+        self.ids.devices.update((identity, number) for identity, number in rows)
+
+    def _write_deployables(self) -> None:
+        pending = dict(self.changes.deployables.new)
+        while pending:
+            # Parents first, because a row contains the id of its parent.
+            insertable = {
+                path: facts
+                for path, facts in pending.items()
+                if facts.parent is None
+                or (path[0], facts.parent) in self.ids.deployables
+            }
+            self._insert_deployables(insertable)
+            pending = {p: facts for p, facts in pending.items() if p not in insertable}
+        self._update(
+            Deployable,
+            [
+                {
+                    'id': self.ids.deployables[path],
+                    **self._deployable_row(path, facts),
+                }
+                for path, facts in self.changes.deployables.changed.items()
+            ],
+        )
+
+    def _insert_deployables(
+        self, deployables: Mapping[DeployablePath, DeployableFacts]
+    ) -> None:
+        names = self.changes.names
+        rows = [
+            {
+                'device_id': self.ids.devices[path[0]],
+                **self._deployable_row(path, facts),
+            }
+            for path, facts in deployables.items()
+        ]
+        self._insert(Deployable, rows)
+        path_by_name = {names[path]: path for path in deployables}
+        stored = select(Deployable.name, Deployable.id).join(Device)
+        for name, number in self.session.execute(
+            stored.where(Device.hostname == self.hostname)
+        ):
+            if name in path_by_name:
+                self.ids.deployables[path_by_name[name]] = number
+
+    def _deployable_row(
+        self, path: DeployablePath, facts: DeployableFacts
+    ) -> dict[str, Any]:
+        is_child = facts.parent is not None
+        parents = self.ids.deployables
+        name = self.changes.names[path]
+        # Derived from the name, as in OpenStack Cyborg: a rebuilt database and an
+        # existing Placement get the same uuid.
+        provider = str(uuid3(NAMESPACE_DNS, name)) if facts.resource_class else None
+        return {
+            'name': name,
+            'rp_uuid': provider,
+            'parent_id': parents[path[0], facts.parent or ''] if is_child else None,
+            'root_id': parents[path[0], ''] if is_child else None,
+            'resource_class': facts.resource_class,
+            'traits': list(facts.traits),
+            'num_accelerators': facts.total,
+            'reserved': facts.reserved,
+            'driver_name': facts.driver_name,
+        }
+
+    def _write_handles(self) -> None:
+        delta, ids = self.changes.handles, self.ids.handles
+        lost = [ids[path] for path, handle in delta.changed.items() if handle.missing]
+        if lost:
+            claimed = AttachHandle.id.in_(lost), AttachHandle.arq_uuid.is_not(None)
+            marked = update(AttachHandle).where(*claimed).values(missing=True)
+            self._run_or_retry(marked, len(lost))
+        present = {path: f for path, f in delta.changed.items() if not f.missing}
+        self._update(
+            AttachHandle,
+            [
+                {'id': ids[path], **_handle_row(facts)}
+                for path, facts in present.items()
+            ],
+        )
+        rows = (
+            {'deployable_id': self.ids.deployables[path[:2]], **_handle_row(facts)}
+            for path, facts in delta.new.items()
+        )
+        self._insert(AttachHandle, rows)
+
+    def _write_attributes(self) -> None:
+        delta = self.changes.attributes
+        stored = {**self.ids.admin_attributes, **self.ids.attributes}
+        new: dict[LeafPath, str] = {
+            path: value for path, value in delta.new.items() if path not in stored
+        }
+        changed = {
+            path: value
+            for path, value in {**delta.new, **delta.changed}.items()
+            if path in stored
+        }
+        self._update(
+            Attribute,
+            [
+                {'id': stored[path], 'value': value, 'reported': True}
+                for path, value in changed.items()
+            ],
+        )
+        rows = (
+            {
+                'deployable_id': self.ids.deployables[path[:2]],
+                'key': path[2],
+                'value': value,
+                'reported': True,
+            }
+            for path, value in new.items()
+        )
+        self._insert(Attribute, rows)
+
+    # --- statements ---
+
+    def _insert(self, table: Any, rows: Iterable[dict[str, Any]]) -> None:
+        """Insert rows of a class of ``tables``; each row gets a uuid."""
+        values: _Rows = [{'uuid': str(uuid4()), **row} for row in rows]
+        if values:
+            self.session.execute(insert(table), values, execution_options=_ALL_COLUMNS)
+
+    def _update(self, table: Any, rows: _Rows) -> None:
+        """Update rows of a class of ``tables``; each row contains its ``id``."""
+        if rows:
+            self.session.execute(update(table), rows)
+
+    def _run(self, statement: Any) -> None:
+        change(self.session, statement)
+
+    def _run_or_retry(self, statement: Any, expected: int) -> None:
+        """Run a statement; retry the transaction if it matched fewer rows.
+
+        A bind or release has changed a handle since the inventory was read.
+        """
+        if change(self.session, statement) != expected:
+            raise RetryRequest(HandlesContended())
+
+
+def _device_row(facts: DeviceFacts) -> dict[str, Any]:
+    return {
+        'type': facts.type,
+        'vendor': facts.vendor,
+        'model': facts.model,
+        'driver': facts.driver,
+        'control_address': facts.control_address,
+        'hardware_id': facts.hardware_id,
+        'std_board_info': dict(facts.std_board_info),
+        'vendor_board_info': facts.vendor_board_info,
+        'health': facts.health,
+        'health_reason': facts.health_reason,
+    }
+
+
+def _handle_row(facts: HandleFacts) -> dict[str, Any]:
+    return {
+        'key': facts.key,
+        'type': facts.type,
+        'info': dict(facts.info),
+        'needs_host': facts.needs_host,
+        'managed': facts.managed,
+        'in_use': facts.in_use,
+        'missing': facts.missing,
+    }

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stores host reports, and deletes handles that no longer exist."""
+
+from oslo_db.exception import DBDuplicateEntry
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db import services
+from cyborg_lite.db.change import change
+from cyborg_lite.db.inventory.changes import write_changes
+from cyborg_lite.db.inventory.rows import load_inventory
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.new_jobs import placement_sync_job
+from cyborg_lite.db.tables import AttachHandle, Deployable, Device
+from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.inventory_diff import (
+    InventoryChanges,
+    diff_leftovers,
+    diff_report,
+)
+
+
+def store_report(
+    session: Session, report: HostReport, request_id: str | None = None
+) -> InventoryChanges:
+    """Make the rows of a host match its report.
+
+    :returns: the changes of the rows
+    :raises InvalidInput: the report contains a deployable of another host
+    """
+    host = report.hostname
+    services.store_digest(session, host, report.digest, report.boot_id)
+    stored, ids = load_inventory(session, host)
+    difference = diff_report(stored, report)
+    try:
+        write_changes(session, host, difference, ids)
+    except DBDuplicateEntry:
+        reason = f'A deployable that host {host} reports belongs to another host.'
+        raise InvalidInput(reason=reason) from None
+    if difference.concern_placement:
+        queue.add_job(session, placement_sync_job(host, request_id))
+    return difference
+
+
+def delete_missing_handles(session: Session, hostname: str) -> None:
+    """Delete the handles that the host does not have any more and no ARQ owns.
+
+    Devices that existed only for these handles are deleted as well. The agent is asked
+    for a whole report, because other rows may have become superfluous.
+    """
+    deployables = (
+        select(Deployable.id)
+        .join(Device, Deployable.device_id == Device.id)
+        .where(Device.hostname == hostname)
+    )
+    missing = delete(AttachHandle).where(
+        AttachHandle.deployable_id.in_(deployables),
+        AttachHandle.missing.is_(True),
+        AttachHandle.arq_uuid.is_(None),
+    )
+    if not change(session, missing):
+        return
+    services.clear_digest(session, hostname)
+    stored, ids = load_inventory(session, hostname)
+    write_changes(session, hostname, diff_leftovers(stored), ids)
+    queue.add_job(session, placement_sync_job(hostname))

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Job administration: list, retry and cancel jobs.
+
+Nothing here ends a running job. A conductor ends a cancelled job, because the handler
+of the job type knows which resources it must release.
+"""
+
+from collections.abc import Collection
+
+from sqlalchemy import case, delete, func, literal, select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.change import change
+from cyborg_lite.db.clock import now_ms
+from cyborg_lite.db.jobs.queue import CANCELLED
+from cyborg_lite.db.tables import Job as Row
+from cyborg_lite.exceptions import JobNotFound, JobRefused
+from cyborg_lite.model.jobs import JobRecord, JobState, JobType, job_key
+
+
+def list_jobs(
+    session: Session, kinds: Collection[str] = (), states: Collection[str] = ()
+) -> tuple[JobRecord, ...]:
+    """Return jobs by type and state, oldest first; an empty filter matches all."""
+    statement = select(Row, now_ms()).order_by(Row.id)
+    if kinds:
+        statement = statement.where(Row.kind.in_(kinds))
+    if states:
+        statement = statement.where(Row.state.in_(states))
+    return tuple(_record(row, current) for row, current in session.execute(statement))
+
+
+def _record(row: Row, current: int) -> JobRecord:
+    cancelled = row.deadline == CANCELLED
+    has_deadline = row.deadline is not None and not cancelled
+    return JobRecord(
+        uuid=row.uuid,
+        kind=row.kind,
+        state=JobState(row.state),
+        key=row.key,
+        payload=row.payload,
+        attempts=row.attempts,
+        step=row.step,
+        age=(current - row.created_at) / 1000,
+        due_in=(row.run_after - current) / 1000,
+        deadline_in=((row.deadline or 0) - current) / 1000 if has_deadline else None,
+        cancelled=cancelled,
+        owner=row.owner,
+        last_error=row.last_error,
+        request_id=row.request_id,
+    )
+
+
+def list_longest_waits(session: Session) -> dict[str, float]:
+    """Return the seconds for which the oldest due job has waited, by job type."""
+    waiting = Row.state == JobState.WAITING, Row.run_after <= now_ms()
+    oldest = select(Row.kind, now_ms() - func.min(Row.run_after)).where(*waiting)
+    return {
+        kind: float(waited) / 1000
+        for kind, waited in session.execute(oldest.group_by(Row.kind))
+    }
+
+
+def retry_job(session: Session, uuid: str) -> bool:
+    """Run a waiting or failed job now. A failed job gets its full time limit again.
+
+    :returns: False if the job was deleted, because a newer job has its key
+    :raises JobNotFound: the job does not exist
+    :raises JobRefused: the job is running, or was cancelled
+    """
+    row = _lock_job(session, uuid)
+    is_job = Row.uuid == uuid
+    if row.state == JobState.RUNNING:
+        raise JobRefused(job=uuid, reason=f'{row.owner} is running the job.')
+    if row.state == JobState.WAITING:
+        if row.deadline == CANCELLED:
+            raise JobRefused(job=uuid, reason='the job is cancelled.')
+        change(session, update(Row).where(is_job).values(run_after=now_ms()))
+        return True
+    key = job_key(row.kind, row.payload)
+    same_key = select(Row.id).where(Row.kind == row.kind, Row.key == key)
+    if key is not None and session.scalar(same_key) is not None:
+        change(session, delete(Row).where(is_job))
+        return False
+    values = {
+        'state': JobState.WAITING,
+        'key': key,
+        'attempts': 0,
+        'run_after': now_ms(),
+        'deadline': _renewed_deadline(row.deadline, row.created_at),
+        'created_at': now_ms(),
+    }
+    change(session, update(Row).where(is_job).values(**values))
+    return True
+
+
+def _renewed_deadline(deadline: int | None, created_at: int) -> object:
+    """Return the column value: the same time limit from now.
+
+    A cancelled job gets no deadline, because its time limit is not stored any more.
+    """
+    if deadline is None or deadline == CANCELLED:
+        return None
+    return now_ms() + (deadline - created_at)
+
+
+def cancel_job(session: Session, uuid: str) -> None:
+    """Have a conductor end a job as if its deadline had passed.
+
+    A waiting job is ended at once. A running job is ended unless it succeeds. A failed
+    job is deleted.
+
+    :raises JobNotFound: the job does not exist
+    :raises JobRefused: the job is a failed release, which records an unclean device
+    """
+    row = _lock_job(session, uuid)
+    is_job = Row.uuid == uuid
+    if row.state != JobState.FAILED:
+        due = case((Row.state == JobState.WAITING, now_ms()), else_=Row.run_after)
+        cancelled = {'deadline': literal(CANCELLED), 'run_after': due}
+        change(session, update(Row).where(is_job).values(**cancelled))
+        return
+    if row.kind == JobType.RELEASE:
+        reason = 'the release has failed and the device is not clean. Retry the job.'
+        raise JobRefused(job=uuid, reason=reason)
+    change(session, delete(Row).where(is_job))
+
+
+def _lock_job(session: Session, uuid: str) -> Row:
+    """Lock and return the row of a job.
+
+    :raises JobNotFound: the job does not exist
+    """
+    row = session.scalar(select(Row).where(Row.uuid == uuid).with_for_update())
+    if row is None:
+        raise JobNotFound(uuid=uuid)
+    return row

@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The job queue: add, lease, change and finish jobs.
+
+A worker that runs a job holds a lease on its row. Each statement that changes the job
+compares the owner and the lease number. A worker that has lost its lease therefore
+changes nothing: it gets ``JobLost``, and its transaction is rolled back.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any, Final
+from uuid import uuid4
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.change import Upsert, Values, change
+from cyborg_lite.db.clock import now_ms
+from cyborg_lite.db.tables import Job as Row
+from cyborg_lite.exceptions import JobLost
+from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob, Owner
+
+_ERROR_MAX_LENGTH: Final = 1000
+
+_DEADLINE: Final = now_ms() + bindparam('limit_ms', type_=BigInteger)
+_TIMES: Final = {'run_after': now_ms(), 'created_at': now_ms(), 'deadline': _DEADLINE}
+_ADD: Final = insert(Row).values(**_TIMES)
+_KEYS: Final = [Row.kind, Row.key]
+_RERUN: Final = {'rerun_requested': Row.rerun_requested + 1}
+_ADD_OR_RERUN: Final = Upsert(Row, _KEYS, also=_RERUN, computed=_TIMES)
+_ADD_OR_WIDEN: Final = Upsert(Row, _KEYS, ['payload'], also=_RERUN, computed=_TIMES)
+_ADD_OWNED: Final = _ADD.values(
+    lease_until=now_ms() + bindparam('lease_ms', type_=BigInteger)
+)
+_LEASABLE: Final = (
+    select(Row.id)
+    .where(Row.kind.in_(bindparam('kinds')))
+    .limit(bindparam('number'))
+    .with_for_update(skip_locked=True)
+)
+_DUE: Final = _LEASABLE.where(
+    Row.state == JobState.WAITING, Row.run_after <= now_ms()
+).order_by(Row.run_after)
+_ABANDONED: Final = _LEASABLE.where(
+    Row.state == JobState.RUNNING, Row.lease_until < now_ms()
+).order_by(Row.lease_until)
+# The fence; for its parameters see ``_lease``.
+_LEASED: Final = and_(
+    Row.uuid == bindparam('leased_uuid'),
+    Row.owner == bindparam('leased_by'),
+    Row.lease == bindparam('lease_number'),
+    Row.state == JobState.RUNNING,
+)
+_CHANGE: Final = update(Row).where(_LEASED)
+_WAIT: Final = _CHANGE.values(state=JobState.WAITING, owner=None, lease_until=None)
+_AGAIN: Final = _WAIT.values(run_after=now_ms(), attempts=0, step='', deadline=None)
+_BECOME: Final = _CHANGE.values(deadline=_DEADLINE)
+_FINISH: Final = delete(Row).where(
+    _LEASED, Row.rerun_requested == bindparam('rerun_number')
+)
+
+CANCELLED: Final = 0
+"""The deadline of a job that an operator has cancelled; it has always passed."""
+
+
+def add_job(session: Session, new: NewJob) -> None:
+    """Add a job for any conductor. A job with a key is stored once.
+
+    If a job with this type and key is waiting, no other is added. If it is running, it
+    runs once more after its end. If the new job ``widens``, its payload is stored.
+    """
+    values = _values(new)
+    if new.key is None:
+        change(session, _ADD, values)
+    else:
+        # One statement: reading first would leave a gap in which the stored job ends
+        # and the new request is lost.
+        (_ADD_OR_WIDEN if new.widens else _ADD_OR_RERUN).run(session, values)
+
+
+def add_running_job(session: Session, new: NewJob, owner: Owner) -> Job:
+    """Add a job without a key that this process runs at once; return it leased."""
+    values = _values(new) | {
+        'state': JobState.RUNNING,
+        'owner': owner.name,
+        'lease': 1,
+        'lease_ms': owner.lease_ms,
+        'attempts': 1,
+    }
+    change(session, _ADD_OWNED, values)
+    return Job(
+        uuid=values['uuid'],
+        kind=new.kind,
+        payload=new.payload,
+        owner=owner.name,
+        lease=1,
+        awaited=new.limit_ms is not None,
+        request_id=new.request_id,
+    )
+
+
+def _values(new: NewJob) -> dict[str, Any]:
+    """Return the parameters of ``_ADD``; the database supplies the times."""
+    return {
+        'uuid': str(uuid4()),
+        'kind': new.kind,
+        'key': new.key,
+        'payload': dict(new.payload),
+        'state': JobState.WAITING,
+        'limit_ms': new.limit_ms,
+        'request_id': new.request_id,
+    }
+
+
+def lease_jobs(
+    session: Session, owner: Owner, limit: int, kinds: Collection[str] = tuple(JobType)
+) -> tuple[Job, ...]:
+    """Lease at most ``limit`` jobs that are due or whose lease has expired.
+
+    :param kinds: job types to lease; others belong to conductors of another release
+    """
+    # Two SELECTs, because an OR would use neither of the two indexes.
+    due = _lock_jobs(session, _DUE, kinds, limit)
+    abandoned: list[int] = []
+    if len(due) < limit:
+        abandoned = _lock_jobs(session, _ABANDONED, kinds, limit - len(due))
+    return _lease_locked(session, owner, due, abandoned)
+
+
+def lease_keyed_job(session: Session, owner: Owner, kind: str, key: str) -> Job | None:
+    """Lease the job with the key, due or not, unless another worker runs it."""
+    is_abandoned = and_(Row.state == JobState.RUNNING, Row.lease_until < now_ms())
+    row = session.execute(
+        select(Row.id, Row.state)
+        .where(
+            Row.kind == kind,
+            Row.key == key,
+            or_(Row.state == JobState.WAITING, is_abandoned),
+            # The runner ends jobs that an operator has cancelled.
+            Row.deadline.is_(None),
+        )
+        .with_for_update(skip_locked=True)
+    ).one_or_none()
+    if row is None:
+        return None
+    abandoned = row.state == JobState.RUNNING
+    due_ids, abandoned_ids = ([], [row.id]) if abandoned else ([row.id], [])
+    return next(iter(_lease_locked(session, owner, due_ids, abandoned_ids)), None)
+
+
+def add_and_lease_job(session: Session, owner: Owner, new: NewJob) -> Job | None:
+    """Lease the job with the key of the new job; add it first if it does not exist.
+
+    Other workers do not see the job in between, so none of them can lease it first.
+
+    :returns: None: another worker runs the job
+    """
+    key = new.key or ''
+    if not has_keyed_job(session, new.kind, key):
+        add_job(session, new)
+    return lease_keyed_job(session, owner, new.kind, key)
+
+
+def has_keyed_job(session: Session, kind: str, key: str) -> bool:
+    """Return whether an unfinished job has the key."""
+    row = session.scalar(select(Row.id).where(Row.kind == kind, Row.key == key))
+    return row is not None
+
+
+def is_leased(session: Session, job: Job) -> bool:
+    """Return whether this process still holds the lease of the job."""
+    return session.scalar(select(Row.id).where(_LEASED), _lease(job)) is not None
+
+
+def _lease_locked(
+    session: Session, owner: Owner, due: Sequence[int], abandoned: Sequence[int]
+) -> tuple[Job, ...]:
+    """Lease jobs that this transaction has locked.
+
+    :param due: ids of waiting jobs
+    :param abandoned: ids of jobs whose lease has ended
+    """
+    ids = [*due, *abandoned]
+    if not ids:
+        return ()
+    change(
+        session,
+        update(Row)
+        .where(Row.id.in_(ids))
+        .values(
+            state=JobState.RUNNING,
+            owner=owner.name,
+            lease=Row.lease + 1,
+            lease_until=now_ms() + owner.lease_ms,
+            attempts=Row.attempts + 1,
+        ),
+    )
+    late = case((Row.deadline < now_ms(), True), else_=False).label('late')
+    age = (now_ms() - Row.created_at).label('age')
+    rows = session.execute(
+        select(Row, late, age).where(Row.id.in_(ids)).order_by(Row.id)
+    )
+    return tuple(
+        replace(_job(row, bool(expired), age), abandoned=row.id in abandoned)
+        for row, expired, age in rows
+    )
+
+
+def _lock_jobs(
+    session: Session, statement: Select[int], kinds: Collection[str], number: int
+) -> list[int]:
+    return list(session.scalars(statement, {'kinds': list(kinds), 'number': number}))
+
+
+def _job(row: Row, expired: bool, age_ms: int) -> Job:
+    return Job(
+        uuid=row.uuid,
+        kind=row.kind,
+        payload=row.payload,
+        owner=row.owner or '',
+        lease=row.lease,
+        attempts=row.attempts,
+        rerun_requested=row.rerun_requested,
+        step=row.step,
+        awaited=row.deadline is not None,
+        expired=expired,
+        cancelled=row.deadline == CANCELLED,
+        age=age_ms / 1000,
+        request_id=row.request_id,
+    )
+
+
+def renew_leases(session: Session, owner: Owner, uuids: Sequence[str]) -> None:
+    """Renew the leases of running jobs whose deadline has not passed.
+
+    Overdue jobs are not renewed, so another worker times them out.
+    """
+    in_time = or_(Row.deadline.is_(None), Row.deadline > now_ms())
+    change(
+        session,
+        update(Row)
+        .where(_is_leased_by(owner, uuids), in_time)
+        .values(lease_until=now_ms() + owner.lease_ms),
+    )
+
+
+def _is_leased_by(owner: Owner, uuids: Sequence[str]) -> ColumnElement[bool]:
+    return and_(
+        Row.uuid.in_(uuids), Row.owner == owner.name, Row.state == JobState.RUNNING
+    )
+
+
+def _lease(job: Job) -> dict[str, Any]:
+    """Return the parameters of ``_LEASED``, which is true while the lease lasts."""
+    return {
+        'leased_uuid': job.uuid,
+        'leased_by': job.owner,
+        'lease_number': job.lease,
+    }
+
+
+def _change(
+    session: Session, job: Job, statement: Update, values: Values | None = None
+) -> None:
+    """Change the row of a leased job.
+
+    :raises JobLost: this process has lost the lease
+    """
+    if change(session, statement, {**_lease(job), **(values or {})}) != 1:
+        raise JobLost(job=job.uuid)
+
+
+def finish_job(session: Session, job: Job) -> None:
+    """Finish the job. It waits again if another run was requested meanwhile.
+
+    :raises JobLost: this process has lost the lease
+    """
+    if (
+        change(session, _FINISH, {**_lease(job), 'rerun_number': job.rerun_requested})
+        != 1
+    ):
+        _change(session, job, _AGAIN)
+
+
+def replace_job(session: Session, job: Job, new: NewJob) -> Job:
+    """Finish the job and continue with another job in the same row and lease.
+
+    One statement, so that at no time neither of the two jobs exists.
+
+    :raises JobLost: this process has lost the lease
+    """
+    values = {
+        'kind': new.kind,
+        'payload': dict(new.payload),
+        'limit_ms': new.limit_ms,
+        'attempts': 1,
+        'step': '',
+        'last_error': '',
+    }
+    _change(session, job, _BECOME, values)
+    return Job(
+        uuid=job.uuid,
+        kind=new.kind,
+        payload=new.payload,
+        owner=job.owner,
+        lease=job.lease,
+        rerun_requested=job.rerun_requested,
+        awaited=new.limit_ms is not None,
+        request_id=job.request_id,
+    )
+
+
+def record_job_step(session: Session, job: Job, step: str) -> None:
+    """Store the completed step of the job, for a worker that continues it.
+
+    :raises JobLost: this process has lost the lease
+    """
+    _change(session, job, _CHANGE, {'step': step})
+
+
+def postpone_job(session: Session, job: Job, delay_ms: int, error: str) -> Job | None:
+    """Let the job run again after a delay.
+
+    :returns: None, or the expired job if the delay ends after its deadline
+    :raises JobLost: this process has lost the lease
+    """
+    next_run = now_ms() + delay_ms
+    values = {'last_error': error[:_ERROR_MAX_LENGTH]}
+    in_time = or_(Row.deadline.is_(None), next_run < Row.deadline)
+    waiting = _WAIT.where(in_time).values(run_after=next_run)
+    if change(session, waiting, {**_lease(job), **values}) == 1:
+        return None
+    _change(session, job, _CHANGE, values)
+    deadline = session.scalar(select(Row.deadline).where(Row.uuid == job.uuid))
+    return replace(job, expired=True, cancelled=deadline == CANCELLED)
+
+
+def fail_job(session: Session, job: Job, error: str) -> None:
+    """Mark the job as failed for the operator; a new job may have its key.
+
+    :raises JobLost: this process has lost the lease
+    """
+    values = {
+        'state': JobState.FAILED,
+        'key': None,
+        'owner': None,
+        'lease_until': None,
+        'last_error': error[:_ERROR_MAX_LENGTH],
+    }
+    _change(session, job, _CHANGE, values)
+
+
+def return_jobs(session: Session, owner: Owner, uuids: Sequence[str]) -> None:
+    """Return jobs that this process has not started, before it exits."""
+    change(
+        session,
+        update(Row)
+        .where(_is_leased_by(owner, uuids))
+        .values(
+            state=JobState.WAITING,
+            owner=None,
+            lease_until=None,
+            attempts=Row.attempts - 1,
+            run_after=now_ms(),
+        ),
+    )
+
+
+def count_jobs(session: Session) -> tuple[JobCount, ...]:
+    """Count the jobs of each type in each state."""
+    rows = session.execute(
+        select(Row.kind, Row.state, func.count())
+        .group_by(Row.kind, Row.state)
+        .order_by(Row.kind, Row.state)
+    )
+    return tuple(
+        JobCount(kind=kind, state=JobState(state), count=number)
+        for kind, state, number in rows
+    )
