@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a driver is. A driver author reads this file and ``fake.py``, no other.
+"""The contract between the agent and a driver.
 
-A driver is a class that stevedore finds under ``cyborg_lite.drivers``. It is made
-once, with the host it shall look at, and must do nothing until it is asked.
+A driver is a class that an entry point of the namespace ``cyborg_lite.drivers`` names.
+``Driver`` is required. Each other protocol is optional: the agent tests with
+``isinstance`` whether a driver supports it. ``fake.py`` is an example of a driver.
+
+The agent creates each driver once per process and calls ``discover`` from one thread
+at a time. It calls all other methods from any thread, but changes only one handle or
+region of a device at a time. Every error that a method raises on purpose is a
+``DriverError`` or a subclass of it (see ``cyborg_lite/exceptions.py``).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,130 +17,149 @@ from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from oslo_config import cfg
 
-from cyborg_lite.drivers.sysfs import Host
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.model.bitstreams import Bitstream
-from cyborg_lite.model.devices import HeldHandle
-from cyborg_lite.model.inventory import Device, Finding
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import Device, DiscoveryResult
 from cyborg_lite.model.usage import Usage
 
-# Reads one section of the configuration. Any: each option has its own type.
+# Reads the given options of one section of the configuration, by name of the option.
+# Any: each option has its own type.
 Section: TypeAlias = Callable[[str, Sequence[cfg.Opt]], Mapping[str, Any]]
 
 
 class Driver(Protocol):
-    """The whole duty: say what is there."""
+    """The required interface: discover devices."""
 
     NAME: ClassVar[str]
-    """Its entry point, as operators write it in ``[agent] enabled_drivers``."""
+    """The entry point, as in ``[agent] enabled_drivers``, and the option section."""
 
     OPTIONS: ClassVar[Sequence[cfg.Opt]]
-    """What can be configured, in a section of that name; often nothing."""
+    """The options that the section ``[<NAME>]`` may set; often none."""
 
-    # Any: each option has its own type, which the driver that brings it knows.
-    def __init__(self, host: Host, options: Mapping[str, Any]) -> None: ...
+    # Any: each option has its own type.
+    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+        """Store the arguments. Must not read from the host.
 
-    def discover(self) -> Iterable[Finding]:
-        """Judge every function that is this driver's business, offered or not.
+        :param host: the only way to files of the host; all its paths are relative
+        :param options: the value of each option of ``OPTIONS``, by name
+        """
 
-        Read-only, starts no process, and one bad device hides no other: what cannot
-        be read is a finding with that reason. Called every few seconds, from any
-        thread but never twice at once.
+    def discover(self) -> Iterable[DiscoveryResult]:
+        """Return one result per PCI function or device that the driver is for.
+
+        The result has a reason whether or not the device is offered. A device that
+        cannot be read gets a result with that reason and must not hide another one.
+        The agent calls this method every few seconds: it must be read-only and must
+        not start a process. Keys and infos of attach handles must not change between
+        two scans, because handles in use are stored under them.
         """
         ...
 
 
 @runtime_checkable
-class Inheriting(Protocol):
-    """For drivers that also hear sections of a configuration that is older than us."""
+class ReadsLegacyConfig(Protocol):
+    """A driver that also reads sections of a configuration written for Cyborg."""
 
     @classmethod
-    def inherited(cls, section: Section) -> Mapping[str, Any]:
-        """What these sections say, as further options for the constructor.
+    def read_legacy_config(cls, section: Section) -> Mapping[str, Any]:
+        """Return further options for the constructor, by name.
 
-        :raises ConfigurationError: they contradict one another
+        :raises ConfigurationError: the sections contradict one another
         """
         ...
 
 
 @runtime_checkable
-class Preparing(Protocol):
-    """For drivers whose handles need something on the host before a guest starts."""
+class PreparesHandles(Protocol):
+    """A driver with attach handles that the host must prepare (``needs_host``)."""
 
-    def prepare(self, handle: HeldHandle) -> None:
-        """Make the handle usable, on the same function and under the same uuid always.
+    def prepare(self, handle: AllocatedHandle) -> None:
+        """Create what the guest attaches, at the address and uuid of the handle.
 
-        Called again after a crash; then finds it done. Called after a reboot of the
-        host for each handle in use; then makes it true again.
+        Must be idempotent: the agent repeats the call after a crash, and after a host
+        reboot for each handle in use.
 
-        :raises DriverError: it cannot be; nothing is left behind
+        :raises DeviceBusy: the device cannot do it now
+        :raises DeviceHangs: the kernel did not answer in time, but may still do it
+        :raises DriverError: it failed, and nothing is left on the host
         """
         ...
 
-    def release(self, handle: HeldHandle) -> None:
-        """Undo ``prepare``. What is not there any more is done.
+    def release(self, handle: AllocatedHandle) -> None:
+        """Undo ``prepare``. Return without error if nothing is left to undo.
 
-        :raises DriverError: it cannot be now; it is tried again
-        """
-        ...
-
-
-@runtime_checkable
-class Checking(Protocol):
-    """For drivers whose preparations a host may lose while it runs."""
-
-    def is_prepared(self, handle: HeldHandle) -> bool:
-        """Whether what ``prepare`` has made is there. Read-only, from any thread."""
-        ...
-
-
-@runtime_checkable
-class Recalling(Protocol):
-    """For drivers that must tell what the agent made from what strangers made."""
-
-    def recall(self, handles: Iterable[HeldHandle]) -> None:
-        """Handles that earlier processes of the agent prepared and did not release.
-
-        Called before the first look, with the handles of all drivers. From then on the
-        driver keeps count itself.
+        :raises DriverError: it failed; the agent retries
         """
         ...
 
 
 @runtime_checkable
-class Remembering(Protocol):
-    """For drivers to whom a guest hides what is in the device that it has."""
+class ChecksHandles(Protocol):
+    """A driver whose prepared handles can vanish while the host runs."""
 
-    def remember(self, device: Device) -> None:
-        """What an earlier process of the agent found. Called before the first look."""
+    def is_prepared(self, handle: AllocatedHandle) -> bool:
+        """Return True if the result of ``prepare`` exists. Must be read-only."""
         ...
 
 
 @runtime_checkable
-class Measuring(Protocol):
-    """For drivers that can tell how a device is doing."""
+class TracksHandles(Protocol):
+    """A driver that distinguishes its own objects on the host from foreign ones."""
 
-    def usage(self, device: Device) -> Usage:
-        """Changes nothing, and blocks no longer than a read from sysfs does."""
+    def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
+        """Accept the handles that earlier agent processes prepared.
+
+        The agent calls this method once, before the first scan, with the handles of
+        all drivers. Afterwards the driver updates its own record.
+        """
         ...
 
 
 @runtime_checkable
-class Programmable(Protocol):
-    """For drivers that can load another function into a device.
+class RestoresDevices(Protocol):
+    """A driver that cannot read a device while a guest uses it."""
 
-    Its units say that they need the host: only then is it undone at their release.
+    def restore_device(self, device: Device) -> None:
+        """Accept a device that an earlier agent process discovered.
+
+        The agent calls this method before the first scan, once per device.
+        """
+        ...
+
+
+@runtime_checkable
+class ReadsUsage(Protocol):
+    """A driver that provides telemetry of its devices."""
+
+    def read_usage(self, device: Device) -> Usage:
+        """Return the telemetry of a device; ``Usage`` states the unit of each value.
+
+        Must be read-only and must not block longer than one sysfs read.
+        """
+        ...
+
+
+@runtime_checkable
+class LoadsBitstreams(Protocol):
+    """A driver that can load bitstreams into the regions of its devices.
+
+    Its attach handles set ``needs_host``. Otherwise the bitstream of one instance is
+    still loaded when the next instance gets the handle.
     """
 
-    def program(self, deployable: str, image: Path, wanted: Bitstream) -> Device:
-        """Load a file into a region; the device as the hardware shows it afterwards.
+    def program(self, deployable: str, image: Path, bitstream: Bitstream) -> Device:
+        """Load a bitstream into a region; return the device as it is read afterwards.
 
-        The file is what ``wanted`` says, byte for byte, but what stands in it counts
-        above what its properties say. Called again after a crash; then finds it done.
-        Meanwhile ``discover`` answers what was true before. ``wanted.topology`` may be
-        in a form that the driver alone reads; then the parts that it shows count.
+        Must be idempotent: the agent repeats the call after a crash. Until the load
+        ends, ``discover`` must return the result from before.
 
-        :raises BitstreamRefused: it does not fit; nothing was touched
-        :raises LoadingFailed: what the region holds now is not known, or is wrong
-        :raises DriverError: it could not be loaded, and the region is as it was
+        :param deployable: name of the region, or of the card if it has one region
+        :param image: file whose size and digest match ``bitstream``. The header of the
+            file takes precedence over the properties of the Glance image.
+        :param bitstream: its ``topology`` may have a format that only the driver knows
+        :raises BitstreamRefused: it does not fit the region; nothing has changed
+        :raises LoadingFailed: the content of the region is unknown or wrong
+        :raises DriverError: the load failed, and the region has not changed
         """
         ...

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An FPGA that does not exist, for trying things out: the worked example of a driver.
+"""An emulated FPGA for tests and demonstrations: the worked example of a driver.
 
-Copy this file to start a driver for something that is not a PCI function; for what is
-one, ``PciDriver`` in ``pci.py`` does most of the work.
+Copy this file to start a driver for a device that is not a PCI function. For a PCI
+function, derive from ``PciDriver`` in ``pci.py``, which does most of the work.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,32 +10,41 @@ from typing import Any, ClassVar, Final
 
 from oslo_config import cfg
 
-from cyborg_lite.drivers.sysfs import Host
-from cyborg_lite.model.inventory import Deployable, Device, Finding, HandleType, Unit
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.model.inventory import (
+    AttachHandle,
+    Deployable,
+    Device,
+    DiscoveryResult,
+    HandleType,
+)
+from cyborg_lite.model.traits import OWNER_CYBORG
 
-# In a domain that no host has, so that it is never taken for a real function.
+# A PCI domain that no host has: the address cannot be mistaken for a real function.
 _DOMAIN: Final = 'fa4e'
 _ADDRESS: Final = f'{_DOMAIN}:0c:00.0'
-_UNITS: Final = 16
-_TRAITS: Final = ('CUSTOM_FAKE_DEVICE', 'OWNER_CYBORG')
+_HANDLE_COUNT: Final = 16
+_TRAITS: Final = ('CUSTOM_FAKE_DEVICE', OWNER_CYBORG)
 
 
 class FakeDriver:
-    """One board with sixteen units, which Nova ignores because of their type."""
+    """A board with sixteen handles of type TEST_PCI, which Nova does not attach."""
 
     NAME: ClassVar[str] = 'fake_driver'
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()
 
+    # Any: each option has its own type.
     def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
         self._host = host
 
-    def discover(self) -> Iterator[Finding]:
+    def discover(self) -> Iterator[DiscoveryResult]:
+        """Yield the board. It is the same at every scan."""
         root = Deployable(
             name=f'{self._host.name}_FakeDevice',
             resource_class='FPGA',
             traits=_TRAITS,
-            total=_UNITS,
-            units=tuple(_unit(slot) for slot in range(_UNITS)),
+            total=_HANDLE_COUNT,
+            handles=tuple(_build_handle(slot) for slot in range(_HANDLE_COUNT)),
             attributes={'rc': 'FPGA', 'traits1': _TRAITS[0], 'traits2': _TRAITS[1]},
         )
         device = Device(
@@ -43,15 +52,16 @@ class FakeDriver:
             vendor='0xABCD',
             model='FakeDevice',
             driver='fake',
-            address=_ADDRESS,
+            control_address=_ADDRESS,
             hardware_id=_ADDRESS,
             root=root,
             std_board_info={'device_id': '0xabcd', 'class': 'Fake class'},
             vendor_board_info='fake_vendor_info',
         )
-        yield Finding(_ADDRESS, 'abcd:abcd', '', self.NAME, 'exists only here', device)
+        reason = 'emulated device'
+        yield DiscoveryResult(_ADDRESS, 'abcd:abcd', '', self.NAME, reason, device)
 
 
-def _unit(slot: int) -> Unit:
-    where = {'domain': _DOMAIN, 'bus': '0c', 'device': f'{slot:02x}', 'function': '0'}
-    return Unit(f'{_DOMAIN}:0c:{slot:02x}.0', HandleType.TEST_PCI, where)
+def _build_handle(slot: int) -> AttachHandle:
+    info = {'domain': _DOMAIN, 'bus': '0c', 'device': f'{slot:02x}', 'function': '0'}
+    return AttachHandle(f'{_DOMAIN}:0c:{slot:02x}.0', HandleType.TEST_PCI, info)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the drivers that the operator enabled, and makes them.
+"""Loads the drivers that ``[agent] enabled_drivers`` names.
 
-Any package may bring drivers: entry points of the namespace ``cyborg_lite.drivers``.
+Any installed package can provide drivers through entry points of the namespace
+``cyborg_lite.drivers``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,55 +13,63 @@ from oslo_config import cfg
 from stevedore.extension import ExtensionManager
 from stevedore.named import NamedExtensionManager
 
-from cyborg_lite.drivers.base import Driver, Inheriting
-from cyborg_lite.drivers.sysfs import Host
+from cyborg_lite.drivers.base import Driver, ReadsLegacyConfig
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError
 
 NAMESPACE: Final = 'cyborg_lite.drivers'
 
 
-def load(
+def load_drivers(
     enabled: Sequence[str], host: Host, conf: cfg.ConfigOpts
 ) -> Mapping[str, Driver]:
-    """The drivers by name, in the order given; each reads its own section.
+    """Create the enabled drivers; each gets the options of its own section.
 
-    :raises ConfigurationError: one is not installed, cannot be imported, or has an
-        option of a value that it cannot have
+    :returns: the drivers by entry point name, in the order of ``enabled``
+    :raises ConfigurationError: a driver is not installed or cannot be imported, or one
+        of its options has an invalid value
     """
-    kinds = _classes(enabled)
+    classes = _load_classes(enabled)
     return {
-        name: kind(host, _options(conf, name, kind)) for name, kind in kinds.items()
+        name: driver_class(host, _read_options(conf, name, driver_class))
+        for name, driver_class in classes.items()
     }
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """Options of all drivers that are installed, for oslo-config-generator."""
-    kinds = _classes(_installed())
-    return [(name, list(kind.OPTIONS)) for name, kind in kinds.items() if kind.OPTIONS]
+    """Return the options of all installed drivers, for oslo-config-generator."""
+    classes = _load_classes(_list_installed())
+    return [
+        (name, list(driver_class.OPTIONS))
+        for name, driver_class in classes.items()
+        if driver_class.OPTIONS
+    ]
 
 
 # Any: options are of many types.
-def _options(conf: cfg.ConfigOpts, name: str, kind: type[Driver]) -> dict[str, Any]:
-    def section(group: str, options: Sequence[cfg.Opt]) -> dict[str, Any]:
+def _read_options(
+    conf: cfg.ConfigOpts, name: str, driver_class: type[Driver]
+) -> dict[str, Any]:
+    def _read_section(group: str, options: Sequence[cfg.Opt]) -> dict[str, Any]:
         conf.register_opts(options, group=group)
-        # Read now: a mistake in the file must be known before the work begins.
+        # Read each value now, so that an invalid one stops the start of the agent.
         return {option.dest: conf[group][option.dest] for option in options}
 
     try:
-        values = section(name, kind.OPTIONS)
-        if issubclass(kind, Inheriting):
-            values |= kind.inherited(section)
+        values = _read_section(name, driver_class.OPTIONS)
+        if issubclass(driver_class, ReadsLegacyConfig):
+            values |= driver_class.read_legacy_config(_read_section)
     except cfg.Error as error:
         raise ConfigurationError(reason=str(error)) from None
     return values
 
 
-def _installed() -> tuple[str, ...]:
+def _list_installed() -> tuple[str, ...]:
     manager = NamedExtensionManager[Driver](NAMESPACE, [])
     return tuple(sorted(point.name for point in manager.list_entry_points()))
 
 
-def _classes(names: Sequence[str]) -> dict[str, type[Driver]]:
+def _load_classes(names: Sequence[str]) -> dict[str, type[Driver]]:
     manager = NamedExtensionManager[Driver](
         NAMESPACE,
         list(names),
@@ -72,9 +81,11 @@ def _classes(names: Sequence[str]) -> dict[str, type[Driver]]:
 
 
 def _refuse_unknown(missing: Iterable[str]) -> None:
-    unknown, known = ', '.join(sorted(missing)), ', '.join(_installed())
+    unknown = ', '.join(sorted(missing))
+    installed = ', '.join(_list_installed())
     raise ConfigurationError(
-        reason=f'Unknown driver {unknown} in [agent] enabled_drivers: choose of {known}'
+        reason=f'Unknown driver {unknown} in [agent] enabled_drivers. '
+        f'Installed drivers: {installed}'
     )
 
 

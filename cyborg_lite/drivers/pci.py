@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole PCI functions given to guests: the scan that vendor drivers share.
+"""Discovery and passthrough of whole PCI functions, shared by the vendor drivers.
 
-A vendor's driver derives from ``PciDriver`` and states facts; it overrides a method
-only where its hardware is odd.
+A vendor driver derives from ``PciDriver`` and sets class variables. It overrides a
+method only where its hardware differs.
 """
 
 import re
@@ -11,40 +11,43 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from oslo_config import cfg
+from oslo_log import log
 
-from cyborg_lite.drivers import figures
-from cyborg_lite.drivers.passthrough import group_obstacle
-from cyborg_lite.drivers.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host import telemetry
+from cyborg_lite.drivers.host.passthrough import IommuGroups
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.model.inventory import (
+    AttachHandle,
     Deployable,
     Device,
-    Finding,
+    DiscoveryResult,
     HandleType,
     Health,
-    Unit,
 )
+from cyborg_lite.model.traits import OWNER_CYBORG
 from cyborg_lite.model.usage import Usage
 
-OWNER: Final = 'OWNER_CYBORG'
-_LONGEST_NAME: Final = 255  # characters, in Placement
+LOG = log.getLogger(__name__)
 
-# Of functions that share a card with the one that computes, by class. PCI Code and ID
-# Assignment Specification.
+_MAX_NAME_LENGTH: Final = 255  # characters, in Placement
+
+# Functions beside the computing one on the same card, by the first four digits of the
+# class code (PCI Code and ID Assignment Specification).
 _COMPANIONS: Final = {'0403': 'audio', '0c03': 'USB', '0c80': 'USB-C'}
 
 
 def custom_name(*parts: str) -> str:
-    """A trait or class that Placement accepts, from whatever the hardware says.
+    """Return a name that Placement accepts as a custom trait or resource class.
 
     >>> custom_name('NVIDIA', '1eb8')
     'CUSTOM_NVIDIA_1EB8'
     """
     text = re.sub('[^A-Z0-9_]', '_', '_'.join(parts).upper())
-    return f'CUSTOM_{text.removeprefix("CUSTOM_")}'[:_LONGEST_NAME]
+    return f'CUSTOM_{text.removeprefix("CUSTOM_")}'[:_MAX_NAME_LENGTH]
 
 
 def handle_address(info: Mapping[str, str]) -> str:
-    """The inverse of ``handle_info``; empty where the info names no function."""
+    """Return the PCI address in the info of a handle; empty if it has none."""
     try:
         return '{domain}:{bus}:{device}.{function}'.format_map(info)
     except KeyError:
@@ -52,23 +55,25 @@ def handle_address(info: Mapping[str, str]) -> str:
 
 
 def handle_info(address: str) -> dict[str, str]:
-    """An address in the form that Nova reads."""
+    """Return a PCI address in the format that Nova reads."""
     domain, bus, rest = address.split(':')
     device, function = rest.split('.')
     return {'domain': domain, 'bus': bus, 'device': device, 'function': function}
 
 
 class PciDriver:
-    """Offers each card of a vendor as a whole."""
+    """Discovers the cards of one vendor and offers each as one attach handle."""
 
     NAME: ClassVar[str]
     VENDOR: ClassVar[str]  # four hex digits
-    VENDOR_NAME: ClassVar[str]  # in traits, and as the driver's name in the API
-    CLASSES: ClassVar[tuple[str, ...]]  # how the class codes of its cards begin
+    VENDOR_NAME: ClassVar[str]  # in traits, and the driver name in the API
+    CLASSES: ClassVar[tuple[str, ...]]  # prefixes of the class codes of the cards
     DEVICE_TYPE: ClassVar[str]  # GPU, FPGA, AICHIP, QAT, NIC, SSD, PCI
     RESOURCE_CLASS: ClassVar[str]
-    MODELS: ClassVar[Mapping[str, str]] = {}  # device id -> label, for people only
-    # Drivers of the host that let go of a card when a guest wants it; none: any does.
+    # Model name by device id, or by both ids in drivers for several vendors.
+    MODELS: ClassVar[Mapping[str, str]] = {}
+    IS_LIMITED: ClassVar[bool] = False  # True: cards of other models are ignored
+    # Host drivers from which a card may be unbound for a guest; empty: all drivers.
     HOST_DRIVERS: ClassVar[tuple[str, ...]] = ()
 
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
@@ -76,100 +81,178 @@ class PciDriver:
             'offer_without_reset',
             default=False,
             help="""
-Offer cards that the kernel cannot reset. What one guest left in such a card
-may be read by the next one. Turn it on where all guests trust one another.
+Offer cards that the kernel cannot reset. The next guest may be able to read
+what the previous guest left in such a card. Turn it on only if all guests
+trust one another.
 """,
         ),
     )
 
+    # Any: each option has its own type.
     def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
         self._host = host
         self._options = options
         self._serials: dict[str, str] = {}  # by address, as last read
+        self._groups = IommuGroups()
 
-    def discover(self) -> Iterator[Finding]:
+    def restore_device(self, device: Device) -> None:
+        """Accept a device that an earlier agent process discovered."""
+        for deployable in device.root.walk():
+            for handle in deployable.handles:
+                self._groups.restore_choice(handle_address(handle.info))
+
+    def discover(self) -> Iterator[DiscoveryResult]:
+        """Yield one result per PCI function of the vendor that is part of a card."""
         present = {function.address for function in self._host.pci_functions()}
         for address in self._serials.keys() - present:
             del self._serials[address]
         for function in self._host.pci_functions():
-            finding = self.judge(function)
-            if finding is not None:
-                yield finding
+            result = self._classify_safely(function)
+            if result is not None:
+                yield result
 
-    def judge(self, function: PciFunction) -> Finding | None:
-        """The verdict; None: the function is none of this driver's business."""
-        if function.vendor != self.VENDOR:
+    def _classify_safely(self, function: PciFunction) -> DiscoveryResult | None:
+        """Return the result for a function. A fault of one card costs this card."""
+        try:
+            return self.classify(function)
+        except Exception as error:
+            # The files of a broken card may contain anything.
+            LOG.exception('Driver %s cannot read %s', self.NAME, function.address)
+            reason = f'it cannot be read: {type(error).__name__}'
+            return self.build_withheld(function, reason)
+
+    def classify(self, function: PciFunction) -> DiscoveryResult | None:
+        """Return the result for a function, or None if this driver is not for it."""
+        if not self.is_own_vendor(function):
             return None
-        if not self.claims(function):
-            return self._judge_companion(function)
-        if function.virtual:
-            return self.finding(function, self.virtual_state(function))
-        if function.lost:
-            return self.lost(function, 'lost: its config space reads all ones')
-        if function.boot_vga:
-            return self.withheld(function, 'boot VGA of the host')
-        return self.judge_card(function)
+        if not self.is_card_function(function):
+            return self.classify_companion(function)
+        if function.is_virtual:
+            return self.build_result(function, self.describe_virtual(function))
+        if function.is_lost:
+            return self.build_lost(function, 'lost: its config space reads all ones')
+        if function.is_boot_vga:
+            return self.build_withheld(function, 'boot VGA of the host')
+        return self.classify_card(function)
 
-    def judge_card(self, function: PciFunction) -> Finding:
-        """The verdict on a card that answers and is not the console of the host."""
-        obstacle = self.obstacle(function)
+    def classify_card(self, function: PciFunction) -> DiscoveryResult:
+        """Return the result for a physical function that works and is not boot VGA."""
+        fault = self.find_fault(function)
+        if fault is not None:
+            return self.build_lost(function, fault)
+        obstacle = self.find_obstacle(function)
         if obstacle is not None:
-            return self.withheld(function, obstacle)
-        return self.finding(
-            function, self._offer(function), self.device(function, self.whole(function))
-        )
+            return self.build_withheld(function, obstacle)
+        device = self.build_device(function, self.build_whole(function))
+        return self.build_result(function, self.describe_offer(function), device)
 
-    def claims(self, function: PciFunction) -> bool:
-        """Whether a function of this vendor is a card, or a part of one."""
-        return function.pci_class.startswith(self.CLASSES)
+    def is_own_vendor(self, function: PciFunction) -> bool:
+        """Return True if a function is of a vendor of this driver."""
+        return function.vendor == self.VENDOR
 
-    def obstacle(self, function: PciFunction) -> str | None:
-        """Why the card cannot be given to a guest as a whole; None: it can."""
+    def is_card_function(self, function: PciFunction) -> bool:
+        """Return True if a function of this vendor is a card or a VF of a card."""
+        if not function.pci_class.startswith(self.CLASSES):
+            return False
+        if not self.IS_LIMITED:
+            return True
+        physical = PciFunction(self._host, function.physfn or function.address)
+        if function.is_virtual and not physical.device:
+            return True  # an unreadable card must not hide its virtual functions
+        return not {physical.device, physical.ids}.isdisjoint(self.MODELS)
+
+    def find_fault(self, function: PciFunction) -> str | None:
+        """Return why a card is out of order, or None if it works.
+
+        Such a card keeps its provider, with the whole inventory reserved.
+        """
+        return None
+
+    def find_host_user(self, function: PciFunction) -> str | None:
+        """Return what on the host uses a function, or None if nothing does."""
+        return None
+
+    def find_obstacle(self, function: PciFunction) -> str | None:
+        """Return why a guest cannot have a function, or None if it can."""
+        user = self.find_host_user(function)
+        if user is not None:
+            return f'in use by the host: {user}'
+        return self.find_passthrough_obstacle(function)
+
+    def find_passthrough_obstacle(self, function: PciFunction) -> str | None:
+        """Return why passthrough of a function is impossible, or None."""
         return (
-            group_obstacle(function, self._is_card)
-            or self._driver_obstacle(function)
-            or self._reset_obstacle(function)
+            self._groups.find_obstacle(function, self._is_own_card)
+            or self._find_driver_obstacle(function)
+            or self._find_reset_obstacle(function)
         )
 
     def traits(self, function: PciFunction) -> tuple[str, ...]:
-        return (OWNER, custom_name(self.VENDOR_NAME, function.device))
+        """Return the traits of the resource provider of a whole card."""
+        return (OWNER_CYBORG, custom_name(self.VENDOR_NAME, function.device))
 
-    def serial(self, function: PciFunction) -> str | None:
-        """What stays with the card when it is moved; None: it does not say."""
+    def resource_class(self, function: PciFunction) -> str:
+        """Return the resource class of a whole card."""
+        return str(self._options.get('resource_class') or self.RESOURCE_CLASS)
+
+    def device_type(self, function: PciFunction) -> str:
+        """Return the type of the device, as in ``DEVICE_TYPE``."""
+        return self.DEVICE_TYPE
+
+    def model_name(self, function: PciFunction) -> str:
+        """Return the name of the model, or the ids of an unknown model."""
+        name = self.MODELS.get(function.ids) or self.MODELS.get(function.device)
+        return name or function.ids
+
+    def vendor_name(self, function: PciFunction) -> str:
+        """Return the name of the vendor, which the API shows as driver name."""
+        return self.VENDOR_NAME
+
+    def build_handle(self, card: PciFunction, function: PciFunction) -> AttachHandle:
+        """Return the attach handle of a function of a card, or of the card itself."""
+        address = function.address
+        return AttachHandle(address, HandleType.PCI, handle_info(address))
+
+    def read_serial(self, function: PciFunction) -> str | None:
+        """Return the serial number or uuid of the card, or None if not readable."""
         return None
 
     def hardware_id(self, function: PciFunction) -> str:
-        """Its serial, where it ever said it, else where it is."""
-        said = self.serial(function)
-        if said:
-            self._serials[function.address] = said
-        # Many a driver says it only of cards that it holds itself; while a guest has
-        # the card, it is still the one that it was.
+        """Return the serial number of the card, or its address without one."""
+        serial = self.read_serial(function)
+        if serial:
+            self._serials[function.address] = serial
+        # Some kernel drivers expose the serial only while bound. The cache keeps the
+        # identity of the device while it is bound to vfio-pci.
         return self._serials.get(function.address, function.address)
 
-    def virtual_state(self, function: PciFunction) -> str:
-        """What a virtual function is; its card says whether it is offered."""
+    def describe_virtual(self, function: PciFunction) -> str:
+        """Return the reason in the result of a virtual function."""
         return f'virtual function of {function.physfn or "a card being set up"}'
 
-    def lost(self, function: PciFunction, reason: str) -> Finding:
-        """A card that is there and does not answer: it keeps its place, reserved."""
-        whole = self.whole(function)
-        device = self.device(function, replace(whole, reserved=whole.total))
+    def build_lost(self, function: PciFunction, reason: str) -> DiscoveryResult:
+        """Return the result for a card that does not respond.
+
+        The card keeps its provider, with the whole inventory reserved.
+        """
+        root = self.build_whole(function)
+        device = self.build_device(function, replace(root, reserved=root.total))
         device = replace(device, health=Health.FAILED, health_reason=reason)
-        return self.finding(function, reason, device)
+        return self.build_result(function, reason, device)
 
-    def withheld(
+    def build_withheld(
         self, function: PciFunction, reason: str, health: Health = Health.OK
-    ) -> Finding:
-        """A card that nobody can be given: known to the service, with the reason."""
-        device = self.device(function, Deployable(self.name_of(function)))
+    ) -> DiscoveryResult:
+        """Return the result for a card that is reported but not offered."""
+        device = self.build_device(function, Deployable(self.root_name(function)))
         device = replace(device, health=health, health_reason=reason)
-        return self.finding(function, reason, device)
+        return self.build_result(function, reason, device)
 
-    def finding(
+    def build_result(
         self, function: PciFunction, reason: str, device: Device | None = None
-    ) -> Finding:
-        return Finding(
+    ) -> DiscoveryResult:
+        """Return a result of this driver; without a device nothing is reported."""
+        return DiscoveryResult(
             address=function.address,
             ids=function.ids,
             pci_class=function.pci_class,
@@ -178,80 +261,88 @@ may be read by the next one. Turn it on where all guests trust one another.
             device=device,
         )
 
-    def device(self, function: PciFunction, root: Deployable) -> Device:
-        # Only what stays as it is: a bound driver or a link speed comes and goes with
-        # the guest, and each change of this record is a report to the conductor.
+    def build_device(self, function: PciFunction, root: Deployable) -> Device:
+        """Return the device of a card.
+
+        The board info contains constant values only. A kernel driver or a link speed
+        changes with the guest, and each change causes a report to the conductor.
+        """
         board = {'product_id': function.device, 'class': function.pci_class}
         if function.subsystem:
             board['subsystem'] = function.subsystem
         if function.numa_node is not None:
             board['numa_node'] = str(function.numa_node)
         return Device(
-            type=self.DEVICE_TYPE,
-            vendor=self.VENDOR,
-            model=self.MODELS.get(function.device, function.ids),
-            driver=self.VENDOR_NAME,
-            address=function.address,
+            type=self.device_type(function),
+            vendor=function.vendor,
+            model=self.model_name(function),
+            driver=self.vendor_name(function),
+            control_address=function.address,
             hardware_id=self.hardware_id(function),
             root=root,
             std_board_info=board,
         )
 
-    def whole(self, function: PciFunction) -> Deployable:
-        """The card as the one unit that it is."""
-        address = function.address
+    def build_whole(self, function: PciFunction) -> Deployable:
+        """Return the deployable of a card that is offered as one attach handle."""
+        resource_class, traits = self.resource_class(function), self.traits(function)
         return Deployable(
-            name=self.name_of(function),
-            resource_class=self.RESOURCE_CLASS,
-            traits=self.traits(function),
+            name=self.root_name(function),
+            resource_class=resource_class,
+            traits=traits,
             total=1,
-            units=(Unit(address, HandleType.PCI, handle_info(address)),),
-            attributes=attributes(self.RESOURCE_CLASS, self.traits(function)),
+            handles=(self.build_handle(function, function),),
+            attributes=attributes(resource_class, traits),
         )
 
-    def name_of(self, function: PciFunction) -> str:
-        """Of the root deployable, and of its provider in Placement."""
+    def root_name(self, function: PciFunction) -> str:
+        """Return the name of the root deployable and of its resource provider."""
         return f'{self._host.name}_{function.address}'
 
-    def usage(self, device: Device) -> Usage:
-        """Health and what the kernel says of any PCI function."""
-        return figures.of_function(PciFunction(self._host, device.address))
+    def read_usage(self, device: Device) -> Usage:
+        """Return the telemetry that sysfs has for every PCI function."""
+        return telemetry.read_usage(PciFunction(self._host, device.control_address))
 
-    def _judge_companion(self, function: PciFunction) -> Finding | None:
+    def classify_companion(self, function: PciFunction) -> DiscoveryResult | None:
+        """Return the result for a function that is no card; None: not beside one."""
+        if self.IS_LIMITED:
+            return None
         for sibling in function.siblings:
-            if self.claims(sibling) and not sibling.virtual:
-                what = _companion(function)
-                return self.finding(function, f'{what} function of {sibling.address}')
+            if self.is_card_function(sibling) and not sibling.is_virtual:
+                subject = _companion_name(function)
+                reason = f'{subject} function of {sibling.address}'
+                return self.build_result(function, reason)
         return None
 
-    def _is_card(self, other: PciFunction) -> bool:
-        return other.vendor == self.VENDOR and self.claims(other)
+    def _is_own_card(self, function: PciFunction) -> bool:
+        return self.is_own_vendor(function) and self.is_card_function(function)
 
-    def _driver_obstacle(self, function: PciFunction) -> str | None:
-        held = function.driver is not None and not function.guest_driver
-        if not held or not self.HOST_DRIVERS or function.driver in self.HOST_DRIVERS:
+    def _find_driver_obstacle(self, function: PciFunction) -> str | None:
+        bound = function.driver is not None and not function.has_guest_driver
+        if not bound or not self.HOST_DRIVERS or function.driver in self.HOST_DRIVERS:
             return None
-        return f'in use by something that is not us: bound to {function.driver}'
+        return f'in use by the host: bound to {function.driver}'
 
-    def _reset_obstacle(self, function: PciFunction) -> str | None:
-        if function.resettable or self._options['offer_without_reset']:
+    def _find_reset_obstacle(self, function: PciFunction) -> str | None:
+        if function.is_resettable or self._options['offer_without_reset']:
             return None
         return 'the kernel cannot reset it between two guests'
 
-    def _offer(self, function: PciFunction) -> str:
+    def describe_offer(self, function: PciFunction) -> str:
+        """Return the reason in the result of a whole card that is offered."""
         companions = [
-            f'{sibling.address} ({_companion(sibling)})'
+            f'beside {sibling.address} ({_companion_name(sibling)})'
             for sibling in function.siblings
-            if sibling.vendor == self.VENDOR and not self.claims(sibling)
+            if self.is_own_vendor(sibling) and not self.is_card_function(sibling)
         ]
-        return ', '.join(['whole card', *(f'beside {each}' for each in companions)])
+        return ', '.join(['whole card', *companions])
 
 
 def attributes(resource_class: str, traits: Sequence[str]) -> dict[str, str]:
-    """As clients of Cyborg find class and traits among the attributes."""
+    """Return the attributes in which clients of Cyborg look for class and traits."""
     numbered = {f'trait{number}': trait for number, trait in enumerate(traits)}
     return {'rc': resource_class, **numbered}
 
 
-def _companion(function: PciFunction) -> str:
+def _companion_name(function: PciFunction) -> str:
     return _COMPANIONS.get(function.pci_class[:4], 'other')

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FPGA cards as trees of deployables: card, regions, functions.
+
+The root deployable is the card. If guests get one function of the card, the root is
+scheduled, and its children describe the regions and functions. If guests get several
+regions separately, each region is scheduled.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from cyborg_lite.drivers.host.sysfs import PciFunction
+from cyborg_lite.drivers.pci import PciDriver, custom_name, handle_info
+from cyborg_lite.model import bitstreams
+from cyborg_lite.model.inventory import (
+    AttachHandle,
+    Deployable,
+    DiscoveryResult,
+    HandleType,
+    Health,
+)
+from cyborg_lite.model.traits import OWNER_CYBORG
+
+
+@dataclass(frozen=True, slots=True)
+class FpgaRegion:
+    """A reconfigurable region of a card, as read from the hardware."""
+
+    name: str  # `region0`; the same at every scan
+    interface_id: str = ''  # of bitstreams that fit: 32 hex digits; empty: unknown
+    function_id: str = ''  # of the loaded bitstream; empty: none or unknown
+    fault: str = ''  # why the region cannot be used; empty: it can
+    vf_address: str | None = None  # VF that contains the region; None: the PF does
+
+
+@dataclass(frozen=True, slots=True)
+class FpgaCard:
+    """A card with its regions, as read from the hardware."""
+
+    function: PciFunction  # the managing function
+    guest_address: str | None  # function for guests, unless regions are separate
+    regions: tuple[FpgaRegion, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)  # attributes, by key
+    fault: str = ''  # why the card cannot be used; empty: it can
+    in_use: bool = False  # by a process that this service does not manage
+
+    @property
+    def has_separate_regions(self) -> bool:
+        """Guests get the regions of the card separately."""
+        return len(self.regions) > 1 and any(item.vf_address for item in self.regions)
+
+    @property
+    def guest_addresses(self) -> tuple[str, ...]:
+        """The addresses of all functions that guests can get."""
+        if self.has_separate_regions:
+            return tuple(item.vf_address for item in self.regions if item.vf_address)
+        return (self.guest_address,) if self.guest_address else ()
+
+
+class FpgaDriver(PciDriver):
+    """Offers FPGA cards with the bitstreams that are loaded."""
+
+    CLASSES: ClassVar[tuple[str, ...]] = ('1200',)
+    DEVICE_TYPE: ClassVar[str] = 'FPGA'
+    RESOURCE_CLASS: ClassVar[str] = 'FPGA'
+    LOADS: ClassVar[bool] = False  # True: a bind may load a bitstream
+
+    def read_card(self, function: PciFunction) -> FpgaCard:
+        """Read the card that a function manages."""
+        return FpgaCard(function, function.address)
+
+    def traits(self, function: PciFunction) -> tuple[str, ...]:
+        """Return the traits of the card."""
+        product = custom_name('FPGA_PRODUCT_ID', function.device)
+        return OWNER_CYBORG, custom_name('FPGA', self.VENDOR_NAME), product
+
+    def region_traits(self, region: FpgaRegion) -> tuple[str, ...]:
+        """Return the traits that the content of a region adds."""
+        return ()
+
+    def classify_card(self, function: PciFunction) -> DiscoveryResult:
+        """Return the result for a card with its regions."""
+        card = self.read_card(function)
+        for address in card.guest_addresses:
+            obstacle = self.find_obstacle(PciFunction(self._host, address))
+            if obstacle is not None:
+                return self.build_withheld(function, obstacle)
+        device = self.build_device(function, self.build_tree(card))
+        if card.fault:
+            device = replace(device, health=Health.FAILED, health_reason=card.fault)
+        for region in card.regions:
+            if region.fault and not card.fault:
+                device = replace(
+                    device, health=Health.DEGRADED, health_reason=region.fault
+                )
+        reason = card.fault or f'given to guests as {", ".join(card.guest_addresses)}'
+        return self.build_result(function, reason, device)
+
+    def build_whole(self, function: PciFunction) -> Deployable:
+        """Return the deployables of a card, read anew."""
+        return self.build_tree(self.read_card(function))
+
+    def build_tree(self, card: FpgaCard) -> Deployable:
+        """Return the root deployable of a card with its regions as children."""
+        name = self.root_name(card.function)
+        children = tuple(
+            self._build_region(card, name, region) for region in card.regions
+        )
+        if card.has_separate_regions:
+            return Deployable(name=name, attributes=card.facts, children=children)
+        root = self._build_offered(card, name, card.guest_address, card.regions[:1])
+        return replace(root, children=tuple(_describe_only(item) for item in children))
+
+    def _build_region(
+        self, card: FpgaCard, parent: str, region: FpgaRegion
+    ) -> Deployable:
+        name = f'{parent}_{region.name}'
+        deployable = self._build_offered(card, name, region.vf_address, (region,))
+        if region.vf_address is None:
+            return deployable
+        number = card.function.virtfns.index(region.vf_address)
+        attributes = {'address': region.vf_address}
+        function = Deployable(f'{name}_vf{number}', attributes=attributes)
+        return replace(deployable, children=(function,))
+
+    def _build_offered(
+        self,
+        card: FpgaCard,
+        name: str,
+        address: str | None,
+        regions: Sequence[FpgaRegion],
+    ) -> Deployable:
+        traits = self.traits(card.function)
+        attributes = dict(card.facts)
+        for region in regions:
+            traits += self.region_traits(region)
+            attributes[bitstreams.REGION] = region.interface_id
+            attributes[bitstreams.FUNCTION] = region.function_id
+        total = int(address is not None)
+        is_faulty = card.fault or any(region.fault for region in regions)
+        return Deployable(
+            name=name,
+            resource_class=self.RESOURCE_CLASS,
+            traits=traits,
+            total=total,
+            reserved=total if is_faulty else 0,
+            handles=(self._build_handle(address, card.in_use),) if address else (),
+            attributes={key: value for key, value in attributes.items() if value},
+        )
+
+    def _build_handle(self, address: str, in_use: bool) -> AttachHandle:
+        info = handle_info(address)
+        return AttachHandle(
+            address, HandleType.PCI, info, needs_host=self.LOADS, in_use=in_use
+        )
+
+
+def restore_card(function: PciFunction, root: Deployable) -> FpgaCard:
+    """Return the card that ``FpgaDriver.build_tree`` made a root deployable of.
+
+    The result lacks what deployables do not contain, such as addresses.
+    """
+    facts = dict(root.attributes)
+    for key in (bitstreams.REGION, bitstreams.FUNCTION):
+        facts.pop(key, None)
+    regions = tuple(
+        FpgaRegion(
+            child.name.removeprefix(f'{root.name}_'),
+            interface_id=child.attributes.get(bitstreams.REGION, ''),
+            function_id=child.attributes.get(bitstreams.FUNCTION, ''),
+        )
+        for child in root.children
+    )
+    return FpgaCard(function, None, regions, facts)
+
+
+def _describe_only(item: Deployable) -> Deployable:
+    """Return a deployable that is shown but not scheduled; its parent is scheduled."""
+    return Deployable(
+        name=item.name, attributes=item.attributes, children=item.children
+    )

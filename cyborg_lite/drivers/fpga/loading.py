@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loading of bitstreams into FPGA cards: the file is checked, the result read back."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from oslo_config import cfg
+from oslo_log import log
+
+from cyborg_lite.drivers.fpga.driver import (
+    FpgaCard,
+    FpgaDriver,
+    FpgaRegion,
+    restore_card,
+)
+from cyborg_lite.drivers.fpga.files import BitstreamHeader, InvalidBitstreamFile
+from cyborg_lite.drivers.host import tools
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.pci import PciDriver
+from cyborg_lite.exceptions import (
+    BitstreamRefused,
+    DeviceBusy,
+    DeviceGone,
+    DriverError,
+    LoadingFailed,
+    ToolTimedOut,
+)
+from cyborg_lite.model import bitstreams
+from cyborg_lite.model.bitstreams import Bitstream
+from cyborg_lite.model.inventory import Device, DiscoveryResult
+
+LOG = log.getLogger(__name__)
+
+
+class ProgrammableFpgaDriver(FpgaDriver):
+    """Offers FPGA cards into which a vendor tool loads bitstreams."""
+
+    LOADS: ClassVar[bool] = True
+    TOOL: ClassVar[str]
+
+    # Any: each option has its own type.
+    def __init__(
+        self,
+        host: Host,
+        options: Mapping[str, Any],
+        runner: tools.ToolRunner | None = None,
+    ) -> None:
+        super().__init__(host, options)
+        self._run = runner or tools.Tools(host.kernel)
+        self._guard = threading.Lock()
+        # The results from before a load in progress, by address.
+        self._loading: dict[str, DiscoveryResult] = {}
+        # The last card read, by address: a guest hides the content of its card.
+        self._last: dict[str, FpgaCard] = {}
+        # Digests of the loaded files, by deployable; empty: the content is unknown.
+        self._digests: dict[str, str] = {}
+
+    def restore_device(self, device: Device) -> None:
+        """Accept a device that an earlier agent process discovered."""
+        super().restore_device(device)
+        function = PciFunction(self._host, device.control_address)
+        self._last[device.control_address] = restore_card(function, device.root)
+
+    def read_header(self, image: Path) -> BitstreamHeader:
+        """Read the header of a bitstream file.
+
+        :raises InvalidBitstreamFile: the file has another format
+        """
+        raise NotImplementedError
+
+    def build_command(
+        self, card: FpgaCard, region: FpgaRegion, image: Path
+    ) -> list[str]:
+        """Return the command that loads a bitstream into a region."""
+        raise NotImplementedError
+
+    def build_shell_command(self, card: FpgaCard, image: Path) -> list[str]:
+        """Return the command that loads a shell; empty if no tool can load one."""
+        return []
+
+    def find_user(self, card: FpgaCard, region: FpgaRegion) -> str:
+        """Return why a region cannot be loaded now; empty if it can."""
+        return ''
+
+    def discover(self) -> Iterator[DiscoveryResult]:
+        """Yield the results; a card that is being loaded keeps its last result."""
+        with self._guard:
+            loading = dict(self._loading)
+        for result in super().discover():
+            yield loading.get(result.address, result)
+
+    def program(self, deployable: str, image: Path, bitstream: Bitstream) -> Device:
+        """Load a bitstream, as ``LoadsBitstreams.program``.
+
+        :raises BitstreamRefused: it does not fit the region; nothing has changed
+        :raises LoadingFailed: the content of the region is unknown or wrong
+        :raises DriverError: the load failed, and the region has not changed
+        """
+        card, region = self._find(deployable)
+        self._check_file(card, region, image, bitstream)
+        address = card.function.address
+        if self._is_loaded(card, region, deployable, bitstream):
+            function_id = bitstream.function_id
+            LOG.info('%s already contains function %s', deployable, function_id)
+            return self._read_device(address)
+        reason = self.find_user(card, region)
+        if reason:
+            raise DeviceBusy(address=address, reason=reason)
+        result = self.classify(card.function)
+        with self._guard:
+            if result is not None:
+                self._loading[address] = result
+        try:
+            self._load(deployable, region, image, bitstream)
+            self._digests[deployable] = bitstream.hash_value
+        except LoadingFailed:
+            self._digests[deployable] = ''
+            raise
+        finally:
+            with self._guard:
+                self._loading.pop(address, None)
+        return self._read_device(address)
+
+    def _is_loaded(
+        self, card: FpgaCard, region: FpgaRegion, deployable: str, bitstream: Bitstream
+    ) -> bool:
+        """Return True if the region contains the bitstream.
+
+        Two builds of one function have the same function id, so the digest of the last
+        load must match, too.
+        """
+        if bitstream.is_shell:
+            return bitstream.function_id in _shell_ids(card) and not region.fault
+        last = self._digests.get(deployable, bitstream.hash_value)
+        return (
+            region.function_id == bitstream.function_id
+            and last == bitstream.hash_value
+            and not region.fault
+        )
+
+    def _load(
+        self, deployable: str, before: FpgaRegion, file: Path, bitstream: Bitstream
+    ) -> None:
+        image = bitstream.image_id
+        card, _ = self._find(deployable)
+        command = (
+            self.build_shell_command(card, file)
+            if bitstream.is_shell
+            else self.build_command(card, before, file)
+        )
+        try:
+            tool_result = self._run(command, self._options['program_timeout'])
+        except ToolTimedOut as error:
+            raise LoadingFailed(image=image, reason=error.text) from error
+        try:
+            card, after = self._find(deployable)
+        except DriverError as error:
+            raise LoadingFailed(image=image, reason=error.text) from error
+        matches = (
+            bitstream.function_id in _shell_ids(card)
+            if bitstream.is_shell
+            else self._matches(after, bitstream)
+        )
+        if not tool_result.status and not after.fault and matches:
+            return
+        # Tools print the path of the file, which must not reach a client.
+        output = tool_result.summary.replace(str(file), 'the file')
+        content = f'the card shows function {after.function_id or "none"}.'
+        reason = after.fault or (output if tool_result.status else content)
+        if after == before and before.function_id and not before.fault:
+            raise DriverError(
+                reason=f'Loading bitstream {image} failed, and nothing changed: '
+                f'{reason}'
+            )
+        raise LoadingFailed(image=image, reason=reason)
+
+    def _matches(self, region: FpgaRegion, bitstream: Bitstream) -> bool:
+        """Return True if a region read after a load shows the bitstream."""
+        return region.function_id == bitstream.function_id
+
+    def _find(self, deployable: str) -> tuple[FpgaCard, FpgaRegion]:
+        """Return the card and region of a deployable, read anew.
+
+        :raises DriverError: it does not exist, cannot be used or is not a region
+        """
+        for function in self._host.pci_functions():
+            root = f'{self._host.name}_{function.address}'
+            if deployable != root and not deployable.startswith(f'{root}_'):
+                continue
+            if function.is_lost or not self.is_card_function(function):
+                raise DeviceGone(address=function.address)
+            card = self.read_card(function)
+            if card.fault:
+                raise DeviceBusy(address=function.address, reason=card.fault)
+            name = deployable.removeprefix(root).removeprefix('_')
+            for region in card.regions:
+                if name == region.name or (not name and len(card.regions) == 1):
+                    return card, region
+            reason = f'{deployable} is not a region that can be loaded.'
+            raise DriverError(reason=reason)
+        raise DeviceGone(address=deployable.partition('_')[2])
+
+    def _check_file(
+        self, card: FpgaCard, region: FpgaRegion, image: Path, bitstream: Bitstream
+    ) -> None:
+        """Check that the header of a file fits the region and the Glance image.
+
+        :raises BitstreamRefused: it does not
+        """
+        try:
+            header = self.read_header(image)
+        except InvalidBitstreamFile as error:
+            raise BitstreamRefused(
+                image=bitstream.image_id, reason=str(error)
+            ) from None
+        except OSError:
+            reason = 'No such file.'
+            raise BitstreamRefused(image=bitstream.image_id, reason=reason) from None
+        reason = ''
+        if bitstream.is_shell and not self.build_shell_command(card, image):
+            reason = 'It is a shell; flash it by hand and power-cycle the host.'
+        elif not bitstream.is_shell and not self._fits(card, region, header):
+            interface = region.interface_id or 'unknown'
+            reason = (
+                f'It is for interface {header.interface_id}; the interface of the '
+                f'region is {interface}.'
+            )
+        elif header.function_id != bitstream.function_id:
+            reason = (
+                f'The file contains function {header.function_id}, but the image '
+                f'properties name {bitstream.function_id}.'
+            )
+        if reason:
+            raise BitstreamRefused(image=bitstream.image_id, reason=reason)
+
+    def _fits(
+        self, card: FpgaCard, region: FpgaRegion, header: BitstreamHeader
+    ) -> bool:
+        return bool(header.interface_id) and header.interface_id == region.interface_id
+
+    def _read_device(self, address: str) -> Device:
+        result = self.classify(PciFunction(self._host, address))
+        if result is None or result.device is None:
+            raise DeviceGone(address=address)
+        return result.device
+
+
+def _shell_ids(card: FpgaCard) -> list[str]:
+    return card.facts.get(bitstreams.SHELL, '').split()
+
+
+def loading_options(tool: str) -> tuple[cfg.Opt, ...]:
+    """Return the options of a driver with a loading tool.
+
+    :param tool: default of the option ``tool``
+    """
+    return (
+        *PciDriver.OPTIONS,
+        cfg.StrOpt(
+            'tool',
+            default=tool,
+            help="""
+Program that loads a bitstream into a card: a path, or the name of a tool in
+/etc/cyborg-lite/privileges.d. Change it if the tool has another name in a
+newer release of the vendor.
+""",
+        ),
+        cfg.IntOpt(
+            'program_timeout',
+            default=120,
+            min=1,
+            help="""
+Maximum time in seconds for loading a bitstream. After this time the tool is
+killed, and the region cannot be used until a bitstream is loaded into it.
+Raise it for large cards, and [conductor] agent_timeout with it.
+""",
+        ),
+    )

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Use of a PCI function by the network of the host.
+
+The names are those of the kernel (kernel: ABI/testing/sysfs-class-net, net/core/dev.c).
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+
+_NETWORK_CLASSES: Final = ('0200', '0280')
+_VDPA: Final = re.compile(r'vdpa\d+')
+_UPPER: Final = 'upper_'
+_IPV4_ROUTES: Final = 'proc/net/route'
+_IPV6_ROUTES: Final = 'proc/net/ipv6_route'
+# Every IPv6 interface has routes for link-local and multicast addresses.
+_AUTOMATIC_ROUTES: Final = ('fe8', 'ff')
+
+
+def find_network_user(function: PciFunction, routed: Collection[str]) -> str | None:
+    """Return what of the network of the host uses a function, or None.
+
+    A network interface that is only up does not count: hosts bring up every interface
+    that they detect.
+
+    :param routed: interfaces with routes, as ``list_routed`` returns them
+    """
+    for name in function.names():
+        if _VDPA.fullmatch(name):
+            return f'it has the vDPA device {name}'
+    names = list_interfaces(function)
+    for name in names:
+        upper = _find_upper(function, name)
+        if upper is not None:
+            return f'its interface {name} is part of {upper}'
+        if name in routed:
+            return f'the host has an address or a route on its interface {name}'
+    is_network = function.pci_class.startswith(_NETWORK_CLASSES)
+    if is_network and function.driver and not function.has_guest_driver and not names:
+        return f'bound to {function.driver}, and no network interface is visible'
+    return None
+
+
+def find_active_interface(function: PciFunction) -> str | None:
+    """Return a network interface of a function that is up, or None."""
+    for name in list_interfaces(function):
+        if function.text(f'net/{name}/operstate') == 'up':
+            return f'its interface {name} is up'
+    return None
+
+
+def list_interfaces(function: PciFunction) -> tuple[str, ...]:
+    """Return the names of the network interfaces of a function, without representors.
+
+    In switchdev mode a card also has one interface for each virtual function, with a
+    port name such as ``pf0vf1`` (kernel: networking/representors.rst).
+    """
+    return tuple(
+        name
+        for name in function.names('net')
+        if 'vf' not in (function.text(f'net/{name}/phys_port_name') or '')
+    )
+
+
+def list_routed(host: Host) -> frozenset[str]:
+    """Return the network interfaces of the host that have an address or a route."""
+    return frozenset((*_list_ipv4_routed(host), *_list_ipv6_routed(host)))
+
+
+def _find_upper(function: PciFunction, name: str) -> str | None:
+    """Return the bridge, bond or VLAN that contains an interface."""
+    master = function.host.target(function.path(f'net/{name}/master'))
+    if master is not None:
+        return master
+    for entry in function.names(f'net/{name}'):
+        if entry.startswith(_UPPER):
+            return entry.removeprefix(_UPPER)
+    return None
+
+
+def _list_ipv4_routed(host: Host) -> Iterator[str]:
+    for line in (host.text(_IPV4_ROUTES) or '').splitlines():
+        yield line.partition('\t')[0].strip()
+
+
+def _list_ipv6_routed(host: Host) -> Iterator[str]:
+    for line in (host.text(_IPV6_ROUTES) or '').splitlines():
+        fields = line.split()
+        if fields and not fields[0].startswith(_AUTOMATIC_ROUTES):
+            yield fields[-1]

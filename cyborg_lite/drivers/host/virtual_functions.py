@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual functions, created for their first user and removed after the last.
+
+Only virtual functions that the agent created are removed. A mark file below ``/run``
+records this. A reboot deletes the mark file together with the virtual functions.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Protocol
+
+from oslo_log import log
+
+from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.exceptions import DeviceBusy, DriverError
+
+LOG = log.getLogger(__name__)
+
+_MARKS: Final = 'run/cyborg-lite/virtual-functions'
+
+
+def list_vf_addresses(card: PciFunction, count: int) -> tuple[str, ...]:
+    """Return the addresses that the first virtual functions of a card have.
+
+    The virtual functions need not exist. Their routing ids follow from offset and
+    stride (PCI SR-IOV specification, "VF Routing ID").
+
+    :param count: number of virtual functions
+    :returns: empty if the card does not show offset and stride
+    """
+    offset, stride = card.number('sriov_offset'), card.number('sriov_stride')
+    if not offset or not stride:
+        return ()
+    domain, bus, rest = card.address.split(':')
+    slot, _, function = rest.partition('.')
+    own = int(bus, 16) << 8 | int(slot, 16) << 3 | int(function)
+    routing_ids = (own + offset + stride * index for index in range(count))
+    return tuple(
+        f'{domain}:{routing_id >> 8:02x}:{routing_id >> 3 & 0x1F:02x}.{routing_id & 7}'
+        for routing_id in routing_ids
+    )
+
+
+class SriovSwitch(Protocol):
+    """A way to enable and disable the virtual functions of a card."""
+
+    def enable(self, card: PciFunction) -> None:
+        """Create the virtual functions of a card.
+
+        :raises DriverError: they cannot be created
+        """
+        ...
+
+    def disable(self, card: PciFunction) -> None:
+        """Remove the virtual functions of a card.
+
+        :raises DriverError: they cannot be removed
+        """
+        ...
+
+
+class VirtualFunctions:
+    """Creates and removes the virtual functions of the cards of one driver.
+
+    The caller must not change one card from two threads at a time.
+    """
+
+    def __init__(self, host: Host, switch: SriovSwitch) -> None:
+        self._host = host
+        self._switch = switch
+        self._created: set[str] = set()  # addresses of cards
+
+    def create(self, card: PciFunction, address: str) -> None:
+        """Enable the virtual functions of a card, unless it has the one at ``address``.
+
+        :raises DriverError: the card cannot have a virtual function at this address
+        """
+        present = PciFunction(self._host, card.address).virtfns
+        if address in present:
+            return
+        if not present:
+            # Mark the card first: the agent may crash right after the change.
+            self._mark_created(card.address)
+        self._switch.enable(card)
+        present = PciFunction(self._host, card.address).virtfns
+        if address not in present:
+            raise DriverError(
+                reason=f'Device {card.address} has {len(present)} virtual functions, '
+                f'but none at {address}.'
+            )
+        LOG.info('Created %d virtual functions of %s', len(present), card.address)
+
+    def remove(self, card: PciFunction) -> None:
+        """Disable the virtual functions of a card if the agent created them.
+
+        The caller must check that none of them is in use.
+        """
+        if card.address not in self._created and not self._mark(card.address).exists():
+            return
+        if PciFunction(self._host, card.address).virtfns:
+            self._switch.disable(card)
+            LOG.info('Removed the virtual functions of %s', card.address)
+        self._created.discard(card.address)
+        with suppress(OSError):
+            self._mark(card.address).unlink()
+
+    def _mark_created(self, address: str) -> None:
+        self._created.add(address)
+        mark = self._mark(address)
+        try:
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+        except OSError as error:
+            # Harmless: after a restart the agent does not remove the functions.
+            LOG.warning('Cannot mark %s as changed by the agent: %s', address, error)
+
+    def _mark(self, address: str) -> Path:
+        return self._host.root / _MARKS / address
+
+
+class SysfsSriov:
+    """Enables virtual functions through ``sriov_numvfs``.
+
+    The interface is described in the kernel document PCI/pci-iov-howto.rst.
+    """
+
+    def __init__(self, writer: Writer, count: Callable[[PciFunction], int]) -> None:
+        """Store the arguments.
+
+        :param count: returns the number of virtual functions for a card
+        """
+        self._writer = writer
+        self._count = count
+
+    def enable(self, card: PciFunction) -> None:
+        """Create as many virtual functions as configured for the card.
+
+        :raises DeviceBusy: the card has virtual functions already
+        :raises DriverError: the kernel refused
+        """
+        present = len(card.virtfns)
+        if present:
+            # The kernel changes the number from or to 0 only.
+            reason = f'it has {present} virtual functions of another program'
+            raise DeviceBusy(address=card.address, reason=reason)
+        # The host driver must not bind to functions that are meant for guests.
+        self._write(card, 'sriov_drivers_autoprobe', '0')
+        self._write(card, 'sriov_numvfs', str(self._count(card)))
+
+    def disable(self, card: PciFunction) -> None:
+        """Remove all virtual functions of the card.
+
+        :raises DriverError: the kernel refused
+        """
+        self._write(card, 'sriov_numvfs', '0')
+
+    def _write(self, card: PciFunction, name: str, text: str) -> None:
+        try:
+            self._writer.write(card.address, card.path(name), text)
+        except OSError as error:
+            action = f'{name} cannot be set to {text}'
+            raise to_driver_error(card.address, action, error) from None

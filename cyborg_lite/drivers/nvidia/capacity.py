@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The capacity of a card: the number of vGPUs of a type, existing ones included.
+
+``available_instances`` of the kernel is not the capacity. It depends on the current
+state, and is 0 for all other types as soon as one vGPU exists.
+"""
+
+import math
+import re
+from typing import Final
+
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.nvidia.layout import Vgpu, VgpuLayout, VgpuMode, VgpuType
+
+INFORMATION: Final = 'proc/driver/nvidia/gpus/{}/information'
+_INSTANCES: Final = 'proc/driver/nvidia/capabilities/gpu{}/mig'
+_INSTANCE: Final = re.compile(r'gi(\d+)')
+_GIB: Final = 1024  # MiB
+
+
+def read_driver_information(host: Host, address: str, key: str) -> str | None:
+    """Return a value that the vendor driver shows for a card bound to it, or None."""
+    for line in (host.text(INFORMATION.format(address)) or '').splitlines():
+        name, _, value = line.partition(':')
+        if name.strip() == key:
+            return value.strip()
+    return None
+
+
+def list_gpu_instances(host: Host, address: str) -> tuple[int, ...]:
+    """Return the ids of the GPU instances (MIG) of a card."""
+    minor = read_driver_information(host, address, 'Device Minor')
+    names = host.names(_INSTANCES.format(minor)) if minor else ()
+    return tuple(
+        int(match[1]) for name in names if (match := _INSTANCE.fullmatch(name))
+    )
+
+
+def count_capacity(
+    layout: VgpuLayout,
+    vgpu_type: VgpuType,
+    memory: int | None,
+    instances: tuple[int, ...],
+) -> int:
+    """Return the maximum number of vGPUs of a type that a card can have at once.
+
+    :param memory: MiB of the card; None: unknown
+    :param instances: the result of ``list_gpu_instances``
+    """
+    maximum = None
+    if vgpu_type.uses_gpu_instance:
+        maximum = _count_instances(layout, vgpu_type, memory, instances)
+    if maximum is None:
+        maximum = vgpu_type.max_per_card
+    if maximum is None and memory and vgpu_type.memory:
+        maximum = memory // vgpu_type.memory
+    if maximum is None:
+        existing = _count_possible(layout, vgpu_type, memory)
+        maximum = existing + vgpu_type.available
+    if layout.mode is VgpuMode.MDEV:
+        return maximum
+    return min(maximum, len(layout.enabled))
+
+
+def find_card_memory(table_size: int | None, largest: int | None) -> int | None:
+    """Return the memory of a card in MiB, or None if it is unknown.
+
+    :param table_size: GiB in the table of models; None: the model is not listed
+    :param largest: MiB of the largest type that the card has listed; None: unknown
+    """
+    return max((table_size or 0) * _GIB, largest or 0) or None
+
+
+def may_have_type(
+    layout: VgpuLayout, vgpu: Vgpu, vgpu_type: VgpuType, memory: int | None
+) -> bool:
+    """Return True if a vGPU has a type, or may have it because its type is unknown.
+
+    The size of its GPU instance excludes types of other sizes.
+
+    :param memory: MiB of the card; None: unknown
+    """
+    actual = layout.type_of(vgpu)
+    if actual is not None:
+        return actual.label == vgpu_type.label
+    if vgpu.instance is None or not vgpu_type.uses_gpu_instance:
+        return True
+    if not vgpu_type.memory:
+        return True
+    whole = memory or _largest_type(layout)
+    return _instance_depth(vgpu.instance) == _tree_depth(whole, vgpu_type.memory)
+
+
+def _count_instances(
+    layout: VgpuLayout,
+    vgpu_type: VgpuType,
+    memory: int | None,
+    instances: tuple[int, ...],
+) -> int:
+    """Return the number of GPU instances for a type; each carries one vGPU.
+
+    The id of an instance is its position in a binary tree: 0 is the whole card, 1 and
+    2 are the halves, 3 to 6 the quarters, and so on. Two profiles can have the same
+    size: three and four slices of seven are both a half. In this case the types that
+    exist or can be created show which profile the instances have.
+    """
+    card_memory = memory or _largest_type(layout)
+    if not vgpu_type.memory or not _is_possible(layout, vgpu_type):
+        return 0
+    depth = _tree_depth(card_memory, vgpu_type.memory)
+    positions = sum(_instance_depth(item) == depth for item in instances)
+    rivals = {
+        _instance_profile(item)
+        for item in layout.types
+        if item.uses_gpu_instance
+        and _tree_depth(card_memory, item.memory or card_memory) == depth
+        and _is_possible(layout, item)
+    } - {_instance_profile(vgpu_type)}
+    existing = _count_possible(layout, vgpu_type, memory)
+    count = max(
+        positions - len(rivals),
+        existing if positions else existing + vgpu_type.available,
+    )
+    maximum = vgpu_type.max_per_card
+    return count if maximum is None else min(count, maximum)
+
+
+def _largest_type(layout: VgpuLayout) -> int:
+    return max((item.memory or 0 for item in layout.types), default=0)
+
+
+def _instance_depth(instance: int) -> int:
+    return math.floor(math.log2(instance + 1))
+
+
+def _tree_depth(whole: int, part: int) -> int:
+    return round(math.log2(whole / part))
+
+
+def _instance_profile(vgpu_type: VgpuType) -> str:
+    """Return the GPU instance profile: slices, memory, extensions such as media."""
+    return re.sub(r'[ABCQ](?=(ME)?$)', '', vgpu_type.name)
+
+
+def _count_possible(layout: VgpuLayout, vgpu_type: VgpuType, memory: int | None) -> int:
+    """Return the number of vGPUs of a type, including those of an unknown type.
+
+    The offer subtracts the latter. They must be part of the total.
+    """
+    return sum(
+        may_have_type(layout, vgpu, vgpu_type, memory) for vgpu in layout.existing
+    )
+
+
+def _count_existing(layout: VgpuLayout, vgpu_type: VgpuType) -> int:
+    return sum(vgpu.type_id == vgpu_type.id for vgpu in layout.existing)
+
+
+def _is_possible(layout: VgpuLayout, vgpu_type: VgpuType) -> bool:
+    return vgpu_type.is_creatable or _count_existing(layout, vgpu_type) > 0

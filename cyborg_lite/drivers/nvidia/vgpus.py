@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Creation and removal of the vGPUs of NVIDIA cards for attach handles."""
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from cyborg_lite.drivers.host import vfio
+from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
+from cyborg_lite.drivers.host.mdev import Mdevs, MdevSpec
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.virtual_functions import VirtualFunctions
+from cyborg_lite.drivers.nvidia.layout import (
+    CURRENT_TYPE,
+    NO_TYPE,
+    Vgpu,
+    VgpuTypeCache,
+    list_creatable_types,
+    read_layout,
+)
+from cyborg_lite.drivers.nvidia.nvml import Nvml
+from cyborg_lite.drivers.nvidia.sriov_manage import SriovManage
+from cyborg_lite.drivers.pci import handle_address
+from cyborg_lite.drivers.prepared_handles import PreparedHandles
+from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DeviceHangs, DriverError
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import HandleType
+
+# Returns True if a card is offered in the same way without its virtual functions.
+MayDisable = Callable[[PciFunction], bool]
+
+_TYPE: Final = 'asked_type'
+
+
+def vgpu_type_label(key: str) -> str:
+    """Return the vGPU type in the key of a handle; empty if the key is an address."""
+    return key.split('/')[1] if '/' in key else ''
+
+
+def is_own(vgpu: Vgpu, prepared: PreparedHandles) -> bool:
+    """Return True if this service created a vGPU.
+
+    An mdev has the uuid of its handle. Without mdevs the address identifies it.
+    """
+    if vgpu.uuid is not None:
+        return prepared.has_uuid(vgpu.uuid)
+    return bool(prepared.list_at(vgpu.address))
+
+
+def find_type_label(vgpu: Vgpu, prepared: PreparedHandles) -> str | None:
+    """Return the type of an own vGPU that is not an mdev, or None if it is foreign."""
+    labels = (vgpu_type_label(item.key) for item in prepared.list_at(vgpu.address))
+    return next(filter(None, labels), None)
+
+
+@dataclass(frozen=True, slots=True)
+class VgpuFunction:
+    """A virtual function and the vGPU type that it has or gets."""
+
+    address: str
+    label: str  # of the type
+    card: str  # address of the physical function
+
+
+class VgpuFunctions:
+    """Sets vGPU types on virtual functions without mdevs (kernel 6.8 and later)."""
+
+    def __init__(self, host: Host, writer: Writer, types: VgpuTypeCache) -> None:
+        self._host = host
+        self._writer = writer
+        self._types = types
+        self._written: dict[str, str] = {}  # number of the type, by address
+
+    def set_type(self, target: VgpuFunction) -> None:
+        """Set the type of a virtual function, unless it is set.
+
+        :raises DeviceBusy: the function has another type, or the card has no room
+        :raises DriverError: the kernel accepted the type without effect
+        """
+        function = PciFunction(self._host, target.address)
+        current = function.text(CURRENT_TYPE)
+        if current is None:
+            raise DeviceGone(address=target.address)
+        if current != NO_TYPE:
+            if not self._is_expected(target, current):
+                reason = f'its vGPU type is {current} already'
+                raise DeviceBusy(address=target.address, reason=reason)
+            return
+        number = self._find_number(function, target)
+        self._write(target, number)
+        self._written[target.address] = number
+        if function.text(CURRENT_TYPE) == NO_TYPE:
+            raise DriverError(
+                reason=f'Device {target.address}: the kernel accepted vGPU type '
+                f'{target.label}, but the type is not set.'
+            )
+
+    def has_type(self, target: VgpuFunction) -> bool:
+        """Return True if any type is set on the virtual function."""
+        function = PciFunction(self._host, target.address)
+        return function.text(CURRENT_TYPE) not in (None, NO_TYPE)
+
+    def clear_type(self, target: VgpuFunction) -> None:
+        """Clear the type of a virtual function, unless another program has set it.
+
+        :raises DeviceBusy: a guest has the function open
+        """
+        function = PciFunction(self._host, target.address)
+        current = function.text(CURRENT_TYPE)
+        if current is None or current == NO_TYPE:
+            return
+        if not self._is_expected(target, current):
+            return
+        files = vfio.device_files(self._host, function.path('').rstrip('/'))
+        holders = self._writer.holders(target.card, files)
+        if holders:
+            reason = f'it is open in process {holders[0]}'
+            raise DeviceBusy(address=target.address, reason=reason)
+        self._write(target, NO_TYPE)
+
+    def _find_number(self, function: PciFunction, target: VgpuFunction) -> str:
+        """Return the number of a type that the card can still create.
+
+        :raises DeviceBusy: the card does not list the type; the list shrinks as types
+            are set on other functions
+        """
+        listed = list_creatable_types(function)
+        for vgpu_type in listed:
+            if vgpu_type.label == target.label:
+                return vgpu_type.id
+        names = ', '.join(vgpu_type.name for vgpu_type in listed) or 'none'
+        reason = f'there is no room for {target.label}; possible types: {names}'
+        raise DeviceBusy(address=target.address, reason=reason)
+
+    def _is_expected(self, target: VgpuFunction, current: str) -> bool:
+        """Return True if the current type can be the one of the target.
+
+        A full card lists no types. Then the type is assumed to be the expected one,
+        unless this process has written another number.
+        """
+        if current != self._written.get(target.address, current):
+            return False
+        card = PciFunction(self._host, target.card)
+        return self._types.find_label(card, current) in (None, target.label)
+
+    def _write(self, target: VgpuFunction, text: str) -> None:
+        path = f'sys/bus/pci/devices/{target.address}/{CURRENT_TYPE}'
+        try:
+            self._writer.write(target.card, path, text)
+        except OSError as error:
+            action = f'its vGPU type cannot be set to {text}'
+            if error.errno in (errno.EINVAL, errno.EIO):
+                raise DeviceBusy(
+                    address=target.address, reason=f'{action}: {error.strerror}'
+                ) from None
+            raise to_driver_error(target.address, action, error) from None
+
+
+class VgpuManager:
+    """Creates and removes vGPUs, one handle of a card at a time."""
+
+    def __init__(
+        self,
+        host: Host,
+        writer: Writer,
+        prepared: PreparedHandles,
+        nvml: Nvml,
+        types: VgpuTypeCache,
+    ) -> None:
+        self._host = host
+        self._writer = writer
+        self._prepared = prepared
+        self._nvml = nvml
+        self._mdevs = Mdevs(host, writer)
+        self._functions = VgpuFunctions(host, writer, types)
+        self._virtual = VirtualFunctions(host, SriovManage(writer))
+
+    def create(
+        self,
+        handle: AllocatedHandle,
+        may_disable: MayDisable,
+        *,
+        leaves_mdev: bool = False,
+    ) -> None:
+        """Create the vGPU of a handle, and the virtual functions of its card if needed.
+
+        :param leaves_mdev: Nova creates the mdev; create the virtual functions only
+        :raises DeviceHangs: a change did not return; the vGPU may still be created
+        :raises DriverError: it failed, and nothing is left
+        """
+        self._writer.check(handle.control_address)
+        # Before the change: a concurrent scan must not report the vGPU as foreign.
+        self._prepared.add([handle])
+        try:
+            self._create(handle, leaves_mdev)
+        except DeviceHangs:
+            raise  # the change may still succeed: keep the handle
+        except DriverError:
+            self._prepared.remove(handle.uuid)
+            self._remove_virtual_functions(handle, may_disable)
+            raise
+
+    def remove(self, handle: AllocatedHandle, may_disable: MayDisable) -> None:
+        """Remove the vGPU of a handle, and unused virtual functions of its card.
+
+        :raises DriverError: it cannot be removed now
+        """
+        self._writer.check(handle.control_address)
+        if handle.type == HandleType.MDEV:
+            # First: nothing can create the mdev again after its removal.
+            self._mdevs.remove_definition(_mdev_spec(handle))
+            self._mdevs.remove(_mdev_spec(handle))
+        elif vgpu_type_label(handle.key):
+            self._functions.clear_type(_vgpu_function(handle))
+        self._prepared.remove(handle.uuid)
+        self._remove_virtual_functions(handle, may_disable)
+
+    def exists(self, handle: AllocatedHandle, *, leaves_mdev: bool = False) -> bool:
+        """Return True if the vGPU of a handle and its PCI function exist.
+
+        :param leaves_mdev: Nova creates the mdev; check the PCI function only
+        """
+        if handle.type == HandleType.MDEV and not leaves_mdev:
+            return self._mdevs.exists(_mdev_spec(handle))
+        function = PciFunction(self._host, handle_address(handle.info))
+        return function.is_present and (
+            leaves_mdev
+            or not vgpu_type_label(handle.key)
+            or self._functions.has_type(_vgpu_function(handle))
+        )
+
+    def _create(self, handle: AllocatedHandle, leaves_mdev: bool) -> None:
+        address = handle_address(handle.info)
+        if address != handle.control_address:
+            # sriov-manage fails while the management library is open.
+            with self._nvml.keep_closed():
+                card = PciFunction(self._host, handle.control_address)
+                self._virtual.create(card, address)
+        if handle.type == HandleType.MDEV:
+            if leaves_mdev:
+                return
+            self._mdevs.create(_mdev_spec(handle))
+            self._mdevs.remove_definition(_mdev_spec(handle))
+        elif vgpu_type_label(handle.key):
+            self._functions.set_type(_vgpu_function(handle))
+
+    def _remove_virtual_functions(
+        self, handle: AllocatedHandle, may_disable: MayDisable
+    ) -> None:
+        card = PciFunction(self._host, handle.control_address)
+        if read_layout(card).existing or not may_disable(card):
+            return
+        with self._nvml.keep_closed():
+            self._virtual.remove(card)
+
+
+def _mdev_spec(handle: AllocatedHandle) -> MdevSpec:
+    return MdevSpec(
+        uuid=handle.uuid,
+        type_id=handle.info.get(_TYPE, ''),
+        parent=handle_address(handle.info),
+        card=handle.control_address,
+    )
+
+
+def _vgpu_function(handle: AllocatedHandle) -> VgpuFunction:
+    return VgpuFunction(
+        handle_address(handle.info),
+        vgpu_type_label(handle.key),
+        card=handle.control_address,
+    )

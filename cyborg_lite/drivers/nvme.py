@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVMe drives of any vendor, given to a guest as a whole.
+
+The driver does not erase a drive. The next guest can read what the previous guest left.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from cyborg_lite.drivers.host import disk_use
+from cyborg_lite.drivers.host.sysfs import PciFunction
+from cyborg_lite.drivers.pci import PciDriver, custom_name
+from cyborg_lite.drivers.pci_vendors import VENDOR_NAMES
+from cyborg_lite.model.inventory import DiscoveryResult
+from cyborg_lite.model.traits import OWNER_CYBORG
+
+_HOST_DRIVER: Final = 'nvme'
+
+
+class NvmeDrive(PciDriver):
+    """Driver for NVMe drives."""
+
+    NAME: ClassVar[str] = 'nvme_driver'
+    CLASSES: ClassVar[tuple[str, ...]] = ('010802',)
+    DEVICE_TYPE: ClassVar[str] = 'SSD'
+    RESOURCE_CLASS: ClassVar[str] = 'CUSTOM_SSD'
+    HOST_DRIVERS: ClassVar[tuple[str, ...]] = (_HOST_DRIVER,)
+    MODELS: ClassVar[Mapping[str, str]] = {
+        '144d:a80a': 'Samsung PM9A3',
+        '144d:a824': 'Samsung PM173X',
+        '1bd4:1003': 'Inspur NS8500',
+        '8086:0a54': 'Intel P4500, P4510 or P46x0',
+    }
+
+    def is_own_vendor(self, function: PciFunction) -> bool:
+        """Return True for every vendor."""
+        return True
+
+    def classify_companion(self, function: PciFunction) -> DiscoveryResult | None:
+        """Return None: other functions belong to other drivers."""
+        return None
+
+    def vendor_name(self, function: PciFunction) -> str:
+        """Return the name of the vendor, or the id of an unknown vendor."""
+        return VENDOR_NAMES.get(function.vendor, function.vendor)
+
+    def traits(self, function: PciFunction) -> tuple[str, ...]:
+        """Return product and vendor; a vendor without a name has no trait."""
+        names = [f'SSD_PRODUCT_ID_{function.device}']
+        if function.vendor in VENDOR_NAMES:
+            names.insert(0, f'SSD_{VENDOR_NAMES[function.vendor]}')
+        return OWNER_CYBORG, *map(custom_name, names)
+
+    def read_serial(self, function: PciFunction) -> str | None:
+        """Return the serial number, which the host driver shows while bound."""
+        for controller in function.names('nvme'):
+            return function.text(f'nvme/{controller}/serial')
+        return None
+
+    def find_fault(self, function: PciFunction) -> str | None:
+        """Return the state of a controller that cannot be used, or None."""
+        for controller in function.names('nvme'):
+            if function.text(f'nvme/{controller}/state') in ('dead', 'deleting'):
+                return f'the controller {controller} is dead'
+        return None
+
+    def find_host_user(self, function: PciFunction) -> str | None:
+        """Return what of the host uses the drive, or None if nothing does."""
+        if function.driver != _HOST_DRIVER:
+            return None
+        disks = disk_use.list_namespaces(function)
+        if not disks:
+            # A drive whose content is unknown may be the system disk.
+            return 'its namespaces cannot be found'
+        return disk_use.find_disk_user(disks)
