@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent must know when it starts and nobody can be asked.
+"""Stores the state that the agent needs at its start, before the conductor answers.
 
-Two files: what the drivers last found, and the handles that guests were given, each
-with the boot of the host for which it is ready.
+``findings.json`` contains the last discovery results. ``handles.json`` contains the
+attach handles of ARQs, each with the id of the host boot for which it is prepared.
 """
 
 import threading
@@ -12,99 +12,108 @@ from pathlib import Path
 from typing import Any, Final
 
 from cyborg_lite.agent.state_file import StateFile
-from cyborg_lite.model.devices import HeldHandle
-from cyborg_lite.model.inventory import Finding
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import DiscoveryResult
 from cyborg_lite.rpc import wire
 
 _VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A handle that is prepared on this host, or was about to be."""
+class PreparedHandle:
+    """An attach handle that is prepared on this host, or is about to be prepared."""
 
-    handle: HeldHandle
-    boot_id: str | None = None  # for which it is ready; None: it may not be at all
+    handle: AllocatedHandle
+    boot_id: str | None = None  # host boot it is prepared for; None: not yet prepared
 
 
 class Cache:
-    """Threads may share it. What cannot be written is kept in memory, and logged."""
+    """Discovery results and prepared handles, in memory and on disk.
+
+    The class is thread-safe. If a file cannot be written, the state is kept in memory
+    and an error is logged.
+    """
 
     def __init__(self, directory: Path, *, read_only: bool = False) -> None:
-        """:param read_only: it is another process's; nothing of it is changed"""
-        findings, handles = directory / 'findings.json', directory / 'handles.json'
-        self._findings_file = StateFile(findings, _VERSION, read_only=read_only)
+        """Store the paths. Call ``open`` to read the files.
+
+        :param read_only: never change the files, which another process owns
+        """
+        results, handles = directory / 'findings.json', directory / 'handles.json'
+        self._results_file = StateFile(results, _VERSION, read_only=read_only)
         self._handles_file = StateFile(handles, _VERSION, read_only=read_only)
         self._guard = threading.Lock()
-        self._handles: Mapping[str, Kept] = {}  # by uuid; replaced, never changed
-        self._findings: Sequence[Finding] | None = None  # None: none were ever kept
+        self._handles: Mapping[str, PreparedHandle] = {}  # by uuid; never modified
+        self._results: Sequence[DiscoveryResult] | None = None  # None: never saved
 
     def open(self) -> None:
-        """Read what an earlier process kept."""
+        """Read the state that an earlier process saved."""
         with self._guard:
-            self._handles = self._handles_file.read(_handles) or {}
-            self._findings = self._findings_file.read(_findings)
+            self._handles = self._handles_file.read(_parse_handles) or {}
+            self._results = self._results_file.read(_parse_results)
 
-    # --- what was found ---
+    # --- discovery results ---
 
     @property
-    def findings(self) -> Sequence[Finding] | None:
-        """Of devices that were reported; None: this host never looked before."""
-        return self._findings
+    def results(self) -> Sequence[DiscoveryResult] | None:
+        """Saved results of reported devices; None if the host was never scanned."""
+        return self._results
 
-    def keep_findings(self, findings: Iterable[Finding]) -> None:
-        """Only written where it is another one than before."""
-        wanted = [each for each in findings if each.device is not None]
+    def save_results(self, results: Iterable[DiscoveryResult]) -> None:
+        """Save the results with a device, if they differ from the saved results."""
+        reported = [result for result in results if result.device is not None]
         with self._guard:
-            if wanted == self._findings:
+            if reported == self._results:
                 return
-            self._findings = wanted
-            self._findings_file.write(wire.dump(wanted))
+            self._results = reported
+            self._results_file.write(wire.dump(reported))
 
-    # --- what was prepared ---
+    # --- prepared handles ---
 
     @property
-    def kept(self) -> Mapping[str, Kept]:
-        """Handles by uuid, as they are at this moment."""
+    def handles(self) -> Mapping[str, PreparedHandle]:
+        """Snapshot of the prepared handles, by uuid."""
         return self._handles
 
-    def intend(self, handles: Iterable[HeldHandle]) -> None:
-        """About to prepare them: whatever is found of them later is ours.
+    def add_handles(self, handles: Iterable[AllocatedHandle]) -> None:
+        """Record that the handles are about to be prepared.
 
-        One that is ready stays so.
+        After a crash, objects of these handles on the host belong to this service. A
+        handle that is prepared already stays marked as prepared.
         """
-        new = {handle.uuid: handle for handle in handles}
+        added = {handle.uuid: handle for handle in handles}
 
-        def with_new(before: Mapping[str, Kept]) -> dict[str, Kept]:
-            known = {
+        def add(before: Mapping[str, PreparedHandle]) -> dict[str, PreparedHandle]:
+            updated = {
                 uuid: replace(before[uuid], handle=handle)
                 if uuid in before
-                else Kept(handle)
-                for uuid, handle in new.items()
+                else PreparedHandle(handle)
+                for uuid, handle in added.items()
             }
-            return {**before, **known}
+            return {**before, **updated}
 
-        self._change(with_new)
+        self._change(add)
 
-    def ready(self, uuids: Iterable[str], boot_id: str) -> None:
-        """They are what a guest needs, until the host boots again."""
-        wanted = frozenset(uuids)
+    def mark_prepared(self, uuids: Iterable[str], boot_id: str) -> None:
+        """Mark the handles as prepared for the given boot id."""
+        marked = frozenset(uuids)
         self._change(
             lambda before: {
-                uuid: replace(kept, boot_id=boot_id) if uuid in wanted else kept
-                for uuid, kept in before.items()
+                uuid: replace(entry, boot_id=boot_id) if uuid in marked else entry
+                for uuid, entry in before.items()
             }
         )
 
-    def forget(self, uuids: Iterable[str]) -> None:
-        """Nothing of them is left on the host."""
-        gone = frozenset(uuids)
+    def remove_handles(self, uuids: Iterable[str]) -> None:
+        """Remove handles of which no object is left on the host."""
+        removed = frozenset(uuids)
         self._change(
-            lambda before: {u: kept for u, kept in before.items() if u not in gone}
+            lambda before: {u: entry for u, entry in before.items() if u not in removed}
         )
 
     def _change(
-        self, change: Callable[[Mapping[str, Kept]], Mapping[str, Kept]]
+        self,
+        change: Callable[[Mapping[str, PreparedHandle]], Mapping[str, PreparedHandle]],
     ) -> None:
         with self._guard:
             after = change(self._handles)
@@ -115,9 +124,10 @@ class Cache:
 
 
 # Any: JSON that was read from a file.
-def _handles(said: Any) -> dict[str, Kept]:
-    return {kept.handle.uuid: kept for kept in wire.load_all(Kept, said)}
+def _parse_handles(content: Any) -> dict[str, PreparedHandle]:
+    entries = wire.load_all(PreparedHandle, content)
+    return {entry.handle.uuid: entry for entry in entries}
 
 
-def _findings(said: Any) -> list[Finding]:
-    return list(wire.load_all(Finding, said))
+def _parse_results(content: Any) -> list[DiscoveryResult]:
+    return list(wire.load_all(DiscoveryResult, content))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the drivers apart from one another and puts together what they find.
+"""Runs the drivers independently of each other and combines their results.
 
-A driver that fails or hangs costs its own devices their freshness: what it last said
-stands, with a word about it, until it answers again. A device goes only after several
-clean looks without it, because one that is missing from a report is taken for removed.
+If a driver fails or hangs, its last results are reused and marked as degraded until it
+answers again. A device is removed only after several successful scans without it,
+because the conductor treats a device that is missing in a report as removed.
 """
 
 import time
@@ -11,28 +11,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from cyborg_lite.agent.driver_answer import claims
+from cyborg_lite.agent.driver_answer import list_claims
 from cyborg_lite.agent.driver_watch import DriverWatch
-from cyborg_lite.drivers.base import Driver, Recalling
-from cyborg_lite.drivers.sysfs import Host
-from cyborg_lite.model.devices import HeldHandle
-from cyborg_lite.model.inventory import Device, Finding, HostReport
+from cyborg_lite.drivers.base import Driver, TracksHandles
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import Device, DiscoveryResult, HostReport
 
 
 class Discovery:
-    """All enabled drivers of one host."""
+    """Scans one host with all enabled drivers."""
 
     def __init__(
         self,
         host: Host,
         drivers: Mapping[str, Driver],
         driver_timeout: float,
-        amend: Callable[[Finding], Finding] = lambda finding: finding,
+        amend: Callable[[DiscoveryResult], DiscoveryResult] = lambda result: result,
         removal_scans: int = 3,
     ) -> None:
-        """:param driver_timeout: seconds, for all drivers at once
-        :param amend: with what is known of a device beside what it shows
-        :param removal_scans: clean looks without a device until it is gone
+        """Store the arguments.
+
+        :param driver_timeout: seconds, for all drivers together
+        :param amend: adds facts to a result that the driver cannot detect
+        :param removal_scans: successful scans without a device until it is removed
         """
         self.host = host
         self._amend = amend
@@ -42,136 +44,155 @@ class Discovery:
             for name, driver in drivers.items()
         ]
         self._driver_timeout = driver_timeout
-        self._findings: tuple[Finding, ...] = ()
+        self._results: tuple[DiscoveryResult, ...] = ()
 
-    def recall(self, findings: Iterable[Finding]) -> None:
-        """What an earlier process of the agent found last; before the first look."""
-        for finding in findings:
+    def restore_results(self, results: Iterable[DiscoveryResult]) -> None:
+        """Restore the results of an earlier process. Call it before the first scan."""
+        for result in results:
             for watch in self._watches:
-                if watch.name == finding.driver:
-                    watch.recall(finding)
+                if watch.name == result.driver:
+                    watch.restore_result(result)
 
-    def own(self, handles: Iterable[HeldHandle]) -> None:
-        """Whose the things are that the drivers see; before the first look."""
-        known = list(handles)
+    def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
+        """Pass handles that an earlier agent process prepared to the drivers.
+
+        Call it before the first scan.
+        """
+        prepared = list(handles)
         for driver in self._drivers.values():
-            if isinstance(driver, Recalling):
-                driver.recall(known)
+            if isinstance(driver, TracksHandles):
+                driver.restore_handles(prepared)
 
-    def look(self) -> tuple[Finding, ...]:
-        """The verdict on each function, by address; one at a time may look."""
-        owners = self._owners()
+    def scan(self) -> tuple[DiscoveryResult, ...]:
+        """Scan the host and return the results by address. Not thread-safe."""
+        owners = self._claim_owners()
         for watch in self._watches:
-            watch.begin({what for what, name in owners.items() if name != watch.name})
+            watch.begin({claim for claim, name in owners.items() if name != watch.name})
         deadline = time.monotonic() + self._driver_timeout
         for watch in self._watches:
             watch.finish(deadline)
-        return self._put_together()
+        return self._combine_results()
 
-    def learn(self, device: Device) -> None:
-        """What a device is now that was changed by our doing.
+    def update_device(self, device: Device) -> None:
+        """Replace a device that the agent itself has changed.
 
-        Else what was true before would be reported until the next look.
+        Without it, the old device would be reported until the next scan.
         """
         for watch in self._watches:
-            watch.learn(device)
-        self._put_together()
+            watch.update_device(device)
+        self._combine_results()
 
-    def _put_together(self) -> tuple[Finding, ...]:
-        found = [finding for watch in self._watches for finding in watch.shown()]
-        self._findings = tuple(map(self._amend, settled(found)))
-        return self._findings
+    def _combine_results(self) -> tuple[DiscoveryResult, ...]:
+        results = [result for watch in self._watches for result in watch.list_results()]
+        self._results = tuple(map(self._amend, resolve_conflicts(results)))
+        return self._results
 
-    def _owners(self) -> Mapping[str, str]:
-        """Whose each claim was at the last look: who comes later costs nobody his."""
+    def _claim_owners(self) -> Mapping[str, str]:
+        """Return the driver of each claim in the last scan.
+
+        A driver that starts to claim the same object later does not displace it.
+        """
         return {
-            claim: finding.driver
-            for finding in self._findings
-            if finding.device is not None
-            for claim in claims(finding.device)
+            claim: result.driver
+            for result in self._results
+            if result.device is not None
+            for claim in list_claims(result.device)
         }
 
     def report(self) -> HostReport:
-        """What the last look found, for the conductor."""
-        devices = tuple(each.device for each in self._findings if each.device)
+        """Return the report to the conductor about the last scan."""
+        devices = tuple(result.device for result in self._results if result.device)
         return HostReport(self.host.name, self.host.boot_id, devices)
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
-        """The verdicts of the last look."""
-        return self._findings
+    def results(self) -> tuple[DiscoveryResult, ...]:
+        """Results of the last scan, by address."""
+        return self._results
 
     @property
-    def silent(self) -> Mapping[str, str]:
-        """Drivers that did not answer the last look, and what is the matter."""
-        return {each.name: each.trouble for each in self._watches if each.trouble}
+    def unavailable_drivers(self) -> Mapping[str, str]:
+        """Error texts of the drivers that did not complete the last scan, by name."""
+        return {watch.name: watch.error for watch in self._watches if watch.error}
 
     @property
-    def unsettled(self) -> bool:
-        """Whether a device is missing that counts as there for a few more looks."""
+    def has_missing_devices(self) -> bool:
+        """Existence of a missing device that does not count as removed yet."""
         return any(watch.misses for watch in self._watches)
 
-    def reported(self) -> tuple[Finding, ...]:
-        """What the drivers last said of devices, to be recalled by a later process."""
-        said = (finding for watch in self._watches for finding in watch.devices)
-        return tuple(sorted(said, key=lambda finding: finding.address))
+    def list_reported_results(self) -> tuple[DiscoveryResult, ...]:
+        """Return the last result of each device, for a later process to restore."""
+        results = (result for watch in self._watches for result in watch.devices)
+        return tuple(sorted(results, key=lambda result: result.address))
 
-    def quarrels(self) -> tuple[str, ...]:
-        """Functions that more than one driver offers, each with the drivers' names."""
-        offers = [
-            finding
+    def list_conflicts(self) -> tuple[str, ...]:
+        """Return the functions that several drivers report, with the driver names."""
+        reported = [
+            result
             for watch in self._watches
-            for finding in watch.findings
-            if finding.device
+            for result in watch.results
+            if result.device
         ]
-        rivals = _rivals(offers)
-        told = ((each.address, _quarrel(each, rivals)) for each in offers)
-        return tuple(
-            dict.fromkeys(f'{where} is {what}' for where, what in told if what)
-        )
+        claimants = _drivers_by_claim(reported)
+        lines = []
+        for result in reported:
+            conflict = _describe_conflict(result, claimants)
+            if conflict:
+                lines.append(f'{result.address} is {conflict}')
+        return tuple(dict.fromkeys(lines))
 
-    def driver_of(self, address: str) -> Driver | None:
-        """Which one manages the function; None: none of them knows it."""
-        for finding in self._findings:
-            if finding.address == address:
-                return self._drivers.get(finding.driver)
+    def find_driver(self, address: str) -> Driver | None:
+        """Return the driver of a function, or None if no driver reports it."""
+        for result in self._results:
+            if result.address == address:
+                return self._drivers.get(result.driver)
         return None
 
 
-def settled(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """One finding of each function, unless drivers quarrel over it; by address.
+def resolve_conflicts(
+    results: Iterable[DiscoveryResult],
+) -> tuple[DiscoveryResult, ...]:
+    """Return one result per function, by address, unless drivers are in conflict.
 
-    Where one offers the function, what others say of it does not count. Where several
-    do, none may: each would hand it out without the others knowing.
+    If one driver reports a device, results of other drivers for the function are
+    ignored. If several drivers report a device, none of them is offered, because it
+    would be allocated twice.
     """
-    found = sorted(findings, key=lambda finding: finding.address)
-    rivals = _rivals(found)
-    result: list[Finding] = []
-    for _, verdicts in groupby(found, key=lambda finding: finding.address):
-        those = list(verdicts)
-        offers = [finding for finding in those if finding.device]
-        result += [_withheld(each, rivals) for each in offers] or those[:1]
-    return tuple(result)
+    by_address = sorted(results, key=lambda result: result.address)
+    claimants = _drivers_by_claim(by_address)
+    resolved: list[DiscoveryResult] = []
+    for _, group in groupby(by_address, key=lambda result: result.address):
+        function_results = list(group)
+        reported = [result for result in function_results if result.device]
+        resolved += [
+            _withhold_conflicting(result, claimants) for result in reported
+        ] or function_results[:1]
+    return tuple(resolved)
 
 
-def _rivals(findings: Iterable[Finding]) -> Mapping[str, Sequence[str]]:
-    """By what devices claim: the drivers that offer it."""
-    rivals: dict[str, list[str]] = {}
-    for finding in findings:
-        for claim in claims(finding.device) if finding.device else ():
-            rivals.setdefault(claim, []).append(finding.driver)
-    return rivals
+def _drivers_by_claim(
+    results: Iterable[DiscoveryResult],
+) -> Mapping[str, Sequence[str]]:
+    """Return the names of the drivers that report each claimed object."""
+    drivers: dict[str, list[str]] = {}
+    for result in results:
+        for claim in list_claims(result.device) if result.device else ():
+            drivers.setdefault(claim, []).append(result.driver)
+    return drivers
 
 
-def _withheld(finding: Finding, rivals: Mapping[str, Sequence[str]]) -> Finding:
-    quarrel = _quarrel(finding, rivals)
-    return replace(finding, reason=quarrel, device=None) if quarrel else finding
+def _withhold_conflicting(
+    result: DiscoveryResult, claimants: Mapping[str, Sequence[str]]
+) -> DiscoveryResult:
+    conflict = _describe_conflict(result, claimants)
+    return replace(result, reason=conflict, device=None) if conflict else result
 
 
-def _quarrel(finding: Finding, rivals: Mapping[str, Sequence[str]]) -> str:
-    """Why it cannot be offered; empty: nobody else offers any of it."""
-    of_device = claims(finding.device) if finding.device else ()
-    names = sorted({name for claim in of_device for name in rivals[claim]})
+def _describe_conflict(
+    result: DiscoveryResult, claimants: Mapping[str, Sequence[str]]
+) -> str:
+    """Return the reason not to offer the device, or '' if only one driver claims it."""
+    claims = list_claims(result.device) if result.device else ()
+    names = sorted({name for claim in claims for name in claimants[claim]})
     if len(names) < 2:
         return ''
     return f'claimed by {" and ".join(names)}: enable only one of them'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One driver as the agent watches it: what it last said, and what is the matter."""
+"""Runs one driver in a thread and stores its last results and its error."""
 
 import threading
 import time
@@ -9,151 +9,182 @@ from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite.agent.driver_answer import Bounds, understood
-from cyborg_lite.drivers.base import Driver, Remembering
-from cyborg_lite.model.inventory import Device, Finding, Health
+from cyborg_lite.agent.driver_answer import DriverAnswer, DriverScope, validate_results
+from cyborg_lite.drivers.base import Driver, RestoresDevices
+from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
 
 LOG = log.getLogger(__name__)
 
-_NOT_YET: Final = 'it has not answered yet'
-_HANGS: Final = 'it does not return'
+_NOT_SCANNED: Final = 'it has not completed a scan yet'
+_TIMED_OUT: Final = 'it exceeded driver_timeout'
 
 
 class DriverWatch:
-    """One driver, and the thread on which it looks."""
+    """The scan thread and the last results of a driver."""
 
     def __init__(
         self, name: str, driver: Driver, removal_scans: int, hostname: str
     ) -> None:
         self.name = name
-        self.findings: tuple[Finding, ...] = ()
-        self.trouble = _NOT_YET
+        self.results: tuple[DiscoveryResult, ...] = ()
+        self.error = _NOT_SCANNED  # empty after a successful scan
         self.misses: Mapping[str, _Miss] = {}  # by address
         self._driver = driver
         self._removal_scans = removal_scans
-        self._bounds = Bounds(hostname, name)
+        self._scope = DriverScope(hostname, name)
+        self._faults: tuple[str, ...] = ()  # of the last scan
         self._thread: threading.Thread | None = None
         self._guard = threading.Lock()
-        self._learned: dict[str, Device] = {}  # since the last look began, by address
+        # by address: devices that the agent changed since the last scan began
+        self._updated_devices: dict[str, Device] = {}
 
-    def recall(self, finding: Finding) -> None:
-        """Of an earlier process; before the first look."""
-        self.findings = (*self.findings, finding)
-        if isinstance(self._driver, Remembering) and finding.device is not None:
-            self._driver.remember(finding.device)
+    def restore_result(self, result: DiscoveryResult) -> None:
+        """Restore a result of an earlier process. Call it before the first scan."""
+        self.results = (*self.results, result)
+        if isinstance(self._driver, RestoresDevices) and result.device is not None:
+            self._driver.restore_device(result.device)
 
-    def learn(self, device: Device) -> None:
-        """It was changed by our doing: no look that began before counts for it."""
+    def update_device(self, device: Device) -> None:
+        """Replace a device that the agent changed. It overrides a running scan."""
         with self._guard:
-            self._learned[device.address] = device
-            self.findings = self._with_learned(self.findings)
+            self._updated_devices[device.control_address] = device
+            self.results = self._apply_updates(self.results)
 
-    def _with_learned(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    def _apply_updates(
+        self, results: Iterable[DiscoveryResult]
+    ) -> tuple[DiscoveryResult, ...]:
+        updates = self._updated_devices
         return tuple(
-            replace(each, device=self._learned.get(each.address, each.device))
-            if each.device
-            else each
-            for each in findings
+            replace(result, device=updates.get(result.address, result.device))
+            if result.device
+            else result
+            for result in results
         )
 
-    def begin(self, theirs: Collection[str] = ()) -> None:
-        """Start a look, unless the last one is still under way.
+    def begin(self, other_claims: Collection[str] = ()) -> None:
+        """Start a scan, unless the previous one is still running.
 
-        :param theirs: what the devices of other drivers claim
+        :param other_claims: objects that devices of other drivers claim
         """
         if self._thread is None or not self._thread.is_alive():
-            self._bounds = replace(self._bounds, theirs=theirs)
-            # A daemon, because a read from a dying device may never return.
+            self._scope = replace(self._scope, other_claims=other_claims)
+            # A daemon thread, because a read from a failing device may never return.
             self._thread = threading.Thread(
-                target=self._look, name=f'discover-{self.name}', daemon=True
+                target=self._scan, name=f'discover-{self.name}', daemon=True
             )
             self._thread.start()
 
     def finish(self, deadline: float) -> None:
-        """Wait for its end, at most until then."""
+        """Wait for the end of the scan.
+
+        :param deadline: by the monotonic clock
+        """
         if self._thread is None:
             return
-        # One that is known to hang is not waited for a second time.
-        hangs = self.trouble == _HANGS
-        self._thread.join(0.0 if hangs else max(0.0, deadline - time.monotonic()))
-        if self._thread.is_alive() and not hangs:
-            self.trouble = _HANGS
-            LOG.error('Driver %s does not return; the others go on.', self.name)
+        # Do not wait again for a scan that has timed out before.
+        timed_out = self.error == _TIMED_OUT
+        self._thread.join(0.0 if timed_out else max(0.0, deadline - time.monotonic()))
+        if self._thread.is_alive() and not timed_out:
+            self.error = _TIMED_OUT
+            LOG.error(
+                'Driver %s exceeded driver_timeout; its last result is reused',
+                self.name,
+            )
 
     @property
-    def devices(self) -> tuple[Finding, ...]:
-        """All that count as there, as they were when they were last seen."""
-        seen = (finding for finding in self.findings if finding.device)
-        return (*seen, *(miss.last for miss in self.misses.values()))
+    def devices(self) -> tuple[DiscoveryResult, ...]:
+        """Last result of each device that does not count as removed."""
+        results = (result for result in self.results if result.device)
+        return (*results, *(miss.last for miss in self.misses.values()))
 
-    def shown(self) -> tuple[Finding, ...]:
-        """What it said, and the devices that it does not see for the moment."""
+    def list_results(self) -> tuple[DiscoveryResult, ...]:
+        """Return the last results, including devices that are temporarily missing."""
         misses = self.misses
-        here = [each for each in self.findings if each.address not in misses]
-        shown = (*here, *(miss.shown() for miss in misses.values()))
-        if not self.trouble:
-            return shown
-        stale = f'Driver {self.name} does not answer; this is what it said last.'
-        return tuple(_degraded(finding, stale) for finding in shown)
+        present = [result for result in self.results if result.address not in misses]
+        results = (*present, *(miss.to_result() for miss in misses.values()))
+        if not self.error:
+            return results
+        reason = f'Driver {self.name} does not answer; its last result is reused.'
+        return tuple(_mark_degraded(result, reason) for result in results)
 
-    def _look(self) -> None:
+    def _scan(self) -> None:
         with self._guard:
-            self._learned.clear()
+            self._updated_devices.clear()
         try:
-            findings = understood(self._driver.discover(), self._bounds)
+            answer = validate_results(self._driver.discover(), self._scope)
         except (Exception, SystemExit) as error:
-            # Whatever a driver does wrong must not end the report of the others. One
-            # that exits would end this thread without a word.
-            trouble = f'{type(error).__name__}: {error}'
-            if trouble != self.trouble:
-                LOG.exception('Driver %s failed.', self.name)
-            self.trouble = trouble
+            # A faulty driver must not prevent the report of the other drivers.
+            # SystemExit would end this thread without a message.
+            message = f'{type(error).__name__}: {error}'
+            if message != self.error:
+                LOG.exception(
+                    'Scan by driver %s failed; its last result is reused', self.name
+                )
+            self.error = message
             return
-        if self.trouble not in ('', _NOT_YET):
-            LOG.info('Driver %s answers again.', self.name)
+        if self.error not in ('', _NOT_SCANNED):
+            LOG.info('Scans by driver %s succeed again', self.name)
+        for fault in answer.faults:
+            if fault not in self._faults:
+                LOG.error('Driver %s: %s', self.name, fault)
+        self._faults = answer.faults
         with self._guard:
-            findings = self._with_learned(findings)
-            misses = self._missed(findings)
-            self.misses, self.findings, self.trouble = misses, findings, ''
+            results = self._apply_updates(self._keep_last(answer))
+            misses = self._list_misses(results)
+            self.misses, self.results, self.error = misses, results, ''
 
-    def _missed(self, findings: Sequence[Finding]) -> dict[str, '_Miss']:
-        """Devices that were there, and are not among these."""
-        verdicts = {finding.address: finding for finding in findings}
-        missed = {}
+    def _keep_last(self, answer: DriverAnswer) -> tuple[DiscoveryResult, ...]:
+        """Return the results, with the last valid device of each invalid one."""
+        last = {result.address: result for result in self.results if result.device}
+        return tuple(
+            _mark_degraded(last[result.address], result.reason)
+            if result.address in answer.withheld & last.keys()
+            else result
+            for result in answer.results
+        )
+
+    def _list_misses(self, results: Sequence[DiscoveryResult]) -> dict[str, '_Miss']:
+        """Return the devices of earlier scans that the results lack, by address."""
+        by_address = {result.address: result for result in results}
+        misses = {}
         for last in self.devices:
-            verdict = verdicts.get(last.address)
-            if verdict is not None and verdict.device is not None:
+            result = by_address.get(last.address)
+            if result is not None and result.device is not None:
                 continue
-            before = self.misses.get(last.address)
-            looks = before.looks + 1 if before else 1
-            if looks < self._removal_scans:
-                missed[last.address] = _Miss(last, looks, verdict)
+            previous = self.misses.get(last.address)
+            scans = previous.scans + 1 if previous else 1
+            if scans < self._removal_scans:
+                misses[last.address] = _Miss(last, scans, result)
             else:
-                LOG.warning('%s is gone.', last.address)
-        return missed
+                LOG.warning(
+                    'Device %s is removed: %d scans did not detect it',
+                    last.address,
+                    scans,
+                )
+        return misses
 
 
 @dataclass(frozen=True, slots=True)
 class _Miss:
-    """A device that was not there at the last looks."""
+    """A device that the last scans did not detect."""
 
-    last: Finding
-    looks: int
-    verdict: Finding | None  # None: nothing at all was seen of it
+    last: DiscoveryResult
+    scans: int
+    current: DiscoveryResult | None  # None: the function itself is missing
 
-    def shown(self) -> Finding:
-        """Nobody may be given it; whoever has it keeps it."""
+    def to_result(self) -> DiscoveryResult:
+        """Return the device as gone: not allocatable, but existing ARQs keep it."""
         device = self.last.device
         if device is None:
             return self.last
-        reason = self.verdict.reason if self.verdict else 'it was not seen any more'
-        gone = replace(device, health=Health.GONE, health_reason=reason)
-        return replace(self.last, reason=reason, device=gone)
+        reason = self.current.reason if self.current else 'it was not detected any more'
+        missing = replace(device, health=Health.GONE, health_reason=reason)
+        return replace(self.last, reason=reason, device=missing)
 
 
-def _degraded(finding: Finding, reason: str) -> Finding:
-    device = finding.device
+def _mark_degraded(result: DiscoveryResult, reason: str) -> DiscoveryResult:
+    device = result.device
     if device is None or device.health is not Health.OK:
-        return finding
-    stale = replace(device, health=Health.DEGRADED, health_reason=reason)
-    return replace(finding, device=stale)
+        return result
+    degraded = replace(device, health=Health.DEGRADED, health_reason=reason)
+    return replace(result, device=degraded)

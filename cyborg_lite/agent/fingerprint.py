@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cheap sign that the hardware of a host may have changed.
+"""Computes a fingerprint of sysfs, which changes with the hardware of a host.
 
-Only names and links of sysfs are read: no file of a device is opened, so that none is
-woken or waited for.
+Only names and links are read. No file of a device is opened, so that no device is woken
+from a power-saving state or blocks the agent.
 """
 
 from typing import Final
 
-from cyborg_lite.drivers.sysfs import Host
+from cyborg_lite.drivers.host.sysfs import Host
 
 _FUNCTIONS: Final = 'sys/bus/pci/devices'
-_LISTED: Final = (
+_DIRECTORIES: Final = (
     'sys/bus/mdev/devices',
     'sys/class/mdev_bus',
     'sys/class/fpga_manager',
@@ -18,10 +18,13 @@ _LISTED: Final = (
 )
 
 
-def fingerprint(host: Host) -> int:
-    """Another number where functions came or went, or were bound to another driver."""
+def compute_fingerprint(host: Host) -> int:
+    """Return a hash of the PCI functions, their kernel drivers and the class devices.
+
+    The value is valid within one process only.
+    """
     functions = tuple(
         (name, host.target(f'{_FUNCTIONS}/{name}/driver'))
         for name in host.names(_FUNCTIONS)
     )
-    return hash((functions, *(host.names(where) for where in _LISTED)))
+    return hash((functions, *(host.names(path) for path in _DIRECTORIES)))

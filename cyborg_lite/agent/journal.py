@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened on the host, kept until the conductor has heard of it.
+"""Stores host events until the conductor has acknowledged them.
 
-Events are numbered. The conductor keeps the number of the last one that it heard, so
-that each counts once however often it is sent.
+Events are numbered. The conductor stores the last number that it received, so that an
+event counts once even if it is sent several times.
 """
 
 import threading
@@ -16,74 +16,91 @@ from oslo_log import log
 
 from cyborg_lite.agent.state_file import StateFile
 from cyborg_lite.model.host_events import HostEvent, HostEventKind
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.rpc import wire
 
 LOG = log.getLogger(__name__)
 
 _VERSION: Final = 1
-_LONGEST_REASON: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
-class News:
-    """An event that has no number yet."""
+class NewEvent:
+    """A host event without a number."""
 
     kind: HostEventKind
     address: str
-    arq_uuid: str | None = None
+    arq_uuid: str | None = None  # None: the event concerns the device, not an ARQ
     reason: str = ''
 
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
-    last: int = 0  # the number given last
-    joined: bool = False  # whether the conductor has said where the numbers go on
+    last: int = 0  # number of the newest event
+    joined: bool = False  # the conductor has sent the number to continue from
     events: tuple[HostEvent, ...] = ()
 
 
 class Journal:
-    """Threads may share it. The oldest events go when there is no room."""
+    """Unacknowledged host events, in memory and in ``journal.json``. Thread-safe.
 
-    def __init__(self, directory: Path, room: int = 1000) -> None:
-        """:param room: events that wait for the conductor at most"""
+    The oldest events are discarded when the capacity is exceeded.
+    """
+
+    def __init__(self, directory: Path, capacity: int = 1000) -> None:
+        """Store the path. Call ``open`` to read the file.
+
+        :param capacity: maximum number of stored events
+        """
         self._file = StateFile(directory / 'journal.json', _VERSION)
-        self._room = room
+        self._capacity = capacity
         self._guard = threading.Lock()
         self._pages = _Pages()
 
     def open(self) -> None:
-        """Read what an earlier process kept."""
+        """Read the events that an earlier process stored."""
         with self._guard:
-            self._pages = self._file.read(_pages) or _Pages()
+            self._pages = self._file.read(_parse_pages) or _Pages()
 
-    def note(self, news: Iterable[News]) -> None:
-        """In that order; written when it returns."""
-        moment = datetime.now(UTC)
+    def append(self, events: Iterable[NewEvent]) -> None:
+        """Number the events in order, and store them on disk."""
+        occurred_at = datetime.now(UTC)
         with self._guard:
             pages = self._pages
-            new = tuple(
-                HostEvent(number, *_facts(each), moment, each.arq_uuid, each.reason)
-                for number, each in enumerate(_bounded(news), pages.last + 1)
+            numbered = tuple(
+                HostEvent(
+                    number,
+                    event.kind,
+                    event.address,
+                    occurred_at,
+                    event.arq_uuid,
+                    event.reason[:REASON_MAX_LENGTH],
+                )
+                for number, event in enumerate(events, pages.last + 1)
             )
-            if new:
-                events = self._trimmed((*pages.events, *new))
-                self._keep(replace(pages, last=pages.last + len(new), events=events))
+            if numbered:
+                stored = self._trim((*pages.events, *numbered))
+                last = pages.last + len(numbered)
+                self._store(replace(pages, last=last, events=stored))
 
-    def waiting(self, most: int) -> Sequence[HostEvent]:
-        """The oldest that the conductor has not heard of."""
-        return self._pages.events[:most]
+    def list_unsent(self, limit: int) -> Sequence[HostEvent]:
+        """Return the oldest events that the conductor has not acknowledged."""
+        return self._pages.events[:limit]
 
     @property
-    def joined(self) -> bool:
-        """False: a conductor must be asked first what it has heard before.
+    def is_joined(self) -> bool:
+        """Synchronization with the event number of the conductor, True when complete.
 
-        It may know of a host whose journal was lost, and would take new events for
-        ones that it has heard already.
+        Before that no event may be sent: if the journal of the host was lost, the
+        conductor would ignore new events with numbers that it received before.
         """
         return self._pages.joined
 
-    def heard(self, last: int) -> None:
-        """A conductor has heard of all up to that number."""
+    def acknowledge(self, last: int) -> None:
+        """Remove the events up to a number, which the conductor has received.
+
+        The first call renumbers the events, so that they follow ``last``.
+        """
         with self._guard:
             pages = self._pages
             if not pages.joined:
@@ -91,33 +108,27 @@ class Journal:
                     replace(event, number=number)
                     for number, event in enumerate(pages.events, last + 1)
                 )
-                self._keep(_Pages(last + len(events), True, events))
+                self._store(_Pages(last + len(events), True, events))
                 return
-            left = tuple(event for event in pages.events if event.number > last)
-            if len(left) < len(pages.events) or last > pages.last:
-                self._keep(_Pages(max(last, pages.last), True, left))
+            unsent = tuple(event for event in pages.events if event.number > last)
+            if len(unsent) < len(pages.events) or last > pages.last:
+                self._store(_Pages(max(last, pages.last), True, unsent))
 
-    def _trimmed(self, events: tuple[HostEvent, ...]) -> tuple[HostEvent, ...]:
-        too_many = len(events) - self._room
-        if too_many > 0:
+    def _trim(self, events: tuple[HostEvent, ...]) -> tuple[HostEvent, ...]:
+        excess = len(events) - self._capacity
+        if excess > 0:
             LOG.warning(
-                'The conductor is away for too long: %d events forgotten.', too_many
+                'Discarded the %d oldest events: the conductor has not acknowledged '
+                'them, and the journal is full',
+                excess,
             )
-        return events[max(0, too_many) :]
+        return events[max(0, excess) :]
 
-    def _keep(self, pages: _Pages) -> None:
+    def _store(self, pages: _Pages) -> None:
         self._pages = pages
         self._file.write(wire.dump(pages))
 
 
-def _facts(news: News) -> tuple[HostEventKind, str]:
-    return news.kind, news.address
-
-
-def _bounded(news: Iterable[News]) -> list[News]:
-    return [replace(each, reason=each.reason[:_LONGEST_REASON]) for each in news]
-
-
 # Any: JSON that was read from a file.
-def _pages(said: Any) -> _Pages:
-    return wire.load(_Pages, said)
+def _parse_pages(content: Any) -> _Pages:
+    return wire.load(_Pages, content)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices that are not ours alone: those left to others, and those Nova claims."""
+"""Excludes devices that the operator reserved, and marks devices that Nova claims."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -8,121 +8,133 @@ from typing import Final, TypeAlias
 
 from oslo_log import log
 
-from cyborg_lite.drivers.sysfs import Host, PciFunction, pci_address
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction, pci_address
 from cyborg_lite.model import nova_config
-from cyborg_lite.model.inventory import Device, Finding, Health
-from cyborg_lite.model.nova_config import Function, NovaConfig
+from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.model.nova_config import NovaConfig, NovaPciFunction
 
 LOG = log.getLogger(__name__)
 
-_TYPES: Final = 'mdev_supported_types'
-_LONGEST_REASON: Final = 255
+_MDEV_TYPES: Final = 'mdev_supported_types'
 
-# Of each file: its path, and what changes whenever its content does.
-_State: TypeAlias = tuple[tuple[Path, int, int], ...]
+# Path, modification time in nanoseconds and size of each file.
+_FilesState: TypeAlias = tuple[tuple[Path, int, int], ...]
 
 
 class Ownership:
-    """Reads Nova's configuration again whenever it was changed."""
+    """Compares devices with excluded_devices and with the configuration of Nova.
+
+    The files of Nova are read again after each change.
+    """
 
     def __init__(
-        self, host: Host, nova_files: Sequence[str], left: Collection[str]
+        self, host: Host, nova_files: Sequence[str], excluded: Collection[str]
     ) -> None:
-        """:param nova_files: files, and directories whose ``*.conf`` are read
-        :param left: addresses and ``vendor:device`` of what is none of our business
+        """Store the arguments.
+
+        :param nova_files: files, and directories whose ``*.conf`` files are read
+        :param excluded: PCI addresses and ``vendor:device`` ids of excluded devices
         """
         self._host = host
         self._nova_files = nova_files
-        self._left = frozenset(each.lower() for each in left)
+        self._excluded = frozenset(entry.lower() for entry in excluded)
         self._config = NovaConfig()
-        self._state: _State | None = None  # None: nothing was read yet
-        self._said: dict[str, str] = {}  # by address, what was logged last
+        self._state: _FilesState | None = None  # None: not read yet
+        self._logged_reasons: dict[str, str] = {}  # by address
 
-    def amended(self, finding: Finding) -> Finding:
-        """The finding of a driver, with the word of the operator."""
-        device = finding.device
+    def amend(self, result: DiscoveryResult) -> DiscoveryResult:
+        """Remove an excluded device, or mark a device that Nova claims."""
+        device = result.device
         if device is None:
-            return finding
-        if self._left & {finding.address.lower(), finding.ids.lower()}:
-            reason = 'left to others by [agent] excluded_devices'
-            return replace(finding, reason=reason, device=None)
-        reason = self._conflict(device) if self._nova_files else ''
-        self._say(device, reason)
+            return result
+        if self._excluded & {result.address.lower(), result.ids.lower()}:
+            reason = 'excluded by [agent] excluded_devices'
+            return replace(result, reason=reason, device=None)
+        reason = self._find_conflict(device) if self._nova_files else ''
+        self._log_conflict(device, reason)
         if not reason:
-            return finding
-        contested = replace(device, health=Health.CONFLICT, health_reason=reason)
-        return replace(finding, device=contested)
+            return result
+        conflicting = replace(device, health=Health.CONFLICT, health_reason=reason)
+        return replace(result, device=conflicting)
 
-    def _conflict(self, device: Device) -> str:
-        """Both who manage it; empty: only we do."""
-        claim = self._nova().claim(self._functions(device))
+    def _find_conflict(self, device: Device) -> str:
+        """Return the reason if Nova claims the device as well, or an empty string."""
+        claim = self._load_nova_config().find_claim(self._functions(device))
         if claim is None:
             return ''
         return (
             f'Managed twice: by driver {device.driver} of this service, and by Nova, '
-            f'whose configuration has {claim.source}'
-        )[:_LONGEST_REASON]
+            f'whose configuration contains {claim.source}'
+        )[:REASON_MAX_LENGTH]
 
-    def _say(self, device: Device, reason: str) -> None:
-        if reason == self._said.get(device.address, ''):
+    def _log_conflict(self, device: Device, reason: str) -> None:
+        if reason == self._logged_reasons.get(device.control_address, ''):
             return
-        self._said[device.address] = reason
+        self._logged_reasons[device.control_address] = reason
         if reason:
-            LOG.warning('%s is not offered. %s', device.address, reason)
+            LOG.warning('Device %s is not offered. %s', device.control_address, reason)
         else:
-            LOG.info('%s is offered again: Nova leaves it alone.', device.address)
+            LOG.info(
+                'Device %s is offered again: Nova does not claim it any more',
+                device.control_address,
+            )
 
-    def _functions(self, device: Device) -> Iterator[Function]:
-        """All that the device is and consists of, as Nova's PCI tracker sees it."""
-        keys = (unit.key for part in device.root.walk() for unit in part.units)
-        addresses = {device.address, *(key.partition('/')[0] for key in keys)}
+    def _functions(self, device: Device) -> Iterator[NovaPciFunction]:
+        """Yield the PCI functions of a device, as the PCI tracker of Nova sees them."""
+        keys = (unit.key for part in device.root.walk() for unit in part.handles)
+        addresses = {device.control_address, *(key.partition('/')[0] for key in keys)}
         for address in sorted(addresses):
             if pci_address(address) is not None:
-                yield self._function(PciFunction(self._host, address), device)
+                yield self._to_nova_function(PciFunction(self._host, address), device)
 
-    def _function(self, function: PciFunction, device: Device) -> Function:
+    def _to_nova_function(
+        self, function: PciFunction, device: Device
+    ) -> NovaPciFunction:
         parent = function.physfn
         interfaces = set(function.names('net'))
         if parent is not None:
             interfaces |= set(PciFunction(self._host, parent).names('net'))
-        return Function(
+        return NovaPciFunction(
             address=function.address,
             vendor=function.vendor or device.vendor,
             product=function.device or device.std_board_info.get('product_id', '0'),
             parent=parent,
             interfaces=frozenset(interfaces),
-            mdev_types=frozenset(function.names(_TYPES)),
+            mdev_types=frozenset(function.names(_MDEV_TYPES)),
         )
 
-    def _nova(self) -> NovaConfig:
-        files = list(self._files())
-        state = tuple(_state(path) for path in files)
+    def _load_nova_config(self) -> NovaConfig:
+        files = list(self._list_files())
+        state = tuple(_file_state(path) for path in files)
         if state != self._state:
             self._state = state
-            self._config = nova_config.read(map(_text, files))
+            self._config = nova_config.parse_nova_config(map(_read_text, files))
             for mistake in self._config.mistakes:
-                LOG.warning('Nova is told something without sense: %s', mistake)
+                LOG.warning('Ignoring invalid entry in nova.conf: %s', mistake)
         return self._config
 
-    def _files(self) -> Iterator[Path]:
+    def _list_files(self) -> Iterator[Path]:
         for name in self._nova_files:
             path = Path(name)
             yield from sorted(path.glob('*.conf')) if path.is_dir() else [path]
 
 
-def _state(path: Path) -> tuple[Path, int, int]:
+def _file_state(path: Path) -> tuple[Path, int, int]:
     try:
-        seen = path.stat()
+        status = path.stat()
     except OSError:
         return path, 0, 0
-    return path, seen.st_mtime_ns, seen.st_size
+    return path, status.st_mtime_ns, status.st_size
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(errors='replace')
     except OSError as error:
         LOG.warning(
-            'Whether Nova has devices of this service too is not known: %s', error
+            'Cannot read a configuration file of Nova; devices that Nova uses may be '
+            'offered: %s',
+            error,
         )
         return ''

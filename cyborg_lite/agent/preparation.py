@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes attach handles ready for a guest and takes them back, through the drivers.
+"""Prepares attach handles for instances and releases them, by calling the drivers.
 
-What is about to be prepared is written down first, and what became of it before the
-answer leaves: whatever dies in between, a later process knows what is ours.
+The agent stores a handle before it prepares the handle, and the result before it
+answers. After a crash the next process therefore finds all objects of this service.
 
-A host that stood still for a while finds orders that nobody stands by any more, and
-newer ones beside them, in no order. The turn of a handle tells which is which.
+After a pause the agent may receive stale RPCs out of order. Each handle carries a
+generation; calls with an older one are ignored.
 """
 
 import threading
@@ -16,18 +16,18 @@ from oslo_log import log
 
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
-from cyborg_lite.agent.journal import Journal, News
-from cyborg_lite.drivers.base import Checking, Preparing
+from cyborg_lite.agent.journal import Journal, NewEvent
+from cyborg_lite.drivers.base import ChecksHandles, PreparesHandles
 from cyborg_lite.exceptions import DeviceGone, DriverError
 from cyborg_lite.model.bitstreams import LoadOrder
-from cyborg_lite.model.devices import HeldHandle
+from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import HostEventKind
 
 LOG = log.getLogger(__name__)
 
 
 class Preparation:
-    """One thing at a time happens to a device; devices do not wait for one another."""
+    """Prepares and releases handles, one at a time per device."""
 
     def __init__(
         self,
@@ -36,183 +36,221 @@ class Preparation:
         journal: Journal,
         load: Callable[[LoadOrder], object] | None = None,
     ) -> None:
-        """:param load: what loads bitstreams; None: there is nothing to load from"""
+        """Store the arguments.
+
+        :param load: loads a bitstream; None if Glance is not configured
+        """
         self._load = load
         self._discovery = discovery
         self._cache = cache
         self._journal = journal
         self._guard = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
-        # By handle: the turn that has ended. Not kept over a restart: what an earlier
-        # process had not begun by then was hardly ordered before what it had ended.
-        self._ended: dict[str, int] = {}
+        # Released generations by handle uuid. They are not stored across restarts: a
+        # prepare call that waits during a restart practically never precedes a release
+        # that the earlier process completed.
+        self._released_generations: dict[str, int] = {}
 
-    def prepare(self, handles: Sequence[HeldHandle]) -> None:
-        """All of them or none.
+    def prepare(self, handles: Sequence[AllocatedHandle]) -> None:
+        """Prepare all handles or none.
 
-        :raises DriverError: one cannot be made ready; the others are given back
+        :raises DriverError: a handle cannot be prepared; the others are released
         """
         for handle in handles:
-            self._check_wanted(handle)
-        self._cache.intend(handles)
-        for done, handle in enumerate(handles):
+            self._check_current(handle)
+        self._cache.add_handles(handles)
+        for count, handle in enumerate(handles):
             try:
-                self._prepare_one(handle)
+                self._prepare_handle(handle)
             except BaseException:
-                # Those that were not begun may be ready since an earlier call.
-                self._release_each(handles[:done])
-                self._forget_unready(handles[done:])
+                # Keep the following handles that an earlier call has prepared.
+                self._release_each(handles[:count])
+                self._remove_unprepared(handles[count:])
                 raise
-        self._made_ready(handles, HostEventKind.PREPARED)
+        self._record_prepared(handles, HostEventKind.PREPARED)
 
-    def rebuild(self, handle: HeldHandle) -> None:
-        """As ``prepare``, for one that a guest has already and that a boot has undone.
+    def rebuild(self, handle: AllocatedHandle) -> None:
+        """Prepare a handle of an instance again after a host reboot.
 
-        One that was released meanwhile stays so.
+        A handle that was released in the meantime is ignored.
 
-        :raises DriverError: it cannot be now; nothing is given up
-        :raises ServiceUnavailable: what was loaded is not here, nor is Glance
+        :raises DriverError: the handle cannot be prepared now; a later call may succeed
+        :raises ServiceUnavailable: the bitstream is not cached, and Glance does not
+            answer
         """
-        if handle.load is not None and handle.uuid in self._cache.kept:
-            self._load_again(handle.load)
-        if self._prepare_one(handle, only_kept=True):
-            self._made_ready([handle], HostEventKind.REBUILT)
+        if handle.load is not None and handle.uuid in self._cache.handles:
+            self._reload_bitstream(handle.load)
+        if self._prepare_handle(handle, only_stored=True):
+            self._record_prepared([handle], HostEventKind.REBUILT)
 
-    def restore(self, handle: HeldHandle) -> None:
-        """Make one that was ready again, if the host has lost it since.
+    def restore(self, handle: AllocatedHandle) -> None:
+        """Prepare a handle again if the host lost it without a reboot.
 
-        :raises DriverError: it is lost, and cannot be made now
+        :raises DriverError: the handle is lost and cannot be prepared now
         """
-        driver = self._discovery.driver_of(handle.address)
-        if not (isinstance(driver, Checking) and isinstance(driver, Preparing)):
+        driver = self._discovery.find_driver(handle.control_address)
+        if not (
+            isinstance(driver, ChecksHandles) and isinstance(driver, PreparesHandles)
+        ):
             return
-        with self._exclusive(handle.address):
-            kept = self._cache.kept.get(handle.uuid)
-            # What another boot has undone is the business of the recovery.
-            if kept is None or kept.boot_id != self._discovery.host.boot_id:
+        with self._lock_device(handle.control_address):
+            stored = self._cache.handles.get(handle.uuid)
+            # The recovery rebuilds handles that were prepared before a reboot.
+            if stored is None or stored.boot_id != self._discovery.host.boot_id:
                 return
             if driver.is_prepared(handle):
                 return
             driver.prepare(handle)
-        LOG.warning('Made %s of ARQ %s again.', handle.key, handle.arq_uuid)
-        self._note(HostEventKind.REBUILT, [handle])
+        LOG.warning(
+            'Handle %s of ARQ %s was lost; it is prepared again',
+            handle.key,
+            handle.arq_uuid,
+        )
+        self._record_events(HostEventKind.REBUILT, [handle])
 
-    def _load_again(self, order: LoadOrder) -> None:
+    def _reload_bitstream(self, order: LoadOrder) -> None:
         if self._load is None:
             image = order.bitstream.image_id
-            reason = f'Image {image} cannot be loaded: there is no [glance] section.'
+            reason = f'Cannot load image {image}: section [glance] is empty.'
             raise DriverError(reason=reason)
         self._load(order)
 
-    def release(self, handles: Sequence[HeldHandle]) -> None:
-        """As many of them as can be; what was never prepared is done.
+    def release(self, handles: Sequence[AllocatedHandle]) -> None:
+        """Release as many of the handles as possible.
 
-        So is what was given to somebody else since: it is not touched.
+        Handles that were never prepared, and handles that were claimed again since, are
+        ignored.
 
-        :raises DriverError: one or more cannot be now
+        :raises DriverError: at least one handle cannot be released now
         """
         with self._guard:
             for handle in handles:
-                ended = max(handle.turn, self._ended.get(handle.uuid, 0))
-                self._ended[handle.uuid] = ended
+                generation = self._released_generations.get(handle.uuid, 0)
+                self._released_generations[handle.uuid] = max(
+                    handle.generation, generation
+                )
         failures = self._release_each(handles)
         if failures:
             raise failures[0]
 
-    def _release_each(self, handles: Sequence[HeldHandle]) -> list[DriverError]:
+    def _release_each(self, handles: Sequence[AllocatedHandle]) -> list[DriverError]:
         failures = []
-        known = self._cache.kept
+        before = self._cache.handles
         for handle in handles:
             try:
-                self._release_one(handle)
+                self._release_handle(handle)
             except DriverError as error:
-                LOG.error('Handle %s stays prepared: %s', handle.uuid, error.text)
+                LOG.error('Cannot release handle %s: %s', handle.uuid, error.text)
                 failures.append(error)
             except Exception:
-                # A mistake in one driver must not keep the other handles from release.
-                LOG.exception('Handle %s stays prepared.', handle.uuid)
-                failures.append(DriverError(reason='The driver failed; see its log.'))
-        left = self._cache.kept
-        released = [each for each in handles if each.uuid in known.keys() - left.keys()]
-        self._note(HostEventKind.RELEASED, released)
+                # A bug in one driver must not prevent the release of other handles.
+                LOG.exception('Cannot release handle %s', handle.uuid)
+                reason = 'The driver failed; see the log of the agent.'
+                failures.append(DriverError(reason=reason))
+        removed = before.keys() - self._cache.handles.keys()
+        released = [handle for handle in handles if handle.uuid in removed]
+        self._record_events(HostEventKind.RELEASED, released)
         return failures
 
-    def _forget_unready(self, handles: Sequence[HeldHandle]) -> None:
-        kept = self._cache.kept
-        self._cache.forget(
-            one.uuid
-            for one in handles
-            if one.uuid in kept and kept[one.uuid].boot_id is None
+    def _remove_unprepared(self, handles: Sequence[AllocatedHandle]) -> None:
+        stored = self._cache.handles
+        self._cache.remove_handles(
+            handle.uuid
+            for handle in handles
+            if handle.uuid in stored and stored[handle.uuid].boot_id is None
         )
 
-    def _made_ready(self, handles: Sequence[HeldHandle], kind: HostEventKind) -> None:
-        boot_id, kept = self._discovery.host.boot_id, self._cache.kept
-        new = [
-            one
-            for one in handles
-            if one.uuid not in kept or kept[one.uuid].boot_id != boot_id
+    def _record_prepared(
+        self, handles: Sequence[AllocatedHandle], kind: HostEventKind
+    ) -> None:
+        boot_id, stored = self._discovery.host.boot_id, self._cache.handles
+        prepared = [
+            handle
+            for handle in handles
+            if handle.uuid not in stored or stored[handle.uuid].boot_id != boot_id
         ]
-        self._cache.ready((one.uuid for one in new), boot_id)
-        self._note(kind, new)
+        self._cache.mark_prepared((handle.uuid for handle in prepared), boot_id)
+        self._record_events(kind, prepared)
 
-    def _note(self, kind: HostEventKind, handles: Iterable[HeldHandle]) -> None:
-        self._journal.note(News(kind, one.address, one.arq_uuid) for one in handles)
+    def _record_events(
+        self, kind: HostEventKind, handles: Iterable[AllocatedHandle]
+    ) -> None:
+        self._journal.append(
+            NewEvent(kind, handle.control_address, handle.arq_uuid)
+            for handle in handles
+        )
 
-    def _prepare_one(self, handle: HeldHandle, *, only_kept: bool = False) -> bool:
-        """False: it is not kept, and only what is kept was to be prepared."""
-        driver = self._discovery.driver_of(handle.address)
+    def _prepare_handle(
+        self, handle: AllocatedHandle, *, only_stored: bool = False
+    ) -> bool:
+        """Prepare a handle. Return False if ``only_stored`` and it is not stored."""
+        driver = self._discovery.find_driver(handle.control_address)
         if driver is None:
-            self._check_all_answered(handle)
-            raise DeviceGone(address=handle.address)
-        with self._exclusive(handle.address):
-            if only_kept:
-                if handle.uuid not in self._cache.kept:
+            self._check_drivers_available(handle)
+            raise DeviceGone(address=handle.control_address)
+        with self._lock_device(handle.control_address):
+            if only_stored:
+                if handle.uuid not in self._cache.handles:
                     return False
             else:
-                self._check_wanted(handle)
-            if isinstance(driver, Preparing):
+                self._check_current(handle)
+            if isinstance(driver, PreparesHandles):
                 driver.prepare(handle)
-                LOG.info('Prepared %s of ARQ %s.', handle.key, handle.arq_uuid)
+                LOG.info('Prepared handle %s of ARQ %s', handle.key, handle.arq_uuid)
         return True
 
-    def _release_one(self, handle: HeldHandle) -> None:
-        driver = self._discovery.driver_of(handle.address)
+    def _release_handle(self, handle: AllocatedHandle) -> None:
+        driver = self._discovery.find_driver(handle.control_address)
         if driver is None:
-            self._check_all_answered(handle)
-            # What was made on a device goes with it.
-            LOG.warning('Released %s: no driver knows the device.', handle.key)
-        with self._exclusive(handle.address):
-            if self._is_anothers(handle):
-                LOG.warning('%s was given away since; not released.', handle.key)
+            self._check_drivers_available(handle)
+            # The objects on a device disappear with the device.
+            LOG.warning(
+                'Handle %s counts as released: no driver reports device %s',
+                handle.key,
+                handle.control_address,
+            )
+        with self._lock_device(handle.control_address):
+            if self._is_claimed_again(handle):
+                LOG.warning(
+                    'Ignoring stale release of handle %s: it has been claimed again',
+                    handle.key,
+                )
                 return
-            if isinstance(driver, Preparing):
+            if isinstance(driver, PreparesHandles):
                 driver.release(handle)
-                LOG.info('Released %s of ARQ %s.', handle.key, handle.arq_uuid)
-            self._cache.forget([handle.uuid])
+                LOG.info('Released handle %s of ARQ %s', handle.key, handle.arq_uuid)
+            self._cache.remove_handles([handle.uuid])
 
-    def _check_wanted(self, handle: HeldHandle) -> None:
-        """:raises DriverError: the order is out of date"""
+    def _check_current(self, handle: AllocatedHandle) -> None:
+        """Check that the generation was not released.
+
+        :raises DriverError: the call is stale
+        """
         with self._guard:
-            ended = self._ended.get(handle.uuid, 0)
-        if 0 < handle.turn <= ended or self._is_anothers(handle):
-            reason = f'{handle.key} was released before it was to be prepared.'
+            released = self._released_generations.get(handle.uuid, 0)
+        if 0 < handle.generation <= released or self._is_claimed_again(handle):
+            reason = f'Handle {handle.key} was released before its preparation began.'
             raise DriverError(reason=reason)
 
-    def _is_anothers(self, handle: HeldHandle) -> bool:
-        """Whether it was prepared for a request that was given it later."""
-        kept = self._cache.kept.get(handle.uuid)
-        return kept is not None and 0 < handle.turn < kept.handle.turn
+    def _is_claimed_again(self, handle: AllocatedHandle) -> bool:
+        """Check whether a later generation of the handle is stored."""
+        stored = self._cache.handles.get(handle.uuid)
+        return stored is not None and 0 < handle.generation < stored.handle.generation
 
-    def _check_all_answered(self, handle: HeldHandle) -> None:
-        """A driver that is silent now may be the one that knows the device."""
-        silent = self._discovery.silent
-        if silent:
-            names = ' and '.join(silent)
+    def _check_drivers_available(self, handle: AllocatedHandle) -> None:
+        """Check that all drivers completed the last scan.
+
+        :raises DriverError: a driver that did not may be the driver of the device
+        """
+        unavailable = self._discovery.unavailable_drivers
+        if unavailable:
+            names = ' and '.join(unavailable)
             reason = (
-                f'Nobody knows device {handle.address}, but {names} does not answer'
+                f'No driver reports device {handle.control_address}, but {names} does '
+                'not answer.'
             )
-            raise DriverError(reason=f'{reason}.')
+            raise DriverError(reason=reason)
 
-    def _exclusive(self, address: str) -> AbstractContextManager[object]:
+    def _lock_device(self, address: str) -> AbstractContextManager[object]:
         with self._guard:
             return self._locks.setdefault(address, threading.Lock())

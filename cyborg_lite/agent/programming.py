@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads bitstreams on this host: fetch, load, and tell what the card is then."""
+"""Downloads bitstreams and loads them into regions of devices on this host."""
 
 import threading
 from collections.abc import Callable
@@ -10,8 +10,8 @@ from oslo_log import log
 
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.image_cache import ImageCache
-from cyborg_lite.agent.loaded import LoadedRegions
-from cyborg_lite.drivers.base import Programmable
+from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
+from cyborg_lite.drivers.base import LoadsBitstreams
 from cyborg_lite.exceptions import (
     BitstreamRefused,
     DeviceGone,
@@ -19,53 +19,55 @@ from cyborg_lite.exceptions import (
     LoadingFailed,
 )
 from cyborg_lite.model.bitstreams import LoadOrder
-from cyborg_lite.model.inventory import Device, Finding
+from cyborg_lite.model.inventory import Device, DiscoveryResult
 
 LOG = log.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
-    """What the agent keeps on disk for loading."""
+class BitstreamStore:
+    """Downloaded images, and records of the bitstreams that regions contain."""
 
     cache: ImageCache
-    loaded: LoadedRegions
+    loaded: LoadedBitstreams
 
 
 class Programming:
-    """One load at a time on a card; cards do not wait for one another."""
+    """Loads bitstreams, one at a time per device."""
 
     def __init__(
         self,
         discovery: Discovery,
-        stock: Stock,
-        changed: Callable[[], None] = lambda: None,
+        store: BitstreamStore,
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        """:param changed: told after each load, whatever came of it"""
-        self._changed = changed
+        """Store the arguments.
+
+        :param on_change: called after each load that may have changed a region
+        """
+        self._on_change = on_change
         self._discovery = discovery
-        self._cache = stock.cache
-        self._loaded = stock.loaded
+        self._cache = store.cache
+        self._loaded = store.loaded
         self._guard = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
-        # By card: when the last load was ordered. A host that stood still may find
-        # several orders at once, and those who gave the older ones stand by them no
-        # more.
+        # Order time of the last load, by device address. After a pause the agent may
+        # receive several orders at once; the conductor has given up the older ones.
         self._ordered_at: dict[str, int] = {}
 
     def program(self, order: LoadOrder) -> Device:
-        """The device as it is afterwards.
+        """Load a bitstream and return the changed device.
 
-        :raises BitstreamRefused: nothing was touched
-        :raises LoadingFailed: the region is closed until something is loaded into it
-        :raises DriverError: it could not be loaded, and the region is as it was
+        :raises BitstreamRefused: the bitstream does not fit; nothing was changed
+        :raises LoadingFailed: the region is not offered until a later load succeeds
+        :raises DriverError: the load is not possible; nothing was changed
         :raises ServiceUnavailable: Glance does not answer
         """
-        driver = self._driver(order)
+        driver = self._find_driver(order)
         name = f'{self._discovery.host.name}_{order.address}{order.part}'
         with (
-            self._exclusive(order.address),
-            self._cache.fetched(order.bitstream) as image,
+            self._lock_device(order.address),
+            self._cache.open_image(order.bitstream) as image,
         ):
             self._check_latest(order)
             try:
@@ -74,40 +76,45 @@ class Programming:
                 self._cache.discard(order.bitstream)
                 raise
             except LoadingFailed as error:
-                self._loaded.failed(name, error.text)
-                self._changed()
+                self._loaded.record_failure(name, error.text)
+                self._on_change()
                 raise
             if order.bitstream.is_shell:
                 card = f'{self._discovery.host.name}_{order.address}'
-                self._loaded.emptied(card)
+                self._loaded.remove_regions(card)
             else:
-                self._loaded.loaded(name, order.bitstream)
-            self._discovery.learn(device)
-        self._changed()
-        LOG.info('Loaded image %s into %s.', order.bitstream.image_id, name)
-        return self._amended(device)
+                self._loaded.record_loaded(name, order.bitstream)
+            self._discovery.update_device(device)
+        self._on_change()
+        LOG.info('Loaded image %s into %s', order.bitstream.image_id, name)
+        return self._add_topology(device)
 
     def _check_latest(self, order: LoadOrder) -> None:
-        """:raises DriverError: a later order was carried out already"""
+        """Check that no later order was executed.
+
+        :raises DriverError: the order is stale
+        """
         latest = self._ordered_at.get(order.address, 0)
         if 0 < order.ordered_at < latest:
-            reason = f'Something was loaded into {order.address} since it was ordered.'
+            reason = f'A later bitstream was already loaded into {order.address}.'
             raise DriverError(reason=reason)
         self._ordered_at[order.address] = max(order.ordered_at, latest)
 
-    def _driver(self, order: LoadOrder) -> Programmable:
-        driver = self._discovery.driver_of(order.address)
+    def _find_driver(self, order: LoadOrder) -> LoadsBitstreams:
+        driver = self._discovery.find_driver(order.address)
         if driver is None:
             raise DeviceGone(address=order.address)
-        if not isinstance(driver, Programmable):
-            reason = f'Driver {driver.NAME} cannot load anything into {order.address}.'
+        if not isinstance(driver, LoadsBitstreams):
+            reason = (
+                f'Driver {driver.NAME} cannot load bitstreams into {order.address}.'
+            )
             raise DriverError(reason=reason)
         return driver
 
-    def _amended(self, device: Device) -> Device:
-        bare = Finding(device.address, '', '', '', '', device)
-        return self._loaded.amended(bare).device or device
+    def _add_topology(self, device: Device) -> Device:
+        result = DiscoveryResult(device.control_address, '', '', '', '', device)
+        return self._loaded.amend(result).device or device
 
-    def _exclusive(self, address: str) -> AbstractContextManager[object]:
+    def _lock_device(self, address: str) -> AbstractContextManager[object]:
         with self._guard:
             return self._locks.setdefault(address, threading.Lock())

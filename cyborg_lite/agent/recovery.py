@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After a boot of the host: makes again what guests were given, and tells the outcome.
+"""Rebuilds the handles of instances after a host reboot and reports the result.
 
-A boot takes every mdev and every virtual function with it, and guests that start
-again expect them under the same names. Nobody is needed for this but the agent.
+A reboot removes all mediated devices and virtual functions, but instances that start
+again expect them under the same names. The agent rebuilds them without the conductor.
 """
 
 import threading
@@ -16,22 +16,22 @@ from oslo_log import log
 
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
-from cyborg_lite.agent.journal import Journal, News
+from cyborg_lite.agent.journal import Journal, NewEvent
 from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.devices import HeldHandle
+from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import HostEventKind
 from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.rpc.context import of_daemon
+from cyborg_lite.rpc.context import daemon_context
 
 LOG = log.getLogger(__name__)
 
 _PAUSE: Final = 1.0  # seconds between two attempts
-_CARDS_AT_ONCE: Final = 8
+_MAX_PARALLEL_DEVICES: Final = 8
 
 
-class Recovery:
-    """Once at each start of the agent; where nothing was lost it costs nothing."""
+class HostRecovery:
+    """Rebuilds handles at each start of the agent. Does nothing if none are missing."""
 
     def __init__(
         self,
@@ -41,115 +41,131 @@ class Recovery:
         journal: Journal,
         patience: float,
     ) -> None:
-        """:param patience: seconds that vendor drivers get to come up"""
+        """Store the arguments.
+
+        :param patience: seconds that vendor drivers may take to initialize
+        """
         self._discovery = discovery
         self._preparation = preparation
         self._cache = cache
         self._journal = journal
         self._patience = patience
-        self._lost: dict[str, str] = {}  # why, by uuid of the handle
-        # Of what the conductor asks for, by the monotonic clock; None: it does not.
+        self._lost: dict[str, str] = {}  # reasons by handle uuid
+        # When to give up handles that only the conductor stores, by the monotonic
+        # clock; None: there are none.
         self._deadline: float | None = None
 
     def rebuild(self, stopping: threading.Event, pause: float = _PAUSE) -> bool:
-        """Return when all is there again, or will not be, or the agent is to end.
+        """Rebuild all handles, until all are rebuilt or given up, or the agent stops.
 
-        False: nothing was to be done.
+        :param pause: seconds between two attempts
+        :returns: False if no handle had to be rebuilt
         """
-        missing = self._missing()
+        missing = self._list_missing()
         if missing:
-            LOG.info('%d handles are to be rebuilt on this host.', len(missing))
-            self._until_done(stopping, pause)
+            LOG.info('Rebuilding %d handles after a reboot of this host', len(missing))
+            self._retry_until_rebuilt(stopping, pause)
         return bool(missing)
 
-    def tell(self, conductor: ConductorAPI) -> bool:
-        """Have the requests follow. False: there is more to tell, soon.
+    def report_recovery(self, conductor: ConductorAPI) -> bool:
+        """Report rebuilt and lost handles. Return False if another report is needed.
 
-        What the conductor knows of and our cache does not is rebuilt, too: the cache
-        may have been lost with the disk.
+        Handles that the conductor stores and the cache lacks are rebuilt as well: the
+        cache may have been lost with the disk.
 
-        :raises CyborgError: the conductor is not told; to be tried again
+        :raises CyborgError: the report failed; retry later
         """
-        host, kept = self._discovery.host, self._cache.kept
-        lost = {uuid: why for uuid, why in self._lost.items() if uuid in kept}
-        ready = self._ready()
-        wanted = conductor.report_recovery(
-            of_daemon(), host.name, host.boot_id, rebuilt=ready, lost=lost
+        host, stored = self._discovery.host, self._cache.handles
+        lost = {uuid: reason for uuid, reason in self._lost.items() if uuid in stored}
+        prepared = self._list_prepared()
+        expected = conductor.report_recovery(
+            daemon_context(), host.name, host.boot_id, rebuilt=prepared, lost=lost
         )
-        missing = [one for one in wanted if one.uuid not in {*lost, *ready}]
+        reported = {*lost, *prepared}
+        missing = [handle for handle in expected if handle.uuid not in reported]
         if not missing:
             self._deadline = None
             return True
         if self._deadline is None:
             self._deadline = time.monotonic() + self._patience
-            LOG.warning('%d handles are not known here; rebuilding.', len(missing))
-        self._cache.intend(missing)
-        failures = self._attempt(missing)
+            LOG.warning(
+                'Rebuilding %d handles that only the conductor has stored', len(missing)
+            )
+        self._cache.add_handles(missing)
+        failures = self._rebuild_handles(missing)
         if time.monotonic() >= self._deadline:
             self._give_up(missing, failures)
         return False
 
-    def _missing(self) -> Sequence[HeldHandle]:
+    def _list_missing(self) -> Sequence[AllocatedHandle]:
         boot_id = self._discovery.host.boot_id
         return [
-            kept.handle
-            for kept in self._cache.kept.values()
-            if kept.boot_id != boot_id and kept.handle.uuid not in self._lost
+            entry.handle
+            for entry in self._cache.handles.values()
+            if entry.boot_id != boot_id and entry.handle.uuid not in self._lost
         ]
 
-    def _ready(self) -> list[str]:
+    def _list_prepared(self) -> list[str]:
         boot_id = self._discovery.host.boot_id
-        kept = self._cache.kept.items()
-        return [uuid for uuid, one in kept if one.boot_id == boot_id]
+        entries = self._cache.handles.items()
+        return [uuid for uuid, entry in entries if entry.boot_id == boot_id]
 
-    def _until_done(self, stopping: threading.Event, pause: float) -> None:
+    def _retry_until_rebuilt(self, stopping: threading.Event, pause: float) -> None:
         deadline = time.monotonic() + self._patience
-        while missing := self._missing():
-            failures = self._attempt(missing)
+        while missing := self._list_missing():
+            failures = self._rebuild_handles(missing)
             if failures and time.monotonic() >= deadline:
                 self._give_up(missing, failures)
                 return
             if failures and stopping.wait(pause):
                 return
             if failures:
-                # A card whose driver comes up only now is seen by another look.
-                self._discovery.look()
+                # Devices whose vendor driver has initialized now appear in a new scan.
+                self._discovery.scan()
 
-    def _attempt(self, handles: Iterable[HeldHandle]) -> Mapping[str, str]:
-        """Why some could not be rebuilt; cards do not wait for one another."""
-        cards: dict[str, list[HeldHandle]] = defaultdict(list)
+    def _rebuild_handles(self, handles: Iterable[AllocatedHandle]) -> Mapping[str, str]:
+        """Rebuild handles, devices in parallel. Return failures by handle uuid."""
+        by_device: dict[str, list[AllocatedHandle]] = defaultdict(list)
         for handle in handles:
-            cards[handle.address].append(handle)
+            by_device[handle.control_address].append(handle)
         failures: dict[str, str] = {}
-        with ThreadPoolExecutor(_CARDS_AT_ONCE, 'rebuild') as pool:
-            for failed in pool.map(self._attempt_card, cards.values()):
-                failures |= failed
+        with ThreadPoolExecutor(_MAX_PARALLEL_DEVICES, 'rebuild') as pool:
+            for device_failures in pool.map(self._rebuild_device, by_device.values()):
+                failures |= device_failures
         return failures
 
-    def _attempt_card(self, handles: Sequence[HeldHandle]) -> Mapping[str, str]:
+    def _rebuild_device(self, handles: Sequence[AllocatedHandle]) -> Mapping[str, str]:
         failures = {}
         for handle in handles:
             try:
                 self._preparation.rebuild(handle)
             except CyborgError as error:
-                LOG.debug('%s is not rebuilt yet: %s', handle.key, error.text)
+                LOG.debug('Handle %s is not rebuilt yet: %s', handle.key, error.text)
                 failures[handle.uuid] = error.text
             except Exception:
-                # A mistake in one driver must not cost others their devices.
-                LOG.exception('%s is not rebuilt.', handle.key)
-                failures[handle.uuid] = 'The driver failed; see its log.'
+                # A bug in one driver must not affect the devices of other drivers.
+                LOG.exception('Rebuild of handle %s failed', handle.key)
+                reason = 'The driver failed; see the log of the agent.'
+                failures[handle.uuid] = reason
         return failures
 
     def _give_up(
-        self, handles: Iterable[HeldHandle], failures: Mapping[str, str]
+        self, handles: Iterable[AllocatedHandle], failures: Mapping[str, str]
     ) -> None:
-        news = []
+        events = []
         for handle in handles:
             reason = failures.get(handle.uuid)
             if reason is None:
                 continue
-            LOG.error('%s cannot be rebuilt: %s', handle.key, reason)
+            LOG.error(
+                'Handle %s of ARQ %s was not rebuilt within recovery_patience: %s',
+                handle.key,
+                handle.arq_uuid,
+                reason,
+            )
             self._lost[handle.uuid] = reason
             kind = HostEventKind.NOT_REBUILT
-            news.append(News(kind, handle.address, handle.arq_uuid, reason))
-        self._journal.note(news)
+            events.append(
+                NewEvent(kind, handle.control_address, handle.arq_uuid, reason)
+            )
+        self._journal.append(events)

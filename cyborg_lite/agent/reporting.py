@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells the conductor that the host is alive and what it has, as seldom as will do."""
+"""Sends heartbeats, host reports and host events to the conductor.
+
+A host report is sent only if its digest has changed.
+"""
 
 import threading
 import time
@@ -10,149 +13,171 @@ from oslo_log import log
 
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal
-from cyborg_lite.agent.measuring import Measurements
-from cyborg_lite.agent.recovery import Recovery
+from cyborg_lite.agent.recovery import HostRecovery
+from cyborg_lite.agent.telemetry import TelemetryCollector
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.services import Vitals
+from cyborg_lite.model.services import HeartbeatDetails
 from cyborg_lite.model.usage import Usage
 from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.rpc.context import of_daemon
+from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.version import version
 
 LOG = log.getLogger(__name__)
 
-_EVENTS_AT_ONCE: Final = 100
-_SOON: Final = 2.0  # seconds until what is left to do is tried again
+_MAX_EVENTS_PER_CALL: Final = 100
+_RETRY_INTERVAL: Final = 2.0  # seconds
+_SHORTEST_TIMEOUT: Final = 1.0  # seconds
+# A message to a conductor that has died gets no reply. Several heartbeats must fit into
+# `agent_down_after`, which is above three intervals.
+_HEARTBEATS_PER_INTERVAL: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """What there is to tell, and of what."""
+class ReportSources:
+    """Components that provide the content of the reports."""
 
     discovery: Discovery
-    measurements: Measurements
-    recovery: Recovery
+    telemetry: TelemetryCollector
+    recovery: HostRecovery
     journal: Journal
 
 
 class Reporter:
-    """The loop that speaks. It outlives whatever the conductor does.
+    """The loop that reports to the conductor. Errors of the conductor never end it.
 
-    While the host is being made what it was before a boot it is only a sign of life:
-    what is half rebuilt is no inventory.
+    Until the handles are rebuilt after a host reboot, only heartbeats are sent: the
+    inventory is incomplete.
     """
 
     def __init__(
         self,
-        sources: Sources,
+        sources: ReportSources,
         conductor: ConductorAPI,
         heartbeat_interval: float,
         stopping: threading.Event,
     ) -> None:
-        """:param heartbeat_interval: seconds"""
+        """Store the arguments.
+
+        :param heartbeat_interval: seconds
+        """
         self._sources = sources
-        self._conductor = conductor
+        timeout = max(_SHORTEST_TIMEOUT, heartbeat_interval)
+        self._conductor = conductor.with_timeout(timeout)
+        self._heartbeats = conductor.with_timeout(
+            max(_SHORTEST_TIMEOUT, heartbeat_interval / _HEARTBEATS_PER_INTERVAL)
+        )
         self._heartbeat_interval = heartbeat_interval
         self._stopping = stopping
-        self._bell = threading.Event()
+        self._wake_event = threading.Event()
         self._rebuilt = threading.Event()
         self._heartbeat_due = 0.0  # by the monotonic clock; the first is due at once
-        self._reported: str | None = None  # digest; None: the conductor lacks it
-        self._recovered = False  # whether the conductor knows what was rebuilt
-        self._figures_told: dict[str, Usage] = {}
-        self._trouble = ''
+        # Digest of the report that the conductor has; None: it has no report.
+        self._reported_digest: str | None = None
+        self._recovery_reported = False
+        self._sent_usages: dict[str, Usage] = {}
+        self._error = ''
 
     def wake(self) -> None:
-        """There may be something to tell, or the agent is about to end."""
-        self._bell.set()
+        """Report changes now, or end the loop if the agent stops."""
+        self._wake_event.set()
 
-    def rebuilt(self) -> None:
-        """From now on the host is what it should be."""
+    def set_rebuilt(self) -> None:
+        """Start to send reports: the handles are rebuilt."""
         self._rebuilt.set()
         self.wake()
 
     def run(self) -> None:
-        """Until it is told to stop; what is to be told then is tried once more."""
+        """Send reports until the stop event is set, then once more."""
         while True:
-            self._bell.clear()
-            done = self.tell()
+            self._wake_event.clear()
+            completed = self.send_reports()
             if self._stopping.is_set():
                 return
-            self._bell.wait(self._pause(done))
+            self._wake_event.wait(self.wait_seconds(completed))
             if self._stopping.is_set():
                 return
 
-    def tell(self) -> bool:
-        """Send what is due. False: something is left, to be tried at the next turn."""
+    def send_reports(self) -> bool:
+        """Send everything that is due. Return False if a part must be sent again.
+
+        A failure is logged when it begins and when it ends.
+        """
         try:
-            done = self._send()
+            completed = self._send()
         except CyborgError as error:
-            if error.text != self._trouble:
+            if error.text != self._error:
                 LOG.warning(
-                    'The conductor is not told: %s %s', error.text, error.advice
+                    'Report to the conductor failed: %s %s', error.text, error.advice
                 )
-            self._trouble = error.text
+            self._error = error.text
             return False
         except Exception:
-            # A mistake of ours in one turn must not take the host off the air.
-            LOG.exception('The conductor is not told.')
+            # A bug in one report must not end the heartbeats of the host.
+            LOG.exception('Report to the conductor failed')
             return False
-        if self._trouble:
-            LOG.info('The conductor answers again.')
-        self._trouble = ''
-        return done
+        if self._error:
+            LOG.info('Reports to the conductor succeed again')
+        self._error = ''
+        return completed
 
-    def _pause(self, done: bool) -> float:
-        left = max(0.0, self._heartbeat_due - time.monotonic())
-        return left if done else min(_SOON, self._heartbeat_interval)
+    def wait_seconds(self, completed: bool) -> float:
+        """Return the seconds until the next reports are due.
+
+        :param completed: result of ``send_reports``
+        """
+        if not completed:
+            return min(_RETRY_INTERVAL, self._heartbeat_interval)
+        return max(0.0, self._heartbeat_due - time.monotonic())
 
     def _send(self) -> bool:
         report = self._sources.discovery.report()
         digest = report.digest
         if time.monotonic() >= self._heartbeat_due:
-            self._beat(digest)
+            self._send_heartbeat(digest)
         if not self._rebuilt.is_set():
-            return True  # it rings when that has changed
-        if not self._recovered:
-            self._recovered = self._sources.recovery.tell(self._conductor)
-        if digest != self._reported:
-            self._conductor.report_host(of_daemon(), report)
-            self._reported = digest
-            self._figures_told = {}
-            LOG.info('Reported %d devices, digest %s.', len(report.devices), digest)
-        return self._tell_events() and self._recovered
+            return True  # set_rebuilt() wakes the loop
+        if not self._recovery_reported:
+            recovery = self._sources.recovery
+            self._recovery_reported = recovery.report_recovery(self._conductor)
+        if digest != self._reported_digest:
+            self._conductor.report_host(daemon_context(), report)
+            self._reported_digest = digest
+            self._sent_usages = {}
+            LOG.info('Reported %d devices, digest %s', len(report.devices), digest)
+        return self._send_events() and self._recovery_reported
 
-    def _beat(self, digest: str) -> None:
-        discovery, measurements = self._sources.discovery, self._sources.measurements
-        figures = self._new_figures() if self._reported is not None else {}
-        vitals = Vitals(discovery.host.boot_id, figures)
-        lacking = self._conductor.heartbeat(
-            of_daemon(), discovery.host.name, digest, version(), vitals
+    def _send_heartbeat(self, digest: str) -> None:
+        discovery, telemetry = self._sources.discovery, self._sources.telemetry
+        usages = {} if self._reported_digest is None else self._list_changed_usages()
+        details = HeartbeatDetails(discovery.host.boot_id, usages)
+        needs_report = self._heartbeats.heartbeat(
+            daemon_context(), discovery.host.name, digest, version(), details
         )
         self._heartbeat_due = time.monotonic() + self._heartbeat_interval
-        if lacking:
-            # It may have forgotten more than the report.
-            self._reported, self._recovered = None, False
+        if needs_report:
+            # The conductor may have lost the recovery report as well.
+            self._reported_digest, self._recovery_reported = None, False
         else:
-            self._figures_told |= figures
-        # To be told with the next heartbeat: nobody waits for figures.
-        measurements.begin(discovery.findings)
+            self._sent_usages |= usages
+        # Values that are read now are sent with the next heartbeat.
+        telemetry.start_reading(discovery.results)
 
-    def _new_figures(self) -> dict[str, Usage]:
-        told = self._figures_told
-        measured = self._sources.measurements.figures
+    def _list_changed_usages(self) -> dict[str, Usage]:
         return {
             address: usage
-            for address, usage in measured.items()
-            if told.get(address) != usage
+            for address, usage in self._sources.telemetry.usages.items()
+            if self._sent_usages.get(address) != usage
         }
 
-    def _tell_events(self) -> bool:
+    def _send_events(self) -> bool:
+        """Send a batch of events. Return True if no event is left."""
         journal, host = self._sources.journal, self._sources.discovery.host.name
-        if not journal.joined:
-            journal.heard(self._conductor.report_events(of_daemon(), host, ()))
-        events = journal.waiting(_EVENTS_AT_ONCE)
+        if not journal.is_joined:
+            last = self._conductor.report_events(daemon_context(), host, ())
+            journal.acknowledge(last)
+        events = journal.list_unsent(_MAX_EVENTS_PER_CALL)
         if not events:
             return True
-        journal.heard(self._conductor.report_events(of_daemon(), host, events))
-        return not journal.waiting(1)
+        last = self._conductor.report_events(daemon_context(), host, events)
+        journal.acknowledge(last)
+        return not journal.list_unsent(1)

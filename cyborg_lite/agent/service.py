@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent as a daemon: what it is made of, and how it starts and stops."""
+"""Builds the agent of one host from its components, starts it and stops it."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -11,20 +11,21 @@ from oslo_log import log
 
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
+from cyborg_lite.agent.handle_repair import HandleRepair
+from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.manager import Manager
-from cyborg_lite.agent.measuring import Measurements
 from cyborg_lite.agent.ownership import Ownership
 from cyborg_lite.agent.preparation import Preparation
-from cyborg_lite.agent.programming import Programming, Stock
-from cyborg_lite.agent.recovery import Recovery
-from cyborg_lite.agent.reporting import Reporter, Sources
-from cyborg_lite.agent.upkeep import Upkeep
-from cyborg_lite.agent.watching import Timing, Watcher
+from cyborg_lite.agent.programming import BitstreamStore, Programming
+from cyborg_lite.agent.readiness import Readiness
+from cyborg_lite.agent.recovery import HostRecovery
+from cyborg_lite.agent.reporting import Reporter, ReportSources
+from cyborg_lite.agent.telemetry import TelemetryCollector
 from cyborg_lite.drivers.base import Driver
-from cyborg_lite.drivers.sysfs import Host
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError
-from cyborg_lite.model.inventory import Finding
+from cyborg_lite.model.inventory import DiscoveryResult
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.transport import AGENT_TOPIC, Server, Transport, serve
 
@@ -32,107 +33,112 @@ LOG = log.getLogger(__name__)
 
 BINARY: Final = 'cyborg-lite-agent'
 
-# Seconds for a report under way at the end. Nothing is lost without it: the next
-# process reports anew, and the conductor may well be the one that does not answer.
-_LAST_REPORT: Final = 5.0
+# Seconds to wait for a running report at the stop. Nothing is lost if it is exceeded:
+# the next process reports again. The conductor may be unreachable.
+_STOP_TIMEOUT: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
-    """What the agent has of its host."""
+class AgentResources:
+    """Drivers, files and settings of the host that the agent uses."""
 
     host: Host
-    drivers: Mapping[str, Driver]  # by the name of their entry point
-    state_path: Path  # what it must know after a restart is kept there
-    stock: Stock | None = None  # None: it loads no bitstreams
-    ownership: Ownership | None = None  # None: all that is found is ours
+    drivers: Mapping[str, Driver]  # by entry point name
+    state_path: Path  # directory of the state that survives a restart
+    bitstreams: BitstreamStore | None = None  # None: Glance is not configured
+    ownership: Ownership | None = None  # None: no device is excluded
 
 
 class AgentService:
-    """The agent of one host. It closes the transport when it has ended."""
+    """The agent of one host. It owns the transport and closes it at its end."""
 
     def __init__(
-        self, transport: Transport, resources: Resources, timing: Timing
+        self, transport: Transport, resources: AgentResources, intervals: AgentIntervals
     ) -> None:
         self._transport = transport
         self._resources = resources
-        self._timing = timing
+        self._intervals = intervals
         self._cache = Cache(resources.state_path)
         self._journal = Journal(resources.state_path)
-        self._measurements = Measurements(resources.drivers)
+        self._telemetry = TelemetryCollector(resources.drivers)
         self._stopping = threading.Event()
-        self._server: Server | None = None  # None, with the next: not started
-        self._bells: list[Callable[[], None]] = []  # of the loops
+        self._server: Server | None = None  # None: not started
+        self._wake_calls: list[Callable[[], None]] = []  # wake-up of each loop
         self._loops: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Make the host what it was before it was booted, then serve.
+        """Rebuild the prepared handles after a host reboot, then serve RPCs.
 
-        The conductor hears of the boot meanwhile if it is there; neither it nor the
-        bus is needed for that.
+        Heartbeats are sent meanwhile. The rebuild needs neither the conductor nor the
+        message bus.
 
         :raises ConfigurationError: two drivers claim one function
         """
-        resources, timing = self._resources, self._timing
+        resources, intervals = self._resources, self._intervals
         self._cache.open()
         self._journal.open()
-        discovery = self._discovery()
+        discovery = self._create_discovery()
         parts = discovery, self._cache, self._journal
-        watcher = Watcher(*parts, timing, self._stopping)
-        discovery.own(kept.handle for kept in self._cache.kept.values())
-        watcher.recall()
-        watcher.look()
-        _check_quarrels(discovery)
-        stock = resources.stock
-        programming = Programming(discovery, stock, watcher.want) if stock else None
-        load = programming.program if programming else None
-        preparation = Preparation(*parts, load)
-        recovery = Recovery(
+        monitor = HardwareMonitor(*parts, intervals, self._stopping)
+        discovery.restore_handles(
+            entry.handle for entry in self._cache.handles.values()
+        )
+        monitor.restore_results()
+        monitor.scan()
+        _check_conflicts(discovery)
+        store = resources.bitstreams
+        programming = (
+            Programming(discovery, store, monitor.request_scan) if store else None
+        )
+        preparation = Preparation(*parts, programming.program if programming else None)
+        recovery = HostRecovery(
             discovery,
             preparation,
             self._cache,
             self._journal,
-            timing.recovery_patience,
+            intervals.recovery_patience,
         )
-        reporter = self._speak(discovery, recovery)
+        reporter = self._start_reporter(discovery, recovery)
         if recovery.rebuild(self._stopping):
-            watcher.look()
+            monitor.scan()
         if self._stopping.is_set():
             return
-        reporter.rebuilt()
-        self._measurements.watch(watcher.want)
-        upkeep = Upkeep(preparation, self._cache, self._journal, self._stopping)
-        self._bells.append(upkeep.wake)
-        self._begin('upkeep', upkeep.run)
-        self._begin('watch', lambda: watcher.run(reporter.wake, upkeep.wake))
-        self._serve(Manager(preparation, programming))
+        Readiness(resources.state_path).record(resources.host.boot_id)
+        reporter.set_rebuilt()
+        self._telemetry.set_health_callback(monitor.request_scan)
+        repair = HandleRepair(preparation, self._cache, self._journal, self._stopping)
+        self._wake_calls.append(repair.wake)
+        self._start_loop('repair', repair.run)
+        self._start_loop('monitor', lambda: monitor.run(reporter.wake, repair.wake))
+        boot_id = resources.host.boot_id
+        self._serve(Manager(preparation, programming, boot_id))
 
-    def _discovery(self) -> Discovery:
-        loaded, ill = self._resources.stock, self._measurements.amended
-        ours = self._resources.ownership
+    def _create_discovery(self) -> Discovery:
+        store, telemetry = self._resources.bitstreams, self._telemetry
+        ownership = self._resources.ownership
 
-        def amend(finding: Finding) -> Finding:
-            finding = ill(loaded.loaded.amended(finding) if loaded else finding)
-            return ours.amended(finding) if ours else finding
+        def amend(result: DiscoveryResult) -> DiscoveryResult:
+            result = telemetry.amend(store.loaded.amend(result) if store else result)
+            return ownership.amend(result) if ownership else result
 
         return Discovery(
             self._resources.host,
             self._resources.drivers,
-            self._timing.driver_timeout,
+            self._intervals.driver_timeout,
             amend,
-            self._timing.removal_scans,
+            self._intervals.removal_scans,
         )
 
-    def _speak(self, discovery: Discovery, recovery: Recovery) -> Reporter:
-        sources = Sources(discovery, self._measurements, recovery, self._journal)
+    def _start_reporter(self, discovery: Discovery, recovery: HostRecovery) -> Reporter:
+        sources = ReportSources(discovery, self._telemetry, recovery, self._journal)
         reporter = Reporter(
             sources,
             ConductorAPI(self._transport),
-            self._timing.heartbeat_interval,
+            self._intervals.heartbeat_interval,
             self._stopping,
         )
-        self._bells.append(reporter.wake)
-        self._begin('report', reporter.run)
+        self._wake_calls.append(reporter.wake)
+        self._start_loop('report', reporter.run)
         return reporter
 
     def _serve(self, manager: Manager) -> None:
@@ -140,47 +146,50 @@ class AgentService:
         name = resources.host.name
         self._server = serve(self._transport, AGENT_TOPIC, name, [manager])
         self._server.start()
-        LOG.info('Drivers enabled: %s.', ', '.join(resources.drivers) or 'none')
+        LOG.info('Enabled drivers: %s', ', '.join(resources.drivers) or 'none')
 
-    def _begin(self, name: str, loop: Callable[[], None]) -> None:
-        # Daemons: what they wait for may never answer.
+    def _start_loop(self, name: str, loop: Callable[[], None]) -> None:
+        # Daemon threads, because a driver or the conductor may never answer.
         thread = threading.Thread(target=loop, name=name, daemon=True)
         self._loops.append(thread)
         thread.start()
 
     def retire(self) -> None:
-        """Report no more, and return when the last report has been answered.
+        """End the reports, and wait for the last one to be answered.
 
-        Calls are still served: a conductor that ends may need us to finish a job.
+        RPCs are still served: a stopping conductor may need them to complete a job.
         """
-        self._end_loops()
+        self._join_loops()
 
     def stop(self) -> None:
-        """Take no more calls."""
+        """Stop to accept RPCs."""
         self._stop_loops()
         if self._server is not None:
             self._server.stop()
 
     def wait(self) -> None:
-        """Return when the calls that were begun have ended."""
+        """Wait until the running RPCs have ended, then close the transport."""
         if self._server is not None:
             self._server.wait()
-        self._end_loops()
+        self._join_loops()
         self._transport.cleanup()
 
     def _stop_loops(self) -> None:
         self._stopping.set()
-        for ring in self._bells:
-            ring()
+        for wake in self._wake_calls:
+            wake()
 
-    def _end_loops(self) -> None:
+    def _join_loops(self) -> None:
         self._stop_loops()
         for loop in self._loops:
-            loop.join(_LAST_REPORT)
+            loop.join(_STOP_TIMEOUT)
 
 
-def _check_quarrels(discovery: Discovery) -> None:
-    """:raises ConfigurationError: two drivers claim one function"""
-    quarrels = discovery.quarrels()
-    if quarrels:
-        raise ConfigurationError(reason=f'{"; ".join(quarrels)}.')
+def _check_conflicts(discovery: Discovery) -> None:
+    """Check that no two drivers claim the same function.
+
+    :raises ConfigurationError: at least two drivers do
+    """
+    conflicts = discovery.list_conflicts()
+    if conflicts:
+        raise ConfigurationError(reason=f'{"; ".join(conflicts)}.')

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file of the agent's own that survives crashes of it and of the host.
+"""A JSON file that survives crashes of the agent and of the host.
 
-A reader finds what was written last or what was written before, never a part of it.
-A file that cannot be understood is set aside for the operator: the agent starts.
+A reader finds either the new content or the old content, never a part of it. A damaged
+file is renamed and kept for the operator, and the agent starts without it.
 """
 
 import json
@@ -22,58 +22,62 @@ T = TypeVar('T')
 
 _VERSION: Final = 'v'
 _CONTENT: Final = 'content'
-_ONLY_OURS: Final = 0o600
-_OUR_DIRECTORY: Final = 0o700
-_DAMAGES: Final = (
+_FILE_MODE: Final = 0o600
+_DIRECTORY_MODE: Final = 0o700
+_PARSE_ERRORS: Final = (
     ValueError,
     LookupError,
     TypeError,
     AttributeError,
-    RecursionError,  # of JSON that is nested too deep
+    RecursionError,  # JSON that is nested too deep
     CyborgError,
 )
 
 
 class StateFile:
-    """Whoever has it keeps threads from writing it at once."""
+    """A versioned JSON file. The owner must serialize writes from several threads."""
 
     def __init__(self, path: Path, version: int, *, read_only: bool = False) -> None:
-        """:param version: of the form of the content; others are not understood
-        :param read_only: it is another process's, and stays as it is
+        """Store the arguments.
+
+        :param version: version of the content format; other versions are rejected
+        :param read_only: never rename a damaged file, which another process owns
         """
         self._read_only = read_only
         self._path = path
         self._version = version
-        self._trouble = ''
+        self._write_error = ''
 
-    def read(self, understand: Callable[[Any], T]) -> T | None:
-        """What ``understand`` makes of the content, which is JSON of any type.
+    def read(self, parse: Callable[[Any], T]) -> T | None:
+        """Return the parsed content, or None if the file is missing or damaged.
 
-        None: there is none, or none that can be understood.
+        :param parse: converts the JSON content, which may be of any type
         """
         try:
-            said = json.loads(self._path.read_bytes())
-            if said[_VERSION] != self._version:
-                raise ValueError(f'version {said[_VERSION]}')
-            return understand(said[_CONTENT])
+            document = json.loads(self._path.read_bytes())
+            if document[_VERSION] != self._version:
+                raise ValueError(f'version {document[_VERSION]}')
+            return parse(document[_CONTENT])
         except FileNotFoundError:
             return None
         except OSError as error:
-            LOG.warning('%s cannot be read: %s', self._path, error)
-        except _DAMAGES as error:
-            # Whatever a damaged file says must not keep the host off the air.
-            self._set_aside(error)
+            LOG.warning('Cannot read %s: %s', self._path, error)
+        except _PARSE_ERRORS as error:
+            # A damaged file must not prevent the start of the agent.
+            self._rename_damaged(error)
         return None
 
     def write(self, content: Any) -> bool:
-        """Keep it, on the disk itself. False: it cannot be, as the log says.
+        """Write the content and flush it to disk. Return False if that fails.
 
-        :param content: anything that JSON can hold
+        A failure is logged when it begins and when it ends.
+
+        :param content: any value that JSON can represent
         """
         part = self._path.with_name(f'{self._path.name}.part')
         text = json.dumps({_VERSION: self._version, _CONTENT: content})
         try:
-            self._path.parent.mkdir(mode=_OUR_DIRECTORY, parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
             with open(part, 'w', opener=_opener) as file:
                 file.write(text)
                 file.flush()
@@ -81,47 +85,55 @@ class StateFile:
             os.replace(part, self._path)
             _sync_directory(self._path.parent)
         except OSError as error:
-            self._complain(str(error))
+            self._log_write_error(str(error))
             return False
-        if self._trouble:
-            LOG.info('%s can be written again.', self._path)
-        self._trouble = ''
+        if self._write_error:
+            LOG.info('%s can be written again', self._path)
+        self._write_error = ''
         return True
 
-    def _complain(self, trouble: str) -> None:
-        if trouble != self._trouble:
-            LOG.error('%s is not kept over a restart: %s', self._path, trouble)
-        self._trouble = trouble
+    def _log_write_error(self, error: str) -> None:
+        if error != self._write_error:
+            LOG.error(
+                'Cannot save %s, its content is lost at the next restart: %s',
+                self._path,
+                error,
+            )
+        self._write_error = error
 
-    def _set_aside(self, error: Exception) -> None:
+    def _rename_damaged(self, error: Exception) -> None:
         if self._read_only:
-            LOG.warning('%s is not understood: %s', self._path, error)
+            LOG.warning('Cannot parse %s: %s', self._path, error)
             return
-        moment = time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())
-        aside = self._path.with_name(f'{self._path.name}.damaged-{moment}')
+        timestamp = time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())
+        renamed = self._path.with_name(f'{self._path.name}.damaged-{timestamp}')
         try:
-            os.replace(self._path, aside)
-        except OSError as trouble:
-            LOG.warning('%s is damaged and stays: %s', self._path, trouble)
+            os.replace(self._path, renamed)
+        except OSError as rename_error:
+            LOG.warning(
+                '%s is damaged and cannot be renamed: %s', self._path, rename_error
+            )
             return
         LOG.warning(
-            '%s is damaged (%s); it lies in %s now, and the agent goes on without.',
+            '%s is damaged (%s: %s). It was renamed to %s, and the agent starts '
+            'without it',
             self._path,
-            f'{type(error).__name__}: {error}',
-            aside,
+            type(error).__name__,
+            error,
+            renamed,
         )
 
 
 def _opener(path: str, flags: int) -> int:
-    # What is there under that name was left by a process that died.
+    # A process that crashed may have left a file with this name. Never follow a link.
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.open(path, flags, _ONLY_OURS)
+    return os.open(path, flags, _FILE_MODE)
 
 
 def _sync_directory(directory: Path) -> None:
-    """So that the name leads to the new content after a power failure, too."""
-    number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Flush a directory, so that the rename survives a power failure as well."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(number)
+        os.fsync(descriptor)
     finally:
-        os.close(number)
+        os.close(descriptor)
