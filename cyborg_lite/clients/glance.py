@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds and fetches images: the bitstreams that FPGAs are programmed with."""
+"""Client of Glance: finds and downloads images that contain FPGA bitstreams."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -13,11 +13,11 @@ from cyborg_lite.clients import session
 from cyborg_lite.exceptions import ConfigurationError, NotFound, RemoteError
 from cyborg_lite.model.bitstreams import TAG, Image
 
-_CHUNK: Final = 1 << 20  # bytes
-_MOST_IMAGES: Final = 1000  # that are looked at to find one bitstream
+_CHUNK_SIZE: Final = 1 << 20  # bytes
+_MAX_IMAGES: Final = 1000  # upper bound of the images that one search returns
 
-# What Glance itself says of every image; all else was said by who made it.
-_OWN: Final = frozenset(
+# Keys that Glance defines for every image. All other keys are custom properties.
+_STANDARD_KEYS: Final = frozenset(
     {
         'checksum',
         'container_format',
@@ -49,101 +49,112 @@ _OWN: Final = frozenset(
 
 
 class Glance:
-    """Every method raises ServiceUnavailable when Glance, or what is before it, does
-    not answer, and RemoteError when it refuses for a reason that we do not foresee."""
+    """Client of Glance.
+
+    Every method raises ServiceUnavailable if Glance or Keystone does not answer, and
+    RemoteError if either returns an unexpected status.
+    """
 
     def __init__(self, remote: session.Remote) -> None:
         self._remote = remote
 
     @classmethod
-    def configured(cls, conf: cfg.ConfigOpts) -> Self:
-        """By the section ``[glance]``.
+    def from_config(cls, conf: cfg.ConfigOpts) -> Self:
+        """Create a client from section ``[glance]``.
 
         :raises ConfigurationError: the section is empty
         """
-        found = cls.if_configured(conf)
-        if found is None:
+        client = cls.from_config_if_set(conf)
+        if client is None:
             raise ConfigurationError(
-                reason='Section [glance] gives neither auth_type nor endpoint_override.'
+                reason='Section [glance] sets neither auth_type nor endpoint_override.'
             )
-        return found
+        return client
 
     @classmethod
-    def if_configured(cls, conf: cfg.ConfigOpts) -> Self | None:
-        """As ``configured``; None: the section is empty, there are no bitstreams."""
+    def from_config_if_set(cls, conf: cfg.ConfigOpts) -> Self | None:
+        """Create a client, or return None if section ``[glance]`` is empty."""
         remote = session.connect(conf, 'glance', 'Glance')
         return None if remote is None else cls(remote)
 
     def image(self, uuid: str) -> Image:
-        """:raises NotFound: there is none, or not for us"""
-        answer = self._remote.send('GET', f'/v2/images/{quote(uuid)}', accept=(404,))
-        if answer.status_code == 404:
+        """Return the image.
+
+        :raises NotFound: the image does not exist or is not visible to this service
+        """
+        response = self._remote.send('GET', f'/v2/images/{quote(uuid)}', accept=(404,))
+        if response.status_code == 404:
             raise NotFound(what='Image', name=uuid)
-        return _image(answer.json())
+        return _image(response.json())
 
     def bitstreams(self, properties: Mapping[str, str]) -> tuple[Image, ...]:
-        """All active images tagged as bitstreams that have these properties.
+        """Return the active images with the bitstream tag and all given properties.
 
-        One request a page; of a great many only the first are told.
+        Sends one request per page. At most about 1000 images are returned.
         """
-        found: list[Image] = []
+        images: list[Image] = []
         query = urlencode({**properties, 'tag': TAG, 'status': 'active'})
         path: str | None = f'/v2/images?{query}'
-        while path is not None and len(found) < _MOST_IMAGES:
-            said = self._remote.send('GET', path).json()
-            found += map(_image, said['images'])
-            path = said.get('next')
-        return tuple(found)
+        while path is not None and len(images) < _MAX_IMAGES:
+            page = self._remote.send('GET', path).json()
+            images += map(_image, page['images'])
+            path = page.get('next')
+        return tuple(images)
 
     def content(self, uuid: str, algorithm: str, expected: str) -> Iterator[bytes]:
-        """The image in pieces, checked against its hash when the last one is read.
+        """Yield the content of an image in chunks of at most 1 MiB.
 
-        :raises RemoteError: it has no content, or other content than it should have
+        The hash is checked after the last chunk.
+
+        :param algorithm: name of the hash algorithm, as in ``os_hash_algo``
+        :param expected: hash of the content in hexadecimal digits
+        :raises RemoteError: the image has no content, or the hash differs
         """
         path = f'/v2/images/{quote(uuid)}/file'
-        digest = _digest(uuid, algorithm)
-        with closing(self._remote.send('GET', path, stream=True)) as answer:
-            pieces = answer.iter_content(_CHUNK)
+        digest = _create_digest(uuid, algorithm)
+        with closing(self._remote.send('GET', path, stream=True)) as response:
+            chunks = response.iter_content(_CHUNK_SIZE)
             while True:
-                # Not around the whole loop: errors of the reader are not Glance's.
-                with self._remote.translated():
-                    piece = next(pieces, b'')
-                if not piece:
+                # Only errors of next() come from Glance; errors of the consumer, which
+                # runs during the yield, must not be translated.
+                with self._remote.translate_errors():
+                    chunk = next(chunks, b'')
+                if not chunk:
                     break
-                digest.update(piece)
-                yield piece
+                digest.update(chunk)
+                yield chunk
         if expected != digest.hexdigest():
-            reason = f'image {uuid} came damaged, or without content'
+            reason = f'image {uuid} has no content, or its hash differs'
             raise RemoteError(
-                service='Glance', status=answer.status_code, reason=reason
+                service='Glance', status=response.status_code, reason=reason
             )
 
 
-def _digest(uuid: str, algorithm: str) -> Any:
-    """The library does not name the type of its hashes.
+def _create_digest(uuid: str, algorithm: str) -> Any:
+    """Create a hash object. hashlib does not export the type of its objects.
 
-    :raises RemoteError: it is hashed in a way that we cannot check
+    :raises RemoteError: the algorithm is not supported
     """
     try:
         return hashlib.new(algorithm)
     except ValueError:
-        reason = f'image {uuid} has no hash that can be checked'
+        reason = f'image {uuid} has no hash of a supported algorithm'
         raise RemoteError(service='Glance', status=200, reason=reason) from None
 
 
-def _image(said: Any) -> Image:
-    """What Glance sends is JSON in the form of version 2."""
+def _image(body: Any) -> Image:
+    """Convert an image of the Image API v2 in JSON."""
     return Image(
-        id=said['id'],
-        name=said.get('name'),
-        status=said['status'],
-        tags=tuple(said.get('tags') or ()),
-        size=said.get('size'),
-        hash_algo=said.get('os_hash_algo'),
-        hash_value=said.get('os_hash_value'),
+        id=body['id'],
+        name=body.get('name'),
+        status=body['status'],
+        tags=tuple(body.get('tags') or ()),
+        size=body.get('size'),
+        hash_algo=body.get('os_hash_algo'),
+        hash_value=body.get('os_hash_value'),
         properties={
             key: value
-            for key, value in said.items()
-            if key not in _OWN and isinstance(value, str)
+            for key, value in body.items()
+            if key not in _STANDARD_KEYS and isinstance(value, str)
         },
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova: told how the requests of its instances ended, asked which of them there are."""
+"""Client of Nova: sends events about ARQs and checks which instances exist."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from cyborg_lite.clients import session
 
 LOG = log.getLogger(__name__)
 
-_ONE_BY_ONE: Final = 100
-"""So many servers are asked for singly; of more, all that there are is the lesser work.
-"""
+# Up to this number, instances are requested one by one. For more of them, listing all
+# instances needs fewer requests.
+_MAX_SINGLE_REQUESTS: Final = 100
 _HOST: Final = 'OS-EXT-SRV-ATTR:host'
-_PAGE: Final = 1000  # the most that Nova gives by default
+_PAGE_SIZE: Final = 1000  # the default limit of Nova
 
 MICROVERSION: Final = '2.82'
-"""The first that knows ``accelerator-request-bound``."""
+"""First microversion with the event ``accelerator-request-bound``."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundEvent:
-    """One request of one instance has come to its end, good or bad."""
+    """The bind of an ARQ of an instance has succeeded or failed."""
 
     instance_uuid: str
     arq_uuid: str
@@ -34,11 +34,12 @@ class BoundEvent:
 
 @dataclass(frozen=True, slots=True)
 class EventOutcome:
-    """What became of an event; every outcome is final, none is to be sent again.
+    """The response of Nova to one event. Every outcome is final; no event is resent.
 
-    200: Nova took it. 422: the instance has no host yet, and Nova will look at the
-    state itself. 404: Nova does not know the instance, or does not let us see it.
-    400: Nova finds it malformed. None: there is no Nova to send it to.
+    The code is 200 if Nova accepted the event; 422 if the instance has no host yet, in
+    which case Nova queries the state of the ARQ later; 404 if the instance does not
+    exist or is not visible to this service; 400 if the event is malformed; None if
+    Nova is not configured.
     """
 
     event: BoundEvent
@@ -46,115 +47,123 @@ class EventOutcome:
 
 
 class Nova:
-    """Nova as the conductor needs it; without a ``remote`` events are dropped."""
+    """Client of Nova. Events are dropped if Nova is not configured."""
 
     def __init__(self, remote: session.Remote | None) -> None:
         self._remote = remote
-        self._said_dropped = False
-        self._said_unknown = False
+        self._drop_logged = False
+        self._unknown_logged = False
 
     @classmethod
-    def configured(cls, conf: cfg.ConfigOpts) -> Self:
-        """By the section ``[nova]``; one left empty makes a Nova that drops."""
+    def from_config(cls, conf: cfg.ConfigOpts) -> Self:
+        """Create a client from section ``[nova]``, which may be empty."""
         return cls(session.connect(conf, 'nova', 'Nova', MICROVERSION))
 
     def post_events(self, events: Sequence[BoundEvent]) -> tuple[EventOutcome, ...]:
-        """Send all events in one request; sending them again does no harm.
+        """Send all events in one request. The call may be repeated.
 
-        :raises ServiceUnavailable: Nova did not answer; to be tried again
-        :raises RemoteError: Nova refuses the request, e.g. our credentials
+        :raises ServiceUnavailable: Nova did not answer; retry later
+        :raises RemoteError: Nova rejected the request, e.g. its credentials
         """
         if not events:
             return ()
         if self._remote is None:
             return self._drop(events)
         body = {'events': [_body(event) for event in events]}
-        answer = self._remote.send(
+        response = self._remote.send(
             'POST', '/os-server-external-events', body, accept=(404,)
         )
-        if answer.status_code == 404:
-            # Some releases answer so when they know none of the instances.
-            codes = dict.fromkeys(map(_identity, events), 404)
+        if response.status_code == 404:
+            # Some releases of Nova return 404 if none of the instances exists.
+            codes = dict.fromkeys(map(_key, events), 404)
         else:
             codes = {
-                (said['server_uuid'], said.get('tag')): said.get('code', 200)
-                for said in answer.json()['events']
+                (event['server_uuid'], event.get('tag')): event.get('code', 200)
+                for event in response.json()['events']
             }
         outcomes = tuple(
-            EventOutcome(event, codes.get(_identity(event), 200)) for event in events
+            EventOutcome(event, codes.get(_key(event), 200)) for event in events
         )
-        self._say(outcomes)
+        self._log_outcomes(outcomes)
         return outcomes
 
-    def missing(self, uuids: Collection[str]) -> frozenset[str] | None:
-        """Those among ``uuids`` that are no servers, not even stopped or shelved ones.
+    def find_missing_instances(self, uuids: Collection[str]) -> frozenset[str] | None:
+        """Return the uuids that are not instances, or None if Nova is not configured.
 
-        None: there is no Nova to ask. That all may be seen is tried first: to a user
-        who is no admin the servers of others are not there.
+        Stopped and shelved instances exist. The method first checks that instances of
+        all projects are visible: otherwise Nova returns 404 for existing instances.
 
         :raises ServiceUnavailable: Nova did not answer
-        :raises RemoteError: we may not see all servers
+        :raises RemoteError: instances of other projects are not visible
         """
         remote = self._remote
         if remote is None:
             return None
-        doubtful = set(uuids)
-        if len(doubtful) <= _ONE_BY_ONE:
-            _page(remote, 1, None)
+        candidates = set(uuids)
+        if len(candidates) <= _MAX_SINGLE_REQUESTS:
+            _list_instances(remote, 1, None)
         else:
             marker: str | None = None
-            while page := _page(remote, _PAGE, marker):
-                doubtful.difference_update(page)
+            while page := _list_instances(remote, _PAGE_SIZE, marker):
+                candidates.difference_update(page)
                 marker = page[-1]
-        # What is new, or moved between two pages, is not in any of them.
-        return frozenset(uuid for uuid in doubtful if _server(remote, uuid) is None)
+        # The pages may lack instances that were created or moved during the listing.
+        return frozenset(
+            uuid for uuid in candidates if _find_instance(remote, uuid) is None
+        )
 
     def is_placed(self, uuid: str) -> bool | None:
-        """Whether a server is on some host, and may use what that gave it.
+        """Check whether an instance is on a host, and may therefore use devices.
 
-        None: there is no Nova to ask.
-
+        :returns: None if Nova is not configured
         :raises ServiceUnavailable: Nova did not answer
-        :raises RemoteError: Nova refuses
+        :raises RemoteError: Nova rejected the request
         """
         if self._remote is None:
             return None
-        server = _server(self._remote, uuid)
-        # The key is there for admins alone; who cannot tell must not say no.
-        return server is not None and server.get(_HOST, 'hidden') is not None
+        instance = _find_instance(self._remote, uuid)
+        # Only administrators receive the key. Without it, assume that there is a host.
+        return instance is not None and instance.get(_HOST, 'hidden') is not None
 
     def _drop(self, events: Sequence[BoundEvent]) -> tuple[EventOutcome, ...]:
-        if not self._said_dropped:
-            self._said_dropped = True
+        if not self._drop_logged:
+            self._drop_logged = True
             LOG.warning(
-                'No [nova] section in the configuration: events for Nova are dropped, '
-                'and a Nova that waits for them fails the boot after its timeout. '
-                'Said once.'
+                'Section [nova] is empty: events to Nova are dropped. If Nova waits '
+                'for these events, instances fail to boot at arq_binding_timeout. '
+                'This message is logged once.'
             )
         for event in events:
             LOG.debug('Event dropped: %s', event)
         return tuple(EventOutcome(event, None) for event in events)
 
-    def _say(self, outcomes: tuple[EventOutcome, ...]) -> None:
+    def _log_outcomes(self, outcomes: tuple[EventOutcome, ...]) -> None:
         for outcome in outcomes:
             if outcome.code not in (200, 422):
-                LOG.info('Nova answered %s to %s', outcome.code, outcome.event)
-        if self._said_unknown or any(outcome.code != 404 for outcome in outcomes):
+                event = outcome.event
+                LOG.info(
+                    'Nova answered %s to the event of ARQ %s, instance %s',
+                    outcome.code,
+                    event.arq_uuid,
+                    event.instance_uuid,
+                )
+        if self._unknown_logged or any(outcome.code != 404 for outcome in outcomes):
             return
-        self._said_unknown = True
+        self._unknown_logged = True
         LOG.warning(
-            'Nova knows none of the instances that it was sent events for. Most likely '
-            'the user of [nova] has no admin role in its project: with only the role '
-            '"service" Nova hides the servers of other projects. Said once.'
+            'Nova returned 404 for all instances in a batch of events. The probable '
+            'cause is that the user of [nova] has no admin role in its project: with '
+            'only the role "service", Nova hides instances of other projects. This '
+            'message is logged once.'
         )
 
 
-def _identity(event: BoundEvent) -> tuple[str, str | None]:
+def _key(event: BoundEvent) -> tuple[str, str | None]:
     return event.instance_uuid, event.arq_uuid
 
 
 def _body(event: BoundEvent) -> dict[str, str]:
-    """Exactly these keys: the schema of Nova forbids others."""
+    """Return the event as JSON. The schema of Nova forbids additional keys."""
     return {
         'name': 'accelerator-request-bound',
         'server_uuid': event.instance_uuid,
@@ -163,17 +172,19 @@ def _body(event: BoundEvent) -> dict[str, str]:
     }
 
 
-def _page(remote: session.Remote, limit: int, marker: str | None) -> list[str]:
-    """The uuids of servers of all projects, newest first."""
+def _list_instances(
+    remote: session.Remote, limit: int, marker: str | None
+) -> list[str]:
+    """Return uuids of instances of all projects, newest first."""
     after = '' if marker is None else f'&marker={quote(marker)}'
     path = f'/servers?all_tenants=1&limit={limit}{after}'
-    return [one['id'] for one in remote.send('GET', path).json()['servers']]
+    return [server['id'] for server in remote.send('GET', path).json()['servers']]
 
 
-def _server(remote: session.Remote, uuid: str) -> Mapping[str, object] | None:
-    """Nova's own description; None: there is no such server."""
-    answer = remote.send('GET', f'/servers/{quote(uuid)}', accept=(404,))
-    if answer.status_code == 404:
+def _find_instance(remote: session.Remote, uuid: str) -> Mapping[str, object] | None:
+    """Return the instance in the format of Nova, or None if it does not exist."""
+    response = remote.send('GET', f'/servers/{quote(uuid)}', accept=(404,))
+    if response.status_code == 404:
         return None
-    server: Mapping[str, object] = answer.json()['server']
+    server: Mapping[str, object] = response.json()['server']
     return server

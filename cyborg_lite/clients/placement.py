@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What we ask of Placement; a method is one request save where it says otherwise."""
+"""Client of Placement. A method sends one request unless its docstring differs."""
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 from urllib.parse import quote, urlencode
 
 import requests
@@ -17,16 +17,19 @@ from cyborg_lite.exceptions import (
     ProviderExists,
     ProviderInUse,
 )
-from cyborg_lite.model.providers import Inventories, Inventory, TreeNode
+from cyborg_lite.model.providers import Inventories, ProviderInventory, TreeNode
 
 MICROVERSION: Final = '1.28'
-"""Trees since 1.14, error codes since 1.23, all of a provider reserved since 1.26, and
-generations of consumers since 1.28: a Placement of Rocky or later."""
+"""Microversion of all requests; it requires Placement of Rocky or later.
 
-_MOVING: Final = '1.37'
-"""A provider may be given another parent: a Placement of Xena or later."""
+1.14 has provider trees, 1.23 error codes, 1.26 inventories that are fully reserved, and
+1.28 consumer generations.
+"""
 
-_IN_USE: Final = frozenset(
+# A provider can get another parent. It requires Placement of Xena or later.
+_MOVE_MICROVERSION: Final = '1.37'
+
+_IN_USE_CODES: Final = frozenset(
     {
         'placement.inventory.inuse',
         'placement.resource_provider.inuse',
@@ -36,16 +39,16 @@ _IN_USE: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Stocked:
-    """The inventories of a provider, and its generation with them."""
+class ProviderInventories:
+    """Inventories of a provider, and the provider generation when they were read."""
 
     generation: int
     inventories: Inventories
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
-    """The traits of a provider, and its generation with them."""
+class ProviderTraits:
+    """Traits of a provider, and the provider generation when they were read."""
 
     generation: int
     traits: frozenset[str]
@@ -53,205 +56,268 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A server, or whatever else things are allocated to."""
+    """An instance, or another consumer of allocations."""
 
     uuid: str
     project_id: str
     user_id: str
     generation: int
-    allocations: Mapping[str, Mapping[str, int]]  # by provider, by resource class
+    # amounts by provider uuid and resource class
+    allocations: Mapping[str, Mapping[str, int]]
 
     @property
     def providers(self) -> frozenset[str]:
+        """Uuids of the providers with an allocation."""
         return frozenset(self.allocations)
 
 
 class Placement:
-    """Every method raises ServiceUnavailable when Placement, or what is before it,
-    does not answer, and RemoteError when it refuses for a reason we do not foresee."""
+    """Client of Placement.
+
+    Every method raises ServiceUnavailable if Placement or Keystone does not answer, and
+    RemoteError if either returns an unexpected status.
+    """
+
+    is_simulated: ClassVar[bool] = False
+    """Whether writes are simulated, so that later reads do not show them."""
 
     def __init__(self, remote: session.Remote) -> None:
         self._remote = remote
-        # Traits and classes that are known to exist; nobody deletes them in earnest.
-        self._known: set[str] = set()
+        # Paths of custom traits and resource classes that exist. They are cached for
+        # the life of the process, because operators do not delete them in practice.
+        self._existing_names: set[str] = set()
         self._lock = threading.Lock()
 
     @classmethod
-    def configured(cls, conf: cfg.ConfigOpts) -> Self:
-        """By the section ``[placement]``.
+    def from_config(cls, conf: cfg.ConfigOpts) -> Self:
+        """Create a client from section ``[placement]``.
 
         :raises ConfigurationError: the section is empty
         """
         remote = session.connect(conf, 'placement', 'Placement', MICROVERSION)
         if remote is None:
             raise ConfigurationError(
-                reason='Section [placement] gives neither auth_type nor '
+                reason='Section [placement] sets neither auth_type nor '
                 'endpoint_override.'
             )
         return cls(remote)
 
-    def watch(self, watcher: Callable[[str, int | None], None]) -> None:
-        """Tell of each request its method and its status, None for no answer."""
-        self._remote.watcher = watcher
+    def observe_requests(self, observer: Callable[[str, int | None], None]) -> None:
+        """Call ``observer`` after each request, with the method and the HTTP status.
+
+        The status is None if no response was received.
+        """
+        self._remote.observer = observer
 
     # --- providers ---
 
-    def provider(self, uuid: str) -> TreeNode | None:
-        answer = self._remote.send('GET', _of(uuid), accept=(404,))
-        return None if answer.status_code == 404 else _node(answer.json())
+    def find_provider(self, uuid: str) -> TreeNode | None:
+        """Return the provider, or None if it does not exist."""
+        response = self._remote.send('GET', _provider_path(uuid), accept=(404,))
+        return None if response.status_code == 404 else _node(response.json())
 
-    def provider_named(self, name: str) -> TreeNode | None:
-        found = self._providers({'name': name})
-        return found[0] if found else None
+    def find_provider_by_name(self, name: str) -> TreeNode | None:
+        """Return the provider with the name, or None if it does not exist."""
+        nodes = self._list_providers({'name': name})
+        return nodes[0] if nodes else None
 
-    def tree(self, uuid: str, trait: str | None = None) -> tuple[TreeNode, ...]:
-        """All providers of the tree that ``uuid`` is in; or those with a trait."""
-        return self._providers(
+    def list_tree(self, uuid: str, trait: str | None = None) -> tuple[TreeNode, ...]:
+        """Return all providers in the tree of a provider.
+
+        :param trait: return only the providers with this trait
+        """
+        return self._list_providers(
             {'in_tree': uuid} if trait is None else {'in_tree': uuid, 'required': trait}
         )
 
-    def hosts_with(self, trait: str) -> frozenset[str]:
-        """Names of the roots in whose trees any provider has a trait; two calls."""
-        roots = {node.root_uuid for node in self._providers({'required': trait})}
+    def list_hosts_with_trait(self, trait: str) -> frozenset[str]:
+        """Return names of root providers whose trees contain a provider with the trait.
+
+        Sends two requests.
+        """
+        roots = {node.root_uuid for node in self._list_providers({'required': trait})}
         if not roots:
             return frozenset()
         return frozenset(
-            node.name for node in self._providers({}) if node.uuid in roots
+            node.name for node in self._list_providers({}) if node.uuid in roots
         )
+
+    def list_names_with_trait(
+        self, trait: str, name: str | None = None
+    ) -> frozenset[str]:
+        """Return the names of the providers with a trait.
+
+        The result is empty if the trait does not exist.
+
+        :param name: return only a provider with this name
+        """
+        query = {'required': trait}
+        if name is not None:
+            query['name'] = name
+        path = f'/resource_providers?{urlencode(query)}'
+        response = self._remote.send('GET', path, accept=(400,))
+        if response.status_code == 400:
+            return frozenset()
+        providers = response.json()['resource_providers']
+        return frozenset(provider['name'] for provider in providers)
 
     def create_provider(
         self, uuid: str, name: str, parent_uuid: str | None
     ) -> TreeNode:
-        """:raises ProviderExists: its name or uuid is taken"""
+        """Create a provider.
+
+        :raises ProviderExists: the name or uuid is in use
+        """
         body = {'uuid': uuid, 'name': name}
         if parent_uuid is not None:
             body['parent_provider_uuid'] = parent_uuid
-        answer = self._remote.send('POST', '/resource_providers', body, accept=(409,))
-        if answer.status_code == 409:
+        path = '/resource_providers'
+        response = self._remote.send('POST', path, body, accept=(409,))
+        if response.status_code == 409:
             raise ProviderExists(name=name)
-        return _node(answer.json())
+        return _node(response.json())
 
     def rename_provider(self, node: TreeNode, name: str) -> TreeNode:
-        """:raises ProviderExists: the name is taken"""
-        return self._place(self._remote, node.uuid, name, node.parent_uuid)
+        """Rename a provider and keep its parent.
+
+        :raises PlacementConflict: the provider does not exist any more
+        :raises ProviderExists: the name is in use
+        """
+        return self._update_provider(self._remote, node.uuid, name, node.parent_uuid)
 
     def move_provider(
         self, node: TreeNode, name: str, parent_uuid: str | None
     ) -> TreeNode:
-        """Give it another parent, and a name, with all that is below it.
+        """Move a provider, with its subtree, below another parent, and rename it.
 
-        :raises ProviderExists: the name is taken
-        :raises RemoteError: this Placement cannot, being too old: status 406
+        :raises PlacementConflict: the provider does not exist any more
+        :raises ProviderExists: the name is in use
+        :raises RemoteError: Placement is too old to move providers (status 406)
         """
-        return self._place(self._remote.at(_MOVING), node.uuid, name, parent_uuid)
+        remote = self._remote.with_microversion(_MOVE_MICROVERSION)
+        return self._update_provider(remote, node.uuid, name, parent_uuid)
 
-    def _place(
+    def _update_provider(
         self, remote: session.Remote, uuid: str, name: str, parent_uuid: str | None
     ) -> TreeNode:
         body = {'name': name, 'parent_provider_uuid': parent_uuid}
-        answer = remote.send('PUT', _of(uuid), body, accept=(404, 409))
-        if answer.status_code == 404:
+        response = remote.send('PUT', _provider_path(uuid), body, accept=(404, 409))
+        if response.status_code == 404:
             raise PlacementConflict(provider=uuid)
-        if answer.status_code == 409:
+        if response.status_code == 409:
             raise ProviderExists(name=name)
-        return _node(answer.json())
+        return _node(response.json())
 
     def delete_provider(self, uuid: str) -> None:
-        """One that is not there any more will do.
+        """Delete a provider. A provider that does not exist is no error.
 
-        :raises ProviderInUse: it has allocations, or children
+        :raises ProviderInUse: the provider has allocations or children
         """
-        answer = self._remote.send('DELETE', _of(uuid), accept=(404, 409))
-        if answer.status_code == 409:
-            raise self._conflict(uuid, answer)
+        response = self._remote.send('DELETE', _provider_path(uuid), accept=(404, 409))
+        if response.status_code == 409:
+            raise self._to_conflict(uuid, response)
 
-    # --- what a provider has ---
+    # --- inventories and traits ---
 
-    def inventories(self, uuid: str) -> Stocked:
-        """:raises PlacementConflict: there is no such provider any more"""
-        return _stocked(self._ask(uuid, 'GET', 'inventories'))
+    def get_inventories(self, uuid: str) -> ProviderInventories:
+        """Return the inventories of a provider.
+
+        :raises PlacementConflict: the provider does not exist any more
+        """
+        return _inventories(self._send(uuid, 'GET', 'inventories'))
 
     def set_inventories(
         self, uuid: str, generation: int, inventories: Inventories
-    ) -> Stocked:
-        """Replace all of them.
+    ) -> ProviderInventories:
+        """Replace all inventories of a provider.
 
-        :raises PlacementConflict: the provider is not of that generation any more
-        :raises ProviderInUse: what is allocated would be without an inventory
+        :raises PlacementConflict: the provider generation has changed
+        :raises ProviderInUse: a resource class with allocations would be removed
         """
-        rows = {name: asdict(one) for name, one in inventories.items()}
+        rows = {name: asdict(inventory) for name, inventory in inventories.items()}
         body = {'resource_provider_generation': generation, 'inventories': rows}
-        return _stocked(self._ask(uuid, 'PUT', 'inventories', body))
+        return _inventories(self._send(uuid, 'PUT', 'inventories', body))
 
-    def traits(self, uuid: str) -> Marked:
-        """:raises PlacementConflict: there is no such provider any more"""
-        return _marked(self._ask(uuid, 'GET', 'traits'))
+    def get_traits(self, uuid: str) -> ProviderTraits:
+        """Return the traits of a provider.
 
-    def set_traits(self, uuid: str, generation: int, traits: Collection[str]) -> Marked:
-        """Replace all of them.
+        :raises PlacementConflict: the provider does not exist any more
+        """
+        return _traits(self._send(uuid, 'GET', 'traits'))
 
-        :raises PlacementConflict: the provider is not of that generation any more
+    def set_traits(
+        self, uuid: str, generation: int, traits: Collection[str]
+    ) -> ProviderTraits:
+        """Replace all traits of a provider.
+
+        :raises PlacementConflict: the provider generation has changed
         """
         body = {'resource_provider_generation': generation, 'traits': sorted(traits)}
-        return _marked(self._ask(uuid, 'PUT', 'traits', body))
+        return _traits(self._send(uuid, 'PUT', 'traits', body))
 
-    def marked(
+    def list_providers_with_traits(
         self, required: Collection[str], forbidden: Collection[str]
     ) -> frozenset[str]:
-        """The providers that have the traits and lack those, whatever else they have.
+        """Return uuids of the providers with all required and no forbidden trait.
 
-        None, if Placement does not know one of the traits.
+        The result is empty if a trait does not exist.
         """
-        wanted = urlencode({'required': _traits(required, forbidden)})
-        path = f'/resource_providers?{wanted}'
-        answer = self._remote.send('GET', path, accept=(400,))
-        if answer.status_code == 400:
+        query = urlencode({'required': _trait_filter(required, forbidden)})
+        path = f'/resource_providers?{query}'
+        response = self._remote.send('GET', path, accept=(400,))
+        if response.status_code == 400:
             return frozenset()
-        return frozenset(one['uuid'] for one in answer.json()['resource_providers'])
+        providers = response.json()['resource_providers']
+        return frozenset(provider['uuid'] for provider in providers)
 
-    def candidates(
+    def list_candidates(
         self,
         amounts: Mapping[str, int],
         required: Collection[str],
         forbidden: Collection[str],
     ) -> Mapping[str, Mapping[str, int]]:
-        """The providers that could serve one granular request group now, alone.
+        """Return the providers that can serve one granular request group now.
 
-        None, if Placement does not know one of the classes or traits.
+        The result is empty if a resource class or trait does not exist.
 
-        :param amounts: by resource class
-        :returns: free units by class, by provider
+        :param amounts: requested amounts by resource class
+        :returns: free amounts by provider uuid and resource class
         """
-        asked = ','.join(f'{name}:{units}' for name, units in amounts.items())
-        query = {'resources1': asked}
+        resources = ','.join(f'{name}:{amount}' for name, amount in amounts.items())
+        query = {'resources1': resources}
         if required or forbidden:
-            query['required1'] = _traits(required, forbidden)
+            query['required1'] = _trait_filter(required, forbidden)
         path = f'/allocation_candidates?{urlencode(query)}'
-        # One provider is enough for each candidate, so that microversion 1.29, which
-        # combines those of a tree and tells of all of it, would say nothing more.
-        answer = self._remote.send('GET', path, accept=(400,))
-        if answer.status_code == 400:
+        # A granular group is served by a single provider. Microversion 1.29, which adds
+        # candidates of several providers of a tree, would therefore add no result.
+        response = self._remote.send('GET', path, accept=(400,))
+        if response.status_code == 400:
             return {}
-        said = answer.json()
-        summaries = said['provider_summaries']
+        candidates = response.json()
+        summaries = candidates['provider_summaries']
         return {
-            uuid: _free(summaries[uuid]['resources'])
-            for one in said['allocation_requests']
-            for uuid in one['allocations']
+            uuid: _free_amounts(summaries[uuid]['resources'])
+            for request in candidates['allocation_requests']
+            for uuid in request['allocations']
         }
 
-    def usages(self, uuid: str) -> Mapping[str, int]:
-        """Units in use, by resource class.
+    def get_usages(self, uuid: str) -> Mapping[str, int]:
+        """Return the allocated amounts of a provider, by resource class.
 
-        :raises PlacementConflict: there is no such provider any more
+        :raises PlacementConflict: the provider does not exist any more
         """
-        used: Mapping[str, int] = self._ask(uuid, 'GET', 'usages')['usages']
-        return used
+        usages: Mapping[str, int] = self._send(uuid, 'GET', 'usages')['usages']
+        return usages
 
-    # --- what must exist before a provider can have it ---
+    # --- custom resource classes and traits ---
 
-    def ensure(self, classes: Iterable[str], traits: Iterable[str]) -> None:
-        """Make the custom ones among these; a request for each that is new to us."""
+    def create_custom_names(
+        self, classes: Iterable[str], traits: Iterable[str]
+    ) -> None:
+        """Create the custom resource classes and traits that are not in the cache.
+
+        Sends one request per created name. Standard names are ignored.
+        """
         paths = [
             f'/{kind}/{name}'
             for kind, names in (('resource_classes', classes), ('traits', traits))
@@ -260,117 +326,142 @@ class Placement:
         ]
         for path in paths:
             with self._lock:
-                if path in self._known:
+                if path in self._existing_names:
                     continue
             self._remote.send('PUT', path)
             with self._lock:
-                self._known.add(path)
+                self._existing_names.add(path)
 
-    def forget(self) -> None:
-        """Doubt that any class or trait exists: Placement has refused one."""
+    def list_unused_traits(self) -> frozenset[str]:
+        """Return the custom traits that no provider has."""
+        query = urlencode({'name': 'startswith:CUSTOM_', 'associated': 'false'})
+        return frozenset(self._remote.send('GET', f'/traits?{query}').json()['traits'])
+
+    def delete_trait(self, name: str) -> bool:
+        """Delete a custom trait. A trait that does not exist is no error.
+
+        :returns: False if a provider has the trait
+        """
+        path = f'/traits/{quote(name)}'
+        response = self._remote.send('DELETE', path, accept=(404, 409))
         with self._lock:
-            self._known.clear()
+            self._existing_names.discard(path)
+        return response.status_code != 409
+
+    def invalidate_names(self) -> None:
+        """Empty the cache of names, after Placement has rejected one as unknown."""
+        with self._lock:
+            self._existing_names.clear()
 
     # --- consumers ---
 
-    def consumer(self, uuid: str) -> Consumer | None:
-        """What is allocated to a server; None: nothing."""
-        said = self._remote.send('GET', f'/allocations/{quote(uuid)}').json()
-        if not said['allocations']:
+    def find_consumer(self, uuid: str) -> Consumer | None:
+        """Return the allocations of a consumer, or None if it has none."""
+        body = self._remote.send('GET', f'/allocations/{quote(uuid)}').json()
+        if not body['allocations']:
             return None
         return Consumer(
             uuid=uuid,
-            project_id=said['project_id'],
-            user_id=said['user_id'],
-            generation=said['consumer_generation'],
+            project_id=body['project_id'],
+            user_id=body['user_id'],
+            generation=body['consumer_generation'],
             allocations={
-                provider: one['resources']
-                for provider, one in said['allocations'].items()
+                provider: allocation['resources']
+                for provider, allocation in body['allocations'].items()
             },
         )
 
-    def consumers_of(self, provider: str) -> frozenset[str]:
-        """The servers, and whatever else, that a provider is allocated to; none, if
-        there is no such provider."""
-        path = f'{_of(provider)}/allocations'
-        answer = self._remote.send('GET', path, accept=(404,))
-        found = {} if answer.status_code == 404 else answer.json()['allocations']
-        return frozenset(found)
+    def list_consumers(self, provider: str) -> frozenset[str]:
+        """Return uuids of the consumers of a provider, which need not exist."""
+        path = f'{_provider_path(provider)}/allocations'
+        response = self._remote.send('GET', path, accept=(404,))
+        if response.status_code == 404:
+            return frozenset()
+        return frozenset(response.json()['allocations'])
 
-    def _providers(self, query: Mapping[str, str]) -> tuple[TreeNode, ...]:
+    def _list_providers(self, query: Mapping[str, str]) -> tuple[TreeNode, ...]:
         path = f'/resource_providers?{urlencode(query)}'.rstrip('?')
-        said = self._remote.send('GET', path).json()
-        return tuple(map(_node, said['resource_providers']))
+        body = self._remote.send('GET', path).json()
+        return tuple(map(_node, body['resource_providers']))
 
-    def _ask(self, uuid: str, method: str, part: str, body: object = None) -> Any:
-        """The answer's JSON, whose form each caller knows."""
-        path = f'{_of(uuid)}/{part}'
-        answer = self._remote.send(method, path, body, accept=(404, 409))
-        if answer.status_code == 404:
+    def _send(self, uuid: str, method: str, part: str, body: object = None) -> Any:
+        """Send a request for a part of a provider and return the JSON of the response.
+
+        :raises PlacementConflict: the provider or its generation does not exist
+        :raises ProviderInUse: allocations prevent the change
+        """
+        path = f'{_provider_path(uuid)}/{part}'
+        response = self._remote.send(method, path, body, accept=(404, 409))
+        if response.status_code == 404:
             raise PlacementConflict(provider=uuid)
-        if answer.status_code == 409:
-            raise self._conflict(uuid, answer)
-        return answer.json()
+        if response.status_code == 409:
+            raise self._to_conflict(uuid, response)
+        return response.json()
 
-    def _conflict(self, uuid: str, answer: requests.Response) -> Exception:
-        code = _error_code(answer)
-        if code in _IN_USE:
+    def _to_conflict(self, uuid: str, response: requests.Response) -> Exception:
+        code = _error_code(response)
+        if code in _IN_USE_CODES:
             return ProviderInUse(provider=uuid)
         if code == 'placement.concurrent_update':
             return PlacementConflict(provider=uuid)
-        return self._remote.refusal(answer)
+        return self._remote.to_error(response)
 
 
-def _error_code(answer: requests.Response) -> str | None:
-    """None: it gives none, as what is before Placement may not."""
+def _error_code(response: requests.Response) -> str | None:
+    """Return the error code, or None, e.g. if a proxy sent the response."""
     try:
-        code = answer.json()['errors'][0]['code']
+        code = response.json()['errors'][0]['code']
     except (requests.JSONDecodeError, LookupError, TypeError):
         return None
     return str(code)
 
 
-def _of(uuid: str) -> str:
+def _provider_path(uuid: str) -> str:
     return f'/resource_providers/{quote(uuid)}'
 
 
-def _traits(required: Collection[str], forbidden: Collection[str]) -> str:
+def _trait_filter(required: Collection[str], forbidden: Collection[str]) -> str:
     return ','.join([*sorted(required), *(f'!{name}' for name in sorted(forbidden))])
 
 
-# What Placement sends is JSON in the form of its microversion.
+# The functions below convert JSON in the format of MICROVERSION.
 
 
-def _free(said: Any) -> dict[str, int]:
-    return {name: one['capacity'] - one['used'] for name, one in said.items()}
+def _free_amounts(resources: Any) -> dict[str, int]:
+    return {
+        name: summary['capacity'] - summary['used']
+        for name, summary in resources.items()
+    }
 
 
-def _node(said: Any) -> TreeNode:
+def _node(body: Any) -> TreeNode:
     return TreeNode(
-        uuid=said['uuid'],
-        name=said['name'],
-        generation=said['generation'],
-        parent_uuid=said['parent_provider_uuid'],
-        root_uuid=said['root_provider_uuid'],
+        uuid=body['uuid'],
+        name=body['name'],
+        generation=body['generation'],
+        parent_uuid=body['parent_provider_uuid'],
+        root_uuid=body['root_provider_uuid'],
     )
 
 
-def _stocked(said: Any) -> Stocked:
-    return Stocked(
-        generation=said['resource_provider_generation'],
+def _inventories(body: Any) -> ProviderInventories:
+    return ProviderInventories(
+        generation=body['resource_provider_generation'],
         inventories={
-            name: Inventory(
-                total=one['total'],
-                reserved=one['reserved'],
-                min_unit=one['min_unit'],
-                max_unit=one['max_unit'],
-                step_size=one['step_size'],
-                allocation_ratio=one['allocation_ratio'],
+            name: ProviderInventory(
+                total=inventory['total'],
+                reserved=inventory['reserved'],
+                min_unit=inventory['min_unit'],
+                max_unit=inventory['max_unit'],
+                step_size=inventory['step_size'],
+                allocation_ratio=inventory['allocation_ratio'],
             )
-            for name, one in said['inventories'].items()
+            for name, inventory in body['inventories'].items()
         },
     )
 
 
-def _marked(said: Any) -> Marked:
-    return Marked(said['resource_provider_generation'], frozenset(said['traits']))
+def _traits(body: Any) -> ProviderTraits:
+    return ProviderTraits(
+        body['resource_provider_generation'], frozenset(body['traits'])
+    )

@@ -1,88 +1,125 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Placement that is read and never written, to find out what would be done."""
+"""Dry run of changes to Placement: reads are real, writes are simulated."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from cyborg_lite.clients.placement import Consumer, Marked, Placement, Stocked
+from cyborg_lite.clients.placement import (
+    Consumer,
+    Placement,
+    ProviderInventories,
+    ProviderTraits,
+)
 from cyborg_lite.exceptions import ProviderExists, ProviderInUse
 from cyborg_lite.model.providers import Inventories, TreeNode
 
 
 class PlacementRehearsal(Placement):
-    """Writes are answered as if they were done; who asks reads what is really there.
+    """Placement without writes: each write returns the result of a successful write.
 
-    It refuses what Placement would refuse for its allocations. Whether a name is
-    taken or unknown shows only when it is done.
+    Later reads do not see simulated writes. Writes that Placement would reject because
+    of allocations are rejected. Name conflicts at a rename or move, and unknown names,
+    are not detected.
     """
+
+    is_simulated = True
 
     def __init__(self, placement: Placement) -> None:
         self._placement = placement
         self._deleted: set[str] = set()
 
-    def provider(self, uuid: str) -> TreeNode | None:
-        return self._placement.provider(uuid)
+    def find_provider(self, uuid: str) -> TreeNode | None:
+        """Return the stored provider, or None if it does not exist."""
+        return self._placement.find_provider(uuid)
 
-    def provider_named(self, name: str) -> TreeNode | None:
-        return self._placement.provider_named(name)
+    def find_provider_by_name(self, name: str) -> TreeNode | None:
+        """Return the stored provider with the name, or None."""
+        return self._placement.find_provider_by_name(name)
 
-    def tree(self, uuid: str, trait: str | None = None) -> tuple[TreeNode, ...]:
-        return self._placement.tree(uuid, trait)
+    def list_tree(self, uuid: str, trait: str | None = None) -> tuple[TreeNode, ...]:
+        """Return the stored providers in the tree of a provider."""
+        return self._placement.list_tree(uuid, trait)
 
-    def inventories(self, uuid: str) -> Stocked:
-        return self._placement.inventories(uuid)
+    def get_inventories(self, uuid: str) -> ProviderInventories:
+        """Return the stored inventories of a provider."""
+        return self._placement.get_inventories(uuid)
 
-    def traits(self, uuid: str) -> Marked:
-        return self._placement.traits(uuid)
+    def get_traits(self, uuid: str) -> ProviderTraits:
+        """Return the stored traits of a provider."""
+        return self._placement.get_traits(uuid)
 
-    def usages(self, uuid: str) -> Mapping[str, int]:
-        return self._placement.usages(uuid)
+    def get_usages(self, uuid: str) -> Mapping[str, int]:
+        """Return the allocated amounts of a provider."""
+        return self._placement.get_usages(uuid)
 
-    def consumer(self, uuid: str) -> Consumer | None:
-        return self._placement.consumer(uuid)
+    def find_consumer(self, uuid: str) -> Consumer | None:
+        """Return the allocations of a consumer, or None."""
+        return self._placement.find_consumer(uuid)
 
     def create_provider(
         self, uuid: str, name: str, parent_uuid: str | None
     ) -> TreeNode:
-        if self._placement.provider(uuid) or self._placement.provider_named(name):
+        """Return the provider that would be created.
+
+        :raises ProviderExists: the name or uuid is in use
+        """
+        if self._placement.find_provider(uuid) or self._placement.find_provider_by_name(
+            name
+        ):
             raise ProviderExists(name=name)
         return TreeNode(uuid, name, 0, parent_uuid, parent_uuid or uuid)
 
     def rename_provider(self, node: TreeNode, name: str) -> TreeNode:
+        """Return the provider with the new name."""
         return replace(node, name=name)
 
     def move_provider(
         self, node: TreeNode, name: str, parent_uuid: str | None
     ) -> TreeNode:
+        """Return the provider with the new parent and name."""
         return replace(node, name=name, parent_uuid=parent_uuid)
 
     def delete_provider(self, uuid: str) -> None:
-        left = [n for n in self._placement.tree(uuid) if n.uuid not in self._deleted]
-        below = {node.parent_uuid for node in left}
-        if uuid in below or any(self._placement.usages(uuid).values()):
+        """Mark a provider as deleted.
+
+        :raises ProviderInUse: the provider has allocations or children
+        """
+        tree = self._placement.list_tree(uuid)
+        parents = {node.parent_uuid for node in tree if node.uuid not in self._deleted}
+        if uuid in parents or any(self._placement.get_usages(uuid).values()):
             raise ProviderInUse(provider=uuid)
         self._deleted.add(uuid)
 
     def set_inventories(
         self, uuid: str, generation: int, inventories: Inventories
-    ) -> Stocked:
-        lost = self._lost(uuid, inventories)
-        if any(lost.values()):
+    ) -> ProviderInventories:
+        """Return the new inventories with the unchanged generation.
+
+        :raises ProviderInUse: a resource class with allocations would be removed
+        """
+        if any(self._removed_usages(uuid, inventories).values()):
             raise ProviderInUse(provider=uuid)
-        return Stocked(generation, inventories)
+        return ProviderInventories(generation, inventories)
 
-    def _lost(self, uuid: str, inventories: Inventories) -> Mapping[str, int]:
-        """Units in use of classes that it would not have any more."""
-        if self._placement.provider(uuid) is None:
+    def _removed_usages(self, uuid: str, inventories: Inventories) -> Mapping[str, int]:
+        """Return allocated amounts of the resource classes that would be removed."""
+        if self._placement.find_provider(uuid) is None:
             return {}
-        used = self._placement.usages(uuid)
-        return {name: count for name, count in used.items() if name not in inventories}
+        usages = self._placement.get_usages(uuid)
+        return {
+            name: amount for name, amount in usages.items() if name not in inventories
+        }
 
-    def set_traits(self, uuid: str, generation: int, traits: Collection[str]) -> Marked:
-        return Marked(generation, frozenset(traits))
+    def set_traits(
+        self, uuid: str, generation: int, traits: Collection[str]
+    ) -> ProviderTraits:
+        """Return the new traits with the unchanged generation."""
+        return ProviderTraits(generation, frozenset(traits))
 
-    def ensure(self, classes: Iterable[str], traits: Iterable[str]) -> None:
-        """They will be made."""
+    def create_custom_names(
+        self, classes: Iterable[str], traits: Iterable[str]
+    ) -> None:
+        """Create nothing."""
 
-    def forget(self) -> None:
-        """Nothing is remembered here."""
+    def invalidate_names(self) -> None:
+        """Do nothing: no names are cached."""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to other services of the cloud, and what goes wrong with them in our words.
+"""Requests to other OpenStack services, with the errors of their libraries translated.
 
-Nothing above this room knows keystoneauth: a request either has an answer that its
-sender expects, or raises one of our errors.
+keystoneauth is used in this package only: a request returns a response that the caller
+accepts, or raises an error of ``cyborg_lite.exceptions``.
 """
 
 import copy
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Final, Self
 
 import requests
@@ -23,30 +23,34 @@ from cyborg_lite.exceptions import RemoteError, ServiceUnavailable
 
 LOG = log.getLogger(__name__)
 
-# As many as threads may want one at once; the library's default of 10 would close and
-# reopen connections, and say so in the log, under the default worker pool of 16.
-_CONNECTIONS: Final = 32
-_LONGEST_REASON: Final = 200
+# At least the number of threads that send concurrently. With the default of requests,
+# 10, the default of 16 job workers would close and reopen connections, and log it.
+_MAX_CONNECTIONS: Final = 32
+_MAX_REASON_LENGTH: Final = 200  # characters
+# The default of an adapter limits the rate by the wall clock. After a backward step
+# every request would wait until the clock reaches the start of the process again.
+_UNLIMITED: Final = nullcontext()
 
 NO_CREDENTIALS: Final = 'admin'
-"""The token that Placement's noauth2, and others like it, take for an admin."""
+"""Token that services without authentication, e.g. Placement with noauth2, accept."""
 
 
 class Remote:
-    """One service of the cloud. Safe for threads; keeps its connections open."""
+    """Connection to one OpenStack service. Thread-safe; connections are kept open."""
 
     def __init__(self, name: str, adapter: Adapter) -> None:
         self.name = name
         self._adapter = adapter
-        # Who counts: called with the method and the status, None for no answer.
-        self.watcher: Callable[[str, int | None], None] | None = None
+        # Called after each request with the method and the HTTP status; the status is
+        # None if no response was received.
+        self.observer: Callable[[str, int | None], None] | None = None
 
-    def at(self, microversion: str) -> Self:
-        """The same service over the same connections, by another microversion."""
-        other = copy.copy(self)
-        other._adapter = copy.copy(self._adapter)
-        other._adapter.default_microversion = microversion
-        return other
+    def with_microversion(self, microversion: str) -> Self:
+        """Return a copy that shares the connections and sends another microversion."""
+        remote = copy.copy(self)
+        remote._adapter = copy.copy(self._adapter)
+        remote._adapter.default_microversion = microversion
+        return remote
 
     def send(
         self,
@@ -57,53 +61,53 @@ class Remote:
         accept: Collection[int] = (),
         stream: bool = False,
     ) -> requests.Response:
-        """Send a request and wait for the answer.
+        """Send a request and wait for the response.
 
-        ``body`` is sent as JSON. ``accept`` names statuses from 400 on that the
-        caller reads itself. With ``stream`` the content is left to be read.
-
-        :raises ServiceUnavailable: no connection, no answer in time, or 5xx
-        :raises RemoteError: any other refusal
+        :param body: sent as JSON
+        :param accept: statuses of 400 and above that the caller handles
+        :param stream: leave the content of the response to be read by the caller
+        :raises ServiceUnavailable: no connection, a timeout, or status 5xx
+        :raises RemoteError: any other status of 400 and above
         """
         status: int | None = None
         try:
-            with self.translated():
-                answer = self._adapter.request(
+            with self.translate_errors():
+                response = self._adapter.request(
                     path,
                     method,
                     json=body,
-                    headers=_request_id(),
+                    headers=_request_id_header(),
                     raise_exc=False,
                     stream=stream,
+                    rate_semaphore=_UNLIMITED,
                 )
-                status = answer.status_code
+                status = response.status_code
         finally:
-            if self.watcher is not None:
-                self.watcher(method, status)
-        if answer.status_code < 400 or answer.status_code in accept:
-            return answer
-        raise self.refusal(answer)
+            if self.observer is not None:
+                self.observer(method, status)
+        if response.status_code < 400 or response.status_code in accept:
+            return response
+        raise self.to_error(response)
 
-    def refusal(self, answer: requests.Response) -> RemoteError | ServiceUnavailable:
-        """What an answer from 400 on means to us."""
-        if answer.status_code >= 500:
-            LOG.warning('%s: %s', self.name, _said(answer))
+    def to_error(self, response: requests.Response) -> RemoteError | ServiceUnavailable:
+        """Convert a response with status 400 or above to an error."""
+        status, reason = response.status_code, _error_text(response)
+        if status >= 500:
+            LOG.warning('%s answered %s: %s', self.name, status, reason)
             return ServiceUnavailable(what=self.name)
-        return RemoteError(
-            service=self.name, status=answer.status_code, reason=_said(answer)
-        )
+        return RemoteError(service=self.name, status=status, reason=reason)
 
     @contextmanager
-    def translated(self) -> Iterator[None]:
-        """Turn the errors of the libraries into ours.
+    def translate_errors(self) -> Iterator[None]:
+        """Translate the errors of keystoneauth and requests.
 
-        :raises ServiceUnavailable: it, or Keystone on the way to it, is away
-        :raises RemoteError: Keystone refuses our credentials
+        :raises ServiceUnavailable: the service, or Keystone, does not answer
+        :raises RemoteError: Keystone rejects the credentials
         """
         try:
             yield
         except keystoneauth.HttpError as error:
-            # Ours are not raised, so this is Keystone's.
+            # Requests are sent with raise_exc=False, so the error comes from Keystone.
             if error.http_status >= 500:
                 raise ServiceUnavailable(what='Keystone') from error
             raise RemoteError(
@@ -117,16 +121,17 @@ class Remote:
 def connect(
     conf: cfg.ConfigOpts, group: str, name: str, microversion: str | None = None
 ) -> Remote | None:
-    """A service by its section of the configuration. Connects when first used.
+    """Create the connection that a section configures, or None if it is empty.
 
-    Call it once in a process: each call makes a session with connections of its own.
-    None: the section gives neither credentials nor an address.
+    The section is empty if it sets neither credentials nor an endpoint. No request is
+    sent. Call it once per process and section: each call creates a session with its
+    own connections.
     """
-    auth = _auth(conf, group)
+    auth = _load_auth(conf, group)
     if auth is None:
         return None
     session = loading.load_session_from_conf_options(
-        conf, group, auth=auth, session=_pooled()
+        conf, group, auth=auth, session=_create_session()
     )
     adapter = loading.load_adapter_from_conf_options(
         conf,
@@ -138,7 +143,7 @@ def connect(
     return Remote(name, adapter)
 
 
-def _auth(conf: cfg.ConfigOpts, group: str) -> plugin.BaseAuthPlugin | None:
+def _load_auth(conf: cfg.ConfigOpts, group: str) -> plugin.BaseAuthPlugin | None:
     section = conf[group]
     if section.auth_section or section.auth_type not in (None, '', 'none'):
         return loading.load_auth_from_conf_options(conf, group)
@@ -147,28 +152,28 @@ def _auth(conf: cfg.ConfigOpts, group: str) -> plugin.BaseAuthPlugin | None:
     return token_endpoint.Token(section.endpoint_override, NO_CREDENTIALS)
 
 
-def _pooled() -> requests.Session:
+def _create_session() -> requests.Session:
     session = requests.Session()
     for scheme in ('http://', 'https://'):
-        session.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=_CONNECTIONS))
+        session.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=_MAX_CONNECTIONS))
     return session
 
 
-def _request_id() -> dict[str, str]:
-    """The caller's, so that one id is found in the logs of every service."""
-    caller = oslo_context.get_current()
-    return {} if caller is None else {'X-OpenStack-Request-ID': caller.global_id}
+def _request_id_header() -> dict[str, str]:
+    """Forward the global request id, which then appears in the logs of all services."""
+    context = oslo_context.get_current()
+    return {} if context is None else {'X-OpenStack-Request-ID': context.global_id}
 
 
-def _said(answer: requests.Response) -> str:
-    """What the service says is wrong, in whichever of the usual forms it says it."""
+def _error_text(response: requests.Response) -> str:
+    """Extract the error text from a response, in any of the formats of OpenStack."""
     try:
-        body = answer.json()
+        body = response.json()
     except requests.RequestException:
-        return str(answer.reason)
+        return str(response.reason)
     if isinstance(body, dict):
         for part in (*(body.get('errors') or ()), *body.values()):
             if isinstance(part, dict) and ('detail' in part or 'message' in part):
-                said = str(part.get('detail') or part.get('message'))
-                return ' '.join(said.split())[:_LONGEST_REASON]
-    return str(answer.reason)
+                text = str(part.get('detail') or part.get('message'))
+                return ' '.join(text.split())[:_MAX_REASON_LENGTH]
+    return str(response.reason)

@@ -1,36 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be asked about accelerator requests, and for whom."""
+"""ARQs: the operations of the API, and the project scope in which they apply."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from cyborg_lite.conductor.binding import BindRules, bind_job
-from cyborg_lite.conductor.bitstreams import Library
-from cyborg_lite.conductor.device_profiles import viewer
+from oslo_log import log
+
+from cyborg_lite.conductor.binding import (
+    BindRules,
+    build_bind_job,
+    build_nova_event_job,
+)
+from cyborg_lite.conductor.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.device_profiles import viewing_project
 from cyborg_lite.conductor.jobs import JobRunner
-from cyborg_lite.db import arqs, binding, history, jobs, release
+from cyborg_lite.db import arq_events, arqs, binding, release, services
 from cyborg_lite.db.engine import Database
-from cyborg_lite.exceptions import ArqNotFound, InvalidPatch, ServiceTokenRequired
-from cyborg_lite.model.arqs import Arq, Binding, Scope, Step
-from cyborg_lite.model.jobs import Kind, NewJob
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import (
+    ArqNotFound,
+    HostAway,
+    InvalidPatch,
+    ServiceTokenRequired,
+)
+from cyborg_lite.model.arqs import Arq, Binding, Scope, State, Step
+from cyborg_lite.model.jobs import NovaEventPayload
 from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import RequestContext
 
+LOG = log.getLogger(__name__)
 
-class Arqs:
-    """Everything here is done, or refused whole, when it returns; jobs do the rest."""
+
+class ArqService:
+    """Creates, lists, binds and deletes ARQs.
+
+    Each method commits one transaction or raises. Side effects run later as jobs.
+    """
 
     def __init__(
         self,
         database: Database,
         runner: JobRunner,
         rules: BindRules,
-        library: Library | None = None,
+        catalog: BitstreamCatalog | None = None,
+        agents: AgentAPI | None = None,
     ) -> None:
         self._database = database
+        self._agents = agents  # None: do not ask whether a host has rebooted
         self._runner = runner
         self._rules = rules
-        self._library = library or Library(None, 0)
+        self._catalog = catalog or BitstreamCatalog(None, 0)
 
     def create(
         self,
@@ -38,82 +59,151 @@ class Arqs:
         device_profile_name: str,
         image_uuid: str | None = None,
     ) -> tuple[Arq, ...]:
-        """:param image_uuid: of the server, whose image may ask for something too"""
-        project, sees = context.project_id, viewer(context)
-        wishes = {} if image_uuid is None else self._library.wishes(image_uuid)
+        """Create the ARQs of a device profile.
+
+        :param image_uuid: image of the instance; its properties may add requirements
+        """
+        properties: Mapping[str, str] = {}
+        if image_uuid is not None:
+            properties = self._catalog.read_image_properties(image_uuid)
         return self._database.write(
-            arqs.create,
+            arqs.create_arqs,
             device_profile_name,
-            project,
-            sees,
+            context.project_id,
+            viewing_project(context),
             of_service=context.service_request,
-            wishes=wishes,
+            image_properties=properties,
         )
 
     def list(self, context: RequestContext, query: Query) -> tuple[Arq, ...]:
-        # Only who names an instance or a request gets what is in other projects.
-        of_instance = 'instance_uuid' in query.filters
-        scope = _scope(context, of_instance or 'uuid' in query.filters)
-        found = self._database.read(arqs.listed, query, scope)
-        if of_instance and context.service_request:
-            return self._attachable(context, found)
-        return found
+        """Return the ARQs that match the query and that the caller may see.
 
-    def _attachable(
-        self, context: RequestContext, found: tuple[Arq, ...]
-    ) -> tuple[Arq, ...]:
-        """Those that Nova can attach; of the others it is told that they are bound.
-
-        Nova attaches nothing at all to a server if one of its requests has no PCI
-        handle, so it must not see what is not for the guest, unless that is all: it
-        takes an empty list for a failure. But it waits for the event of each that
-        it does not see, and the one after the bind may have come before it waited. It
-        waits while it asks us: this one comes in time, and a needless one is ignored.
+        A service request sees ARQs of other projects only if it filters by instance or
+        by uuid.
         """
-        others: dict[str, list[str]] = defaultdict(list)
-        for arq in found:
+        has_instance = 'instance_uuid' in query.filters
+        scope = _build_scope(
+            context, names_arqs=has_instance or 'uuid' in query.filters
+        )
+        rows = self._database.read(arqs.list_arqs, query, scope)
+        if has_instance and context.service_request:
+            rows = self._select_attachable(context, rows)
+            return self._mark_unconfirmed(context, rows)
+        return rows
+
+    def _mark_unconfirmed(
+        self, context: RequestContext, rows: tuple[Arq, ...]
+    ) -> tuple[Arq, ...]:
+        """Return the ARQs, as Unknown if their host has rebooted unnoticed.
+
+        Nova may start the guests of a host before its agent has reported the boot. The
+        agent answers after it has rebuilt the handles. Agents are called only for ARQs
+        whose handle needs the host.
+        """
+        hosts = {
+            arq.hostname
+            for arq in rows
+            if arq.state is State.BOUND and arq.needs_host and arq.hostname
+        }
+        unconfirmed = {host for host in hosts if not self._is_confirmed(context, host)}
+        return tuple(
+            replace(arq, state=State.UNKNOWN)
+            if arq.state is State.BOUND
+            and arq.needs_host
+            and arq.hostname in unconfirmed
+            else arq
+            for arq in rows
+        )
+
+    def _is_confirmed(self, context: RequestContext, host: str) -> bool:
+        """Check that the agent reports the stored boot of its host."""
+        if self._agents is None:
+            return True
+        try:
+            boot_id = self._agents.read_boot_id(context, host)
+        except HostAway as error:
+            LOG.warning('Devices of host %s are not confirmed: %s', host, error.text)
+            return False
+        stored = self._database.read(services.find_digest_and_boot_id, host)[1]
+        # Empty: an agent of an earlier release, or one that has not reported yet.
+        return not (boot_id and stored) or boot_id == stored
+
+    def _select_attachable(
+        self, context: RequestContext, rows: tuple[Arq, ...]
+    ) -> tuple[Arq, ...]:
+        """Return the ARQs that Nova can attach, and send the events of the others.
+
+        Nova attaches no device to an instance if one of its ARQs has no PCI handle.
+        ARQs whose handle is not for the guest are therefore hidden from Nova. If all
+        ARQs are such, all are returned, because Nova takes an empty list for a failure.
+
+        Nova waits for an event of each hidden ARQ. The event that followed the bind may
+        have arrived before Nova started to wait. Nova already waits while it calls this
+        service, so the event that is sent now arrives in time. Nova ignores an event
+        that it does not need.
+        """
+        hidden: dict[str, list[str]] = defaultdict(list)  # ARQ uuids by instance
+        for arq in rows:
             if arq.is_not_for_guest and arq.instance_uuid is not None:
-                others[arq.instance_uuid].append(arq.uuid)
-        attachable = tuple(arq for arq in found if not arq.is_not_for_guest)
-        if not others or not attachable:
-            return found
-        for instance, uuids in others.items():
-            limit = self._rules.event_deadline * 1000
-            told = {'instance': instance, 'arqs': uuids, 'succeeded': True}
-            request_id = context.request_id
-            job = NewJob(Kind.NOVA_EVENT, told, instance, limit, request_id)
-            self._database.write(jobs.add, job)
+                hidden[arq.instance_uuid].append(arq.uuid)
+        attachable = tuple(arq for arq in rows if not arq.is_not_for_guest)
+        if not hidden or not attachable:
+            return rows
+        for instance, uuids in hidden.items():
+            payload = NovaEventPayload(instance, tuple(uuids), succeeded=True)
+            job = build_nova_event_job(
+                payload, self._rules, key=instance, request_id=context.request_id
+            )
+            self._database.write(queue.add_job, job)
         self._runner.wake()
         return attachable
 
-    def history(self, context: RequestContext, uuid: str) -> tuple[Step, ...]:
-        """:raises ArqNotFound: no such request, or one of another project"""
-        scope = _scope(context, named=True)
-        return self._database.read(history.steps, uuid, scope)
+    def list_steps(self, context: RequestContext, uuid: str) -> tuple[Step, ...]:
+        """Return the history of an ARQ, oldest step first.
+
+        :raises ArqNotFound: no ARQ has the uuid, or it is of another project
+        """
+        scope = _build_scope(context, names_arqs=True)
+        return self._database.read(arq_events.list_steps, uuid, scope)
 
     def bind(self, context: RequestContext, bindings: Mapping[str, Binding]) -> None:
-        """:raises InvalidPatch: the bindings name more than one instance"""
-        _check_service(context, 'Binding an accelerator request')
-        if len({one.instance_uuid for one in bindings.values()}) != 1:
-            raise InvalidPatch(reason='all must be bound to the same instance.')
-        job = bind_job(bindings, self._rules, context.request_id)
-        scope = _scope(context, named=True)
-        owner = self._runner.owner
-        accepted = self._database.write(binding.accept, bindings, scope, job, owner)
-        self._runner.run(accepted)
+        """Accept the bind of all ARQs of one instance, and start the bind job.
+
+        :raises InvalidPatch: the bindings name more than one instance
+        :raises ServiceTokenRequired: the caller sent no service token
+        """
+        _check_service_token(context, 'Binding an ARQ')
+        if len({binding.instance_uuid for binding in bindings.values()}) != 1:
+            raise InvalidPatch(reason='all ARQs must be bound to the same instance.')
+        new_job = build_bind_job(bindings, self._rules, context.request_id)
+        job = self._database.write(
+            binding.accept_bind,
+            bindings,
+            _build_scope(context, names_arqs=True),
+            new_job,
+            self._runner.owner,
+        )
+        self._runner.run(job)
 
     def unbind(self, context: RequestContext, uuids: Sequence[str]) -> None:
-        _check_service(context, 'Unbinding an accelerator request')
-        scope = _scope(context, named=True)
-        self._database.write(release.unbind, uuids, scope, context.request_id)
+        """Release the handles of ARQs. The ARQs can be bound again.
+
+        :raises ServiceTokenRequired: the caller sent no service token
+        """
+        _check_service_token(context, 'Unbinding an ARQ')
+        scope = _build_scope(context, names_arqs=True)
+        self._database.write(release.unbind_arqs, uuids, scope, context.request_id)
         self._runner.wake()
 
     def delete(self, context: RequestContext, uuids: Sequence[str]) -> None:
-        """:raises ArqNotFound: some are not there; the others are deleted"""
+        """Delete ARQs and release their handles.
+
+        :raises ArqNotFound: some ARQs do not exist; the others have been deleted
+        """
         missing = self._database.write(
-            release.delete_listed,
+            release.delete_arqs,
             uuids,
-            _scope(context, named=True),
+            _build_scope(context, names_arqs=True),
             context.service_request,
             context.request_id,
         )
@@ -122,24 +212,34 @@ class Arqs:
             raise ArqNotFound(uuid=', '.join(missing))
 
     def delete_of_instance(self, context: RequestContext, instance: str) -> None:
-        _check_service(context, 'Deleting the accelerator requests of an instance')
-        scope = _scope(context, named=True)
-        request_id = context.request_id
-        delete = release.delete_of_instance
-        # Most deletes leave nothing to be done, and then nobody looks for it.
-        if self._database.write(delete, instance, scope, request_id):
+        """Delete all ARQs of an instance and release their handles.
+
+        :raises ServiceTokenRequired: the caller sent no service token
+        """
+        _check_service_token(context, 'Deleting the ARQs of an instance')
+        wrote_jobs = self._database.write(
+            release.delete_arqs_of_instance,
+            instance,
+            _build_scope(context, names_arqs=True),
+            context.request_id,
+        )
+        # Most deletes write no job, and then the runner does not query the job table.
+        if wrote_jobs:
             self._runner.wake()
 
 
-def _scope(context: RequestContext, named: bool) -> Scope:
-    everybody = 'admin' in context.roles
+def _build_scope(context: RequestContext, *, names_arqs: bool) -> Scope:
+    """Return the scope of the caller.
+
+    :param names_arqs: True if the call names ARQs by uuid or by instance
+    """
     return Scope(
-        project_id=None if everybody else context.project_id,
-        of_instances=named and context.service_request,
+        project_id=None if context.is_admin else context.project_id,
+        of_instances=names_arqs and context.service_request,
     )
 
 
-def _check_service(context: RequestContext, action: str) -> None:
-    # Decided here too and not only in the API: no policy file can waive it.
+def _check_service_token(context: RequestContext, action: str) -> None:
+    # The API checks the token as well. This check cannot be waived by a policy file.
     if not context.service_request:
         raise ServiceTokenRequired(action=action)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what is held for nobody, and ends it: of servers gone, and of jobs lost.
+"""The audit: ARQs and handles whose instance or job no longer exists.
 
-Who does not answer gives no verdict. Nothing that was touched within the time of grace
-is looked at, and a server that may be running never loses its device.
+If Nova or Placement does not answer, the audit concludes nothing. ARQs and handles that
+changed within the grace period are skipped. An instance that may be running never loses
+its device.
 """
 
 from collections import defaultdict
@@ -13,182 +14,230 @@ from typing import Final, Protocol
 
 from oslo_log import log
 
-from cyborg_lite.db import audit, clock, orphans, returning
+from cyborg_lite.db import audit, clock
+from cyborg_lite.db.device_profiles import former_servers
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.arqs import State
-from cyborg_lite.model.audit import Finding, Remedy, Report, Suspect, Trouble
+from cyborg_lite.model.audit import (
+    AuditFinding,
+    AuditProblem,
+    AuditReport,
+    Remedy,
+    Suspect,
+)
 
 LOG = log.getLogger(__name__)
 
-_PAGE: Final = 1000
+_PAGE_SIZE: Final = 1000  # rows
+_INSTANCES_UNKNOWN: Final = 'Deleted instances cannot be determined'
 
 
-class Servers(Protocol):
-    """Nova, as far as an audit needs it."""
+class FindsInstances(Protocol):
+    """The part of the Nova client that an audit needs."""
 
-    def missing(self, uuids: Collection[str]) -> frozenset[str] | None: ...
+    def find_missing_instances(self, uuids: Collection[str]) -> frozenset[str] | None:
+        """Return the instances that do not exist, or None without a Nova."""
+        ...
 
-    def is_placed(self, uuid: str) -> bool | None: ...
+    def is_placed(self, uuid: str) -> bool | None:
+        """Check whether the instance is on a host. None means unknown."""
+        ...
 
 
-class Allocations(Protocol):
-    """Placement, likewise."""
+class ListsConsumers(Protocol):
+    """The part of the Placement client that an audit needs."""
 
-    def consumers_of(self, provider: str) -> frozenset[str]: ...
+    def list_consumers(self, provider: str) -> frozenset[str]:
+        """Return the consumers with an allocation on the provider."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRules:
-    """What the operator chose; the time in seconds."""
+    """Options of the operator for audits."""
 
-    grace: float
-    require_allocation: bool  # False: servers may have devices without one
+    grace: float  # seconds since the last change of an ARQ or handle
+    require_allocation: bool  # False: an instance may have a device without allocation
 
 
 class Audit:
-    """Looks, and acts where it is told to."""
+    """Finds ARQs and handles that nothing needs, and applies remedies on request."""
 
     def __init__(
         self,
         database: Database,
-        servers: Servers,
-        allocations: Allocations,
+        nova: FindsInstances,
+        placement: ListsConsumers,
         rules: AuditRules,
     ) -> None:
         self._database = database
-        self._servers = servers
-        self._allocations = allocations
+        self._nova = nova
+        self._placement = placement
         self._rules = rules
 
-    def find(self) -> Report:
-        """:raises CyborgError: our own database does not answer"""
-        before = self._database.read(clock.ago, self._rules.grace)
-        findings: list[Finding] = []
-        doubts: set[str] = set()
-        for page in self._pages(audit.with_device, before):
-            findings += self._of_servers(page, doubts)
-        for page in self._pages(audit.left_over, before):
-            findings += map(_forgotten, page)
-        findings += map(_lost, self._database.read(audit.lost_binds, before))
-        findings += map(_kept, self._database.read(audit.held_in_vain, before))
-        return Report(tuple(findings), tuple(sorted(doubts)))
+    def find_orphans(self) -> AuditReport:
+        """Return all findings, and the checks that could not be made.
 
-    def forget_servers(self) -> None:
-        """Those that are gone will not come back for accelerators.
-
-        Without a Nova nobody brings servers back.
-
-        :raises CyborgError: our own database does not answer
+        :raises CyborgError: the database does not answer
         """
-        before = self._database.read(clock.ago, self._rules.grace)
+        before = self._database.read(clock.read_time_before, self._rules.grace)
+        findings: list[AuditFinding] = []
+        doubts: set[str] = set()
+        for page in self._read_pages(audit.list_arqs_with_device, before):
+            findings += self._check_instances(page, doubts)
+        for page in self._read_pages(audit.list_abandoned_arqs, before):
+            findings += map(_report_abandoned, page)
+        lost_binds = self._database.read(audit.list_lost_binds, before)
+        findings += map(_report_lost_bind, lost_binds)
+        unreleased = self._database.read(audit.list_unreleased_handles, before)
+        findings += map(_report_unreleased, unreleased)
+        return AuditReport(tuple(findings), tuple(sorted(doubts)))
+
+    def delete_former_servers(self) -> None:
+        """Delete the records of former servers that Nova has deleted.
+
+        A former server may be unshelved or evacuated while it exists. Without a Nova
+        there is no such server, and all records are deleted.
+
+        :raises CyborgError: the database does not answer
+        """
+        before = self._database.read(clock.read_time_before, self._rules.grace)
         last = 0
-        while page := self._database.read(returning.memories, before, last, _PAGE):
+        while page := self._database.read(
+            former_servers.list_former_servers, before, last, _PAGE_SIZE
+        ):
             last = page[-1].id
+            instances = {record.instance_uuid for record in page}
             try:
-                gone = self._servers.missing({one.instance_uuid for one in page})
+                missing = self._nova.find_missing_instances(instances)
             except CyborgError as error:
-                LOG.warning('Which servers are gone is not known: %s', error.text)
+                LOG.warning(
+                    'Records of %d former servers not checked: %s',
+                    len(page),
+                    error.text,
+                )
                 return
-            ids = [one.id for one in page if gone is None or one.instance_uuid in gone]
-            self._database.write(returning.forget, ids)
+            ids = [
+                record.id
+                for record in page
+                if missing is None or record.instance_uuid in missing
+            ]
+            self._database.write(former_servers.delete_former_servers, ids)
 
-    def remedy(self, finding: Finding, request_id: str | None) -> bool:
-        """Do what the finding says. False: it is not so any more, or not for us.
+    def apply_remedy(self, finding: AuditFinding, request_id: str | None) -> bool:
+        """Apply the remedy of a finding.
 
-        :raises CyborgError: our own database does not answer
+        :returns: False if the ARQ or handle has changed, or if there is no remedy
+        :raises CyborgError: the database does not answer
         """
         suspect, write = finding.suspect, self._database.write
         if finding.remedy is Remedy.DELETE:
-            return write(orphans.delete, suspect, request_id)
+            return write(audit.delete_arq, suspect, request_id)
         if finding.remedy is Remedy.END_BIND:
-            return write(orphans.end_bind, suspect, request_id)
+            return write(audit.fail_bind, suspect, request_id)
         if finding.remedy is Remedy.RELEASE and finding.handle_uuid is not None:
-            return write(orphans.clean, suspect, finding.handle_uuid, request_id)
+            return write(audit.release_handle, suspect, finding.handle_uuid, request_id)
         return False
 
-    def _pages(
+    def _read_pages(
         self, read: Callable[..., tuple[Suspect, ...]], before: datetime
     ) -> Iterator[Sequence[Suspect]]:
-        """Page by page: a large cloud has many requests, and nearly all are fine."""
+        """Yield pages of ARQs: a large cloud has many, and nearly all are in order."""
         last = 0
-        while page := self._database.read(read, before, last, _PAGE):
+        while page := self._database.read(read, before, last, _PAGE_SIZE):
             yield page
             last = page[-1].id
 
-    def _of_servers(
+    def _check_instances(
         self, page: Sequence[Suspect], doubts: set[str]
-    ) -> Iterator[Finding]:
-        gone = self._gone({one.instance_uuid or '' for one in page}, doubts)
-        left = [one for one in page if one.instance_uuid not in gone]
+    ) -> Iterator[AuditFinding]:
+        """Yield ARQs whose instance does not exist or has no allocation."""
+        instances = {suspect.instance_uuid or '' for suspect in page}
+        missing = self._find_missing_instances(instances, doubts)
         for suspect in page:
-            if suspect.instance_uuid in gone:
-                reason = f'Nova has no server {suspect.instance_uuid}.'
-                yield Finding(Trouble.SERVER_GONE, suspect, reason, Remedy.DELETE)
+            if suspect.instance_uuid in missing:
+                reason = f'Instance {suspect.instance_uuid} does not exist in Nova.'
+                yield AuditFinding(
+                    AuditProblem.SERVER_GONE, suspect, reason, Remedy.DELETE
+                )
         if self._rules.require_allocation:
-            yield from self._without_allocation(left, doubts)
+            existing = [
+                suspect for suspect in page if suspect.instance_uuid not in missing
+            ]
+            yield from self._check_allocations(existing, doubts)
 
-    def _gone(self, instances: set[str], doubts: set[str]) -> frozenset[str]:
+    def _find_missing_instances(
+        self, instances: set[str], doubts: set[str]
+    ) -> frozenset[str]:
         try:
-            missing = self._servers.missing(instances)
+            missing = self._nova.find_missing_instances(instances)
         except CyborgError as error:
-            doubts.add(f'Which servers are gone is not known: {error.text}')
+            doubts.add(f'{_INSTANCES_UNKNOWN}: {error.text}')
             return frozenset()
         if missing is None:
-            doubts.add('Which servers are gone is not known: [nova] is not configured.')
+            doubts.add(f'{_INSTANCES_UNKNOWN}: [nova] is not configured.')
         return missing or frozenset()
 
-    def _without_allocation(
+    def _check_allocations(
         self, page: Sequence[Suspect], doubts: set[str]
-    ) -> Iterator[Finding]:
-        of_provider: dict[str, list[Suspect]] = defaultdict(list)
+    ) -> Iterator[AuditFinding]:
+        by_provider: dict[str, list[Suspect]] = defaultdict(list)
         for suspect in page:
             if suspect.state is not State.BIND_FAILED and suspect.device_rp_uuid:
-                of_provider[suspect.device_rp_uuid].append(suspect)
-        for provider, those in of_provider.items():
+                by_provider[suspect.device_rp_uuid].append(suspect)
+        for provider, suspects in by_provider.items():
             try:
-                consumers = self._allocations.consumers_of(provider)
+                consumers = self._placement.list_consumers(provider)
             except CyborgError as error:
-                doubts.add(f'What is allocated is not known: {error.text}')
+                doubts.add(f'Allocations cannot be determined: {error.text}')
                 return
-            for suspect in those:
+            for suspect in suspects:
                 if suspect.instance_uuid not in consumers:
-                    yield self._unallocated(suspect)
+                    yield self._report_unallocated(suspect)
 
-    def _unallocated(self, suspect: Suspect) -> Finding:
-        """Only a server that is on no host cannot be using its device."""
+    def _report_unallocated(self, suspect: Suspect) -> AuditFinding:
+        """Propose the deletion only if the instance is on no host.
+
+        An instance on a host may be using the device.
+        """
         try:
-            placed = self._servers.is_placed(suspect.instance_uuid or '')
+            is_placed = self._nova.is_placed(suspect.instance_uuid or '')
         except CyborgError:
-            placed = None
-        where = f'on resource provider {suspect.device_rp_uuid}'
-        reason = f'Server {suspect.instance_uuid} has no allocation {where}'
-        if placed is False:
+            is_placed = None
+        reason = (
+            f'Instance {suspect.instance_uuid} has no allocation on resource provider '
+            f'{suspect.device_rp_uuid}'
+        )
+        if is_placed is False:
             reason = f'{reason}, and is on no host.'
-            return Finding(Trouble.NO_ALLOCATION, suspect, reason, Remedy.DELETE)
-        reason = f'{reason}; it may be running: heal its allocation, or delete it.'
-        return Finding(Trouble.NO_ALLOCATION, suspect, reason)
+            return AuditFinding(
+                AuditProblem.NO_ALLOCATION, suspect, reason, Remedy.DELETE
+            )
+        reason = f'{reason}. It may be running: heal its allocations, or delete it.'
+        return AuditFinding(AuditProblem.NO_ALLOCATION, suspect, reason)
 
 
-def _forgotten(suspect: Suspect) -> Finding:
-    reason = f'It is in state {suspect.state} and was not touched since.'
-    return Finding(Trouble.NEVER_BOUND, suspect, reason, Remedy.DELETE)
+def _report_abandoned(suspect: Suspect) -> AuditFinding:
+    reason = f'The ARQ is in state {suspect.state} and has not changed since.'
+    return AuditFinding(AuditProblem.NEVER_BOUND, suspect, reason, Remedy.DELETE)
 
 
-def _lost(suspect: Suspect) -> Finding:
-    reason = 'It is being bound, but there is no job that would do it.'
-    return Finding(Trouble.BIND_LOST, suspect, reason, Remedy.END_BIND)
+def _report_lost_bind(suspect: Suspect) -> AuditFinding:
+    reason = 'The ARQ is in state BindStarted, and no bind job exists for it.'
+    return AuditFinding(AuditProblem.BIND_LOST, suspect, reason, Remedy.END_BIND)
 
 
-def _kept(held: audit.Held) -> Finding:
-    trouble, reason = Trouble.NOT_RELEASED, 'no job will release it.'
-    if held.failed_job is not None:
-        trouble, reason = Trouble.RELEASE_FAILED, f'job {held.failed_job} has failed.'
-    return Finding(
-        trouble,
-        held.suspect,
-        f'It still holds attach handle {held.handle_uuid}, and {reason}',
+def _report_unreleased(handle: audit.UnreleasedHandle) -> AuditFinding:
+    problem, cause = AuditProblem.NOT_RELEASED, 'no release job exists for it.'
+    if handle.failed_job is not None:
+        problem = AuditProblem.RELEASE_FAILED
+        cause = f'release job {handle.failed_job} has failed.'
+    return AuditFinding(
+        problem,
+        handle.suspect,
+        f'Attach handle {handle.handle_uuid} is not released: {cause}',
         Remedy.RELEASE,
-        handle_uuid=held.handle_uuid,
-        job_uuid=held.failed_job,
+        handle_uuid=handle.handle_uuid,
+        job_uuid=handle.failed_job,
     )

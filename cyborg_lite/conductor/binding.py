@@ -1,180 +1,260 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bind job: from BindStarted to Bound or BindFailed, whatever dies on the way."""
+"""The bind job: moves the ARQs of an instance from BindStarted to Bound or BindFailed.
+
+Another conductor completes the job if this process exits on the way.
+"""
 
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final, Protocol
 
 from oslo_log import log
 
 from cyborg_lite.clients.placement import Consumer
-from cyborg_lite.conductor.bitstreams import Library
-from cyborg_lite.conductor.liveness import check_heard
-from cyborg_lite.conductor.loading import Loader
+from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
+from cyborg_lite.conductor.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.liveness import check_hosts_up
+from cyborg_lite.conductor.nova_support import (
+    FindsNamesWithTrait,
+    NovaRules,
+    NovaSupport,
+)
 from cyborg_lite.db import binding
 from cyborg_lite.db.engine import Database
-from cyborg_lite.db.handles import held
 from cyborg_lite.exceptions import (
     BindCancelled,
     DeployableInUse,
     DriverError,
+    HandleNotAttachable,
     HandlesContended,
     NoFreeHandle,
     ServiceUnavailable,
 )
 from cyborg_lite.model.arqs import Binding
-from cyborg_lite.model.devices import HeldHandle
-from cyborg_lite.model.jobs import Job, Kind, NewJob
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.jobs import BindPayload, Job, JobType, NewJob, NovaEventPayload
 from cyborg_lite.rpc.agent import AgentAPI
-from cyborg_lite.rpc.context import of_request
+from cyborg_lite.rpc.context import request_context
 
 LOG = log.getLogger(__name__)
 
-_CLAIM_TRIES: Final = 5
+_CLAIM_ATTEMPTS: Final = 5
 
 
-class Allocations(Protocol):
-    """Placement, as far as a bind needs it."""
+class ReadsConsumers(FindsNamesWithTrait, Protocol):
+    """The part of the Placement client that a bind needs."""
 
-    def consumer(self, uuid: str) -> Consumer | None: ...
+    def find_consumer(self, uuid: str) -> Consumer | None:
+        """Return the allocations of a consumer, or None if it has none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class BindRules:
-    """What the operator chose; times in seconds."""
+    """Options of the operator for binds; times in seconds."""
 
     deadline: int
     event_deadline: int
     require_allocation: bool
+    nova: NovaRules = field(default_factory=NovaRules)
 
 
-def bind_job(
+def build_bind_job(
     bindings: Mapping[str, Binding], rules: BindRules, request_id: str | None
 ) -> NewJob:
-    """For requests of one instance."""
-    wanted = list(bindings.values())
-    payload = {
-        'instance': wanted[0].instance_uuid,
-        'arqs': sorted(bindings),
-        'providers': sorted({one.device_rp_uuid for one in wanted}),
-        # Named by an admin, it stands above what Placement says of the owner.
-        'project': wanted[0].project_id,
-    }
-    limit = rules.deadline * 1000
-    return NewJob(Kind.BIND, payload, limit_ms=limit, request_id=request_id)
+    """Return the bind job of ARQs of one instance.
+
+    :param bindings: by uuid of the ARQ
+    """
+    providers = {binding.device_rp_uuid for binding in bindings.values()}
+    first = next(iter(bindings.values()))
+    payload = BindPayload(
+        instance_uuid=first.instance_uuid,
+        arq_uuids=tuple(sorted(bindings)),
+        provider_uuids=tuple(sorted(providers)),
+        project_id=first.project_id,
+    )
+    return NewJob(
+        JobType.BIND,
+        payload.to_json(),
+        limit_ms=rules.deadline * 1000,
+        request_id=request_id,
+    )
+
+
+def build_nova_event_job(
+    payload: NovaEventPayload,
+    rules: BindRules,
+    *,
+    key: str | None = None,
+    request_id: str | None = None,
+) -> NewJob:
+    """Return the job that sends the result of a bind to Nova.
+
+    :param key: at most one unfinished job has the key; None: any number of jobs
+    :param request_id: None: that of the job which this one replaces
+    """
+    return NewJob(
+        JobType.NOVA_EVENT,
+        payload.to_json(),
+        key=key,
+        limit_ms=rules.event_deadline * 1000,
+        request_id=request_id,
+    )
 
 
 class BindHandler:
-    """May run again from any point: a claim stays, and preparing can be repeated."""
+    """Runs bind jobs.
+
+    A run may repeat an earlier one from any point: claimed handles stay claimed, and
+    the agent may be called to prepare a handle any number of times.
+    """
 
     def __init__(
         self,
         database: Database,
         agents: AgentAPI,
-        placement: Allocations,
+        placement: ReadsConsumers,
         rules: BindRules,
-        loader: Loader | None = None,
+        loader: BitstreamLoader | None = None,
     ) -> None:
         self._database = database
         self._agents = agents
-        # Without one there is nothing to load, and whoever wants it fails.
-        self._loader = loader or Loader(database, agents, Library(None, 0))
+        # Without a loader there are no bitstreams, and ARQs that require one fail.
+        self._loader = loader or BitstreamLoader(
+            database, agents, BitstreamCatalog(None, 0)
+        )
         self._placement = placement
         self._rules = rules
+        self._nova = NovaSupport(placement, rules.nova)
 
     def run(self, job: Job) -> Job | None:
-        uuids = job.payload['arqs']
+        """Claim and prepare the handles, and return the Nova event job."""
+        payload = BindPayload.from_json(job.payload)
+        uuids = payload.arq_uuids
         try:
-            project_id = self._owner_of_server(job)
+            project_id = self._find_project(payload)
             if job.step == binding.CLAIMED:
-                handles = self._database.read(binding.claimed, uuids)
+                handles = self._list_claimed(payload)
             else:
-                claimed = self._claim(job, project_id)
-                if not claimed.handles:
-                    return claimed.job
-                handles = claimed.handles
-            check_heard(handles)
-            if self._loader.load_for(uuids, job.request_id):
-                # Their host must know what to load again after a boot.
-                handles = self._database.read(held, uuids)
+                claim = self._claim(job, payload, project_id)
+                if not claim.handles:
+                    return claim.job
+                handles = claim.handles
+            self._nova.check_handles(handles)
+            check_hosts_up(handles)
+            if self._loader.load_for_arqs(uuids, payload.generation, job.request_id):
+                # The handles now name the bitstream. The agent stores it, and loads it
+                # again after a host reboot.
+                handles = self._list_claimed(payload)
             self._prepare(job, handles)
+            event_job = self._build_event_job(payload, succeeded=True)
             return self._database.write(
-                binding.succeed, job, uuids, project_id, self._told(job, True)
+                binding.complete_bind, job, uuids, project_id, event_job
             )
-        except (BindCancelled, NoFreeHandle, DriverError, DeployableInUse) as error:
-            return self._fail(job, error.text)
+        except (
+            BindCancelled,
+            NoFreeHandle,
+            HandleNotAttachable,
+            DriverError,
+            DeployableInUse,
+        ) as error:
+            return self._fail(job, payload, error.text)
 
     def expire(self, job: Job, reason: str) -> Job | None:
-        if job.cancelled:
-            return self._fail(job, reason)
-        return self._fail(job, f'The bind ran out of time: {reason}')
+        """Move the ARQs to BindFailed and return the Nova event job."""
+        payload = BindPayload.from_json(job.payload)
+        if not job.cancelled:
+            reason = f'The bind exceeded its deadline: {reason}'
+        return self._fail(job, payload, reason)
 
-    def _fail(self, job: Job, reason: str) -> Job | None:
-        LOG.warning('Bind of instance %s failed: %s', job.payload['instance'], reason)
-        uuids = job.payload['arqs']
-        told = self._told(job, False)
-        return self._database.write(binding.fail, job, uuids, reason, told)
-
-    def _told(self, job: Job, succeeded: bool) -> NewJob:
-        payload = {
-            'instance': job.payload['instance'],
-            'arqs': job.payload['arqs'],
-            'succeeded': succeeded,
-        }
-        return NewJob(
-            Kind.NOVA_EVENT, payload, limit_ms=self._rules.event_deadline * 1000
+    def _fail(self, job: Job, payload: BindPayload, reason: str) -> Job | None:
+        LOG.warning('Bind of instance %s failed: %s', payload.instance_uuid, reason)
+        event_job = self._build_event_job(payload, succeeded=False)
+        return self._database.write(
+            binding.fail_bind, job, payload.arq_uuids, reason, event_job
         )
 
-    def _owner_of_server(self, job: Job) -> str | None:
-        """The project of the server, by Placement's record of what it was allocated.
+    def _build_event_job(self, payload: BindPayload, *, succeeded: bool) -> NewJob:
+        event = NovaEventPayload(
+            payload.instance_uuid, payload.arq_uuids, succeeded, payload.generation
+        )
+        return build_nova_event_job(event, self._rules)
 
-        A bind for which nothing was allocated is stale or forged, and gets nothing.
+    def _list_claimed(self, payload: BindPayload) -> tuple[AllocatedHandle, ...]:
+        return self._database.read(
+            binding.list_claimed_handles, payload.arq_uuids, payload.generation
+        )
 
+    def _find_project(self, payload: BindPayload) -> str | None:
+        """Return the project that owns the allocations of the instance.
+
+        A bind without an allocation is stale or forged, and gets no handle.
+
+        :returns: None if an admin named the project in the bind, or if the allocations
+            are not required and not available
         :raises NoFreeHandle: the instance has no allocation on one of the providers
         """
-        instance = job.payload['instance']
+        instance = payload.instance_uuid
         try:
-            consumer = self._placement.consumer(instance)
-        except ServiceUnavailable:
+            consumer = self._placement.find_consumer(instance)
+        except ServiceUnavailable as error:
             if self._rules.require_allocation:
                 raise
-            LOG.warning('Placement does not answer; instance %s not checked', instance)
+            LOG.warning(
+                'Allocations of instance %s not checked before the bind: %s',
+                instance,
+                error.text,
+            )
             return None
         allocated = consumer.providers if consumer else frozenset()
-        without = sorted(set(job.payload['providers']) - allocated)
-        if without:
-            reason = f'Instance {instance} has no allocation on {", ".join(without)}.'
+        missing = sorted(set(payload.provider_uuids) - allocated)
+        if missing:
+            reason = f'Instance {instance} has no allocation on {", ".join(missing)}.'
             if self._rules.require_allocation:
                 raise NoFreeHandle(reason=reason)
-            LOG.warning('%s Bound all the same, as configured.', reason)
-        if consumer is None or job.payload['project'] is not None:
+            LOG.warning(
+                'Binding instance %s without an allocation on %s: '
+                '[conductor] require_allocation is off',
+                instance,
+                ', '.join(missing),
+            )
+        if consumer is None or payload.project_id is not None:
             return None
         return consumer.project_id
 
-    def _claim(self, job: Job, project_id: str | None) -> binding.Claimed:
-        """Claim; when others hold locks on what is free, try again in a moment.
+    def _claim(
+        self, job: Job, payload: BindPayload, project_id: str | None
+    ) -> binding.ClaimResult:
+        """Claim handles. Retry shortly if other transactions have locked free ones.
 
-        :raises HandlesContended: they still do; the job is put off
+        :raises HandlesContended: the handles are still locked; the job is postponed
         """
-        uuids, told = job.payload['arqs'], self._told(job, True)
-        for attempt in range(_CLAIM_TRIES):
+        event_job = self._build_event_job(payload, succeeded=True)
+        for attempt in range(_CLAIM_ATTEMPTS):
             try:
-                return self._database.write(binding.claim, job, uuids, project_id, told)
+                return self._database.write(
+                    binding.claim_for_bind,
+                    job,
+                    payload.arq_uuids,
+                    project_id,
+                    event_job,
+                )
             except HandlesContended:
                 time.sleep(random.uniform(0.01, 0.05) * (attempt + 1))
         raise HandlesContended()
 
-    def _prepare(self, job: Job, handles: Sequence[HeldHandle]) -> None:
-        """Have them prepared, in one call for each host.
+    def _prepare(self, job: Job, handles: Sequence[AllocatedHandle]) -> None:
+        """Have the agents prepare the handles, with one call for each host.
 
-        :raises HostAway: a host does not answer; the job is put off
-        :raises DriverError: a host cannot
+        :raises HostAway: an agent does not answer; the job is postponed
+        :raises DriverError: an agent cannot prepare a handle
         """
-        context = of_request(job.request_id)
-        wanted = [handle for handle in handles if handle.needs_host]
-        wanted.sort(key=lambda handle: handle.hostname)
-        for host, those in groupby(wanted, key=lambda handle: handle.hostname):
-            self._agents.prepare(context, host, list(those))
+        context = request_context(job.request_id)
+        remote = [handle for handle in handles if handle.needs_host]
+        remote.sort(key=lambda handle: handle.hostname)
+        for host, on_host in groupby(remote, key=lambda handle: handle.hostname):
+            self._agents.prepare(context, host, list(on_host))

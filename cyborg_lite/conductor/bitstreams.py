@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bitstreams of the cloud: which there are, and which one a request means."""
+"""The catalog of bitstreams: images in Glance, and their choice for a region."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -10,63 +10,83 @@ from cyborg_lite.exceptions import (
     InvalidInput,
     NotFound,
 )
-from cyborg_lite.model import bitstream_choice, bitstream_list, image_wishes
-from cyborg_lite.model.bitstream_choice import Fit, Target, Wanted
+from cyborg_lite.model import bitstream_choice, bitstream_list, image_properties
+from cyborg_lite.model.bitstream_choice import (
+    BitstreamFit,
+    BitstreamQuery,
+    RegionProperties,
+)
 from cyborg_lite.model.bitstream_list import ListedBitstream
 from cyborg_lite.model.bitstreams import Bitstream, Image
 
 
-class Images(Protocol):
-    """Glance, as far as it is needed here."""
+class ReadsImages(Protocol):
+    """The part of the Glance client that the catalog needs."""
 
-    def image(self, uuid: str) -> Image: ...
+    def image(self, uuid: str) -> Image:
+        """Return an image.
 
-    def bitstreams(self, properties: Mapping[str, str]) -> tuple[Image, ...]: ...
+        :raises NotFound: Glance has no such image, or does not show it
+        """
+        ...
+
+    def bitstreams(self, properties: Mapping[str, str]) -> tuple[Image, ...]:
+        """Return the bitstream images with the properties."""
+        ...
 
 
-class Library:
-    """Asks Glance each time: images come and go, and a bind takes seconds anyway."""
+class BitstreamCatalog:
+    """Finds bitstreams in Glance.
+
+    Nothing is cached: images may be added and deleted at any time, and loading one
+    takes seconds anyway.
+    """
 
     def __init__(
-        self, images: Images | None, largest: int, defaults: Sequence[str] = ()
+        self, images: ReadsImages | None, largest: int, defaults: Sequence[str] = ()
     ) -> None:
-        """:param images: None: there is no Glance, and so nothing to load
-        :param largest: bytes that an image may have
-        :param defaults: images for regions that were released; none: what was there
+        """Prepare the catalog.
+
+        :param images: None: no Glance is configured, and the catalog is empty
+        :param largest: size limit of an image, in bytes
+        :param defaults: uuids of images for released regions. Empty: a released region
+            gets its previous bitstream.
         """
         self._images = images
         self._largest = largest
         self._defaults = defaults
 
-    def find(self, wanted: Wanted, region: Target) -> Bitstream:
-        """The one that is meant and fits, before a byte of it was fetched.
+    def find(self, query: BitstreamQuery, region: RegionProperties) -> Bitstream:
+        """Return the bitstream that matches the query and fits the region.
 
-        :raises BitstreamNotFound: there is none, or several
-        :raises BitstreamRefused: with everything that is wrong with the one
+        Only the properties of the image are read, not its content.
+
+        :raises BitstreamNotFound: no image matches, or several do
+        :raises BitstreamRefused: the image does not fit; the error lists all reasons
         :raises ServiceUnavailable: Glance does not answer
         """
         if self._images is None:
             reason = 'the conductor has no [glance] section.'
             raise BitstreamNotFound(reason=reason)
-        if wanted.image_id is not None:
+        if query.image_id is not None:
             try:
-                found: tuple[Image, ...] = (self._images.image(wanted.image_id),)
+                images: tuple[Image, ...] = (self._images.image(query.image_id),)
             except NotFound:
-                reason = f'Glance has no image {wanted.image_id}, or not for us.'
-                raise BitstreamNotFound(reason=reason) from None
-        elif wanted.name is not None:
-            found = self._images.bitstreams({'bs-name': wanted.name})
+                raise BitstreamNotFound(reason=_missing(query.image_id)) from None
+        elif query.name is not None:
+            images = self._images.bitstreams({'bs-name': query.name})
         else:
-            # A function is named by either of two properties, in any spelling.
-            found = self._images.bitstreams({})
-        return bitstream_choice.chosen(wanted, found, region, self._largest)
+            # Either of two properties names the function, in any spelling. Glance
+            # cannot filter by that.
+            images = self._images.bitstreams({})
+        return bitstream_choice.choose_bitstream(query, images, region, self._largest)
 
-    def wishes(self, image_id: str) -> Mapping[str, str]:
-        """What the image of a server asks of its accelerators; see ``image_wishes``.
+    def read_image_properties(self, image_id: str) -> Mapping[str, str]:
+        """Return the accelerator properties of the image of an instance.
 
-        Nothing where there is no Glance: not every cloud has FPGAs.
-
-        :raises InvalidInput: there is no such image, or it asks for what nobody can
+        :returns: see ``image_properties``; empty without Glance, since a cloud without
+            FPGAs need not configure it
+        :raises InvalidInput: the image does not exist, or has an invalid property
         :raises ServiceUnavailable: Glance does not answer
         """
         if self._images is None:
@@ -74,55 +94,66 @@ class Library:
         try:
             image = self._images.image(image_id)
         except NotFound:
-            reason = f'Glance has no image {image_id}, or not for us.'
-            raise InvalidInput(reason=reason) from None
-        return image_wishes.asked(image_id, image.properties)
+            raise InvalidInput(reason=_missing(image_id)) from None
+        return image_properties.parse_image_properties(image_id, image.properties)
 
-    def ranked(self, region: Target) -> tuple[Fit, ...]:
-        """All there are, those that fit first and best first.
+    def rank(self, region: RegionProperties) -> tuple[BitstreamFit, ...]:
+        """Return all bitstreams: first those that fit the region, best first.
 
         :raises ServiceUnavailable: Glance does not answer
         """
-        found = () if self._images is None else self._images.bitstreams({})
-        return bitstream_choice.ranked(found, region, self._largest)
+        images = self._list_images()
+        return bitstream_choice.rank_images(images, region, self._largest)
 
-    def listed(
-        self, filters: Mapping[str, str], region: Target | None
+    def list(
+        self, filters: Mapping[str, str], region: RegionProperties | None
     ) -> tuple[ListedBitstream, ...]:
-        """Those of ``ranked`` that the filters ask for, as they are shown.
+        """Return the bitstreams that match the filters, in the order of ``rank``.
 
-        :param filters: see ``bitstream_list.picked``
+        :param filters: see ``bitstream_list.filter_images``
+        :param region: None: judge each image without regard to a region
         :raises ServiceUnavailable: Glance does not answer
         """
-        found = () if self._images is None else self._images.bitstreams({})
-        wanted = bitstream_list.picked(found, filters)
-        fits = bitstream_choice.ranked(wanted, region, self._largest)
-        return tuple(bitstream_list.listed(fit) for fit in fits)
+        images = bitstream_list.filter_images(self._list_images(), filters)
+        fits = bitstream_choice.rank_images(images, region, self._largest)
+        return tuple(bitstream_list.describe_image(fit) for fit in fits)
 
-    def default_for(self, region: Target) -> Bitstream | None:
-        """What wipes a region, the first that fits; None: nothing is to.
+    def find_default(self, region: RegionProperties) -> Bitstream | None:
+        """Return the first default image that fits the region.
 
+        :returns: None if no default images are configured
         :raises BitstreamNotFound: none of the default images fits
         :raises ServiceUnavailable: Glance does not answer
         """
         for image_id in self._defaults:
             try:
-                return self.find(Wanted(image_id=image_id), region)
+                return self.find(BitstreamQuery(image_id=image_id), region)
             except (BitstreamNotFound, BitstreamRefused):
                 continue
         if self._defaults:
-            raise BitstreamNotFound(reason='none of the default images fits.')
+            reason = 'no image of [conductor] default_images fits.'
+            raise BitstreamNotFound(reason=reason)
         return None
 
-    def of_function(self, function_id: str, region: Target) -> Bitstream | None:
-        """The best image that holds the function and fits; None: there is none.
+    def find_by_function(
+        self, function_id: str, region: RegionProperties
+    ) -> Bitstream | None:
+        """Return the best bitstream that has the function and fits the region.
 
+        :param function_id: empty: no function is known, and the result is None
         :raises ServiceUnavailable: Glance does not answer
         """
-        for fit in self.ranked(region) if function_id else ():
-            found = fit.bitstream
-            if found is None or fit.reasons or found.is_shell:
+        for fit in self.rank(region) if function_id else ():
+            bitstream = fit.bitstream
+            if bitstream is None or fit.reasons or bitstream.is_shell:
                 continue
-            if found.function_id == function_id:
-                return found
+            if bitstream.function_id == function_id:
+                return bitstream
         return None
+
+    def _list_images(self) -> tuple[Image, ...]:
+        return () if self._images is None else self._images.bitstreams({})
+
+
+def _missing(image_id: str) -> str:
+    return f'image {image_id} does not exist in Glance, or is not visible.'

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the devices are doing, as Prometheus collects it.
+"""Health and telemetry of the devices, as Prometheus metrics.
 
-It is read from the database whenever somebody asks, and each conductor shows the same.
+The values are read from the database at each scrape, so all conductors serve the same.
 """
 
 from collections.abc import Iterable
@@ -15,59 +15,64 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.devices import DeviceRecord
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.usage import Usage, figures
+from cyborg_lite.model.usage import Usage, telemetry_values
 
 LOG = log.getLogger(__name__)
 
 
-class Devices(Collector):
-    """Health and figures of each; a figure that is not known is left out."""
+class DeviceCollector(Collector):
+    """Health and telemetry of each device. Unknown values are omitted."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """By names alone: registering must not open the database."""
-        return _families()
+        """Return the metrics without samples.
+
+        Registration calls this method. It must not open the database.
+        """
+        return _create_families()
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        healths, measured, errors = _families()
+        """Return the metrics, or nothing if the database does not answer."""
+        health_family, usage_family, error_family = _create_families()
         try:
-            found = self._database.read(devices.listed, Query())
+            records = self._database.read(devices.list_devices, Query())
         except CyborgError as error:
-            # The other figures are wanted all the more now.
-            LOG.error('The metrics lack the devices: %s', error.text)
+            # The other metrics matter most while the database is unreachable.
+            LOG.error('Device metrics omitted from a scrape: %s', error.text)
             return ()
-        for device in found:
-            healths.add_metric([*_names(device), device.health.value], 1)
+        for device in records:
+            labels = _device_labels(device)
+            health_family.add_metric([*labels, device.health.value], 1)
             usage = device.usage or Usage()
-            for name, value in figures(usage).items():
-                measured.add_metric([*_names(device), name], value)
+            for name, value in telemetry_values(usage).items():
+                usage_family.add_metric([*labels, name], value)
             for kind, count in usage.counters.items():
-                errors.add_metric([*_names(device), kind], count)
-        return healths, measured, errors
+                error_family.add_metric([*labels, kind], count)
+        return health_family, usage_family, error_family
 
 
-def _names(device: DeviceRecord) -> tuple[str, str, str]:
+def _device_labels(device: DeviceRecord) -> tuple[str, str, str]:
     return device.hostname, device.uuid, device.model
 
 
-def _families() -> tuple[GaugeMetricFamily, ...]:
-    of_device = ('hostname', 'device', 'model')
+def _create_families() -> tuple[GaugeMetricFamily, ...]:
+    device_labels = ('hostname', 'device', 'model')
     return (
         GaugeMetricFamily(
             'cyborg_lite_device_health',
-            'The health that each device has: always 1.',
-            labels=[*of_device, 'health'],
+            'Current health of the device, as a label; the value is always 1.',
+            labels=[*device_labels, 'health'],
         ),
         GaugeMetricFamily(
             'cyborg_lite_device_usage',
-            'Bytes, percent, degrees Celsius, watts or vGPUs, as last measured.',
-            labels=[*of_device, 'figure'],
+            'Last measurement in bytes, percent, degrees Celsius, watts or vGPUs.',
+            labels=[*device_labels, 'figure'],
         ),
         GaugeMetricFamily(
             'cyborg_lite_device_errors',
-            'Errors since the host was booted.',
-            labels=[*of_device, 'kind'],
+            'Errors since the last reboot of the host.',
+            labels=[*device_labels, 'kind'],
         ),
     )

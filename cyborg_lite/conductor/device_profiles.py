@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be asked about device profiles, and who sees which."""
+"""Device profiles and the projects that may use them."""
 
 from collections.abc import Sequence
 
-from cyborg_lite.conductor.explaining import Explaining
-from cyborg_lite.db import device_profiles, profile_access
+from cyborg_lite.conductor.explanations import ExplanationService
+from cyborg_lite.db.device_profiles import profile_access, profiles
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.explanations import Explanation
@@ -12,62 +12,86 @@ from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 
 
-class Profiles:
-    """A profile that the caller does not see is treated as one that is not there."""
+class DeviceProfileService:
+    """Manages device profiles.
 
-    def __init__(self, database: Database, explaining: Explaining) -> None:
+    A profile that the caller may not see is treated as if it did not exist.
+    """
+
+    def __init__(self, database: Database, explanations: ExplanationService) -> None:
         self._database = database
-        self._explaining = explaining
+        self._explanations = explanations
 
     def create(
-        self, profiles: Sequence[DeviceProfile], possible: bool
+        self, new_profiles: Sequence[DeviceProfile], possible: bool
     ) -> tuple[DeviceProfile, ...]:
-        for profile in profiles if possible else ():
-            self._explaining.check(profile.name, profile.groups)
-        return self._database.write(device_profiles.create_all, profiles)
+        """Create all of the profiles or none.
+
+        :param possible: True: refuse a group that no provider can ever satisfy
+        :raises ImpossibleDeviceProfile: a profile has such a group
+        """
+        for profile in new_profiles if possible else ():
+            self._explanations.check(profile.name, profile.groups)
+        return self._database.write(profiles.create_profiles, new_profiles)
 
     def list(self, context: RequestContext, query: Query) -> tuple[DeviceProfile, ...]:
-        return self._database.read(device_profiles.listed, query, viewer(context))
+        """Return the profiles that match the query and that the caller may see."""
+        project = viewing_project(context)
+        return self._database.read(profiles.list_profiles, query, project)
 
     def explain(
         self, context: RequestContext, uuid: str, hostname: str | None
     ) -> Explanation:
-        return self._explaining.explain(viewer(context), uuid, hostname)
+        """Explain on which hosts the profile fits; see ``ExplanationService``."""
+        return self._explanations.explain(viewing_project(context), uuid, hostname)
 
     def change(
         self,
         context: RequestContext,
         uuid: str,
-        wanted: ProfileChange,
+        change: ProfileChange,
         possible: bool,
     ) -> DeviceProfile:
-        if possible and wanted.groups is not None:
-            self._explaining.check(wanted.name or uuid, wanted.groups)
-        return self._database.write(
-            device_profiles.change_one, uuid, wanted, viewer(context)
-        )
+        """Change a profile and return it.
+
+        :param possible: True: refuse a group that no provider can ever satisfy
+        :raises ImpossibleDeviceProfile: the change has such a group
+        :raises DeviceProfileNotFound: the caller sees no profile with the uuid
+        """
+        if possible and change.groups is not None:
+            self._explanations.check(change.name or uuid, change.groups)
+        project = viewing_project(context)
+        return self._database.write(profiles.update_profile, uuid, change, project)
 
     def delete(self, context: RequestContext, names: Sequence[str]) -> None:
-        self._database.write(device_profiles.delete, names, viewer(context))
+        """Delete profiles by name or uuid."""
+        self._database.write(profiles.delete_profiles, names, viewing_project(context))
 
-    def access(self, context: RequestContext, uuid: str) -> tuple[str, ...]:
-        return self._database.read(profile_access.projects, uuid, viewer(context))
+    def list_access(self, context: RequestContext, uuid: str) -> tuple[str, ...]:
+        """Return the projects that may use the profile."""
+        project = viewing_project(context)
+        return self._database.read(profile_access.list_projects, uuid, project)
 
-    def grant(
+    def grant_access(
         self, context: RequestContext, uuid: str, projects: Sequence[str]
     ) -> tuple[str, ...]:
-        return self._database.write(
-            profile_access.grant, uuid, projects, viewer(context)
-        )
+        """Permit projects to use the profile, and return all that may use it."""
+        viewer = viewing_project(context)
+        return self._database.write(profile_access.grant_access, uuid, projects, viewer)
 
-    def revoke(
+    def revoke_access(
         self, context: RequestContext, uuid: str, projects: Sequence[str]
     ) -> None:
-        self._database.write(profile_access.revoke, uuid, projects, viewer(context))
+        """Withdraw the permission of projects to use the profile."""
+        viewer = viewing_project(context)
+        self._database.write(profile_access.revoke_access, uuid, projects, viewer)
 
 
-def viewer(context: RequestContext) -> str | None:
-    """The project whose profiles the caller sees; None: an admin, who sees all."""
-    if 'admin' in context.roles:
+def viewing_project(context: RequestContext) -> str | None:
+    """Return the project whose profiles the caller sees.
+
+    :returns: None if the caller is an admin and sees the profiles of all projects
+    """
+    if context.is_admin:
         return None
     return context.project_id or ''

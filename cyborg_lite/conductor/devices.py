@@ -1,42 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator wants of a device, told to the database and to Placement as one."""
+"""Devices: the list for the API, and changes of their status."""
+
+from collections.abc import Callable
 
 from oslo_log import log
 
-from cyborg_lite.conductor.placement_sync import PlacementSync
 from cyborg_lite.db import devices
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.devices import DeviceStatus
+from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
+from cyborg_lite.model.queries import Query
 
 LOG = log.getLogger(__name__)
 
 
-class Devices:
-    """Who asks waits for Placement: a device in maintenance gets no new server."""
+class DeviceService:
+    """Lists devices and changes their status in the database and in Placement.
 
-    def __init__(self, database: Database, sync: PlacementSync) -> None:
+    A change of status returns after Placement has the new inventory. A device in
+    maintenance therefore gets no new instance once the call has returned.
+    """
+
+    def __init__(
+        self, database: Database, sync_placement: Callable[[str], object]
+    ) -> None:
+        """Prepare the service.
+
+        :param sync_placement: runs the Placement sync job of a host or waits for it
+        """
         self._database = database
-        self._sync = sync
+        self._sync_placement = sync_placement
+
+    def list(self, query: Query) -> tuple[DeviceRecord, ...]:
+        """Return the devices that match the query."""
+        return self._database.read(devices.list_devices, query)
 
     def set_status(self, uuid: str, status: DeviceStatus, reason: str = '') -> None:
-        """Have Placement reserve all of the device, or give it free again.
+        """Change the status and reserve or free the device in Placement.
 
-        The job that is written with the change keeps the promise should this process
-        die before Placement was asked.
+        The same transaction writes a Placement sync job. If this process exits before
+        it has called Placement, another conductor runs that job.
 
-        :param reason: of a maintenance; kept, and shown to whoever looks at the device
-        :raises DeviceNotFound: no such device
-        :raises ServiceUnavailable: Placement is away; the device is as it was before
-        :raises PlacementConflict: others kept changing it; likewise
+        :param reason: reason of a maintenance; stored, and shown with the device
+        :raises DeviceNotFound: no device has the uuid
+        :raises ServiceUnavailable: Placement is unreachable; the device has its former
+            status
+        :raises PlacementConflict: other clients kept changing the provider; the device
+            has its former status
         """
-        changed = self._database.write(devices.set_status, uuid, status, reason)
-        if changed is None:
+        previous = self._database.write(devices.set_device_status, uuid, status, reason)
+        if previous is None:
             return
         try:
-            self._sync.sync(changed.hostname)
+            self._sync_placement(previous.hostname)
         except CyborgError:
-            before = (changed.status, changed.reason)
-            self._database.write(devices.set_status, uuid, *before)
+            self._database.write(
+                devices.set_device_status, uuid, previous.status, previous.reason
+            )
             raise
-        LOG.info('Device %s on host %s is %s now', uuid, changed.hostname, status)
+        LOG.info(
+            'Status of device %s on host %s changed to %s',
+            uuid,
+            previous.hostname,
+            status,
+        )

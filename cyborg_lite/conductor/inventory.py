@@ -1,89 +1,104 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What agents tell of their hosts: whole reports seldom, heartbeats always."""
+"""Host reports and heartbeats of agents."""
 
 from collections.abc import Callable
 from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite.conductor.pulses import Pulses
-from cyborg_lite.db import heartbeats, inventory, recovery, services
+from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.db import recovery, services
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.inventory import reports
 from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.model.inventory_diff import Changes
-from cyborg_lite.model.message_rules import check_vitals
-from cyborg_lite.model.report_rules import check
-from cyborg_lite.model.services import Pulse, Vitals
+from cyborg_lite.model.inventory_diff import InventoryChanges
+from cyborg_lite.model.message_rules import check_heartbeat
+from cyborg_lite.model.report_rules import check_report
+from cyborg_lite.model.services import Heartbeat, HeartbeatDetails
 from cyborg_lite.rpc.context import RequestContext
 
 LOG = log.getLogger(__name__)
 
-_NOTHING: Final = Vitals()  # of an agent that tells no more than that it lives
+_NO_DETAILS: Final = HeartbeatDetails()
 
 
-class Inventory:
-    """The inventory of all hosts, which agents keep up to date."""
+class InventoryService:
+    """Stores what agents report about their hosts."""
 
     def __init__(
         self,
         database: Database,
         wake: Callable[[], None],
-        pulses: Pulses,
-        heard: Callable[[], None] = lambda: None,
+        heartbeats: HeartbeatBatch,
+        count_heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        """:param wake: whoever runs jobs: there is a new one
-        :param pulses: who writes the heartbeats that are no news
-        :param heard: who counts heartbeats
+        """Prepare the service.
+
+        :param wake: called when jobs were written
+        :param heartbeats: writes the heartbeats that carry no new information
+        :param count_heartbeat: called for each heartbeat, for the metrics
         """
         self._database = database
         self._wake = wake
-        self._pulses = pulses
-        self._heard = heard
+        self._heartbeats = heartbeats
+        self._count_heartbeat = count_heartbeat
 
-    def report(self, context: RequestContext, report: HostReport) -> None:
-        """Store what changed, and have Placement follow. Safe to repeat.
+    def store_report(self, context: RequestContext, report: HostReport) -> None:
+        """Store the changes of a host report and schedule a Placement sync.
 
-        :raises InvalidInput: the report cannot be stored, or concerns another host
+        The call may be repeated.
+
+        :raises InvalidInput: the report cannot be stored, or names another host
         """
-        check(report)
+        check_report(report)
         host, boot_id = report.hostname, report.boot_id
-        digest, known_boot = self._database.read(services.held, host)
-        if (digest, known_boot) == (report.digest, boot_id):
+        digest, stored_boot_id = self._database.read(
+            services.find_digest_and_boot_id, host
+        )
+        if (digest, stored_boot_id) == (report.digest, boot_id):
             return
-        if known_boot not in (None, boot_id):
-            self._database.write(recovery.notice_boot, host, boot_id)
-        changes = self._database.write(inventory.store, report, context.request_id)
-        _say(report.hostname, changes)
+        if stored_boot_id not in (None, boot_id):
+            self._database.write(recovery.record_host_reboot, host, boot_id)
+        changes = self._database.write(reports.store_report, report, context.request_id)
+        _log_changes(report.hostname, changes)
         if changes.concern_placement:
             self._wake()
 
-    def heartbeat(
-        self, host: str, digest: str, version: str, vitals: Vitals = _NOTHING
+    def record_heartbeat(
+        self,
+        host: str,
+        digest: str,
+        version: str,
+        details: HeartbeatDetails = _NO_DETAILS,
     ) -> bool:
-        """The agent lives. True: its inventory is not the one we hold.
+        """Record a heartbeat of an agent.
 
-        :raises InvalidInput: what it says cannot be stored
+        :returns: True if the agent must send its report: the stored digest differs
+        :raises InvalidInput: the details cannot be stored
         """
-        check_vitals(host, vitals)
-        self._heard()
-        pulse = Pulse(host, version, digest, vitals.boot_id)
-        if not vitals.figures and self._pulses.beat(pulse):
+        check_heartbeat(host, details)
+        self._count_heartbeat()
+        heartbeat = Heartbeat(host, version, digest, details.boot_id)
+        if not details.telemetry and self._heartbeats.add(heartbeat):
             return False
-        lacking = self._database.write(heartbeats.hear, host, version, digest, vitals)
-        if not lacking:
-            self._pulses.keep(pulse)
-        return lacking
+        needs_report = self._database.write(
+            services.record_agent_heartbeat, host, version, digest, details
+        )
+        if not needs_report:
+            self._heartbeats.remember(heartbeat)
+        return needs_report
 
 
-def _say(hostname: str, changes: Changes) -> None:
+def _log_changes(hostname: str, changes: InventoryChanges) -> None:
     if not changes:
-        LOG.debug('Host %s reports what is known already.', hostname)
+        LOG.debug('Report of host %s contains no changes', hostname)
         return
     LOG.info(
-        'Host %s: devices %s; deployables %s; attach handles %s; attributes %s.',
+        'Report of host %s stored: devices %s; deployables %s; attach handles %s; '
+        'attributes %s',
         hostname,
         changes.devices,
-        changes.parts,
-        changes.units,
+        changes.deployables,
+        changes.handles,
         changes.attributes,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One attempt at a job, what follows it in its row, and what a failure leads to."""
+"""Attempts at jobs: the call of the handler, and the retry after a failure."""
 
 import random
 import time
@@ -8,10 +8,10 @@ from typing import Final, Protocol
 
 from oslo_log import log
 
-from cyborg_lite.conductor.metrics import DONE, EXPIRED, PUT_OFF, Metrics
-from cyborg_lite.db import jobs
+from cyborg_lite.conductor.metrics import DONE, EXPIRED, POSTPONED, Metrics
 from cyborg_lite.db.engine import Database
-from cyborg_lite.exceptions import CyborgError, JobLost
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import CyborgError, InvalidJobPayload, JobLost
 from cyborg_lite.model.jobs import Job
 from cyborg_lite.rpc import context
 
@@ -19,28 +19,37 @@ LOG = log.getLogger(__name__)
 
 _FIRST_DELAY_MS: Final = 250
 _LONGEST_DELAY_MS: Final = 30_000
-_LONGEST_AWAITED_MS: Final = 4_000
-_LATE: Final = 'It was not done before its deadline.'
-_CANCELLED: Final = 'It was cancelled by an operator.'
+_LONGEST_AWAITED_MS: Final = 4_000  # for a job with a deadline
+_OVERDUE: Final = 'The deadline passed before an attempt succeeded.'
+_CANCELLED: Final = 'An operator cancelled the job.'
 
 
 class Handler(Protocol):
-    """One kind of job. Run again after a crash, it must lead to the same result."""
+    """The work of one job type.
+
+    A handler may run again after a crash. It must then lead to the same result.
+    """
 
     def run(self, job: Job) -> Job | None:
-        """Do it and end the row; a job that is returned is run next.
+        """Do the work and end the row.
 
-        Anything that is raised puts the job off, until its deadline.
+        An invalid payload fails the job. Any other exception postpones it, until its
+        deadline.
+
+        :returns: a job that has replaced this one and runs next, or None
         """
         ...
 
     def expire(self, job: Job, reason: str) -> Job | None:
-        """The deadline has passed: wind it up, and end the row."""
+        """Undo or abandon the work after the deadline, and end the row.
+
+        :returns: a job that has replaced this one and runs next, or None
+        """
         ...
 
 
-class Attempts:
-    """Of one conductor process. Keeps nothing between jobs; any thread may run one."""
+class JobAttempts:
+    """Runs attempts at jobs. It has no state; any thread may call it."""
 
     def __init__(
         self, database: Database, handlers: Mapping[str, Handler], metrics: Metrics
@@ -50,63 +59,91 @@ class Attempts:
         self._metrics = metrics
 
     def run(self, job: Job) -> None:
-        """Try it, then what it has become; what cannot be done now is put off."""
-        begun = time.monotonic()
-        following: Job | None = job
-        while (now := following) is not None:
-            following = self._step(now)
-            spent = job.age + time.monotonic() - begun
-            self._metrics.job_followed(now, following, spent)
+        """Run a job, then the jobs that replace it. A failure postpones the job."""
+        started = time.monotonic()
+        current: Job | None = job
+        while current is not None:
+            replacement = self._attempt(current)
+            elapsed = job.age + time.monotonic() - started
+            self._metrics.observe_replacement(current, replacement, elapsed)
+            current = replacement
 
-    def _step(self, job: Job) -> Job | None:
+    def _attempt(self, job: Job) -> Job | None:
         handler = self._handlers[job.kind]
-        # Log lines of the job bear the id of the request that called for it.
-        context.of_request(job.request_id)
+        # Log lines of the job carry the id of the API request that caused it.
+        context.request_context(job.request_id)
         try:
             if job.expired:
-                return self._expire(handler, job, _LATE)
-            self._metrics.job_begun(job)
-            following = handler.run(job)
-            self._metrics.job_ended(job, DONE)
-            return following
+                return self._expire(handler, job, _OVERDUE)
+            self._metrics.count_attempt(job)
+            replacement = handler.run(job)
+            self._metrics.count_result(job, DONE)
+            return replacement
         except JobLost:
-            self._lose(job)
+            self._record_lost_lease(job)
+        except InvalidJobPayload as error:
+            # A retry would read the same payload.
+            self._fail(job, error.text)
         except CyborgError as error:
-            return self._put_off(handler, job, error.text)
-        except Exception:  # a fault of ours must cost one attempt, not the worker
-            LOG.exception('Job %s (%s) failed', job.uuid, job.kind)
-            return self._put_off(handler, job, 'An unexpected error, see the log.')
+            return self._postpone(handler, job, error.text)
+        except Exception:  # a programming error must not end the worker thread
+            LOG.exception('Attempt at job %s (%s) failed', job.uuid, job.kind)
+            return self._postpone(
+                handler, job, 'Unexpected error; see the log of the conductor.'
+            )
         return None
 
-    def _put_off(self, handler: Handler, job: Job, reason: str) -> Job | None:
-        delay = _delay(job)
-        LOG.info('Job %s (%s) waits %d ms: %s', job.uuid, job.kind, delay, reason)
+    def _postpone(self, handler: Handler, job: Job, reason: str) -> Job | None:
+        delay = _choose_delay(job)
+        LOG.info('Job %s (%s) postponed %d ms: %s', job.uuid, job.kind, delay, reason)
         try:
-            late = self._database.write(jobs.put_off, job, delay, reason)
-            if late is not None:
-                return self._expire(handler, late, reason)
-            self._metrics.job_ended(job, PUT_OFF)
+            overdue = self._database.write(queue.postpone_job, job, delay, reason)
+            if overdue is not None:
+                return self._expire(handler, overdue, reason)
+            self._metrics.count_result(job, POSTPONED)
         except JobLost:
-            self._lose(job)
+            self._record_lost_lease(job)
         except CyborgError as error:
-            # The row stays as it is; its lease ends, and somebody takes it again.
-            LOG.error('Cannot put off job %s: %s', job.uuid, error.text)
-        except Exception:  # likewise; a fault of ours must not pass unseen
-            LOG.exception('Job %s (%s) cannot be wound up', job.uuid, job.kind)
+            # The row is unchanged. Its lease ends, and a conductor leases it again.
+            LOG.error(
+                'Postponing job %s (%s) failed: %s', job.uuid, job.kind, error.text
+            )
+        except Exception:  # a programming error; the row is unchanged as above
+            LOG.exception('Postponing job %s (%s) failed', job.uuid, job.kind)
         return None
+
+    def _fail(self, job: Job, reason: str) -> None:
+        LOG.error('Job %s (%s) failed: %s', job.uuid, job.kind, reason)
+        try:
+            self._database.write(queue.fail_job, job, reason)
+            self._metrics.count_result(job, EXPIRED)
+        except JobLost:
+            self._record_lost_lease(job)
+        except CyborgError as error:
+            LOG.error(
+                'Storing the failure of job %s (%s) failed: %s',
+                job.uuid,
+                job.kind,
+                error.text,
+            )
 
     def _expire(self, handler: Handler, job: Job, reason: str) -> Job | None:
-        following = handler.expire(job, _CANCELLED if job.cancelled else reason)
-        self._metrics.job_ended(job, EXPIRED)
-        return following
+        replacement = handler.expire(job, _CANCELLED if job.cancelled else reason)
+        self._metrics.count_result(job, EXPIRED)
+        return replacement
 
-    def _lose(self, job: Job) -> None:
-        LOG.warning('Job %s (%s) was taken over', job.uuid, job.kind)
-        self._metrics.lease_lost(job)
+    def _record_lost_lease(self, job: Job) -> None:
+        LOG.warning(
+            'Attempt at job %s (%s) abandoned: its lease ended and another conductor '
+            'has leased it',
+            job.uuid,
+            job.kind,
+        )
+        self._metrics.count_lost_lease(job)
 
 
-def _delay(job: Job) -> int:
-    """Milliseconds; longer with each attempt, and no two jobs in step."""
+def _choose_delay(job: Job) -> int:
+    """Return milliseconds that grow with the attempts, with jitter."""
     longest = _LONGEST_AWAITED_MS if job.awaited else _LONGEST_DELAY_MS
     delay = min(longest, _FIRST_DELAY_MS * 2 ** min(job.attempts, 16))
     return int(delay * random.uniform(0.5, 1.0))

@@ -1,41 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the jobs of the table: those written here at once, those of the dead by lease.
+"""The job runner: leases jobs from the database and runs them on threads.
 
-RPC is never the record of a job: a message is acknowledged before its work begins and
-is lost with its process. The row is the record. See ``cyborg_lite/db/jobs.py``.
+A job that this process writes runs at once. A job of a process that has exited runs
+when its lease has ended. An RPC message never represents a job: it is acknowledged
+before the work begins, and is lost if its process exits. The row represents the job;
+see ``cyborg_lite/db/jobs/queue.py``.
 """
 
 import os
 import random
+import secrets
 import socket
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite.conductor.job_attempts import Attempts, Handler
+from cyborg_lite.conductor.job_attempts import Handler, JobAttempts
 from cyborg_lite.conductor.metrics import Metrics
-from cyborg_lite.db import jobs
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.jobs import Job, Owner
 
 LOG = log.getLogger(__name__)
 
-_POLL: Final = 1.0  # seconds; a wake-up usually comes first
+_POLL_INTERVAL: Final = 1.0  # seconds; a call of `wake` usually comes first
 
 
-def owner_of_process(lease_seconds: float) -> Owner:
-    """A name that no other process has, nor this one's successor."""
-    name = f'{socket.gethostname()}:{os.getpid()}:{time.time_ns()}'
+def create_owner(lease_seconds: float) -> Owner:
+    """Return an owner with a name that no other process has, now or later."""
+    name = f'{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(8)}'
     return Owner(name=name, lease_ms=int(lease_seconds * 1000))
 
 
 class JobRunner:
-    """The pool of one conductor process."""
+    """The worker threads of one conductor process."""
 
     def __init__(
         self,
@@ -45,106 +47,128 @@ class JobRunner:
         workers: int,
         metrics: Metrics | None = None,
     ) -> None:
+        """Prepare the threads.
+
+        :param handlers: by job type; jobs of other types are not leased
+        :param workers: number of worker threads
+        """
         self.owner = owner
-        self._attempts = Attempts(database, handlers, metrics or Metrics())
+        self._attempts = JobAttempts(database, handlers, metrics or Metrics())
         self._database = database
-        self._kinds = tuple(handlers)
+        self._job_types = tuple(handlers)
         self._workers = workers
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix='job')
         self._lock = threading.Lock()
-        self._in_hand: set[str] = set()  # uuids whose lease is kept
-        self._begun: set[str] = set()  # of these, those that a thread works on
+        self._leased: set[str] = set()  # uuids of jobs whose lease is renewed
+        self._running: set[str] = set()  # a subset: a worker thread has started them
         self._stopping = threading.Event()
-        self._ended = threading.Event()
-        self._wanted = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._take_for_ever, name='jobs-take', daemon=True),
-            threading.Thread(
-                target=self._renew_for_ever, name='jobs-keep', daemon=True
-            ),
-        ]
+        self._finished = threading.Event()  # all jobs have ended after `stop`
+        self._awake = threading.Event()
+        self._lease_thread = threading.Thread(
+            target=self._run_leasing, name='jobs-lease', daemon=True
+        )
+        self._renewal_thread = threading.Thread(
+            target=self._run_renewal, name='jobs-renew', daemon=True
+        )
 
     def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
+        """Start to lease jobs."""
+        self._lease_thread.start()
+        self._renewal_thread.start()
 
     def stop(self) -> None:
-        """Take no more; give back what was not begun."""
+        """Lease no more jobs. Leases of jobs that have not started are returned."""
         self._stopping.set()
-        self._wanted.set()
+        self._awake.set()
 
     def wait(self) -> None:
-        """Return when what was begun has ended."""
-        self._threads[0].join()
+        """Return when the running jobs have ended. Call ``stop`` before.
+
+        Jobs also run before ``start``, because ``run`` needs no poll.
+        """
+        if self._lease_thread.is_alive():
+            self._lease_thread.join()
         self._pool.shutdown(wait=False, cancel_futures=True)
         with self._lock:
-            not_begun = sorted(self._in_hand - self._begun)
-        if not_begun:
-            self._hand_back(not_begun)
+            not_started = sorted(self._leased - self._running)
+        if not_started:
+            self._return_jobs(not_started)
         self._pool.shutdown(wait=True)
-        self._ended.set()
-        self._threads[1].join()
+        self._finished.set()
+        if self._renewal_thread.is_alive():
+            self._renewal_thread.join()
 
     def run(self, job: Job) -> None:
-        """Run a job that this process wrote, and therefore holds, without a poll."""
+        """Run a job that this process has leased, without a poll."""
         with self._lock:
-            self._in_hand.add(job.uuid)
+            self._leased.add(job.uuid)
         if self._stopping.is_set():
             return
         self._pool.submit(self._run, job)
 
     def wake(self) -> None:
-        """There may be a job for anybody: look now."""
-        self._wanted.set()
+        """Poll the job table now: a new job may exist."""
+        self._awake.set()
 
-    def _take_for_ever(self) -> None:
+    def _run_leasing(self) -> None:
         while not self._stopping.is_set():
             try:
-                taken = self._take()
+                number = self._lease_jobs()
             except CyborgError as error:
-                LOG.error('Cannot look for jobs: %s', error.text)
-                taken = 0
-            if not taken:
-                # Jitter keeps many conductors from asking in step.
-                self._wanted.wait(_POLL * random.uniform(0.5, 1.0))
-            self._wanted.clear()
+                LOG.error('Leasing jobs failed, retrying: %s', error.text)
+                number = 0
+            if not number:
+                # Jitter spreads the polls of several conductors.
+                self._awake.wait(_POLL_INTERVAL * random.uniform(0.5, 1.0))
+            self._awake.clear()
 
-    def _take(self) -> int:
+    def _lease_jobs(self) -> int:
         with self._lock:
-            room = self._workers - len(self._in_hand)
-        if room <= 0:
+            free_workers = self._workers - len(self._leased)
+        if free_workers <= 0:
             return 0
-        taken = self._database.write(jobs.take, self.owner, room, self._kinds)
-        for job in taken:
+        jobs = self._database.write(
+            queue.lease_jobs, self.owner, free_workers, self._job_types
+        )
+        for job in jobs:
             self.run(job)
-        return len(taken)
+        return len(jobs)
 
-    def _renew_for_ever(self) -> None:
-        while not self._ended.wait(self.owner.lease_ms / 3000):
+    def _run_renewal(self) -> None:
+        while not self._finished.wait(self.owner.lease_ms / 3000):
             with self._lock:
-                uuids = sorted(self._in_hand)
+                uuids = sorted(self._leased)
             if not uuids:
                 continue
             try:
-                self._database.write(jobs.renew, self.owner, uuids)
+                self._database.write(queue.renew_leases, self.owner, uuids)
             except CyborgError as error:
-                LOG.error('Cannot renew the leases of jobs: %s', error.text)
+                LOG.error(
+                    'Renewing the leases of %d jobs failed, retrying: %s',
+                    len(uuids),
+                    error.text,
+                )
 
-    def _hand_back(self, uuids: Sequence[str]) -> None:
+    def _return_jobs(self, uuids: Sequence[str]) -> None:
         try:
-            self._database.write(jobs.hand_back, self.owner, uuids)
+            self._database.write(queue.return_jobs, self.owner, uuids)
         except CyborgError as error:
-            LOG.warning('Jobs wait until their leases end: %s', error.text)
+            LOG.warning(
+                'Returning %d jobs before the exit failed, other conductors wait for '
+                'the end of their leases: %s',
+                len(uuids),
+                error.text,
+            )
 
     def _run(self, job: Job) -> None:
         with self._lock:
-            self._begun.add(job.uuid)
+            self._running.add(job.uuid)
         try:
             self._attempts.run(job)
         finally:
             with self._lock:
-                was_full = len(self._in_hand) >= self._workers
-                self._in_hand.discard(job.uuid)
-                self._begun.discard(job.uuid)
+                was_full = len(self._leased) >= self._workers
+                self._leased.discard(job.uuid)
+                self._running.discard(job.uuid)
             if was_full:
                 self.wake()

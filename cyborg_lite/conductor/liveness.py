@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the daemons that have gone silent, and those that are back."""
+"""Detection of daemons that stop or resume sending heartbeats."""
 
 import threading
 import time
@@ -9,116 +9,124 @@ from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite.db import clock, liveness, services
+from cyborg_lite.db import clock, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError, HostAway
-from cyborg_lite.model.devices import HeldHandle
-from cyborg_lite.model.services import Service, ServiceState
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.services import AGENT, Service, ServiceState
 
 LOG = log.getLogger(__name__)
 
-_OF_AGENT: Final = (
-    ' Nothing new is placed on the devices of the host, and whether those that need it '
-    'are well is not known.'
+_AGENT_DOWN: Final = (
+    '. Free devices of the host are reserved in Placement; the state of its ARQs is '
+    'unknown'
 )
-_LONGEST_PAUSE: Final = 10.0  # seconds between two looks
-_HEARTBEATS: Final = 3  # that fit into the patience, as its option advises
+_LONGEST_PAUSE: Final = 10.0  # seconds between two checks
+# The help of agent_down_after advises a value of at least three heartbeat intervals.
+_HEARTBEATS: Final = 3
 
 
-def check_heard(handles: Sequence[HeldHandle]) -> None:
-    """Before a host is asked: one that is known to be silent would not answer.
+def check_hosts_up(handles: Sequence[AllocatedHandle]) -> None:
+    """Check that the agents of the handles are up, before they are called.
 
-    Waiting for it in vain would keep others waiting for a worker.
+    A call of an agent that is down would occupy a worker thread until it times out.
 
-    :raises HostAway: the agent of one of their hosts is down
+    :raises HostAway: one of the agents is down
     """
     for handle in handles:
-        if handle.host_silent:
+        if handle.host_down:
             raise HostAway(host=handle.hostname)
 
 
-class Liveness:
-    """A loop that any number of conductors may run: of each change one wins.
+class LivenessMonitor:
+    """Marks daemons as down or up. Any number of conductors may run it.
 
-    Whoever was away itself, or had no database, or no bus, has heard of nobody
-    meanwhile, and when the clock of the database is put forward everyone seems silent.
-    Then all the others get the time to be heard before anyone is called so.
+    Each change of state is made by exactly one conductor. After an outage of the
+    conductor, database or message bus, all heartbeats look old. The same happens when
+    the clock of the database is set forward. The monitor then waits
+    ``agent_down_after`` before it marks a daemon as down.
     """
 
     def __init__(
         self,
         database: Database,
         wake: Callable[[], None],
-        patience: float,
+        down_after: float,
         stopping: threading.Event,
-        hears: Callable[[], bool] = lambda: True,
+        check_bus: Callable[[], bool] = lambda: True,
     ) -> None:
-        """:param wake: whoever runs jobs: there is a new one
-        :param patience: seconds without a heartbeat until a daemon is down
-        :param hears: whether a message to the conductors arrives at one, now
+        """Prepare the loop.
+
+        :param wake: called when jobs were written
+        :param down_after: seconds without a heartbeat after which a daemon is down
+        :param check_bus: returns True if a message to the conductors arrives now
         """
         self._database = database
         self._wake = wake
-        self._patience = patience
+        self._down_after = down_after
         self._stopping = stopping
-        self._hears = hears
-        # By the monotonic clock; None: nothing was heard so far.
-        self._listening_since: float | None = None
-        self._last_look = 0.0
-        self._last_oldest: datetime | None = None  # None: there was no look
+        self._check_bus = check_bus
+        # Start of the time without an outage, by the monotonic clock. None: outage.
+        self._receiving_since: float | None = None
+        self._last_check = 0.0  # by the monotonic clock
+        self._last_oldest: datetime | None = None  # None: before the first check
 
     def run(self) -> None:
-        """Until it is told to stop."""
-        pause = min(_LONGEST_PAUSE, self._patience / 5)
+        """Check the daemons until the stop event is set."""
+        pause = min(_LONGEST_PAUSE, self._down_after / 5)
         while not self._stopping.wait(pause):
             try:
-                self.look(time.monotonic())
+                self.check_services(time.monotonic())
             except CyborgError as error:
-                LOG.error('Cannot look for silent daemons: %s', error.text)
-            except Exception:  # a mistake of ours must not end the loop
-                LOG.exception('Cannot look for silent daemons.')
+                LOG.error('Checking the heartbeats of daemons failed: %s', error.text)
+            except Exception:  # a programming error must not end the thread
+                LOG.exception('Checking the heartbeats of daemons failed')
 
-    def look(self, moment: float) -> None:
-        """Once, at a moment of the monotonic clock.
+    def check_services(self, moment: float) -> None:
+        """Check all daemons once.
 
-        :raises CyborgError: the database does not answer, or complains
+        :param moment: current time of the monotonic clock, in seconds
+        :raises CyborgError: the database does not answer
         """
-        # First of all: what it lets us hear is in the database when we look there.
-        hears = self._hears()
-        oldest = self._database.read(clock.ago, self._patience)
-        found = self._database.read(liveness.misjudged, oldest)
-        if self._listening_since is None or self._missed_some(moment, oldest):
-            self._listening_since = moment
-        if not hears:
-            self._listening_since = None
-        self._last_look, self._last_oldest = moment, oldest
-        since = self._listening_since
-        may_judge = since is not None and moment - since >= self._patience
-        for service in found:
-            if service.state is ServiceState.DOWN or may_judge:
-                self._turn(
-                    service, self._database.write(liveness.turn, service, oldest)
-                )
+        # The bus is checked first. Heartbeats that it delivers meanwhile are then in
+        # the database when the services are read.
+        bus_works = self._check_bus()
+        oldest = self._database.read(clock.read_time_before, self._down_after)
+        stale = self._database.read(services.list_stale_services, oldest)
+        if self._receiving_since is None or self._had_outage(moment, oldest):
+            self._receiving_since = moment
+        if not bus_works:
+            self._receiving_since = None
+        self._last_check, self._last_oldest = moment, oldest
+        since = self._receiving_since
+        may_mark_down = since is not None and moment - since >= self._down_after
+        for service in stale:
+            if service.state is ServiceState.DOWN or may_mark_down:
+                self._switch_state(service, oldest)
 
-    def _missed_some(self, moment: float, oldest: datetime) -> bool:
-        """Whether much time has gone of which we know nothing, by either clock."""
-        passed = moment - self._last_look
-        if passed > self._patience or self._last_oldest is None:
+    def _had_outage(self, moment: float, oldest: datetime) -> bool:
+        """Check for a gap since the last check, by both clocks."""
+        elapsed = moment - self._last_check
+        if elapsed > self._down_after or self._last_oldest is None:
             return True
-        by_database = (oldest - self._last_oldest).total_seconds()
-        return by_database - passed > self._patience / _HEARTBEATS
+        elapsed_in_database = (oldest - self._last_oldest).total_seconds()
+        return elapsed_in_database - elapsed > self._down_after / _HEARTBEATS
 
-    def _turn(self, service: Service, ours: bool) -> None:
-        if not ours:
-            return
+    def _switch_state(self, service: Service, oldest: datetime) -> None:
+        if not self._database.write(services.switch_state, service, oldest):
+            return  # another conductor has changed the state
         if service.state is ServiceState.UP:
             LOG.warning(
-                '%s on host %s is down, silent since %s.%s',
+                '%s on host %s is down: last heartbeat at %s%s',
                 service.binary,
                 service.host,
                 service.heartbeat_at.isoformat(timespec='seconds'),
-                _OF_AGENT if service.binary == services.AGENT else '',
+                _AGENT_DOWN if service.binary == AGENT else '',
             )
         else:
-            LOG.info('%s on host %s is back.', service.binary, service.host)
+            LOG.info(
+                '%s on host %s is up: heartbeats have resumed',
+                service.binary,
+                service.host,
+            )
         self._wake()

@@ -1,58 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The RPC endpoints of the conductor: unpack, ask the one who knows, pack.
+"""The RPC endpoints of the conductor.
 
-Each method mirrors one of ``cyborg_lite.rpc.conductor.ConductorAPI``. What arrives is
-JSON of no known type until it is unpacked.
+Each endpoint mirrors a method of ``cyborg_lite.rpc.conductor.ConductorAPI``. It reads
+the arguments from JSON, calls one service and returns the result as JSON.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-from cyborg_lite.conductor.arqs import Arqs
-from cyborg_lite.conductor.device_profiles import Profiles
-from cyborg_lite.conductor.devices import Devices
-from cyborg_lite.conductor.inventory import Inventory
-from cyborg_lite.conductor.programming import Programming
-from cyborg_lite.conductor.recovery import Recovery
-from cyborg_lite.db import attributes, deployables, devices, services
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.arqs import ArqService
+from cyborg_lite.conductor.attributes import AttributeService
+from cyborg_lite.conductor.deployables import DeployableService
+from cyborg_lite.conductor.device_profiles import DeviceProfileService
+from cyborg_lite.conductor.devices import DeviceService
+from cyborg_lite.conductor.inventory import InventoryService
+from cyborg_lite.conductor.programming import ProgrammingService
+from cyborg_lite.conductor.recovery import RecoveryService
+from cyborg_lite.conductor.services import ServiceRegistry
 from cyborg_lite.model.arqs import Binding
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.devices import DeviceStatus
-from cyborg_lite.model.host_events import HostEvent, Outcome
+from cyborg_lite.model.host_events import HostEvent, RecoveryResult
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.services import Vitals
+from cyborg_lite.model.services import HeartbeatDetails
 from cyborg_lite.rpc import conductor, wire
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.transport import endpoint, interface
 
 
 @dataclass(frozen=True, slots=True)
-class Rooms:
-    """Those who know; plain reads and writes the switchboard passes on itself."""
+class ConductorServices:
+    """The services that the endpoints call."""
 
-    profiles: Profiles
-    arqs: Arqs
-    devices: Devices
-    inventory: Inventory
-    programming: Programming
-    recovery: Recovery
+    profiles: DeviceProfileService
+    arqs: ArqService
+    devices: DeviceService
+    deployables: DeployableService
+    attributes: AttributeService
+    programming: ProgrammingService
+    daemons: ServiceRegistry
+    inventory: InventoryService
+    recovery: RecoveryService
 
 
 class Manager:
-    """The switchboard."""
+    """The RPC endpoints. Arguments of type Any are JSON that is not checked yet."""
 
     target = interface(conductor.VERSION)
 
-    def __init__(self, database: Database, rooms: Rooms) -> None:
-        self._database = database
-        self._profiles = rooms.profiles
-        self._arqs = rooms.arqs
-        self._devices = rooms.devices
-        self._inventory = rooms.inventory
-        self._programming = rooms.programming
-        self._recovery = rooms.recovery
+    def __init__(self, services: ConductorServices) -> None:
+        self._services = services
 
     # --- device profiles ---
 
@@ -60,47 +58,57 @@ class Manager:
     def create_device_profiles(
         self, context: RequestContext, profiles: Any, possible: bool = False
     ) -> Any:
-        wanted = wire.load_all(DeviceProfile, profiles)
-        return wire.dump(self._profiles.create(wanted, possible))
+        """Create device profiles."""
+        new_profiles = wire.load_all(DeviceProfile, profiles)
+        return wire.dump(self._services.profiles.create(new_profiles, possible))
 
     @endpoint
     def list_device_profiles(self, context: RequestContext, query: Any) -> Any:
-        return wire.dump(self._profiles.list(context, wire.load(Query, query)))
+        """List device profiles."""
+        return wire.dump(self._services.profiles.list(context, wire.load(Query, query)))
 
     @endpoint
     def change_device_profile(
         self, context: RequestContext, uuid: str, change: Any, possible: bool = False
     ) -> Any:
-        wanted = wire.load(ProfileChange, change)
-        return wire.dump(self._profiles.change(context, uuid, wanted, possible))
+        """Change a device profile."""
+        profile_change = wire.load(ProfileChange, change)
+        return wire.dump(
+            self._services.profiles.change(context, uuid, profile_change, possible)
+        )
 
     @endpoint
     def explain_device_profile(
         self, context: RequestContext, uuid: str, hostname: str | None
     ) -> Any:
-        return wire.dump(self._profiles.explain(context, uuid, hostname))
+        """Explain on which hosts a device profile fits."""
+        return wire.dump(self._services.profiles.explain(context, uuid, hostname))
 
     @endpoint
     def delete_device_profiles(self, context: RequestContext, names: list[str]) -> None:
-        self._profiles.delete(context, names)
+        """Delete device profiles."""
+        self._services.profiles.delete(context, names)
 
     @endpoint
     def list_profile_access(self, context: RequestContext, uuid: str) -> Any:
-        return wire.dump(self._profiles.access(context, uuid))
+        """List the projects that may use a device profile."""
+        return wire.dump(self._services.profiles.list_access(context, uuid))
 
     @endpoint
     def grant_profile_access(
         self, context: RequestContext, uuid: str, projects: list[str]
     ) -> Any:
-        return wire.dump(self._profiles.grant(context, uuid, projects))
+        """Permit projects to use a device profile."""
+        return wire.dump(self._services.profiles.grant_access(context, uuid, projects))
 
     @endpoint
     def revoke_profile_access(
         self, context: RequestContext, uuid: str, projects: list[str]
     ) -> None:
-        self._profiles.revoke(context, uuid, projects)
+        """Withdraw the permission to use a device profile."""
+        self._services.profiles.revoke_access(context, uuid, projects)
 
-    # --- accelerator requests ---
+    # --- ARQs ---
 
     @endpoint
     def create_arqs(
@@ -109,106 +117,123 @@ class Manager:
         device_profile_name: str,
         image_uuid: str | None = None,
     ) -> Any:
-        made = self._arqs.create(context, device_profile_name, image_uuid)
-        return wire.dump(made)
+        """Create the ARQs of a device profile."""
+        return wire.dump(
+            self._services.arqs.create(context, device_profile_name, image_uuid)
+        )
 
     @endpoint
     def list_arqs(self, context: RequestContext, query: Any) -> Any:
-        return wire.dump(self._arqs.list(context, wire.load(Query, query)))
+        """List ARQs."""
+        return wire.dump(self._services.arqs.list(context, wire.load(Query, query)))
 
     @endpoint
     def list_arq_steps(self, context: RequestContext, uuid: str) -> Any:
-        return wire.dump(self._arqs.history(context, uuid))
+        """List the history of an ARQ."""
+        return wire.dump(self._services.arqs.list_steps(context, uuid))
 
     @endpoint
     def bind_arqs(self, context: RequestContext, bindings: dict[str, Any]) -> None:
-        wanted = {uuid: wire.load(Binding, one) for uuid, one in bindings.items()}
-        self._arqs.bind(context, wanted)
+        """Bind ARQs to an instance."""
+        by_uuid = {uuid: wire.load(Binding, data) for uuid, data in bindings.items()}
+        self._services.arqs.bind(context, by_uuid)
 
     @endpoint
     def unbind_arqs(self, context: RequestContext, uuids: list[str]) -> None:
-        self._arqs.unbind(context, uuids)
+        """Release the handles of ARQs."""
+        self._services.arqs.unbind(context, uuids)
 
     @endpoint
     def delete_arqs(self, context: RequestContext, uuids: list[str]) -> None:
-        self._arqs.delete(context, uuids)
+        """Delete ARQs."""
+        self._services.arqs.delete(context, uuids)
 
     @endpoint
     def delete_arqs_of_instance(self, context: RequestContext, instance: str) -> None:
-        self._arqs.delete_of_instance(context, instance)
+        """Delete the ARQs of an instance."""
+        self._services.arqs.delete_of_instance(context, instance)
 
     # --- devices, deployables, attributes ---
 
     @endpoint
     def list_devices(self, context: RequestContext, query: Any) -> Any:
-        wanted = wire.load(Query, query)
-        return wire.dump(self._database.read(devices.listed, wanted))
+        """List devices."""
+        return wire.dump(self._services.devices.list(wire.load(Query, query)))
 
     @endpoint
     def set_device_status(
         self, context: RequestContext, uuid: str, status: str, reason: str = ''
     ) -> None:
-        self._devices.set_status(uuid, DeviceStatus(status), reason)
+        """Change the status of a device."""
+        self._services.devices.set_status(uuid, DeviceStatus(status), reason)
 
     @endpoint
     def list_deployables(self, context: RequestContext, query: Any) -> Any:
-        wanted = wire.load(Query, query)
-        return wire.dump(self._database.read(deployables.listed, wanted))
+        """List deployables."""
+        return wire.dump(self._services.deployables.list(wire.load(Query, query)))
 
     @endpoint
     def program_deployable(
         self, context: RequestContext, uuid: str, image_uuid: str
     ) -> Any:
-        return wire.dump(self._programming.program(context, uuid, image_uuid))
+        """Load an image into a deployable, and wait for the result."""
+        return wire.dump(self._services.programming.program(context, uuid, image_uuid))
 
     @endpoint
     def start_programming(
         self, context: RequestContext, uuid: str, image_uuid: str
     ) -> Any:
-        return wire.dump(self._programming.start(context, uuid, image_uuid))
+        """Start a job that loads an image into a deployable."""
+        return wire.dump(self._services.programming.start(context, uuid, image_uuid))
 
     @endpoint
     def show_program_job(self, context: RequestContext, uuid: str) -> Any:
-        return wire.dump(self._programming.show(context, uuid))
+        """Return a programming job."""
+        return wire.dump(self._services.programming.show_job(context, uuid))
 
     @endpoint
     def list_bitstreams(
         self, context: RequestContext, filters: dict[str, str], deployable: str
     ) -> Any:
-        return wire.dump(self._programming.bitstreams(filters, deployable))
+        """List bitstreams."""
+        return wire.dump(
+            self._services.programming.list_bitstreams(filters, deployable)
+        )
 
     @endpoint
     def list_attributes(self, context: RequestContext, query: Any) -> Any:
-        wanted = wire.load(Query, query)
-        return wire.dump(self._database.read(attributes.listed, wanted))
+        """List attributes."""
+        return wire.dump(self._services.attributes.list(wire.load(Query, query)))
 
     @endpoint
     def create_attribute(
         self, context: RequestContext, deployable_id: int, key: str, value: str
     ) -> Any:
-        made = self._database.write(attributes.create, deployable_id, key, value)
-        return wire.dump(made)
+        """Add an attribute to a deployable."""
+        return wire.dump(self._services.attributes.create(deployable_id, key, value))
 
     @endpoint
     def delete_attribute(self, context: RequestContext, uuid: str) -> None:
-        self._database.write(attributes.delete, uuid)
+        """Delete an attribute."""
+        self._services.attributes.delete(uuid)
 
     # --- daemons ---
 
     @endpoint
     def list_services(self, context: RequestContext, query: Any) -> Any:
-        wanted = wire.load(Query, query)
-        return wire.dump(self._database.read(services.listed, wanted))
+        """List agents and conductors."""
+        return wire.dump(self._services.daemons.list(wire.load(Query, query)))
 
     @endpoint
     def echo(self, context: RequestContext) -> None:
-        """That it arrives is the answer."""
+        """Return nothing. The answer proves that the message bus works."""
 
     # --- agents ---
 
     @endpoint
     def report_host(self, context: RequestContext, report: Any) -> None:
-        self._inventory.report(context, wire.load(HostReport, report))
+        """Store a host report."""
+        self._services.inventory.store_report(context, wire.load(HostReport, report))
 
     @endpoint
     def heartbeat(
@@ -219,16 +244,21 @@ class Manager:
         version: str,
         vitals: Any = None,
     ) -> bool:
-        told = wire.load(Vitals, vitals or {})
-        return self._inventory.heartbeat(host, digest, version, told)
+        """Record a heartbeat of an agent."""
+        details = wire.load(HeartbeatDetails, vitals or {})
+        return self._services.inventory.record_heartbeat(host, digest, version, details)
 
     @endpoint
     def report_recovery(
         self, context: RequestContext, host: str, boot_id: str, rebuilt: Any, lost: Any
     ) -> Any:
-        outcome = {'host': host, 'boot_id': boot_id, 'rebuilt': rebuilt, 'lost': lost}
-        return wire.dump(self._recovery.settle(wire.load(Outcome, outcome)))
+        """Record which handles an agent has rebuilt after a host reboot."""
+        data = {'host': host, 'boot_id': boot_id, 'rebuilt': rebuilt, 'lost': lost}
+        result = wire.load(RecoveryResult, data)
+        return wire.dump(self._services.recovery.record_result(result))
 
     @endpoint
     def report_events(self, context: RequestContext, host: str, events: Any) -> int:
-        return self._recovery.hear(host, wire.load_all(HostEvent, events))
+        """Store host events."""
+        host_events = wire.load_all(HostEvent, events)
+        return self._services.recovery.record_events(host, host_events)

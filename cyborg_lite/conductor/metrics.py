@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of a conductor, in the form that Prometheus collects.
+"""Prometheus metrics of a conductor.
 
-Counting is always on and costs next to nothing. Whether the figures can be fetched is
-the operator's choice, see ``[conductor] metrics_port``.
+Counting is always on and costs little. ``[conductor] metrics_port`` decides whether the
+metrics are served.
 """
 
 from collections.abc import Iterable
@@ -19,147 +19,176 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from cyborg_lite.conductor.device_metrics import Devices
-from cyborg_lite.db import job_table, jobs
+from cyborg_lite.conductor.device_metrics import DeviceCollector
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.exceptions import ConfigurationError, CyborgError
-from cyborg_lite.model.jobs import Job, Kind
+from cyborg_lite.model.jobs import Job, JobType, NovaEventPayload
 
 LOG = log.getLogger(__name__)
 
-# Seconds: passthrough takes tens of milliseconds, a bitstream minutes.
+# Seconds: a bind takes 10 to 100 ms for passthrough, and minutes with a bitstream.
 _BUCKETS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 240)
 
+# Values of the label `result`.
 DONE: Final = 'done'
-PUT_OFF: Final = 'put-off'
+POSTPONED: Final = 'put-off'
 EXPIRED: Final = 'expired'
 
 
 class Metrics:
-    """Those of one process; each method says that something has happened."""
+    """The metrics of one process."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._attempts = self._counter('job_attempts', 'Jobs begun, by kind.', 'kind')
-        self._jobs = self._counter(
-            'job_results', 'Attempts at jobs that ended.', 'kind', 'result'
+        self._attempts = self._add_counter(
+            'job_attempts', 'Attempts at jobs, by job type.', 'kind'
         )
-        self._lost = self._counter(
-            'job_leases_lost', 'Jobs that were taken over by another.', 'kind'
+        self._results = self._add_counter(
+            'job_results', 'Ended attempts at jobs, by result.', 'kind', 'result'
         )
-        self._events = self._counter(
-            'nova_events', 'Events by the code that Nova gave them.', 'code'
+        self._lost_leases = self._add_counter(
+            'job_leases_lost', 'Jobs that another conductor has leased.', 'kind'
         )
-        self._placement = self._counter(
+        self._nova_events = self._add_counter(
+            'nova_events', 'Events sent to Nova, by the code of its answer.', 'code'
+        )
+        self._placement_calls = self._add_counter(
             'placement_calls', 'Calls of Placement.', 'method', 'status'
         )
-        self._heartbeats = self._counter('agent_heartbeats', 'Heartbeats of agents.')
-        self._binds = Histogram(
+        self._heartbeats = self._add_counter(
+            'agent_heartbeats', 'Heartbeats of agents.'
+        )
+        self._bind_seconds = Histogram(
             'cyborg_lite_bind_seconds',
-            'From the acceptance of a bind to its end.',
+            'Time from the acceptance of a bind to its end.',
             ['result'],
             buckets=_BUCKETS,
             registry=self._registry,
         )
 
-    def _counter(self, name: str, what: str, *labels: str) -> Counter:
-        return Counter(f'cyborg_lite_{name}', what, labels, registry=self._registry)
+    def _add_counter(self, name: str, documentation: str, *labels: str) -> Counter:
+        return Counter(
+            f'cyborg_lite_{name}', documentation, labels, registry=self._registry
+        )
 
-    # --- what has happened ---
+    # --- counting ---
 
-    def job_begun(self, job: Job) -> None:
+    def count_attempt(self, job: Job) -> None:
+        """Count the start of an attempt at a job."""
         self._attempts.labels(job.kind).inc()
 
-    def job_ended(self, job: Job, result: str) -> None:
-        """One attempt at it: DONE, PUT_OFF or EXPIRED."""
-        self._jobs.labels(job.kind, result).inc()
+    def count_result(self, job: Job, result: str) -> None:
+        """Count the end of an attempt at a job.
 
-    def lease_lost(self, job: Job) -> None:
-        self._lost.labels(job.kind).inc()
+        :param result: DONE, POSTPONED or EXPIRED
+        """
+        self._results.labels(job.kind, result).inc()
 
-    def job_followed(self, job: Job, following: Job | None, seconds: float) -> None:
-        """A job has become another, so many seconds after it was written."""
-        if job.kind == Kind.BIND and following is not None:
-            succeeded = following.payload.get('succeeded')
-            result = 'succeeded' if succeeded else 'failed'
-            self._binds.labels(result).observe(seconds)
+    def count_lost_lease(self, job: Job) -> None:
+        """Count a job that another conductor has leased during an attempt."""
+        self._lost_leases.labels(job.kind).inc()
 
-    def event_answered(self, code: int | None) -> None:
-        """:param code: None: there was no Nova to send it to"""
-        self._events.labels('dropped' if code is None else str(code)).inc()
+    def observe_replacement(
+        self, job: Job, replacement: Job | None, seconds: float
+    ) -> None:
+        """Observe the duration of a bind when its job becomes the Nova event job.
 
-    def placement_answered(self, method: str, status: int | None) -> None:
-        """:param status: None: it did not answer"""
-        self._placement.labels(method, 'none' if status is None else str(status)).inc()
+        :param seconds: time since the job was written
+        """
+        if job.kind == JobType.BIND and replacement is not None:
+            event = NovaEventPayload.from_json(replacement.payload)
+            result = 'succeeded' if event.succeeded else 'failed'
+            self._bind_seconds.labels(result).observe(seconds)
 
-    def heartbeat_heard(self) -> None:
+    def count_nova_event(self, code: int | None) -> None:
+        """Count an event for Nova.
+
+        :param code: code of the answer; None: no Nova is configured
+        """
+        self._nova_events.labels('dropped' if code is None else str(code)).inc()
+
+    def count_placement_call(self, method: str, status: int | None) -> None:
+        """Count a call of Placement.
+
+        :param status: HTTP status; None: Placement did not answer
+        """
+        status_label = 'none' if status is None else str(status)
+        self._placement_calls.labels(method, status_label).inc()
+
+    def count_heartbeat(self) -> None:
+        """Count a heartbeat of an agent."""
         self._heartbeats.inc()
 
-    # --- who wants to know ---
+    # --- serving ---
 
-    def watch(self, database: Database) -> None:
-        """Show what all conductors share too, read whenever somebody asks."""
-        self._registry.register(_Queue(database))
-        self._registry.register(Devices(database))
+    def add_database_metrics(self, database: Database) -> None:
+        """Add the job table and the devices, read from the database at each scrape."""
+        self._registry.register(_JobCollector(database))
+        self._registry.register(DeviceCollector(database))
 
-    def text(self) -> str:
-        """All figures as they are now."""
+    def format_text(self) -> str:
+        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self._registry).decode()
 
     def serve(self, address: str, ports: Iterable[int]) -> int:
-        """Serve them over HTTP on the first port that is free, and return that.
+        """Serve the metrics over HTTP on the first free port, until the process exits.
 
-        It ends with the process.
-
-        :raises ConfigurationError: none is
+        :returns: the port
+        :raises ConfigurationError: none of the ports is free
         """
         for port in ports:
             try:
                 start_http_server(port, address, registry=self._registry)
             except OSError as error:
-                LOG.debug('No metrics on %s port %d: %s', address, port, error)
+                LOG.debug('Metrics not served on %s port %d: %s', address, port, error)
                 continue
-            LOG.info('Metrics are served on %s port %d.', address, port)
+            LOG.info('Metrics served on %s port %d', address, port)
             return port
-        reason = f'[conductor] metrics_port: nothing is free there on {address}.'
+        reason = f'[conductor] metrics_port: no port is free on {address}.'
         raise ConfigurationError(reason=reason)
 
 
-class _Queue(Collector):
-    """The job table. It is everybody's, so each conductor shows the same."""
+class _JobCollector(Collector):
+    """The numbers of jobs in the job table. All conductors serve the same values."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """By names alone: registering must not open the database."""
-        return self._families()
+        """Return the metrics without samples.
+
+        Registration calls this method. It must not open the database.
+        """
+        return _create_families()
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        numbers, ages = self._families()
+        """Return the metrics, or nothing if the database does not answer."""
+        count_family, age_family = _create_families()
         try:
-            counts = self._database.read(jobs.count)
-            oldest = self._database.read(job_table.longest_waits)
+            counts = self._database.read(queue.count_jobs)
+            waits = self._database.read(administration.list_longest_waits)
         except CyborgError as error:
-            # The other figures are wanted all the more now.
-            LOG.error('The metrics lack the queue of jobs: %s', error.text)
+            # The other metrics matter most while the database is unreachable.
+            LOG.error('Job metrics omitted from a scrape: %s', error.text)
             return ()
         for count in counts:
-            numbers.add_metric([count.kind, count.state], count.count)
-        for kind, seconds in oldest.items():
-            ages.add_metric([kind], seconds)
-        return numbers, ages
+            count_family.add_metric([count.kind, count.state], count.count)
+        for job_type, seconds in waits.items():
+            age_family.add_metric([job_type], seconds)
+        return count_family, age_family
 
-    def _families(self) -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
-        return (
-            GaugeMetricFamily(
-                'cyborg_lite_jobs',
-                'Jobs that are not done.',
-                labels=['kind', 'state'],
-            ),
-            GaugeMetricFamily(
-                'cyborg_lite_job_queue_age_seconds',
-                'For how long the oldest job that is due has waited for a runner.',
-                labels=['kind'],
-            ),
-        )
+
+def _create_families() -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
+    return (
+        GaugeMetricFamily(
+            'cyborg_lite_jobs',
+            'Jobs that have not succeeded.',
+            labels=['kind', 'state'],
+        ),
+        GaugeMetricFamily(
+            'cyborg_lite_job_queue_age_seconds',
+            'Time for which the oldest due job has waited for a worker.',
+            labels=['kind'],
+        ),
+    )

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The job that tells Nova how a bind ended, in one POST for each instance."""
-
-from collections.abc import Sequence
+"""The job that sends the result of a bind to Nova, in one POST for each instance."""
 
 from oslo_log import log
 
 from cyborg_lite.clients.nova import BoundEvent, Nova
 from cyborg_lite.conductor.metrics import Metrics
-from cyborg_lite.db import binding, jobs
+from cyborg_lite.db import binding
 from cyborg_lite.db.engine import Database
-from cyborg_lite.model.jobs import Job
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.model.jobs import Job, NovaEventPayload
 
 LOG = log.getLogger(__name__)
 
 
 class NovaEventHandler:
-    """Tries as long as Nova may still be waiting; a later event would say nothing."""
+    """Runs Nova event jobs.
+
+    The deadline of a job is the time for which Nova may still wait for the event.
+    """
 
     def __init__(
         self, database: Database, nova: Nova, metrics: Metrics | None = None
@@ -25,30 +27,36 @@ class NovaEventHandler:
         self._metrics = metrics or Metrics()
 
     def run(self, job: Job) -> Job | None:
-        instance, succeeded = job.payload['instance'], job.payload['succeeded']
-        events = [BoundEvent(instance, arq, succeeded) for arq in self._concerned(job)]
-        for outcome in self._nova.post_events(events):
-            self._metrics.event_answered(outcome.code)
-        # Every answer is final, also that Nova does not know the instance.
-        self._database.write(jobs.finish, job)
-        word = 'completed' if succeeded else 'failed'
-        LOG.info('Told Nova of %d %s binds of %s', len(events), word, instance)
+        """Send one event for each ARQ. Any answer of Nova completes the job.
+
+        Nova may answer that it does not know the instance. That answer is final, too.
+        """
+        payload = NovaEventPayload.from_json(job.payload)
+        instance, succeeded = payload.instance_uuid, payload.succeeded
+        events = [
+            BoundEvent(instance, uuid, succeeded)
+            for uuid in self._database.read(binding.list_arqs_by_outcome, payload)
+        ]
+        # An ARQ that was unbound, deleted or bound again since has no event here: it
+        # has one of its own, which Nova may already have received.
+        if events:
+            for outcome in self._nova.post_events(events):
+                self._metrics.count_nova_event(outcome.code)
+        self._database.write(queue.finish_job, job)
+        LOG.info(
+            'Sent %d events to Nova for instance %s: bind %s',
+            len(events),
+            instance,
+            'completed' if succeeded else 'failed',
+        )
         return None
 
-    def _concerned(self, job: Job) -> Sequence[str]:
-        """The requests of which Nova is to hear.
-
-        What could not be told at once may not be so any more: who was unbound, and
-        perhaps bound anew, has news of its own, and Nova may have it already.
-        """
-        arqs: Sequence[str] = job.payload['arqs']
-        if job.attempts == 1:
-            return arqs
-        instance, succeeded = job.payload['instance'], job.payload['succeeded']
-        return self._database.read(binding.ended_so, arqs, instance, succeeded)
-
     def expire(self, job: Job, reason: str) -> Job | None:
-        instance = job.payload['instance']
-        LOG.error('Nova was never told of the bind of %s: %s', instance, reason)
-        self._database.write(jobs.finish, job)
+        """Log the failure and finish the job: Nova does not wait any more."""
+        LOG.error(
+            'Event for instance %s not delivered before event_deadline: %s',
+            NovaEventPayload.from_json(job.payload).instance_uuid,
+            reason,
+        )
+        self._database.write(queue.finish_job, job)
         return None

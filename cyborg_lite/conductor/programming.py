@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loading by an operator's hand: a job that he waits for, or that he follows."""
+"""Programming of a deployable by an operator, and the job that does it."""
 
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotYet
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
 from cyborg_lite.conductor.jobs import JobRunner
-from cyborg_lite.conductor.loading import Loader
-from cyborg_lite.db import deployables, program_jobs, programming
+from cyborg_lite.db import deployables, programming
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import program_jobs
 from cyborg_lite.exceptions import (
     CyborgError,
     DeployableNotFound,
@@ -22,182 +23,221 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.model.bitstream_list import ListedBitstream
 from cyborg_lite.model.devices import DeployableRecord
-from cyborg_lite.model.jobs import Job, Kind, NewJob
+from cyborg_lite.model.jobs import Job, JobType, NewJob, ProgramPayload
 from cyborg_lite.model.program_jobs import ProgramJob, ProgramStep
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 
 LOG = log.getLogger(__name__)
 
-_PATIENCE: Final = 50.0  # seconds; clients of the API wait a minute
-_DEADLINE: Final = 600_000  # milliseconds
+_WAIT_SECONDS: Final = 50.0  # clients of the API wait 60 seconds
+_DEADLINE_MS: Final = 600_000
 
 
-class Programming:
-    """Loading by an operator's hand: he waits, but the work does not need him."""
+class ProgrammingService:
+    """Programs deployables for operators.
+
+    The work runs as a job, so it continues if the caller stops waiting.
+    """
 
     def __init__(
         self,
         database: Database,
-        loader: Loader,
+        loader: BitstreamLoader,
         runner: JobRunner,
-        waiting: 'Waiting',
+        waiters: 'ProgramWaiters',
     ) -> None:
         self._database = database
         self._loader = loader
         self._runner = runner
-        self._waiting = waiting
+        self._waiters = waiters
 
     def program(
         self, context: RequestContext, uuid: str, image_id: str
     ) -> DeployableRecord:
-        """Load an image into a deployable that nobody holds.
+        """Load an image into an unused deployable, and wait for the result.
 
-        :raises DeployableNotFound: no such deployable
-        :raises DeployableInUse: it is bound, or being programmed
-        :raises DriverError: the image does not fit, or the host could not load it
-        :raises ProgrammingTimedOut: it goes on, but the caller should not wait longer
+        :raises DeployableNotFound: no deployable has the uuid
+        :raises DeployableInUse: an ARQ uses the deployable, or it is being programmed
+        :raises DriverError: the image does not fit, or the agent could not load it
+        :raises ProgrammingTimedOut: the job takes longer than 50 s; it continues
         """
         job = self._accept(context, uuid, image_id)
-        outcome = self._waiting.for_job(job.uuid)
+        result = self._waiters.add(job.uuid)
         self._runner.run(job)
         try:
-            outcome.result(_PATIENCE)
-        except NotYet:
+            result.result(_WAIT_SECONDS)
+        except FutureTimeoutError:
             raise ProgrammingTimedOut(uuid=uuid) from None
         finally:
-            self._waiting.no_more(job.uuid)
+            self._waiters.remove(job.uuid)
         (record,) = self._database.read(
-            deployables.listed, Query(filters={'uuid': (uuid,)})
+            deployables.list_deployables, Query(filters={'uuid': (uuid,)})
         )
         return record
 
     def start(self, context: RequestContext, uuid: str, image_id: str) -> ProgramJob:
-        """As ``program``, for one who follows it and does not wait.
+        """Start a job that loads an image, and return it without waiting.
 
-        :raises DeployableNotFound: no such deployable
-        :raises DeployableInUse: it is bound, or being programmed
+        :raises DeployableNotFound: no deployable has the uuid
+        :raises DeployableInUse: an ARQ uses the deployable, or it is being programmed
         :raises DriverError: the image does not fit
         """
         job = self._accept(context, uuid, image_id)
-        accepted = self._database.read(program_jobs.shown, job.uuid, None)
+        program_job = self._database.read(program_jobs.find_program_job, job.uuid, None)
         self._runner.run(job)
-        return accepted
+        return program_job
 
-    def show(self, context: RequestContext, uuid: str) -> ProgramJob:
-        """:raises JobNotFound: there is none, or it is another project's"""
-        whose = None if 'admin' in context.roles else context.project_id or ''
-        return self._database.read(program_jobs.shown, uuid, whose)
+    def show_job(self, context: RequestContext, uuid: str) -> ProgramJob:
+        """Return a programming job.
 
-    def bitstreams(
+        :raises JobNotFound: no job has the uuid, or it is of another project
+        """
+        project = None if context.is_admin else context.project_id or ''
+        return self._database.read(program_jobs.find_program_job, uuid, project)
+
+    def list_bitstreams(
         self, filters: Mapping[str, str], deployable: str
     ) -> tuple[ListedBitstream, ...]:
-        """All there are, what can be loaded first and best first.
+        """Return bitstreams: first those that can be loaded, best first.
 
-        :param deployable: where to; empty: they are judged by themselves
-        :raises DeployableNotFound: no such deployable
+        :param deployable: uuid; empty: judge each image without regard to a deployable
+        :raises DeployableNotFound: no deployable has the uuid
         :raises ServiceUnavailable: Glance does not answer
         """
         region = None
         if deployable:
-            region = self._database.read(programming.region, deployable)
-        return self._loader.listed(filters, region)
+            region = self._database.read(programming.find_region, deployable)
+        return self._loader.list_bitstreams(filters, region)
 
     def _accept(self, context: RequestContext, uuid: str, image_id: str) -> Job:
-        region = self._database.read(programming.region, uuid)
-        shell = self._loader.image_for(region, image_id).is_shell
-        new = NewJob(
-            Kind.PROGRAM,
-            {'deployable': uuid, 'image': image_id, 'shell': shell},
-            limit_ms=_DEADLINE,
+        region = self._database.read(programming.find_region, uuid)
+        bitstream = self._loader.find_image(region, image_id)
+        payload = ProgramPayload(uuid, image_id, bitstream.is_shell)
+        new_job = NewJob(
+            JobType.PROGRAM,
+            payload.to_json(),
+            limit_ms=_DEADLINE_MS,
             request_id=context.request_id,
         )
-        owner, project = self._runner.owner, context.project_id
-        return self._database.write(programming.begin, region, new, owner, project)
+        return self._database.write(
+            programming.begin_load,
+            region,
+            new_job,
+            self._runner.owner,
+            context.project_id,
+        )
 
 
-class Waiting:
-    """Callers of this process that wait for jobs of this process."""
+class ProgramWaiters:
+    """Callers in this process that wait for programming jobs of this process."""
 
     def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._outcomes: dict[str, Future[None]] = {}
+        self._lock = threading.Lock()
+        self._results: dict[str, Future[None]] = {}  # by uuid of the job
 
-    def for_job(self, uuid: str) -> Future[None]:
-        with self._guard:
-            return self._outcomes.setdefault(uuid, Future())
+    def add(self, uuid: str) -> Future[None]:
+        """Return the future of a job."""
+        with self._lock:
+            return self._results.setdefault(uuid, Future())
 
-    def no_more(self, uuid: str) -> None:
-        with self._guard:
-            self._outcomes.pop(uuid, None)
+    def remove(self, uuid: str) -> None:
+        """Forget the future of a job."""
+        with self._lock:
+            self._results.pop(uuid, None)
 
-    def tell(self, uuid: str, error: CyborgError | None) -> None:
-        """It has ended, well if ``error`` is None. Often nobody waits any more."""
-        with self._guard:
-            outcome = self._outcomes.get(uuid)
-        if outcome is None or outcome.done():
+    def notify(self, uuid: str, error: CyborgError | None) -> None:
+        """Set the result of a job. Do nothing if no caller waits for it.
+
+        :param error: None: the job has succeeded
+        """
+        with self._lock:
+            result = self._results.get(uuid)
+        if result is None or result.done():
             return
         if error is None:
-            outcome.set_result(None)
+            result.set_result(None)
         else:
-            outcome.set_exception(error)
+            result.set_exception(error)
 
 
 class ProgramHandler:
-    """The job of loading one image into one deployable; safe to run again."""
+    """Runs programming jobs. A run may repeat an earlier one."""
 
-    def __init__(self, database: Database, loader: Loader, waiting: Waiting) -> None:
+    def __init__(
+        self, database: Database, loader: BitstreamLoader, waiters: ProgramWaiters
+    ) -> None:
         self._database = database
         self._loader = loader
-        self._waiting = waiting
+        self._waiters = waiters
 
     def run(self, job: Job) -> Job | None:
+        """Load the image and store the result."""
+        payload = ProgramPayload.from_json(job.payload)
         try:
-            region = self._database.read(programming.region, job.payload['deployable'])
+            region = self._find_region(payload)
         except DeployableNotFound as error:
-            self._database.write(programming.end_without, job, error.text)
-            self._waiting.tell(job.uuid, error)
+            self._database.write(programming.end_load_without_region, job, error.text)
+            self._waiters.notify(job.uuid, error)
             return None
         failure: CyborgError | None = None
         try:
-            self._load(job, region)
+            self._load(job, region, payload.image_uuid)
         except (HostAway, ServiceUnavailable) as error:
-            # It is tried again, and whoever waits hears that it takes long.
-            away = isinstance(error, HostAway)
-            reason = 'Its host does not answer yet.' if away else error.text
-            self._reach(job, ProgramStep.ACCEPTED, reason)
+            # The job is retried. The step shows the operator why it takes long.
+            is_host = isinstance(error, HostAway)
+            reason = 'The agent of its host does not answer.' if is_host else error.text
+            self._record_step(job, ProgramStep.ACCEPTED, reason)
             raise
         except CyborgError as error:
-            LOG.error('Programming of %s failed: %s', region.name, error.text)
+            LOG.error(
+                'Programming deployable %s (%s) with image %s failed: %s',
+                region.uuid,
+                region.name,
+                payload.image_uuid,
+                error.text,
+            )
             failure = error
         self._end(job, region, failure)
         return None
 
-    def _load(self, job: Job, region: programming.Region) -> None:
-        self._reach(job, ProgramStep.CHECKING)
-        bitstream = self._loader.image_for(region, job.payload['image'])
-        self._reach(job, ProgramStep.LOADING)
-        self._loader.load(region, bitstream, (), job.request_id)
-        self._loader.show_if_possible(region.hostname)
+    def _find_region(self, payload: ProgramPayload) -> programming.StoredRegion:
+        return self._database.read(programming.find_region, payload.deployable_uuid)
 
-    def _reach(self, job: Job, step: ProgramStep, reason: str = '') -> None:
-        self._database.write(program_jobs.reach, job.uuid, step, reason)
+    def _load(self, job: Job, region: programming.StoredRegion, image_id: str) -> None:
+        self._record_step(job, ProgramStep.CHECKING)
+        bitstream = self._loader.find_image(region, image_id)
+        self._record_step(job, ProgramStep.LOADING)
+        self._loader.load(region, bitstream, (), job.request_id)
+        self._loader.try_update_placement(region.hostname)
+
+    def _record_step(self, job: Job, step: ProgramStep, reason: str = '') -> None:
+        self._database.write(program_jobs.record_program_step, job.uuid, step, reason)
 
     def expire(self, job: Job, reason: str) -> Job | None:
-        LOG.error('Programming of %s: %s', job.payload['deployable'], reason)
+        """Mark the region unusable and end the job."""
+        payload = ProgramPayload.from_json(job.payload)
+        LOG.error(
+            'Programming deployable %s with image %s ended without a result: %s',
+            payload.deployable_uuid,
+            payload.image_uuid,
+            reason,
+        )
         try:
-            region = self._database.read(programming.region, job.payload['deployable'])
+            region = self._find_region(payload)
         except DeployableNotFound as error:
-            self._database.write(programming.end_without, job, error.text)
+            self._database.write(programming.end_load_without_region, job, error.text)
             return None
-        # Its host may have begun: what is in there, nobody knows.
-        self._database.write(programming.unusable, region, f'Programming it: {reason}')
+        # The agent may have started to load, so the content of the region is unknown.
+        self._database.write(
+            programming.mark_region_unusable, region, f'Programming failed: {reason}'
+        )
         self._end(job, region, ProgrammingTimedOut(uuid=region.uuid))
         return None
 
     def _end(
-        self, job: Job, region: programming.Region, failure: CyborgError | None
+        self, job: Job, region: programming.StoredRegion, failure: CyborgError | None
     ) -> None:
         text = None if failure is None else failure.text
-        self._database.write(programming.end, region, job, text)
-        self._waiting.tell(job.uuid, failure)
+        self._database.write(programming.end_load, region, job, text)
+        self._waiters.notify(job.uuid, failure)

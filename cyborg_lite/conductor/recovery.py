@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What agents tell of what happened while nobody listened: boots above all."""
+"""Reports of agents about the time in which no conductor received their calls."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,55 +7,72 @@ from oslo_log import log
 
 from cyborg_lite.db import host_events, recovery
 from cyborg_lite.db.engine import Database
-from cyborg_lite.model.devices import HeldHandle
-from cyborg_lite.model.host_events import HostEvent, Outcome
-from cyborg_lite.model.message_rules import check_events, check_outcome
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.host_events import HostEvent, RecoveryResult
+from cyborg_lite.model.message_rules import check_events, check_recovery_result
 
 LOG = log.getLogger(__name__)
 
 
-class Recovery:
-    """Everything here may be told again without another effect."""
+class RecoveryService:
+    """Stores the results of host reboots, and host events.
+
+    An agent may repeat each call; the repetition has no effect.
+    """
 
     def __init__(
         self, database: Database, wake: Callable[[], None], event_deadline: int
     ) -> None:
-        """:param wake: whoever runs jobs: there is a new one
-        :param event_deadline: seconds for which Nova is tried to be told
+        """Prepare the service.
+
+        :param wake: called when jobs were written
+        :param event_deadline: seconds for which the result is sent to Nova
         """
         self._database = database
         self._wake = wake
         self._event_deadline = event_deadline
 
-    def settle(self, outcome: Outcome) -> tuple[HeldHandle, ...]:
-        """Have requests follow what became of their handles.
+    def record_result(self, result: RecoveryResult) -> tuple[AllocatedHandle, ...]:
+        """Update the ARQs of handles that the agent has rebuilt or lost.
 
-        Returned is what the host should rebuild and said nothing of.
-
-        :raises InvalidInput: the outcome cannot be stored
+        :returns: handles that the agent must rebuild and did not mention
+        :raises InvalidInput: the result cannot be stored
         """
-        check_outcome(outcome)
-        limit = self._event_deadline * 1000
-        wanted = self._database.write(recovery.settle, outcome, limit)
-        if outcome.lost:
-            LOG.error('Host %s lost %d handles.', outcome.host, len(outcome.lost))
-        if wanted:
+        check_recovery_result(result)
+        limit_ms = self._event_deadline * 1000
+        unmentioned = self._database.write(recovery.record_recovery, result, limit_ms)
+        if result.lost:
+            LOG.error(
+                'Host %s cannot rebuild %d handles after a reboot: %s',
+                result.host,
+                len(result.lost),
+                ', '.join(f'{uuid}: {reason}' for uuid, reason in result.lost.items()),
+            )
+        if unmentioned:
             LOG.warning(
-                'Host %s does not know of %d handles.', outcome.host, len(wanted)
+                'Host %s did not report %d handles after a reboot: %s',
+                result.host,
+                len(unmentioned),
+                ', '.join(handle.uuid for handle in unmentioned),
             )
         self._wake()
-        return wanted
+        return unmentioned
 
-    def hear(self, host: str, events: Sequence[HostEvent]) -> int:
-        """Keep what is news; the number of the last event that was ever heard.
+    def record_events(self, host: str, events: Sequence[HostEvent]) -> int:
+        """Store the events that are new.
 
-        :raises InvalidInput: they cannot be stored
+        :returns: the number of the last event ever stored for the host
+        :raises InvalidInput: the events cannot be stored
         """
         check_events(host, events)
-        last, new = self._database.write(host_events.hear, host, events)
+        last, new = self._database.write(host_events.record_host_events, host, events)
         for event in new:
             if event.arq_uuid is None:
                 LOG.info(
-                    'Host %s: %s %s %s', host, event.kind, event.address, event.reason
+                    'Event %s on host %s, PCI address %s: %s',
+                    event.kind,
+                    host,
+                    event.address,
+                    event.reason,
                 )
         return last

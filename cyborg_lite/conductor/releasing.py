@@ -1,50 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The release job: has a device cleaned by its host, however long that is away.
+"""The release job: has the agent clean a handle, then makes the handle free.
 
-What the bind had loaded into it is undone, too. All of it is safe to repeat: where a
-conductor dies in between, the next one begins again.
+The job also restores the bitstream that the bind replaced. All steps can be repeated,
+so another conductor may run the job again from the start. An agent that is down delays
+the job for any length of time.
 """
 
-from cyborg_lite.conductor.bitstreams import Library
-from cyborg_lite.conductor.liveness import check_heard
-from cyborg_lite.conductor.loading import Loader
-from cyborg_lite.db import handles, jobs, release
+from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
+from cyborg_lite.conductor.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.liveness import check_hosts_up
+from cyborg_lite.db import attach_handles, release
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.jobs import Job, ReleasePayload
 from cyborg_lite.rpc.agent import AgentAPI
-from cyborg_lite.rpc.context import of_request
+from cyborg_lite.rpc.context import request_context
 
 
 class ReleaseHandler:
-    """Until it has succeeded nobody else can be given the device."""
+    """Runs release jobs. The handle cannot be claimed until its job has succeeded."""
 
     def __init__(
-        self, database: Database, agents: AgentAPI, loader: Loader | None = None
+        self,
+        database: Database,
+        agents: AgentAPI,
+        loader: BitstreamLoader | None = None,
     ) -> None:
         self._database = database
         self._agents = agents
-        # Without Glance only what the host still keeps can be loaded again.
-        self._loader = loader or Loader(database, agents, Library(None, 0))
+        # Without Glance only a bitstream that the agent still stores can be restored.
+        self._loader = loader or BitstreamLoader(
+            database, agents, BitstreamCatalog(None, 0)
+        )
 
     def run(self, job: Job) -> Job | None:
-        handle = self._database.read(handles.to_clean, job.payload['handle'])
+        """Clean the handle, restore its bitstream and make the handle free."""
+        uuid = ReleasePayload.from_json(job.payload).handle_uuid
+        handle = self._database.read(attach_handles.find_unclean_handle, uuid)
         if handle is None:
-            self._database.write(jobs.finish, job)
+            self._database.write(queue.finish_job, job)
             return None
         try:
-            check_heard([handle])
-            context = of_request(job.request_id)
+            check_hosts_up([handle])
+            context = request_context(job.request_id)
             self._agents.release(context, handle.hostname, [handle])
             if handle.changed:
                 self._loader.restore(handle, job.request_id)
         except CyborgError as error:
-            self._database.write(release.not_cleaned, handle, error.text)
+            self._database.write(release.record_release_failure, handle, error.text)
             raise
-        self._database.write(release.cleaned, job, handle)
+        self._database.write(release.record_release, job, handle)
         return None
 
     def expire(self, job: Job, reason: str) -> Job | None:
-        """Only by an operator's hand: the job itself has no deadline."""
-        self._database.write(jobs.give_up, job, reason)
+        """Mark the job as failed. Only an operator causes this: it has no deadline."""
+        self._database.write(queue.fail_job, job, reason)
         return None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conductor as a daemon: what it is made of, and how it starts and stops."""
+"""The conductor daemon: its parts, their start and their stop."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from oslo_log import log
@@ -11,56 +11,115 @@ from oslo_log import log
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.arqs import Arqs
-from cyborg_lite.conductor.audit import AuditRules
-from cyborg_lite.conductor.audit_rounds import AuditRounds
-from cyborg_lite.conductor.binding import BindRules
-from cyborg_lite.conductor.bitstreams import Library
-from cyborg_lite.conductor.device_profiles import Profiles
-from cyborg_lite.conductor.devices import Devices
-from cyborg_lite.conductor.explaining import Explaining
-from cyborg_lite.conductor.inventory import Inventory
-from cyborg_lite.conductor.jobs import JobRunner, owner_of_process
-from cyborg_lite.conductor.kinds import handlers
-from cyborg_lite.conductor.kinds.workplace import Workplace
-from cyborg_lite.conductor.liveness import Liveness
-from cyborg_lite.conductor.loading import Loader
-from cyborg_lite.conductor.manager import Manager, Rooms
+from cyborg_lite.conductor.arqs import ArqService
+from cyborg_lite.conductor.attributes import AttributeService
+from cyborg_lite.conductor.audit import Audit, AuditRules
+from cyborg_lite.conductor.audit_jobs import AuditHandler, AuditScheduler
+from cyborg_lite.conductor.binding import BindHandler, BindRules
+from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
+from cyborg_lite.conductor.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.deployables import DeployableService
+from cyborg_lite.conductor.device_profiles import DeviceProfileService
+from cyborg_lite.conductor.devices import DeviceService
+from cyborg_lite.conductor.explanations import ExplanationService
+from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.inventory import InventoryService
+from cyborg_lite.conductor.job_attempts import Handler
+from cyborg_lite.conductor.jobs import JobRunner, create_owner
+from cyborg_lite.conductor.liveness import LivenessMonitor
+from cyborg_lite.conductor.manager import ConductorServices, Manager
 from cyborg_lite.conductor.metrics import Metrics
-from cyborg_lite.conductor.placement_rounds import PlacementRounds
-from cyborg_lite.conductor.placement_sync import PlacementSync
-from cyborg_lite.conductor.programming import Programming
-from cyborg_lite.conductor.pulses import Pulses
-from cyborg_lite.conductor.recovery import Recovery
+from cyborg_lite.conductor.nova_events import NovaEventHandler
+from cyborg_lite.conductor.placement.audit import PlacementAuditScheduler
+from cyborg_lite.conductor.placement.host_jobs import HostSyncJobs
+from cyborg_lite.conductor.placement.sync import PlacementSync, PlacementSyncHandler
+from cyborg_lite.conductor.programming import (
+    ProgramHandler,
+    ProgrammingService,
+    ProgramWaiters,
+)
+from cyborg_lite.conductor.recovery import RecoveryService
+from cyborg_lite.conductor.releasing import ReleaseHandler
+from cyborg_lite.conductor.services import ServiceRegistry
 from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.services import CONDUCTOR
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.rpc.context import of_daemon
+from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Server, Transport, serve
 from cyborg_lite.version import version
 
 LOG = log.getLogger(__name__)
 
-BINARY: Final = 'cyborg-lite-conductor'
-_HEARTBEAT: Final = 30.0  # seconds
+_HEARTBEAT_INTERVAL: Final = 30.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Peers:
-    """What a conductor talks to; made by the entry point, closed by the service."""
+class JobDependencies:
+    """Objects from which the job handlers of one process are built."""
+
+    database: Database
+    placement: Placement
+    nova: Nova
+    agents: AgentAPI
+    loader: BitstreamLoader
+    sync: PlacementSync
+    sync_jobs: HostSyncJobs
+    metrics: Metrics
+    bind_rules: BindRules
+    audit_rules: AuditRules
+    reap_orphans: bool = False
+    program_waiters: ProgramWaiters = field(default_factory=ProgramWaiters)
+
+
+def _build_audit_handler(needs: JobDependencies) -> AuditHandler:
+    audit = Audit(needs.database, needs.nova, needs.placement, needs.audit_rules)
+    return AuditHandler(needs.database, audit, needs.reap_orphans)
+
+
+HANDLERS: Final[Mapping[JobType, Callable[[JobDependencies], Handler]]] = {
+    JobType.BIND: lambda needs: BindHandler(
+        needs.database, needs.agents, needs.placement, needs.bind_rules, needs.loader
+    ),
+    JobType.RELEASE: lambda needs: ReleaseHandler(
+        needs.database, needs.agents, needs.loader
+    ),
+    JobType.NOVA_EVENT: lambda needs: NovaEventHandler(
+        needs.database, needs.nova, needs.metrics
+    ),
+    JobType.PLACEMENT_SYNC: lambda needs: PlacementSyncHandler(
+        needs.database, needs.sync
+    ),
+    JobType.PROGRAM: lambda needs: ProgramHandler(
+        needs.database, needs.loader, needs.program_waiters
+    ),
+    JobType.AUDIT: _build_audit_handler,
+}
+"""One factory for each job type."""
+
+
+def build_handlers(dependencies: JobDependencies) -> dict[str, Handler]:
+    """Return a handler for each job type."""
+    return {job_type: build(dependencies) for job_type, build in HANDLERS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """Connections of a conductor, opened by the entry point, closed by the service."""
 
     transport: Transport
     database: Database
     placement: Placement
     nova: Nova
-    glance: Glance | None = None  # None: there are no bitstreams to load
+    glance: Glance | None = None  # None: no bitstreams are available
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What the operator chose; times in seconds."""
+class ConductorSettings:
+    """Options of the operator; times in seconds."""
 
     host: str
     rules: BindRules
@@ -73,125 +132,155 @@ class Settings:
     orphan_grace: int
     reap_orphans: bool
     metrics_host: str
-    metrics_ports: range  # empty: they are not served
+    metrics_ports: range  # empty: the metrics are not served
     load_timeout: int
     largest_image: int  # bytes
-    default_images: Sequence[str] = ()  # for regions that were released
-    hosts_without_compute: Sequence[str] = ()  # patterns of their names
+    default_images: Sequence[str] = ()  # uuids of images for released regions
+    hosts_without_compute: Sequence[str] = ()  # patterns of hostnames
 
 
 class ConductorService:
-    """One process of the conductor."""
+    """A conductor process."""
 
-    def __init__(self, peers: Peers, settings: Settings) -> None:
-        self._peers = peers
+    def __init__(self, connections: Connections, settings: ConductorSettings) -> None:
+        self._connections = connections
         self._settings = settings
         self._stopping = threading.Event()
         self._metrics = Metrics()
-        self._runner: JobRunner | None = None  # None, with the next: not started
-        self._server: Server | None = None
+        self._runner: JobRunner | None = None  # None: not started
+        self._server: Server | None = None  # None: not started
         self._loops: list[threading.Thread] = []
 
     def start(self) -> None:
-        owner = owner_of_process(self._settings.job_lease)
-        workers = self._settings.job_workers
-        database = self._peers.database
-        self._show_metrics()
-        sync = PlacementSync(
-            database, self._peers.placement, self._settings.hosts_without_compute
+        """Start the job runner, the loops and the RPC server.
+
+        :raises ConfigurationError: no metrics port is free
+        """
+        connections, settings = self._connections, self._settings
+        database = connections.database
+        self._start_metrics()
+        dependencies = self._build_dependencies()
+        runner = JobRunner(
+            database,
+            build_handlers(dependencies),
+            create_owner(settings.job_lease),
+            settings.job_workers,
+            self._metrics,
         )
-        agents = AgentAPI(
-            self._peers.transport,
-            self._settings.agent_timeout,
-            self._settings.load_timeout,
+        heartbeats = HeartbeatBatch(database, self._stopping)
+        manager = Manager(self._build_services(dependencies, runner, heartbeats))
+        self._server = serve(
+            connections.transport, CONDUCTOR_TOPIC, settings.host, [manager]
         )
-        library = self._library()
-        loader = Loader(database, agents, library, sync.sync)
-        workplace = self._workplace(sync, agents, loader)
-        of_kinds = handlers(workplace)
-        runner = JobRunner(database, of_kinds, owner, workers, self._metrics)
-        pulses = Pulses(database, self._stopping)
-        heard = self._metrics.heartbeat_heard
-        rooms = Rooms(
-            profiles=Profiles(database, Explaining(database, self._peers.placement)),
-            arqs=Arqs(database, runner, self._settings.rules, library),
-            devices=Devices(database, sync),
-            inventory=Inventory(database, runner.wake, pulses, heard),
-            programming=Programming(database, loader, runner, workplace.waiting),
-            recovery=Recovery(
-                database, runner.wake, self._settings.rules.event_deadline
-            ),
-        )
-        manager = Manager(database, rooms)
-        host = self._settings.host
-        self._server = serve(self._peers.transport, CONDUCTOR_TOPIC, host, [manager])
         self._runner = runner
         self._loops = [
             threading.Thread(target=loop, name=name, daemon=True)
-            for name, loop in self._work(pulses, runner.wake).items()
+            for name, loop in self._build_loops(heartbeats, runner.wake).items()
         ]
         runner.start()
-        for loop in self._loops:
-            loop.start()
+        for thread in self._loops:
+            thread.start()
         self._server.start()
 
-    def _work(
-        self, pulses: Pulses, wake: Callable[[], None]
-    ) -> Mapping[str, Callable[[], None]]:
-        """What goes on all the time, each on a thread of that name."""
-        database, settings = self._peers.database, self._settings
-        stopping, hears = self._stopping, ConductorAPI(self._peers.transport).is_heard
-        liveness = Liveness(
-            database,
-            wake,
-            settings.agent_down_after,
-            stopping,
-            lambda: hears(of_daemon()),
+    def _build_dependencies(self) -> JobDependencies:
+        connections, settings = self._connections, self._settings
+        database = connections.database
+        sync = PlacementSync(
+            database, connections.placement, settings.hosts_without_compute
         )
-        rounds = AuditRounds(database, wake, settings.audit_interval, stopping)
-        every = settings.placement_audit_interval
-        placement = PlacementRounds(database, wake, every, stopping)
-        return {
-            'placement': placement.run,
-            'heartbeat': self._beat,
-            'pulses': pulses.run,
-            'liveness': liveness.run,
-            'audit': rounds.run,
-        }
-
-    def _library(self) -> Library:
-        largest, defaults = self._settings.largest_image, self._settings.default_images
-        return Library(self._peers.glance, largest, defaults)
-
-    def _workplace(
-        self, sync: PlacementSync, agents: AgentAPI, loader: Loader
-    ) -> Workplace:
-        peers, settings = self._peers, self._settings
-        return Workplace(
-            database=peers.database,
-            placement=peers.placement,
-            nova=peers.nova,
+        sync_jobs = HostSyncJobs(database, sync, create_owner(settings.job_lease))
+        agents = AgentAPI(
+            connections.transport, settings.agent_timeout, settings.load_timeout
+        )
+        return JobDependencies(
+            database=database,
+            placement=connections.placement,
+            nova=connections.nova,
             agents=agents,
-            loader=loader,
+            loader=BitstreamLoader(
+                database, agents, self._build_catalog(), sync_jobs.sync
+            ),
             sync=sync,
+            sync_jobs=sync_jobs,
             metrics=self._metrics,
-            rules=settings.rules,
+            bind_rules=settings.rules,
             audit_rules=AuditRules(
                 settings.orphan_grace, settings.rules.require_allocation
             ),
             reap_orphans=settings.reap_orphans,
         )
 
-    def _show_metrics(self) -> None:
-        """:raises ConfigurationError: the port is taken"""
-        self._peers.placement.watch(self._metrics.placement_answered)
-        self._metrics.watch(self._peers.database)
+    def _build_catalog(self) -> BitstreamCatalog:
+        settings = self._settings
+        return BitstreamCatalog(
+            self._connections.glance, settings.largest_image, settings.default_images
+        )
+
+    def _build_services(
+        self,
+        dependencies: JobDependencies,
+        runner: JobRunner,
+        heartbeats: HeartbeatBatch,
+    ) -> ConductorServices:
+        database, rules = dependencies.database, self._settings.rules
+        explanations = ExplanationService(database, dependencies.placement, rules.nova)
+        return ConductorServices(
+            profiles=DeviceProfileService(database, explanations),
+            arqs=ArqService(
+                database, runner, rules, self._build_catalog(), dependencies.agents
+            ),
+            devices=DeviceService(database, dependencies.sync_jobs.sync),
+            deployables=DeployableService(database),
+            attributes=AttributeService(database),
+            programming=ProgrammingService(
+                database, dependencies.loader, runner, dependencies.program_waiters
+            ),
+            daemons=ServiceRegistry(database),
+            inventory=InventoryService(
+                database, runner.wake, heartbeats, self._metrics.count_heartbeat
+            ),
+            recovery=RecoveryService(database, runner.wake, rules.event_deadline),
+        )
+
+    def _build_loops(
+        self, heartbeats: HeartbeatBatch, wake: Callable[[], None]
+    ) -> Mapping[str, Callable[[], None]]:
+        """Return the functions that run until the stop, by the name of their thread."""
+        settings, stopping = self._settings, self._stopping
+        database = self._connections.database
+        bus = ConductorAPI(self._connections.transport)
+        liveness = LivenessMonitor(
+            database,
+            wake,
+            settings.agent_down_after,
+            stopping,
+            lambda: bus.is_reachable(daemon_context()),
+        )
+        audits = AuditScheduler(database, wake, settings.audit_interval, stopping)
+        placement_audits = PlacementAuditScheduler(
+            database, wake, settings.placement_audit_interval, stopping
+        )
+        return {
+            'placement-audits': placement_audits.run,
+            'heartbeat': self._send_heartbeats,
+            'heartbeat-batch': heartbeats.run,
+            'liveness': liveness.run,
+            'audits': audits.run,
+        }
+
+    def _start_metrics(self) -> None:
+        """Count calls of Placement, and serve the metrics if ports are configured.
+
+        :raises ConfigurationError: none of the ports is free
+        """
+        self._connections.placement.observe_requests(self._metrics.count_placement_call)
+        self._metrics.add_database_metrics(self._connections.database)
         if self._settings.metrics_ports:
             address = self._settings.metrics_host
             self._metrics.serve(address, self._settings.metrics_ports)
 
     def stop(self) -> None:
-        """Take no more calls and no more jobs."""
+        """Accept no more calls and lease no more jobs."""
         self._stopping.set()
         if self._server is not None:
             self._server.stop()
@@ -199,24 +288,30 @@ class ConductorService:
             self._runner.stop()
 
     def wait(self) -> None:
-        """Return when the calls and jobs that were begun have ended."""
+        """Return when running calls and jobs have ended. Call ``stop`` before."""
         if self._server is not None:
             self._server.wait()
         if self._runner is not None:
             self._runner.wait()
-        for loop in self._loops:
-            loop.join()
-        self._peers.transport.cleanup()
-        self._peers.database.close()
+        for thread in self._loops:
+            thread.join()
+        self._connections.transport.cleanup()
+        self._connections.database.close()
 
-    def _beat(self) -> None:
-        pause = min(_HEARTBEAT, self._settings.agent_down_after / 3)
+    def _send_heartbeats(self) -> None:
+        pause = min(_HEARTBEAT_INTERVAL, self._settings.agent_down_after / 3)
+        record = services.record_start
         while True:
             try:
-                self._peers.database.write(
-                    services.beat, BINARY, self._settings.host, version()
+                self._connections.database.write(
+                    record, CONDUCTOR, self._settings.host, version()
                 )
+                record = services.record_heartbeat
             except CyborgError as error:
-                LOG.error('Cannot write the heartbeat: %s', error.text)
+                LOG.error(
+                    'Writing the heartbeat of conductor %s failed: %s',
+                    self._settings.host,
+                    error.text,
+                )
             if self._stopping.wait(pause):
                 return

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attributes of deployables."""
+
+from cyborg_lite.db import attributes
+from cyborg_lite.db.engine import Database
+from cyborg_lite.model.devices import Attribute
+from cyborg_lite.model.queries import Query
+
+
+class AttributeService:
+    """Lists, creates and deletes attributes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(self, query: Query) -> tuple[Attribute, ...]:
+        """Return the attributes that match the query."""
+        return self._database.read(attributes.list_attributes, query)
+
+    def create(self, deployable_id: int, key: str, value: str) -> Attribute:
+        """Add an attribute to a deployable.
+
+        :raises DeployableNotFound: no deployable has the id
+        :raises AttributeExists: the deployable has an attribute with the key
+        """
+        return self._database.write(
+            attributes.create_attribute, deployable_id, key, value
+        )
+
+    def delete(self, uuid: str) -> None:
+        """Delete an attribute.
+
+        :raises AttributeNotFound: no attribute has the uuid
+        """
+        self._database.write(attributes.delete_attribute, uuid)

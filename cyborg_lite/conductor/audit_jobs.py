@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit job, and the loop that schedules it."""
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from oslo_log import log
+
+from cyborg_lite.conductor.audit import Audit
+from cyborg_lite.db import services
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.audit import AuditReport
+from cyborg_lite.model.jobs import AuditPayload, Job, JobType, NewJob
+from cyborg_lite.model.queries import Query
+from cyborg_lite.model.services import CONDUCTOR, ServiceState
+
+LOG = log.getLogger(__name__)
+
+_KEY: Final = 'orphans'  # at most one unfinished audit job in the deployment
+
+
+class AuditHandler:
+    """Runs audit jobs: logs all findings, and applies their remedies if permitted."""
+
+    def __init__(self, database: Database, audit: Audit, reap: bool) -> None:
+        """Prepare the handler.
+
+        :param reap: True: apply remedies; False: only log the findings
+        """
+        self._database = database
+        self._audit = audit
+        self._reap = reap
+
+    def run(self, job: Job) -> Job | None:
+        """Run one audit."""
+        report = self._audit.find_orphans()
+        _log_report(report)
+        for finding in report.findings if self._reap else ():
+            if self._audit.apply_remedy(finding, job.request_id):
+                LOG.warning(
+                    'Audit: remedy applied to ARQ %s: %s',
+                    finding.suspect.uuid,
+                    finding.remedy,
+                )
+        self._audit.delete_former_servers()
+        self._database.write(queue.finish_job, job)
+        return None
+
+    def expire(self, job: Job, reason: str) -> Job | None:
+        """Finish the job: the next audit does the same work."""
+        self._database.write(queue.finish_job, job)
+        return None
+
+
+def _log_report(report: AuditReport) -> None:
+    for doubt in report.doubts:
+        LOG.warning('Audit is incomplete: %s', doubt)
+    for finding in report.findings:
+        LOG.warning(
+            'Audit: %s, ARQ %s: %s',
+            finding.trouble,
+            finding.suspect.uuid,
+            finding.reason,
+        )
+    level = logging.INFO if report.findings else logging.DEBUG
+    LOG.log(level, 'Audit completed with %d findings', len(report.findings))
+
+
+class AuditScheduler:
+    """Schedules audit jobs. Any number of conductors may run it.
+
+    Each conductor waits longer the more conductors there are, so that the deployment
+    as a whole audits once per interval.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        wake: Callable[[], None],
+        interval: float,
+        stopping: threading.Event,
+    ) -> None:
+        """Prepare the loop.
+
+        :param wake: called when a job was written
+        :param interval: seconds between two audits; 0: never
+        """
+        self._database = database
+        self._wake = wake
+        self._interval = interval
+        self._stopping = stopping
+
+    def run(self) -> None:
+        """Schedule jobs until the stop event is set."""
+        if not self._interval:
+            return
+        payload = AuditPayload().to_json()
+        while not self._stopping.wait(self.choose_pause()):
+            try:
+                self._database.write(
+                    queue.add_job, NewJob(JobType.AUDIT, payload, key=_KEY)
+                )
+                self._wake()
+            except CyborgError as error:
+                LOG.error('Scheduling the audit of ARQs failed: %s', error.text)
+
+    def choose_pause(self) -> float:
+        """Return the seconds to wait, with jitter to spread the conductors."""
+        filters = {'binary': (CONDUCTOR,), 'state': (ServiceState.UP.value,)}
+        try:
+            conductors = self._database.read(
+                services.list_services, Query(filters=filters)
+            )
+        except CyborgError as error:
+            LOG.error('Counting the conductors for the audit failed: %s', error.text)
+            conductors = ()
+        return self._interval * max(1, len(conductors)) * random.uniform(0.8, 1.2)

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deployables as clients of the API see them."""
+
+from cyborg_lite.db import deployables
+from cyborg_lite.db.engine import Database
+from cyborg_lite.model.devices import DeployableRecord
+from cyborg_lite.model.queries import Query
+
+
+class DeployableService:
+    """Lists deployables."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(self, query: Query) -> tuple[DeployableRecord, ...]:
+        """Return the deployables that match the query."""
+        return self._database.read(deployables.list_deployables, query)
