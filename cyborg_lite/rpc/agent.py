@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of the agent on each host, as the conductor calls it.
+"""RPC interface of the agent on each host, called by the conductor.
 
 1.0  first release
+1.1  AllocatedHandle.managed and for_guest
+1.2  read_boot_id
 """
 
 from collections.abc import Sequence
@@ -11,17 +13,22 @@ from oslo_messaging import Transport
 
 from cyborg_lite.exceptions import HostAway, ServiceUnavailable
 from cyborg_lite.model.bitstreams import LoadOrder
-from cyborg_lite.model.devices import HeldHandle
+from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.transport import AGENT_TOPIC, Caller
 
-VERSION: Final = '1.0'
+VERSION: Final = '1.2'
+
+_BOOT_ID_TIMEOUT: Final = 5.0  # seconds; Nova waits for the result
 
 
 class AgentAPI:
-    """Every method raises what the agent raised, or HostAway."""
+    """Typed client of the agents.
+
+    Every method raises what the agent raises, or HostAway.
+    """
 
     def __init__(
         self, transport: Transport, timeout: float, load_timeout: float = 180.0
@@ -31,26 +38,48 @@ class AgentAPI:
         self._load_timeout = load_timeout  # seconds; to fetch a bitstream and load it
 
     def prepare(
-        self, context: RequestContext, host: str, handles: Sequence[HeldHandle]
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
     ) -> None:
-        """Make all of them ready for a guest, or none. Safe to repeat.
+        """Prepare all handles for the instance, or none. Safe to repeat.
 
-        :raises DriverError: one cannot be made ready; the others are given back
+        :raises DriverError: a handle cannot be prepared; the agent releases the others
         """
-        self._tell(context, host, 'prepare', handles)
+        self._call_with_handles(context, host, 'prepare', handles)
 
     def release(
-        self, context: RequestContext, host: str, handles: Sequence[HeldHandle]
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
     ) -> None:
-        """Undo ``prepare``; what was never prepared is done. Safe to repeat."""
-        self._tell(context, host, 'release', handles)
+        """Release the handles; ignore handles that are not prepared. Safe to repeat."""
+        self._call_with_handles(context, host, 'release', handles)
+
+    def read_boot_id(self, context: RequestContext, host: str) -> str:
+        """Return the id of the boot for which the agent has rebuilt its handles.
+
+        :returns: empty if the agent is of an earlier release
+        :raises HostAway: the agent does not answer within five seconds
+        """
+        try:
+            boot_id = self._caller.call_host(
+                context,
+                host,
+                'read_boot_id',
+                since='1.2',
+                timeout=_BOOT_ID_TIMEOUT,
+            )
+        except ServiceUnavailable as error:
+            cause = error.__cause__
+            remote_type = getattr(cause, 'exc_type', None) or type(cause).__name__
+            if remote_type.startswith('UnsupportedVersion'):
+                return ''
+            raise HostAway(host=host) from error
+        return str(boot_id)
 
     def program(self, context: RequestContext, host: str, order: LoadOrder) -> Device:
-        """Load a bitstream; the device as the host finds it then. Safe to repeat.
+        """Load a bitstream and return the device as scanned afterwards. Safe to repeat.
 
-        :raises BitstreamRefused: it does not fit; nothing was touched
-        :raises LoadingFailed: the region cannot be used any more
-        :raises DriverError: it could not be loaded, and the region is as it was
+        :raises BitstreamRefused: the bitstream does not fit; nothing is changed
+        :raises LoadingFailed: the region is unusable now
+        :raises DriverError: the load failed, and the region is unchanged
         """
         try:
             answer = self._caller.call_host(
@@ -65,12 +94,12 @@ class AgentAPI:
             raise HostAway(host=host) from error
         return wire.load(Device, answer)
 
-    def _tell(
+    def _call_with_handles(
         self,
         context: RequestContext,
         host: str,
         method: str,
-        handles: Sequence[HeldHandle],
+        handles: Sequence[AllocatedHandle],
     ) -> None:
         try:
             self._caller.call_host(

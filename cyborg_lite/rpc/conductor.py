@@ -1,44 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of the conductor, as the API and the agents call it.
+"""RPC interface of the conductor, called by the API and the agents.
 
 1.0  first release
+1.1  ReasonCode mdev-not-attached and unmanaged-not-attached; AllocatedHandle as in 1.1
+     of the agent
 """
 
+import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from oslo_messaging import Transport
 
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.arqs import Arq, Binding, Step
+from cyborg_lite.model.bitstream_list import ListedBitstream
+from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.devices import (
+    AllocatedHandle,
     Attribute,
     DeployableRecord,
     DeviceRecord,
     DeviceStatus,
-    HeldHandle,
 )
+from cyborg_lite.model.explanations import Explanation
 from cyborg_lite.model.host_events import HostEvent
 from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.program_jobs import ProgramJob
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.services import Service, Vitals
-from cyborg_lite.model.usage import compact
+from cyborg_lite.model.services import HeartbeatDetails, Service
+from cyborg_lite.model.usage import usage_to_json
 from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.context import RequestContext
-from cyborg_lite.rpc.profile_calls import ProfileCalls
-from cyborg_lite.rpc.programming_calls import ProgrammingCalls
 from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Caller
 
-VERSION: Final = '1.0'
+VERSION: Final = '1.1'
+
+# Seconds. The conductor replies earlier, with ProgrammingTimedOut if it must.
+_PROGRAM_TIMEOUT: Final = 60.0
 
 
-class ConductorAPI(ProfileCalls, ProgrammingCalls):
-    """Every method raises what the conductor raised, or ServiceUnavailable."""
+class ConductorAPI:
+    """Typed client of the conductor.
+
+    Every method raises what the conductor raises, or ServiceUnavailable. A device
+    profile that the caller may not see raises the same error as a missing one.
+    """
 
     def __init__(self, transport: Transport) -> None:
         self._caller = Caller(transport, CONDUCTOR_TOPIC, VERSION)
 
-    # --- accelerator requests ---
+    def with_timeout(self, seconds: float) -> Self:
+        """Return a client whose calls wait at most so long for their reply."""
+        client = copy.copy(self)
+        client._caller = self._caller.with_timeout(seconds)
+        return client
+
+    # --- ARQs ---
 
     def create_arqs(
         self,
@@ -46,13 +64,13 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
         device_profile_name: str,
         image_uuid: str | None = None,
     ) -> tuple[Arq, ...]:
-        """One for each accelerator of the profile, in the order of its groups.
+        """Create one ARQ per accelerator of the profile, in the order of its groups.
 
-        :param image_uuid: of the server, whose image may ask for something too
-        :raises InvalidInput: there is no such image, or it asks for what nobody can
-        :raises DeviceProfileNotFound: no such profile, or none that the caller sees
-        :raises DeviceProfileDisabled: it makes no more of them
-        :raises EmptyDeviceProfile: it asks for nothing
+        :param image_uuid: image of the instance; its properties extend the groups
+        :raises InvalidInput: the image does not exist or has an invalid property
+        :raises DeviceProfileNotFound: the profile does not exist
+        :raises DeviceProfileDisabled: the profile is disabled
+        :raises EmptyDeviceProfile: the profile requests no accelerator
         """
         answer = self._caller.call(
             context,
@@ -64,7 +82,7 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
         return wire.load_all(Arq, answer)
 
     def list_arqs(self, context: RequestContext, query: Query) -> tuple[Arq, ...]:
-        """What the caller may see.
+        """Return the ARQs that match the query and that the caller may see.
 
         Filters: ``instance_uuid``, ``uuid``, ``state``, ``hostname``,
         ``device_rp_uuid``, ``device_profile_name``, ``project_id``.
@@ -75,9 +93,9 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
         return wire.load_all(Arq, answer)
 
     def list_arq_steps(self, context: RequestContext, uuid: str) -> tuple[Step, ...]:
-        """The history of one request, oldest first.
+        """Return the history of one ARQ, oldest step first.
 
-        :raises ArqNotFound: it is unknown, or of another project
+        :raises ArqNotFound: the ARQ is unknown, or belongs to another project
         """
         answer = self._caller.call(context, 'list_arq_steps', since='1.0', uuid=uuid)
         return wire.load_all(Step, answer)
@@ -85,35 +103,171 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
     def bind_arqs(
         self, context: RequestContext, bindings: Mapping[str, Binding]
     ) -> None:
-        """Accept all of them or none; the work goes on afterwards.
+        """Accept the bind of all ARQs or of none; a job completes it later.
 
-        :raises ArqNotFound: one is unknown, or of another project
-        :raises InstanceHasArqs: the instance has others, or wins them meanwhile
-        :raises ArqStateConflict: one cannot be bound now
+        :param bindings: by uuid of the ARQ
+        :raises ArqNotFound: an ARQ is unknown, or belongs to another project
+        :raises InstanceHasArqs: the instance has other ARQs
+        :raises ArqStateConflict: an ARQ is in a state that does not allow a bind
         """
         self._caller.call(
             context, 'bind_arqs', since='1.0', bindings=wire.dump(dict(bindings))
         )
 
     def unbind_arqs(self, context: RequestContext, uuids: Sequence[str]) -> None:
-        """Give back what they hold; they can be bound again.
+        """Release the attach handles of the ARQs; the ARQs can be bound again.
 
-        :raises ArqNotFound: one is unknown, or of another project
+        :raises ArqNotFound: an ARQ is unknown, or belongs to another project
         """
         self._caller.call(context, 'unbind_arqs', since='1.0', uuids=list(uuids))
 
     def delete_arqs(self, context: RequestContext, uuids: Sequence[str]) -> None:
-        """Delete those that exist, then complain of the others.
+        """Delete the ARQs that exist, then raise an error for the missing ones.
 
-        :raises ServiceTokenRequired: one has an instance; nothing is deleted
-        :raises ArqNotFound: some are unknown, or of another project
+        :raises ServiceTokenRequired: an ARQ has an instance; nothing is deleted
+        :raises ArqNotFound: some ARQs are unknown, or belong to another project
         """
         self._caller.call(context, 'delete_arqs', since='1.0', uuids=list(uuids))
 
     def delete_arqs_of_instance(self, context: RequestContext, instance: str) -> None:
-        """Delete whatever the instance has; nothing is fine too."""
+        """Delete all ARQs of the instance; succeed if it has none."""
         self._caller.call(
             context, 'delete_arqs_of_instance', since='1.0', instance=instance
+        )
+
+    # --- device profiles ---
+
+    def create_device_profiles(
+        self,
+        context: RequestContext,
+        profiles: Sequence[DeviceProfile],
+        *,
+        possible: bool = False,
+    ) -> tuple[DeviceProfile, ...]:
+        """Create all profiles or none; the database sets their ``created_at``.
+
+        :param possible: True: refuse profiles that no device can ever serve
+        :raises DeviceProfileExists: a name or a uuid is taken
+        :raises ImpossibleDeviceProfile: no device can ever serve a profile
+        """
+        answer = self._caller.call(
+            context,
+            'create_device_profiles',
+            since='1.0',
+            profiles=wire.dump(list(profiles)),
+            possible=possible,
+        )
+        return wire.load_all(DeviceProfile, answer)
+
+    def list_device_profiles(
+        self, context: RequestContext, query: Query
+    ) -> tuple[DeviceProfile, ...]:
+        """Return the profiles that match the query and that the caller may see.
+
+        Filters: ``name`` (current and former names), ``uuid``, ``enabled``,
+        ``is_public``.
+        """
+        answer = self._caller.call(
+            context, 'list_device_profiles', since='1.0', query=wire.dump(query)
+        )
+        return wire.load_all(DeviceProfile, answer)
+
+    def change_device_profile(
+        self,
+        context: RequestContext,
+        uuid: str,
+        change: ProfileChange,
+        *,
+        possible: bool = False,
+    ) -> DeviceProfile:
+        """Change a profile and return it; its former name stays an alias.
+
+        :param possible: True: refuse groups that no device can ever serve
+        :raises DeviceProfileNotFound: the profile does not exist
+        :raises ImpossibleDeviceProfile: no device can ever serve the profile
+        :raises DeviceProfileExists: another profile has or had the new name
+        """
+        answer = self._caller.call(
+            context,
+            'change_device_profile',
+            since='1.0',
+            uuid=uuid,
+            change=wire.dump(change),
+            possible=possible,
+        )
+        return wire.load(DeviceProfile, answer)
+
+    def explain_device_profile(
+        self, context: RequestContext, uuid: str, hostname: str | None = None
+    ) -> Explanation:
+        """Explain for each host why the profile fits or does not fit.
+
+        :param hostname: the only host to explain; None: all hosts
+        :raises DeviceProfileNotFound: the profile does not exist
+        """
+        answer = self._caller.call(
+            context,
+            'explain_device_profile',
+            since='1.0',
+            uuid=uuid,
+            hostname=hostname,
+        )
+        return wire.load(Explanation, answer)
+
+    def delete_device_profiles(
+        self, context: RequestContext, names: Sequence[str]
+    ) -> None:
+        """Delete all profiles or none.
+
+        :param names: name or uuid of each profile
+        :raises DeviceProfileNotFound: a profile does not exist
+        :raises DeviceProfileInUse: an ARQ was created from a profile
+        """
+        self._caller.call(
+            context, 'delete_device_profiles', since='1.0', names=list(names)
+        )
+
+    def list_profile_access(
+        self, context: RequestContext, uuid: str
+    ) -> tuple[str, ...]:
+        """Return the ids of the projects that see a profile that is not public.
+
+        :raises DeviceProfileNotFound: the profile does not exist
+        """
+        answer = self._caller.call(
+            context, 'list_profile_access', since='1.0', uuid=uuid
+        )
+        return tuple(map(str, answer))
+
+    def grant_profile_access(
+        self, context: RequestContext, uuid: str, projects: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Let projects see the profile; return all projects that see it.
+
+        :raises DeviceProfileNotFound: the profile does not exist
+        """
+        answer = self._caller.call(
+            context,
+            'grant_profile_access',
+            since='1.0',
+            uuid=uuid,
+            projects=list(projects),
+        )
+        return tuple(map(str, answer))
+
+    def revoke_profile_access(
+        self, context: RequestContext, uuid: str, projects: Sequence[str]
+    ) -> None:
+        """Hide the profile from projects; ignore projects that do not see it.
+
+        :raises DeviceProfileNotFound: the profile does not exist
+        """
+        self._caller.call(
+            context,
+            'revoke_profile_access',
+            since='1.0',
+            uuid=uuid,
+            projects=list(projects),
         )
 
     # --- devices, deployables, attributes ---
@@ -121,8 +275,10 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
     def list_devices(
         self, context: RequestContext, query: Query
     ) -> tuple[DeviceRecord, ...]:
-        """Filters: ``uuid``, ``type``, ``vendor``, ``hostname``, ``status``, ``model``,
-        ``health``. Who uses them is told where the query is detailed.
+        """Return the devices that match the query.
+
+        Filters: ``uuid``, ``type``, ``vendor``, ``hostname``, ``status``, ``model``,
+        ``health``. A detailed query also returns the ARQs that use each device.
         """
         answer = self._caller.call(
             context, 'list_devices', since='1.0', query=wire.dump(query)
@@ -132,8 +288,11 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
     def list_deployables(
         self, context: RequestContext, query: Query
     ) -> tuple[DeployableRecord, ...]:
-        """Filters: ``uuid``, ``name``, ``parent_uuid``, ``root_uuid``, ``device_id``,
-        ``rp_uuid``, ``driver_name``, ``bitstream_id``."""
+        """Return the deployables that match the query.
+
+        Filters: ``uuid``, ``name``, ``parent_uuid``, ``root_uuid``, ``device_id``,
+        ``rp_uuid``, ``driver_name``, ``bitstream_id``.
+        """
         answer = self._caller.call(
             context, 'list_deployables', since='1.0', query=wire.dump(query)
         )
@@ -142,7 +301,10 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
     def list_attributes(
         self, context: RequestContext, query: Query
     ) -> tuple[Attribute, ...]:
-        """Filters: ``uuid``, ``deployable_id``, ``key``."""
+        """Return the attributes that match the query.
+
+        Filters: ``uuid``, ``deployable_id``, ``key``.
+        """
         answer = self._caller.call(
             context, 'list_attributes', since='1.0', query=wire.dump(query)
         )
@@ -151,12 +313,12 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
     def set_device_status(
         self, context: RequestContext, uuid: str, status: DeviceStatus, reason: str = ''
     ) -> None:
-        """What the operator wants of a device, and with it what Placement may give.
+        """Set the status of a device, and update its providers in Placement.
 
-        A device that has that status already is left as it is, but for the reason.
+        If the device has the status already, only the reason changes.
 
-        :raises DeviceNotFound: no such device
-        :raises PlacementConflict: Placement did not take it; nothing is changed
+        :raises DeviceNotFound: the device does not exist
+        :raises PlacementConflict: Placement rejected the update; nothing is changed
         """
         self._caller.call(
             context,
@@ -172,8 +334,8 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
     ) -> Attribute:
         """Add an attribute to a deployable.
 
-        :raises DeployableNotFound: no such deployable
-        :raises AttributeExists: it has an attribute of that key
+        :raises DeployableNotFound: the deployable does not exist
+        :raises AttributeExists: the deployable has an attribute with the key
         """
         answer = self._caller.call(
             context,
@@ -186,22 +348,90 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
         return wire.load(Attribute, answer)
 
     def delete_attribute(self, context: RequestContext, uuid: str) -> None:
-        """:raises AttributeNotFound: no such attribute"""
+        """Delete an attribute.
+
+        :raises AttributeNotFound: the attribute does not exist
+        """
         self._caller.call(context, 'delete_attribute', since='1.0', uuid=uuid)
+
+    # --- bitstreams and programming ---
+
+    def list_bitstreams(
+        self, context: RequestContext, filters: Mapping[str, str], deployable: str
+    ) -> tuple[ListedBitstream, ...]:
+        """Return the images that match the filters: loadable images first, best first.
+
+        :param filters: values by ``vendor``, ``board``, ``region``, ``function``
+        :param deployable: uuid of the deployable to load into; empty: none
+        :raises DeployableNotFound: the deployable does not exist
+        """
+        answer = self._caller.call(
+            context,
+            'list_bitstreams',
+            since='1.0',
+            filters=dict(filters),
+            deployable=deployable,
+        )
+        return wire.load_all(ListedBitstream, answer)
+
+    def program_deployable(
+        self, context: RequestContext, uuid: str, image_uuid: str
+    ) -> DeployableRecord:
+        """Load a bitstream into a deployable; return after it is loaded.
+
+        :raises DeployableNotFound: the deployable does not exist
+        :raises DriverError: the host cannot load the bitstream
+        :raises ProgrammingTimedOut: the load has not ended yet; it may still succeed
+        """
+        answer = self._caller.call(
+            context,
+            'program_deployable',
+            since='1.0',
+            timeout=_PROGRAM_TIMEOUT,
+            uuid=uuid,
+            image_uuid=image_uuid,
+        )
+        return wire.load(DeployableRecord, answer)
+
+    def start_programming(
+        self, context: RequestContext, uuid: str, image_uuid: str
+    ) -> ProgramJob:
+        """Start to load a bitstream; return after the job is accepted.
+
+        :raises DeployableNotFound: the deployable does not exist
+        """
+        answer = self._caller.call(
+            context, 'start_programming', since='1.0', uuid=uuid, image_uuid=image_uuid
+        )
+        return wire.load(ProgramJob, answer)
+
+    def show_program_job(self, context: RequestContext, uuid: str) -> ProgramJob:
+        """Return a programming job.
+
+        :raises JobNotFound: the job is unknown, or belongs to another project
+        """
+        answer = self._caller.call(context, 'show_program_job', since='1.0', uuid=uuid)
+        return wire.load(ProgramJob, answer)
 
     # --- daemons ---
 
     def list_services(
         self, context: RequestContext, query: Query
     ) -> tuple[Service, ...]:
-        """Filters: ``uuid``, ``binary``, ``host``, ``state``."""
+        """Return the daemons that match the query.
+
+        Filters: ``uuid``, ``binary``, ``host``, ``state``.
+        """
         answer = self._caller.call(
             context, 'list_services', since='1.0', query=wire.dump(query)
         )
         return wire.load_all(Service, answer)
 
-    def is_heard(self, context: RequestContext, within: float = 5.0) -> bool:
-        """Whether a message to the conductors arrives at one, within some seconds."""
+    def is_reachable(self, context: RequestContext, within: float = 5.0) -> bool:
+        """Check whether any conductor replies.
+
+        :param within: seconds to wait for the reply
+        """
         try:
             self._caller.call(context, 'echo', since='1.0', timeout=within)
         except CyborgError:
@@ -211,7 +441,7 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
     # --- agents ---
 
     def report_host(self, context: RequestContext, report: HostReport) -> None:
-        """The whole inventory of the agent's host."""
+        """Send the whole inventory of the agent's host."""
         self._caller.call(context, 'report_host', since='1.0', report=wire.dump(report))
 
     def heartbeat(
@@ -220,15 +450,21 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
         host: str,
         digest: str,
         version: str,
-        vitals: Vitals | None = None,
+        details: HeartbeatDetails | None = None,
     ) -> bool:
-        """True: the conductor does not hold that inventory and wants the report."""
-        said: dict[str, Any] = {}  # as short as can be: most of what agents say
-        if vitals is not None:
-            said['vitals'] = {'boot_id': vitals.boot_id}
-        if vitals is not None and vitals.figures:
-            figures = {where: compact(one) for where, one in vitals.figures.items()}
-            said['vitals']['figures'] = figures
+        """Send a heartbeat; return True if the conductor requires the host report.
+
+        :param digest: of the last report; the conductor compares it with the stored one
+        """
+        # Heartbeats are most of the messages of an agent, so defaults are not sent.
+        optional: dict[str, Any] = {}
+        if details is not None:
+            optional['vitals'] = {'boot_id': details.boot_id}
+        if details is not None and details.telemetry:
+            optional['vitals']['figures'] = {
+                address: usage_to_json(usage)
+                for address, usage in details.telemetry.items()
+            }
         answer = self._caller.call(
             context,
             'heartbeat',
@@ -236,7 +472,7 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
             host=host,
             digest=digest,
             version=version,
-            **said,
+            **optional,
         )
         return bool(answer)
 
@@ -248,14 +484,14 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
         *,
         rebuilt: Sequence[str],
         lost: Mapping[str, str],
-    ) -> tuple[HeldHandle, ...]:
-        """What has become of prepared handles since the host was booted. To repeat.
+    ) -> tuple[AllocatedHandle, ...]:
+        """Report the prepared handles after a host reboot. Safe to repeat.
 
-        Their requests follow: Bound again, or BindFailed.
+        The ARQs of the handles change to Bound or BindFailed.
 
         :param rebuilt: uuids of handles that are ready
-        :param lost: why, by uuid of handles that cannot be rebuilt
-        :returns: what is to be rebuilt besides; the agent does not seem to know of it
+        :param lost: reasons, by uuid of handles that cannot be rebuilt
+        :returns: further handles to rebuild, which the agent does not know
         """
         answer = self._caller.call(
             context,
@@ -266,14 +502,14 @@ class ConductorAPI(ProfileCalls, ProgrammingCalls):
             rebuilt=list(rebuilt),
             lost=dict(lost),
         )
-        return wire.load_all(HeldHandle, answer)
+        return wire.load_all(AllocatedHandle, answer)
 
     def report_events(
         self, context: RequestContext, host: str, events: Sequence[HostEvent]
     ) -> int:
-        """What happened on a host, in order; those that were heard before are ignored.
+        """Send events of a host in order; the conductor ignores known events.
 
-        :returns: the number of the last event that was ever heard of that host
+        :returns: the number of the last event of that host that the conductor received
         """
         answer = self._caller.call(
             context,

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who asks: the identity and request id that a call carries through all daemons."""
+"""Request context: the identity and request id that a call carries to all daemons."""
 
 from typing import Any, Final
 
 from oslo_context import context as oslo_context
 
-# What the base class reads where a word is missing, and what it says of nobody.
-_SAID_WHEN_MISSING: Final[dict[str, Any]] = {  # values of several types
+# Values that the base class assumes for missing keys, and its values for no user.
+_DEFAULTS: Final[dict[str, Any]] = {  # values of several types
     'user': None,
     'project_id': None,
     'system_scope': None,
@@ -27,37 +27,41 @@ _SAID_WHEN_MISSING: Final[dict[str, Any]] = {  # values of several types
 
 
 class RequestContext(oslo_context.RequestContext):
-    """The caller, as the API authenticated it."""
+    """The caller as authenticated by the API.
+
+    ``is_admin`` is decided once, in the API, by the policy rule ``admin_api``.
+    """
 
     FROM_DICT_EXTRA_KEYS = ['service_request']  # noqa: RUF012  # as the base has it
 
     def __init__(self, *, service_request: bool = False, **identity: Any) -> None:
         super().__init__(**identity)
-        # True: a validated service token with one of the configured roles. It is
-        # decided once, in the API, where the token is known.
+        # True: the request has a valid service token with one of the configured roles.
+        # Only the API sees the token, so it decides.
         self.service_request = service_request
 
     def to_dict(self) -> dict[str, Any]:
+        """Return all values except the token."""
         values: dict[str, Any] = super().to_dict()
-        # The token serves no purpose behind the API and must not reach the broker.
+        # No daemon behind the API uses the token, and it must not reach the broker.
         values['auth_token'] = None
         values['service_request'] = self.service_request
         return values
 
     def to_wire(self) -> dict[str, Any]:
-        """What ``from_dict`` needs; of a daemon's own calls that is very little."""
+        """Return the values that ``from_dict`` does not assume by default."""
         return {
             key: value
             for key, value in self.to_dict().items()
-            if key not in _SAID_WHEN_MISSING or value != _SAID_WHEN_MISSING[key]
+            if key not in _DEFAULTS or value != _DEFAULTS[key]
         }
 
 
-def of_daemon() -> RequestContext:
-    """For what a daemon does of its own accord; each one starts a request id."""
+def daemon_context() -> RequestContext:
+    """Return the context of work that a daemon starts, with a new request id."""
     return RequestContext(is_admin=True)
 
 
-def of_request(request_id: str | None) -> RequestContext:
-    """For work that goes on after its request was answered, under the same id."""
+def request_context(request_id: str | None) -> RequestContext:
+    """Return the context of work that continues a request, with its id."""
     return RequestContext(is_admin=True, request_id=request_id)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messaging inside one process, ``transport_url = local://``, for stand-alone use.
+"""oslo.messaging driver inside one process, ``local://``, for stand-alone use.
 
-It carries what a broker would: JSON text, and errors as the other side rebuilds them,
-so that nothing works here that fails between hosts. Transports meet by the virtual
-host of their URL. A call that timed out is withdrawn and never run afterwards, as a
-broker does by its time to live.
+Messages are JSON text and errors are serialized, as with a broker. Code that works here
+also works between hosts. Transports with the same virtual host in their URL share one
+broker. A call that times out is removed from its queue, like an expired message.
 """
 
 import threading
@@ -26,7 +25,7 @@ _brokers_lock = threading.Lock()
 
 
 def _broker_of(virtual_host: str) -> local_broker.Broker:
-    """The one that the transports of this process share, as long as there is any."""
+    """Return the broker of a virtual host; it exists as long as a transport uses it."""
     with _brokers_lock:
         broker = _brokers.get(virtual_host)
         if broker is None:
@@ -35,7 +34,7 @@ def _broker_of(virtual_host: str) -> local_broker.Broker:
 
 
 class LocalDriver(base.BaseDriver):  # type: ignore[misc]  # the library is untyped
-    """What oslo.messaging loads for ``local://``. It carries calls and casts only."""
+    """Driver for ``local://``, loaded by oslo.messaging. Supports calls and casts."""
 
     def __init__(
         self,
@@ -48,7 +47,7 @@ class LocalDriver(base.BaseDriver):  # type: ignore[misc]  # the library is unty
         self._broker = _broker_of(url.virtual_host or '')
 
     def require_features(self, requeue: bool = False) -> None:
-        """All features are there."""
+        """Do nothing: all features are supported."""
 
     def send(  # noqa: PLR0913  # the library's signature
         self,
@@ -61,9 +60,9 @@ class LocalDriver(base.BaseDriver):  # type: ignore[misc]  # the library is unty
         retry: int | None = None,
         transport_options: object = None,
     ) -> Any:
-        """Deliver, and return the answer if one is waited for.
+        """Deliver a message, and return the reply if the caller waits for one.
 
-        :raises MessagingTimeout: none came in time; the work may still be done
+        :raises MessagingTimeout: no reply in time; the work may still be done
         """
         text = jsonutils.dumps([ctxt, message])
         key = self._key(target, target.server)
@@ -94,19 +93,24 @@ class LocalDriver(base.BaseDriver):  # type: ignore[misc]  # the library is unty
         batch_size: int,
         batch_timeout: float | None,
     ) -> base.Listener:
+        """Return a listener for messages to one server and to any server of a topic."""
         keys = (self._key(target, target.server), self._key(target, None))
         return base.PollStyleListenerAdapter(
             self._broker.join(keys), batch_size, batch_timeout
         )
 
-    def send_notification(self, *_said: object, **_named: object) -> None:
-        raise NotImplementedError('local:// carries no notifications')
+    def send_notification(self, *_arguments: object, **_keywords: object) -> None:
+        """Raise NotImplementedError."""
+        raise NotImplementedError('local:// does not support notifications')
 
-    def listen_for_notifications(self, *_said: object, **_named: object) -> None:
-        raise NotImplementedError('local:// carries no notifications')
+    def listen_for_notifications(
+        self, *_arguments: object, **_keywords: object
+    ) -> None:
+        """Raise NotImplementedError."""
+        raise NotImplementedError('local:// does not support notifications')
 
     def cleanup(self) -> None:
-        """Nothing is held: the broker ends with the last transport that uses it."""
+        """Do nothing: the broker is collected with the last transport that uses it."""
 
     def _key(
         self, target: oslo_messaging.Target, server: str | None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queues behind ``local://``: who waits, and who gets what.
+"""Queues and listeners of the ``local://`` driver.
 
-Nothing polls: a message wakes exactly one listener that has nothing to do. A message
-to a topic without a listener waits for one; a fanout reaches those that are there.
+Listeners do not poll: a message wakes exactly one idle listener. A message to a topic
+without a listener stays queued. A fanout reaches the present listeners only.
 """
 
 import threading
@@ -19,52 +19,56 @@ Failure = tuple[type[BaseException], BaseException, TracebackType]
 
 
 class Answer:
-    """Where the caller waits: heartbeats, and at last a reply or a failure."""
+    """The reply or failure that a caller waits for, with heartbeats before it."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._beats = 0
+        self._heartbeats = 0
         self._text: str | None = None
 
-    def give(self, text: str) -> None:
+    def set_text(self, text: str) -> None:
+        """Store the serialized reply and wake the caller."""
         with self._changed:
             self._text = text
             self._changed.notify()
 
-    def beat(self) -> None:
+    def record_heartbeat(self) -> None:
+        """Restart the silence limit of the caller."""
         with self._changed:
-            self._beats += 1
+            self._heartbeats += 1
             self._changed.notify()
 
-    def wait(self, timeout: float | None, silence: float | None) -> str | None:
-        """The text; None if it took too long, or nothing was heard for ``silence``.
+    def wait(self, timeout: float | None, max_silence: float | None) -> str | None:
+        """Return the serialized reply, or None after a timeout.
 
-        Both in seconds; None is no limit.
+        :param timeout: seconds; None: no limit
+        :param max_silence: seconds without a heartbeat; None: no limit
         """
-        deadline = _in(timeout)
+        deadline = _deadline_in(timeout)
         with self._changed:
             while self._text is None:
-                beats = self._beats
-                self._changed.wait(_shorter(_until(deadline), silence))
-                if self._text is None and self._beats == beats:
+                heartbeats = self._heartbeats
+                self._changed.wait(_min_limit(_remaining(deadline), max_silence))
+                if self._text is None and self._heartbeats == heartbeats:
                     return None
             return self._text
 
 
-def _in(seconds: float | None) -> float | None:
+def _deadline_in(seconds: float | None) -> float | None:
     return None if seconds is None else time.monotonic() + seconds
 
 
-def _until(deadline: float | None) -> float | None:
+def _remaining(deadline: float | None) -> float | None:
     return None if deadline is None else max(0.0, deadline - time.monotonic())
 
 
-def _shorter(one: float | None, other: float | None) -> float | None:
-    return min((limit for limit in (one, other) if limit is not None), default=None)
+def _min_limit(first: float | None, second: float | None) -> float | None:
+    limits = (limit for limit in (first, second) if limit is not None)
+    return min(limits, default=None)
 
 
 class Message(base.RpcIncomingMessage):  # type: ignore[misc]  # the library is untyped
-    """One request on its way, as the server's side of the library knows it."""
+    """A message in a queue or at a server, in the form that oslo.messaging expects."""
 
     def __init__(self, broker: 'Broker', key: Key, text: str) -> None:
         context, body = jsonutils.loads(text)
@@ -74,27 +78,30 @@ class Message(base.RpcIncomingMessage):  # type: ignore[misc]  # the library is 
         self._key = key
 
     def reply(self, reply: Any = None, failure: Failure | None = None) -> None:
+        """Send the reply or the failure to the caller; ignore it for a cast."""
         if self.answer is None:
             return
-        told = failure and common.serialize_remote_exception(failure)
-        self.answer.give(jsonutils.dumps({'result': reply, 'failure': told}))
+        serialized = failure and common.serialize_remote_exception(failure)
+        self.answer.set_text(jsonutils.dumps({'result': reply, 'failure': serialized}))
 
     def heartbeat(self) -> None:
+        """Notify the caller that the work goes on."""
         if self.answer is not None:
-            self.answer.beat()
+            self.answer.record_heartbeat()
 
     def requeue(self) -> None:
+        """Put the message back into its queue."""
         self._broker.deliver(self._key, self)
 
 
 class Listener(base.PollStyleListener):  # type: ignore[misc]  # the library is untyped
-    """One server: what it was sent by name, what any server may take, and fanouts."""
+    """Receives messages to one server, to any server of the topic, and fanouts."""
 
     def __init__(self, broker: 'Broker', keys: tuple[Key, ...]) -> None:
         super().__init__()
         self.keys = keys
         self.fanned_out: deque[Message] = deque()
-        self.idle = False  # True: waits, and no message was promised to it
+        self.idle = False  # True: it waits, and no message is assigned to it
         self.stopped = False
         self.wake_ups = 0
         self.bell = threading.Condition(broker.lock)
@@ -102,10 +109,11 @@ class Listener(base.PollStyleListener):  # type: ignore[misc]  # the library is 
 
     @base.batch_poll_helper  # type: ignore[untyped-decorator]  # the library is untyped
     def poll(self, timeout: float | None = None) -> Message | None:
-        """The next message; None after ``timeout`` seconds or when stopped."""
+        """Return the next message; None after ``timeout`` seconds or when stopped."""
         return self._broker.take(self, timeout)
 
     def stop(self) -> None:
+        """Receive no more messages."""
         self._broker.leave(self)
 
 
@@ -118,13 +126,14 @@ class Broker:
         self._listeners: deque[Listener] = deque()
 
     def join(self, keys: tuple[Key, ...]) -> Listener:
+        """Add a listener for the keys."""
         listener = Listener(self, keys)
         with self.lock:
             self._listeners.append(listener)
         return listener
 
     def leave(self, listener: Listener) -> None:
-        """Let it take nothing more, and pass on what was promised to it."""
+        """Remove a listener, and wake other listeners for its messages."""
         with self.lock:
             if listener.stopped:
                 return
@@ -133,23 +142,24 @@ class Broker:
             listener.bell.notify()
             for key in listener.keys:
                 for _message in self._queues.get(key, ()):
-                    self._wake_one(key)
+                    self._wake_listener(key)
 
     def deliver(self, key: Key, message: Message) -> None:
+        """Queue a message and wake one idle listener."""
         with self.lock:
             self._queues[key].append(message)
-            self._wake_one(key)
+            self._wake_listener(key)
 
     def withdraw(self, key: Key, message: Message) -> None:
-        """Forget a message that nobody took."""
+        """Remove a message that no listener has received."""
         with self.lock:
             queue = self._queues.get(key)
             if queue and message in queue:
                 queue.remove(message)
-            self._forget_if_empty(key)
+            self._drop_empty_queue(key)
 
     def fan_out(self, key: Key, text: str) -> None:
-        """A copy to each listener of the topic that is there now."""
+        """Give a copy of the message to each present listener of the topic."""
         with self.lock:
             for listener in self._listeners:
                 if key in listener.keys:
@@ -157,15 +167,20 @@ class Broker:
                     listener.bell.notify()
 
     def take(self, listener: Listener, timeout: float | None) -> Message | None:
-        deadline = _in(timeout)
+        """Wait for the next message of a listener.
+
+        :param timeout: seconds; None: no limit
+        :returns: None after the timeout, or when the listener is stopped
+        """
+        deadline = _deadline_in(timeout)
         with self.lock:
             while not listener.stopped:
                 message = self._next(listener)
-                left = _until(deadline)
-                if message is not None or left == 0:
+                remaining = _remaining(deadline)
+                if message is not None or remaining == 0:
                     return message
                 listener.idle = True
-                listener.bell.wait(left)
+                listener.bell.wait(remaining)
                 listener.idle = False
                 listener.wake_ups += 1
             return None
@@ -177,14 +192,14 @@ class Broker:
             queue = self._queues.get(key)
             if queue:
                 message = queue.popleft()
-                self._forget_if_empty(key)
+                self._drop_empty_queue(key)
                 return message
         return None
 
-    def _wake_one(self, key: Key) -> None:
-        """Wake the listener that has been idle for the most turns, if one is.
+    def _wake_listener(self, key: Key) -> None:
+        """Wake the listener that was woken least recently, if a listener is idle.
 
-        If none is, each will look at the queue before it waits again.
+        Busy listeners check the queue before they wait again.
         """
         for listener in self._listeners:
             if listener.idle and key in listener.keys:
@@ -194,6 +209,6 @@ class Broker:
                 self._listeners.append(listener)
                 return
 
-    def _forget_if_empty(self, key: Key) -> None:
+    def _drop_empty_queue(self, key: Key) -> None:
         if not self._queues.get(key):
             self._queues.pop(key, None)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The message bus: servers, clients, and the request context on every message."""
+"""Message bus: servers, clients, and the request context of every message."""
 
+import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import oslo_messaging
 from kombu import exceptions as kombu_errors
@@ -20,35 +21,37 @@ from cyborg_lite.rpc.context import RequestContext
 
 LOG = log.getLogger(__name__)
 
-# For the annotations of other rooms: only this one imports the library.
+# For annotations in other packages: only this package imports the library.
 Transport = oslo_messaging.Transport
 
 CONDUCTOR_TOPIC: Final = 'cyborg_lite.conductor'
 AGENT_TOPIC: Final = 'cyborg_lite.agent'
 
-_REBUILT_HERE: Final = ['cyborg_lite.exceptions', 'cyborg_lite.rpc.wire']
+# Modules whose exceptions are rebuilt by class. Daemons of the previous revision send
+# MalformedMessage as a class of `rpc.wire`.
+_EXCEPTION_MODULES: Final = ['cyborg_lite.exceptions', 'cyborg_lite.rpc.wire']
 
-# Measured: 16 workers serve twice the calls of the library's 64, at a third of the
-# latency, because they fight less for the interpreter.
+# Measured: 16 threads serve twice the calls of the library default of 64, at a third of
+# the latency, because they compete less for the interpreter lock.
 _WORKERS: Final = 16
 
 
-# Seconds. A connection on which nothing comes looks up that often whether it is to end.
-# The library has 5, and a daemon that ends waits for two of them, one after the other.
-# It must be changed after `impl_rabbit` was imported, which limits an option by it.
-_IDLE: Final = 1.0
+# Seconds between the checks of an idle connection for a stop. The library default is 5,
+# and a stopping daemon waits for two connections in turn. The value must be set after
+# the import of `impl_rabbit`, which derives the limit of an option from it.
+_STOP_CHECK_INTERVAL: Final = 1.0
 
 
-# How often a call is sent again while the broker is away. The library's own way is to
-# try for ever, and its timeout begins only after that: the client would never hear.
+# Number of retries while the broker is unreachable. By default the library retries for
+# ever and starts the timeout afterwards, so the caller would never get an error.
 _RETRIES: Final = 1
 
 
-# With it the broker sends back what no queue takes, and the caller hears at once that
-# nobody is there, and not after its whole timeout.
-_SENT_BACK: Final = oslo_messaging.TransportOptions(at_least_once=True)
+# The broker returns a message that no queue accepts. The caller then fails at once if
+# no server listens, not after its whole timeout.
+_MANDATORY_DELIVERY: Final = oslo_messaging.TransportOptions(at_least_once=True)
 
-# A connection that cannot be made is an error of the library below the library.
+# oslo.messaging does not translate the error of kombu for a failed connection.
 _FAILURES: Final = (
     oslo_messaging.MessagingException,
     oslo_messaging.MessageUndeliverable,
@@ -58,42 +61,46 @@ _FAILURES: Final = (
 
 class _ContextSerializer(oslo_messaging.NoOpSerializer):  # type: ignore[misc]  # untyped
     def serialize_context(self, context: RequestContext) -> dict[str, Any]:
+        """Return the context as a JSON object."""
         return context.to_wire()
 
     def deserialize_context(self, values: Mapping[str, Any]) -> RequestContext:
-        # Also makes it the current one, so that each log line bears the request id.
+        """Return the context of a received message."""
+        # from_dict makes it the current context, so each log line has the request id.
         return RequestContext.from_dict(dict(values))
 
 
 def set_library_defaults() -> None:
-    """Our defaults for the library's options, in the sample file too."""
+    """Set our defaults for options of the library; the sample file shows them too."""
     oslo_messaging.set_transport_defaults(control_exchange='cyborg_lite')
     cfg.set_defaults(messaging_server._pool_opts, executor_thread_pool_size=_WORKERS)
 
 
 def address(conf: cfg.ConfigOpts) -> str:
-    """Where the bus is, with the password in it."""
+    """Return the transport URL, including the password."""
     return str(oslo_messaging.TransportURL.parse(conf))
 
 
 def connect(
-    conf: cfg.ConfigOpts, patience: int | None = None
+    conf: cfg.ConfigOpts, default_timeout: int | None = None
 ) -> oslo_messaging.Transport:
-    """The transport of this process; made after fork, closed by its owner.
+    """Return a new transport; create it after a fork, and clean it up after use.
 
-    :param patience: seconds that a call waits for its answer, unless the operator says
-        otherwise or the call itself does; None: the library's
+    :param default_timeout: seconds that a call waits for its reply, unless configured
+        or passed to the call; None: default of the library
     """
     set_library_defaults()
-    if patience is not None:
+    if default_timeout is not None:
         conf.register_opts(rpc_client._client_opts)
-        conf.set_default('rpc_response_timeout', patience)
-    # The library registers these two on its global object alone, and reads them from
-    # the one that it is given.
+        conf.set_default('rpc_response_timeout', default_timeout)
+    # The library registers these two groups on its global object only, but reads them
+    # from `conf`.
     conf.register_opts(metrics.oslo_messaging_metrics, 'oslo_messaging_metrics')
     conf.register_opts(tracing.oslo_messaging_tracing, 'oslo_messaging_tracing')
-    amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX = _IDLE
-    return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=_REBUILT_HERE)
+    amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX = _STOP_CHECK_INTERVAL
+    return oslo_messaging.get_rpc_transport(
+        conf, allowed_remote_exmods=_EXCEPTION_MODULES
+    )
 
 
 class Server:
@@ -103,21 +110,23 @@ class Server:
         self._inner = inner
 
     def start(self) -> None:
+        """Start to serve calls."""
         self._inner.start()
 
     def stop(self) -> None:
-        """Take no more calls."""
+        """Accept no more calls."""
         self._inner.stop()
 
     def wait(self) -> None:
-        """Return when the calls that were taken are answered; after ``stop``."""
+        """Wait until all accepted calls are answered. Call it after ``stop``."""
         self._inner.wait()
-        # The broker goes on delivering until the connection is closed, and whatever
-        # the library reads while it closes it, it acknowledges and forgets: the caller
-        # would wait for its whole timeout. A stopped listener hands out just these.
+        # The broker delivers until the connection is closed. The library acknowledges
+        # and drops messages that it reads while it closes the connection, so their
+        # callers would wait for the whole timeout. A stopped listener returns exactly
+        # these messages.
         listener = self._inner.listener._poll_style_listener
-        while taken := listener.poll(timeout=0):
-            self._inner._process_incoming(taken)
+        while messages := listener.poll(timeout=0):
+            self._inner._process_incoming(messages)
 
 
 def serve(
@@ -126,7 +135,7 @@ def serve(
     host: str,
     endpoints: Sequence[object],
 ) -> Server:
-    """A server that is not started yet."""
+    """Return a server of a topic; the caller starts it."""
     inner = oslo_messaging.get_rpc_server(
         transport,
         oslo_messaging.Target(topic=topic, server=host),
@@ -138,12 +147,12 @@ def serve(
 
 
 def interface(version: str) -> oslo_messaging.Target:
-    """The ``target`` of a class of endpoints: the version that it serves."""
+    """Return the ``target`` of an endpoint class, with the version that it serves."""
     return oslo_messaging.Target(version=version)
 
 
 class Caller:
-    """What the typed clients have in common."""
+    """Sends calls for the typed clients."""
 
     def __init__(
         self, transport: oslo_messaging.Transport, topic: str, version: str
@@ -154,9 +163,16 @@ class Caller:
             oslo_messaging.Target(topic=topic, version=version),
             serializer=_ContextSerializer(),
             retry=_RETRIES,
-            transport_options=_SENT_BACK,
+            transport_options=_MANDATORY_DELIVERY,
         )
         self._peer = topic.rpartition('.')[2]
+        self._timeout: float | None = None  # of calls without one; None: configured
+
+    def with_timeout(self, seconds: float) -> Self:
+        """Return a copy with another timeout for the calls that state none."""
+        caller = copy.copy(self)
+        caller._timeout = seconds
+        return caller
 
     def call(
         self,
@@ -168,12 +184,14 @@ class Caller:
         timeout: float | None = None,
         **arguments: Any,
     ) -> Any:
-        """The answer of any server of the topic. ``timeout`` in seconds.
+        """Call any server of the topic and return its reply.
 
-        :raises ServiceUnavailable: nobody answered; the call may still be done
-        :raises CyborgError: what the server raised
+        :param since: interface version that introduced the method
+        :param timeout: seconds; None: the configured timeout
+        :raises ServiceUnavailable: no server replied; the call may still be executed
+        :raises CyborgError: the error that the server raised
         """
-        client = self._prepared(since, timeout=timeout)
+        client = self._prepare_client(since, timeout=timeout)
         return self._call(client, context, method, arguments)
 
     def call_host(
@@ -187,16 +205,17 @@ class Caller:
         timeout: float | None = None,
         **arguments: Any,
     ) -> Any:
-        """As ``call``, of the server on one host. ``timeout`` in seconds."""
-        client = self._prepared(since, server=host, timeout=timeout)
+        """Call the server on one host; see ``call``."""
+        client = self._prepare_client(since, server=host, timeout=timeout)
         return self._call(client, context, method, arguments)
 
-    def _prepared(
+    def _prepare_client(
         self, since: str, server: str | None = None, timeout: float | None = None
     ) -> oslo_messaging.RPCClient:
         options: dict[str, Any] = {'version': since}
         if server is not None:
             options['server'] = server
+        timeout = self._timeout if timeout is None else timeout
         if timeout is not None:
             options['timeout'] = timeout
         return self._client.prepare(**options)
@@ -212,18 +231,18 @@ class Caller:
             _check_reachable(self._transport)
             return client.call(context, method, **arguments)
         except _FAILURES as error:
-            # Who called tells it as loudly as it deserves; an agent calls for ever.
+            # The caller logs the error at a fitting level: agents retry for ever.
             LOG.info('%s of %s failed: %s', method, self._peer, type(error).__name__)
             raise ServiceUnavailable(what=f'cyborg-lite-{self._peer}') from error
 
 
 def _check_reachable(bus: oslo_messaging.Transport) -> None:
-    """Return where a first call may be tried.
+    """Check that the broker is reachable before the first call.
 
-    The library makes the queue for answers with the first call, and does so without
-    the limit that it has for messages: it would wait there for a broker that is away.
+    The library creates the reply queue with the first call, and without a retry limit.
+    It would wait there for an unreachable broker for ever.
 
-    :raises OperationalError: there is no broker
+    :raises OperationalError: the broker is unreachable
     """
     driver = bus._driver
     brokered = isinstance(driver, amqpdriver.AMQPDriverBase)
@@ -233,23 +252,23 @@ def _check_reachable(bus: oslo_messaging.Transport) -> None:
 
 
 def endpoint(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a method of an interface: its errors go to the caller, not to the log.
+    """Return an RPC method whose errors go to the caller and not to the log.
 
-    An error that nobody foresaw goes to the log, and to the caller as one of ours
-    without its text.
+    An unexpected error is logged. The caller receives a CyborgError without its text.
     """
 
     @functools.wraps(method)
-    def guarded(*arguments: Any, **named: Any) -> Any:
+    def call_guarded(*arguments: Any, **keywords: Any) -> Any:
+        """Call the method and replace unexpected errors."""
         try:
-            return method(*arguments, **named)
+            return method(*arguments, **keywords)
         except CyborgError:
             raise
         except Exception:
-            # One request must end neither the server nor the caller. The library would
-            # send a built-in error as itself, with the traceback for a text.
+            # One request must not end the server. The library would send a built-in
+            # error to the caller by its class, with the traceback as text.
             LOG.exception('%s failed', method.__qualname__)
             raise CyborgError from None
 
-    marked = oslo_messaging.expected_exceptions(CyborgError)(guarded)
+    marked = oslo_messaging.expected_exceptions(CyborgError)(call_guarded)
     return marked  # type: ignore[no-any-return]  # the library is untyped

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data classes of ``model`` to JSON-able values and back, by their annotations.
+"""Conversion of the data classes of ``model`` to JSON values and back.
 
-Fields that a newer peer added are ignored; those that an older one lacks take their
-defaults. So a class may grow fields that have defaults without a new major version.
-A class that states a ``VERSION`` is refused when the major number differs.
+The annotations of the fields define the format.
+
+Unknown fields are ignored and missing fields take their defaults. A class may
+therefore gain fields that have defaults without a new major version. A class that
+states a ``VERSION`` is rejected when the major number differs.
+
+A field whose name differs from its name in messages states the latter in its
+metadata: ``field(metadata={'wire': 'turn'})``. Names in messages never change.
 """
 
 import dataclasses
@@ -15,25 +20,20 @@ from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.exceptions import MalformedMessage
 
 T = TypeVar('T')
-Decoder = Callable[[Any], Any]  # what came off the wire is of no known type yet
+Decoder = Callable[[Any], Any]  # from a JSON value of any type to a checked value
 
 _VERSION_KEY = 'v'
 
 
-class MalformedMessage(InvalidInput):
-    message = 'A message of another daemon is malformed: {reason}'
-    advice = 'Check that all daemons run versions that may work together.'
-
-
 def dump(value: Any) -> Any:
-    """Any data class, or a container of them, as JSON would have it."""
+    """Return a data class, or a container of data classes, as a JSON value."""
     if dataclasses.is_dataclass(value):
         data = {
-            name: dump(getattr(value, name))
-            for name in _names(cast(Hashable, type(value)))
+            key: dump(getattr(value, name))
+            for key, name in _field_names(cast(Hashable, type(value))).items()
         }
         version = getattr(value, 'VERSION', None)
         return data if version is None else {_VERSION_KEY: version, **data}
@@ -49,34 +49,40 @@ def dump(value: Any) -> Any:
 
 
 def load(cls: type[T], data: Any) -> T:
-    """The data class that ``data`` describes.
+    """Convert a JSON object to a data class.
 
-    :raises MalformedMessage: a type or a major version does not fit
+    :raises MalformedMessage: a value has the wrong type, a field is missing, or the
+        major version differs
     """
     return cast(T, _decoder(cast(Hashable, cls))(data))
 
 
 def load_all(cls: type[T], data: Any) -> tuple[T, ...]:
-    """As ``load``, for a list."""
+    """Convert a JSON list to data classes.
+
+    :raises MalformedMessage: as ``load``
+    """
     decode = _decoder(cast(Hashable, cls))
     return tuple(decode(item) for item in _expect(list, data))
 
 
 @functools.cache
-def _names(cls: Hashable) -> tuple[str, ...]:
-    return tuple(item.name for item in dataclasses.fields(cast(Any, cls)))
+def _field_names(cls: Hashable) -> dict[str, str]:
+    """Return the field names of a data class by their names in messages."""
+    fields = dataclasses.fields(cast(Any, cls))
+    return {field.metadata.get('wire', field.name): field.name for field in fields}
 
 
 def _expect(kind: type[T] | tuple[type[T], ...], value: Any) -> T:
-    # bool is an int to Python, and never to us.
+    # In Python bool is a subclass of int; in messages it is not a number.
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
-        raise MalformedMessage(reason=f'{kind} expected, {type(value).__name__} found')
+        raise MalformedMessage(reason=f'expected {kind}, got {type(value).__name__}')
     return value
 
 
 @functools.cache
 def _decoder(annotation: Any) -> Decoder:
-    """How to read a value of that type; built once for each."""
+    """Return the decoder of a type; it is built once for each type."""
     if dataclasses.is_dataclass(annotation):
         return _dataclass_decoder(cast(type[Any], annotation))
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -108,7 +114,7 @@ def _scalar_decoder(annotation: Any) -> Decoder:
     if annotation is float:
         return lambda value: float(_expect((int, float), value))
     if issubclass(annotation, enum.Enum):
-        return functools.partial(_read_word, annotation)
+        return functools.partial(_read_enum, annotation)
     return functools.partial(_expect, annotation)
 
 
@@ -116,44 +122,51 @@ def _read_time(value: Any) -> datetime:
     try:
         return datetime.fromisoformat(_expect(str, value))
     except ValueError:
-        raise MalformedMessage(reason='not a time') from None
+        raise MalformedMessage(reason='a timestamp is not in ISO 8601 format') from None
 
 
-def _read_word(words: type[enum.Enum], value: Any) -> enum.Enum:
+def _read_enum(enumeration: type[enum.Enum], value: Any) -> enum.Enum:
     try:
-        return words(value)
+        return enumeration(value)
     except ValueError:
-        raise MalformedMessage(reason=f'not a {words.__name__}') from None
+        raise MalformedMessage(
+            reason=f'a value is not a {enumeration.__name__}'
+        ) from None
 
 
 def _dataclass_decoder(cls: type[Any]) -> Decoder:
-    # Decoders of the fields are looked up at the first use: a class may hold itself.
+    # Field decoders are built at the first use: a class may contain itself.
     @functools.cache
     def decoders() -> dict[str, Decoder]:
+        """Return the decoders of the fields, by name in messages."""
         hints = typing.get_type_hints(cls)
-        return {name: _decoder(hints[name]) for name in _names(cast(Hashable, cls))}
+        names = _field_names(cast(Hashable, cls))
+        return {key: _decoder(hints[name]) for key, name in names.items()}
 
     version = getattr(cls, 'VERSION', None)
 
     def decode(value: Any) -> Any:
+        """Convert a JSON object to the class."""
         data = _expect(dict, value)
         if version is not None:
             _check_version(cls, version, data.get(_VERSION_KEY))
-        known = decoders()
+        names, readers = _field_names(cast(Hashable, cls)), decoders()
         fields = {
-            name: known[name](item) for name, item in data.items() if name in known
+            names[key]: readers[key](item)
+            for key, item in data.items()
+            if key in readers
         }
         try:
             return cls(**fields)
         except TypeError:
-            missing = sorted(set(known) - set(fields))
+            missing = sorted(set(readers) - set(data))
             reason = f'{cls.__name__} lacks {", ".join(missing)}'
             raise MalformedMessage(reason=reason) from None
 
     return decode
 
 
-def _check_version(cls: type[Any], ours: str, theirs: Any) -> None:
-    if str(theirs).partition('.')[0] != ours.partition('.')[0]:
-        reason = f'{cls.__name__} of version {theirs}, {ours} is understood'
+def _check_version(cls: type[Any], supported: str, version: Any) -> None:
+    if str(version).partition('.')[0] != supported.partition('.')[0]:
+        reason = f'{cls.__name__} has version {version}, {supported} is supported'
         raise MalformedMessage(reason=reason)
