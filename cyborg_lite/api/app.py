@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application put together."""
+"""Assembly of the WSGI application from the router and its middleware."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import pecan
@@ -12,53 +12,58 @@ from oslo_middleware.request_id import RequestId
 from oslo_middleware.sizelimit import RequestBodySizeLimiter
 from webob.multidict import MultiDict
 
-from cyborg_lite.api import auth, cross_origin, policy
-from cyborg_lite.api.controllers.root import Root
-from cyborg_lite.api.frame import Frame
-from cyborg_lite.api.mount import Mount
-from cyborg_lite.api.resource import Backing
+from cyborg_lite.api import auth, cross_origin, policy, routes
+from cyborg_lite.api.microversion import MINIMUM
+from cyborg_lite.api.middleware import MICROVERSION, ResponseMiddleware
+from cyborg_lite.api.openapi import document
+from cyborg_lite.api.prefix import PrefixMiddleware
+from cyborg_lite.api.resource import ApiContext
 from cyborg_lite.model.device_profiles import Limits
 from cyborg_lite.rpc.conductor import ConductorAPI
 
-_HEALTH: Final = '/healthcheck'
+_HEALTHCHECK_PATH: Final = '/healthcheck'
 
 
 def assemble(conf: cfg.ConfigOpts, conductor: ConductorAPI) -> Any:
-    """The whole WSGI application.
+    """Build the WSGI application of the API.
 
-    :param conf: read already; ``[api]`` is ours, the libraries register their own
-        sections on it
+    :param conf: parsed configuration with the section ``[api]``; the middleware
+        libraries register their own sections on it
     """
-    # NOTE: the order matters, from the inside out. Only who is known reaches the
-    # controllers, so authentication is next to them. The size of a body is checked
-    # before a token is: refusing is cheap, asking Keystone is not. Whatever these
-    # refuse needs our error document and the version headers, so the frame is around
-    # them; a page of another origin may read errors too, so CORS is around the frame.
-    # Proxy headers must have been heard before a link is made. The health check is not
-    # for clients: no token, no version, and the address of the real peer. The mount
-    # prefix is taken off before any path is looked at, and the request id comes first,
-    # for every answer and every line of the log bears it.
-    application: Any = _router(_backing(conf, conductor))
-    application = auth.door(application, conf)
+    # NOTE: the order matters. The list goes from the innermost to the outermost layer.
+    # - Authentication wraps the router: controllers only see authenticated callers.
+    # - The body size is checked before the token, because it is the cheaper check.
+    # - ResponseMiddleware wraps both, so that their errors get the error document and
+    #   the version headers.
+    # - CORS wraps ResponseMiddleware, so that browsers may read errors too.
+    # - Proxy headers are parsed before any link is built.
+    # - The health check needs neither a token nor a version, and must see the address
+    #   of the real peer.
+    # - PrefixMiddleware strips the prefix before any layer compares a path.
+    # - RequestId is outermost: every response and every log line carries the id.
+    application: Any = _build_router(_build_context(conf, conductor))
+    application = auth.add_authentication(application, conf)
     application = RequestBodySizeLimiter(application, conf)
     limit = conf.oslo_middleware.max_request_body_size
-    application = Frame(application, body_limit=limit)
-    application = cross_origin.allowed(application, conf)
+    application = ResponseMiddleware(application, body_limit=limit)
+    application = cross_origin.add_cors(application, conf)
     application = HTTPProxyToWSGI(application, conf)
-    application = _Health(application, conf)
-    application = Mount(application)
+    application = _HealthcheckMiddleware(application, conf)
+    application = PrefixMiddleware(application)
     return RequestId(application, conf)
 
 
-def _backing(conf: cfg.ConfigOpts, conductor: ConductorAPI) -> Backing:
-    return Backing(
+def _build_context(conf: cfg.ConfigOpts, conductor: ConductorAPI) -> ApiContext:
+    return ApiContext(
         conductor=conductor,
-        policy=policy.load(conf),
-        service_token_roles=auth.service_token_roles(conf),
+        policy=policy.load_policy(conf),
+        build_document=document.build_document,
+        service_token_roles=auth.read_service_token_roles(conf),
         public_endpoint=conf.api.public_endpoint,
         json_depth=conf.api.max_json_depth,
         hold_power_on=conf.api.hold_power_on,
-        refuse_impossible=conf.api.refuse_impossible_profiles,
+        refuse_failed_binds=conf.api.refuse_failed_binds,
+        refuse_impossible_profiles=conf.api.refuse_impossible_profiles,
         profile_limits=Limits(
             groups=conf.api.max_profile_groups,
             accelerators=conf.api.max_profile_accelerators,
@@ -69,50 +74,64 @@ def _backing(conf: cfg.ConfigOpts, conductor: ConductorAPI) -> Backing:
     )
 
 
-def _router(backing: Backing) -> pecan.Pecan:
+def _build_router(context: ApiContext) -> pecan.Pecan:
     return _Router(
-        Root(backing),
+        context,
         request_cls=_Request,
-        # A name or uuid may well end in .json, and no path is another one's directory.
+        # A name or uuid may end in .json, and a path has no canonical form with a
+        # slash at its end.
         guess_content_type_from_ext=False,
         force_canonical=False,
     )
 
 
 class _Router(pecan.Pecan):  # type: ignore[misc]  # untyped base
-    """Without what pecan finds out anew at each request: whether we take arguments."""
+    """Pecan application that routes by ``routes.ROUTES`` and calls without arguments.
 
-    def route(self, req: Any, node: Root, path: str) -> Any:
-        return node._route(path.split('/')[1:], req)
+    Pecan would inspect the signature of the method for every request.
+    """
 
-    # Any: what pecan has of a request; ours are methods that answer with a response.
+    def route(
+        self, req: Any, node: ApiContext, path: str
+    ) -> tuple[Callable[[], Any], list[str]]:
+        """Return the method that handles the request, and no further path segments."""
+        controller, identifiers = routes.find_controller(path)
+        resource = controller(node, identifiers)
+        version = req.environ.get(MICROVERSION, MINIMUM)
+        return getattr(resource, controller.find_method(req.method, version)), []
+
+    # Any: Pecan is untyped. Controller methods return a response.
     def invoke_controller(
-        self, controller: Any, _arguments: Any, _named: Any, state: Any
+        self, controller: Any, _arguments: Any, _keywords: Any, state: Any
     ) -> None:
+        """Call the method; it returns the response."""
         state.response = controller()
 
 
 class _Request(pecan.Request):  # type: ignore[misc]  # untyped base
-    """Without what pecan would make arguments and content types of, unasked.
+    """Request without the query, form and content type parsing of Pecan.
 
-    It would read the body before the caller is authorised, and stumble over some.
+    Pecan would read the body before the caller is authorized, and fails on some bodies.
     """
 
     GET = params = property(lambda self: MultiDict())
     json = property(lambda self: {})
-    accept = None  # the frame has looked at it
+    accept = None  # ResponseMiddleware has checked the header
 
 
-class _Health:
-    """``/healthcheck``, for load balancers."""
+class _HealthcheckMiddleware:
+    """Serves ``/healthcheck`` for load balancers."""
 
     def __init__(self, application: Any, conf: cfg.ConfigOpts) -> None:
-        """:param application: any WSGI application, for all other paths"""
+        """Store the application.
+
+        :param application: WSGI application that serves all other paths
+        """
         self._application = application
-        self._check = Healthcheck(application, conf)
+        self._healthcheck = Healthcheck(application, conf)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        asked = environ.get('PATH_INFO') == _HEALTH
-        inside = self._check if asked else self._application
-        answer: Iterable[bytes] = inside(environ, start_response)
-        return answer
+        is_healthcheck = environ.get('PATH_INFO') == _HEALTHCHECK_PATH
+        application = self._healthcheck if is_healthcheck else self._application
+        body: Iterable[bytes] = application(environ, start_response)
+        return body

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of a request: what stands behind the question mark."""
+"""Parsing of the query arguments of a request."""
 
 import re
 from collections import Counter
@@ -10,143 +10,154 @@ from urllib.parse import parse_qsl
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model import uuids
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.text import shown
+from cyborg_lite.model.text import format_value
 
 PAGING: Final = ('limit', 'marker', 'sort_key', 'sort_dir')
 
-_MOST: Final = 1000
+_MAX_ELEMENTS: Final = 1000
 _FILTER: Final = re.compile(r'filters(?:\[([0-9]{1,4})\])?\.(field|value)')
 _LIMIT: Final = re.compile(r'[0-9]{1,20}')
-_LARGEST_LIMIT: Final = 2**31 - 1  # what every database can count to
+_LARGEST_LIMIT: Final = 2**31 - 1  # the largest LIMIT of every database
 
 
-def read(
-    query_string: str, known: Collection[str], filters: Collection[str] = ()
+def parse_query_string(
+    query_string: str, names: Collection[str], filters: Collection[str] = ()
 ) -> dict[str, str]:
-    """Each argument by its name, and each filter by that of its field.
+    """Return the arguments by name, and the filters by the name of their field.
 
-    :param query_string: as WSGI has it
-    :param filters: the fields that ``filters`` may name; none: there is no such thing
-    :raises InvalidInput: something is unknown, or given twice, or not UTF-8
+    :param query_string: undecoded, as in the WSGI environment
+    :param names: allowed arguments
+    :param filters: fields that ``filters`` may name; empty: ``filters`` is unknown
+    :raises InvalidInput: an argument is unknown, repeated or not UTF-8
     """
-    found: dict[str, str] = {}
-    paired: list[tuple[str, str]] = []
-    for name, value in _pairs(query_string):
+    arguments: dict[str, str] = {}
+    filter_pairs: list[tuple[str, str]] = []
+    for name, value in _split_pairs(query_string):
         if filters and _FILTER.fullmatch(name):
-            paired.append((name, value))
-        elif name in known:
-            _add(found, name, value)
+            filter_pairs.append((name, value))
+        elif name in names:
+            _add(arguments, name, value)
         else:
-            raise InvalidInput(reason=f'Unknown query argument {shown(name)}.')
-    for field, value in _filters(paired):
+            raise InvalidInput(reason=f'Unknown query argument {format_value(name)}.')
+    for field, value in _pair_filters(filter_pairs):
         if field not in filters:
-            raise InvalidInput(reason=f'Unknown filter {shown(field)}.')
-        _add(found, field, value)
-    return found
+            raise InvalidInput(reason=f'Unknown filter {format_value(field)}.')
+        _add(arguments, field, value)
+    return arguments
 
 
-def _pairs(query_string: str) -> list[tuple[str, str]]:
+def _split_pairs(query_string: str) -> list[tuple[str, str]]:
     try:
         return parse_qsl(
             query_string.encode('latin-1').decode('utf-8'),
             keep_blank_values=True,
             errors='strict',
-            max_num_fields=_MOST,
+            max_num_fields=_MAX_ELEMENTS,
         )
     except ValueError:
-        reason = 'The query string is not UTF-8, or has too many arguments.'
+        reason = 'The query string is not UTF-8 or has too many arguments.'
         raise InvalidInput(reason=reason) from None
 
 
-def _add(found: dict[str, str], name: str, value: str) -> None:
-    if name in found:
-        raise InvalidInput(reason=f'The query argument {name} is given twice.')
-    found[name] = value
+def _add(arguments: dict[str, str], name: str, value: str) -> None:
+    if name in arguments:
+        raise InvalidInput(reason=f'The query argument {name} is repeated.')
+    arguments[name] = value
 
 
-def _filters(pairs: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Fields with their values: by number where there is one, else by position."""
-    places: dict[str, dict[str, str]] = {}
-    met: Counter[str] = Counter()
+def _pair_filters(pairs: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield field and value of each filter, matched by index or else by position."""
+    filters: dict[str, dict[str, str]] = {}
+    positions: Counter[str] = Counter()
     for name, text in pairs:
-        place, _, side = name.removeprefix('filters').rpartition('.')
-        if not place:
-            place = str(met[side])
-            met[side] += 1
-        _add(places.setdefault(place, {}), side, text)
-    for both in places.values():
-        if len(both) != 2:
+        index, _, side = name.removeprefix('filters').rpartition('.')
+        if not index:
+            index = str(positions[side])
+            positions[side] += 1
+        _add(filters.setdefault(index, {}), side, text)
+    for pair in filters.values():
+        if len(pair) != 2:
             raise InvalidInput(reason='Each filter needs a field and a value.')
-        yield both['field'], both['value']
+        yield pair['field'], pair['value']
 
 
-def query(
-    found: dict[str, str], detailed: bool = False, /, **filters: tuple[str, ...] | None
+def build_query(
+    arguments: dict[str, str],
+    detailed: bool = False,
+    /,
+    **filters: tuple[str, ...] | None,
 ) -> Query:
-    """The page that the arguments ask for.
+    """Return the query for a page of a collection.
 
-    :param detailed: with what a client of 2.4 reads besides
-    :param filters: what else the query asks for; None: does not
-    :raises InvalidInput: an argument of ``PAGING`` is wrong
+    :param detailed: also load the fields that microversion 2.4 shows
+    :param filters: allowed values by the name of a field; None: no filter
+    :raises InvalidInput: an argument of ``PAGING`` is invalid
     """
-    direction = found.get('sort_dir', 'asc')
+    direction = arguments.get('sort_dir', 'asc')
     if direction not in ('asc', 'desc'):
         raise InvalidInput(reason='sort_dir must be asc or desc.')
     return Query(
         filters={
             name: values for name, values in filters.items() if values is not None
         },
-        limit=_limit(found.get('limit')),
-        marker=None if 'marker' not in found else uuid('marker', found['marker']),
-        sort_key=found.get('sort_key'),
+        limit=_parse_limit(arguments.get('limit')),
+        marker=(
+            parse_uuid('marker', arguments['marker']) if 'marker' in arguments else None
+        ),
+        sort_key=arguments.get('sort_key'),
         descending=direction == 'desc',
         detailed=detailed,
     )
 
 
-def _limit(text: str | None) -> int | None:
+def _parse_limit(text: str | None) -> int | None:
     if text is None:
         return None
     number = int(text) if _LIMIT.fullmatch(text) else 0
     if number < 1:
-        raise InvalidInput(reason='limit must be a positive whole number.')
+        raise InvalidInput(reason='limit must be a positive integer.')
     return min(number, _LARGEST_LIMIT)
 
 
-def exact(found: dict[str, str], names: Collection[str]) -> dict[str, tuple[str]]:
-    """Filters of those names that are given; each asks for the one value."""
-    return {name: (found[name],) for name in names if name in found}
+def select_filters(
+    arguments: dict[str, str], names: Collection[str]
+) -> dict[str, tuple[str]]:
+    """Return a filter for each of the names that is an argument of the request."""
+    return {name: (arguments[name],) for name in names if name in arguments}
 
 
-def switches(found: dict[str, str], names: Collection[str]) -> dict[str, tuple[str]]:
-    """As ``exact``, of fields that are true or false.
+def select_boolean_filters(
+    arguments: dict[str, str], names: Collection[str]
+) -> dict[str, tuple[str]]:
+    """Return filters as ``select_filters`` does, for boolean fields.
 
-    :raises InvalidInput: one is neither
+    :raises InvalidInput: a value is neither true nor false
     """
-    given = {name: found[name].lower() for name in names if name in found}
-    for name, word in given.items():
+    booleans = {name: arguments[name].lower() for name in names if name in arguments}
+    for name, word in booleans.items():
         if word not in ('true', 'false'):
             raise InvalidInput(reason=f'{name} must be true or false.')
-    return {name: (word,) for name, word in given.items()}
+    return {name: (word,) for name, word in booleans.items()}
 
 
-def uuid(name: str, text: str) -> str:
-    """The UUID in its one spelling.
+def parse_uuid(name: str, text: str) -> str:
+    """Return the UUID in lower case with hyphens.
 
-    :raises InvalidInput: ``text`` is none
+    :param name: what the text stands for, as the subject of a sentence
+    :raises InvalidInput: ``text`` is not a UUID
     """
-    found = uuids.canonical(text)
-    if found is None:
-        raise InvalidInput(reason=f'{name} must be a UUID: {shown(text)} is none.')
-    return found
+    uuid = uuids.normalize_uuid(text)
+    if uuid is None:
+        raise InvalidInput(reason=f'{name} must be a UUID, not {format_value(text)}.')
+    return uuid
 
 
-def listed(text: str) -> tuple[str, ...]:
-    """The elements of a comma-separated list, without empty ones.
+def split_list(text: str) -> tuple[str, ...]:
+    """Return the elements of a comma-separated list, without empty elements.
 
-    :raises InvalidInput: there are more than a database takes in one statement
+    :raises InvalidInput: the list has more elements than one SQL statement may bind
     """
     elements = tuple(part for item in text.split(',') if (part := item.strip()))
-    if len(elements) > _MOST:
-        raise InvalidInput(reason=f'A list may have at most {_MOST} elements.')
+    if len(elements) > _MAX_ELEMENTS:
+        raise InvalidInput(reason=f'A list may have at most {_MAX_ELEMENTS} elements.')
     return elements

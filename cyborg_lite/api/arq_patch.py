@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patches of accelerator requests: which are to be bound and where, or unbound.
+"""Parsing of the JSON patches that bind and unbind ARQs.
 
     {ARQ: [{"op": "add", "path": "/hostname", "value": ...}, ...], ...}
 
-A request binds all of its ARQs or unbinds all. The three fields that make a binding
-come and go together.
+One patch binds all of its ARQs or unbinds all of them. The three fields of a binding
+are always set together and removed together.
 """
 
 from collections.abc import Mapping
@@ -16,48 +16,50 @@ from cyborg_lite.api.microversion import V2_1
 from cyborg_lite.exceptions import Forbidden, InvalidPatch
 from cyborg_lite.model import uuids
 from cyborg_lite.model.arqs import Binding
-from cyborg_lite.model.text import is_storable, shown
+from cyborg_lite.model.text import format_value, is_storable
 
 _FIELDS: Final = ('hostname', 'device_rp_uuid', 'instance_uuid')
 _PROJECT: Final = 'project_id'
-_LONGEST_HOSTNAME: Final = 255
-_LONGEST_PROJECT: Final = 64
+_MAX_HOSTNAME_LENGTH: Final = 255
+_MAX_PROJECT_LENGTH: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
-    """One of the two is empty."""
+class ArqPatch:
+    """The ARQs to bind or the ARQs to unbind; one of the two is empty."""
 
     bindings: Mapping[str, Binding]
-    unbound: tuple[str, ...]
+    arqs_to_unbind: tuple[str, ...]
 
 
-def read(call: Call) -> Patch:
-    """What the body of the call, which fits its schema, asks for.
+def parse_patch(call: Call) -> ArqPatch:
+    """Return the content of the body, which matches its schema.
 
-    :raises InvalidPatch: it makes no sense
-    :raises NotAcceptable: it uses what a higher microversion has
-    :raises Forbidden: it uses what only an administrator may
+    :raises InvalidPatch: a path, value or combination of operations is invalid
+    :raises NotAcceptable: the microversion is too low for /project_id
+    :raises Forbidden: only an administrator may set /project_id
     """
-    patches = _by_uuid(call.body)
-    operations = [one for patch in patches.values() for one in patch]
-    for one in operations:
-        _check_path(one['path'], call)
-    if len({one['op'] for one in operations}) > 1:
-        raise InvalidPatch(reason='all operations must be add, or all remove.')
+    patches = _group_by_uuid(call.body)
+    operations = [operation for patch in patches.values() for operation in patch]
+    for operation in operations:
+        _check_path(operation['path'], call)
+    if len({operation['op'] for operation in operations}) > 1:
+        raise InvalidPatch(reason='the operations must be all add or all remove.')
     if operations[0]['op'] == 'remove':
-        return Patch({}, tuple(patches))
-    return Patch({uuid: _binding(patch) for uuid, patch in patches.items()}, ())
+        return ArqPatch({}, tuple(patches))
+    return ArqPatch(
+        {uuid: _parse_binding(patch) for uuid, patch in patches.items()}, ()
+    )
 
 
-def _by_uuid(body: Mapping[str, Any]) -> dict[str, list[Any]]:
+def _group_by_uuid(body: Mapping[str, Any]) -> dict[str, list[Any]]:
     patches: dict[str, list[Any]] = {}
     for key, patch in body.items():
-        uuid = uuids.canonical(key)
+        uuid = uuids.normalize_uuid(key)
         if uuid is None:
-            raise InvalidPatch(reason=f'{shown(key)} is not a UUID.')
+            raise InvalidPatch(reason=f'{format_value(key)} is not a UUID.')
         if uuid in patches:
-            raise InvalidPatch(reason=f'{uuid} is there twice.')
+            raise InvalidPatch(reason=f'{uuid} is repeated.')
         patches[uuid] = patch
     return patches
 
@@ -65,46 +67,48 @@ def _by_uuid(body: Mapping[str, Any]) -> dict[str, list[Any]]:
 def _check_path(path: str, call: Call) -> None:
     field = path.removeprefix('/')
     if not path.startswith('/') or field not in (*_FIELDS, _PROJECT):
-        raise InvalidPatch(reason=f'there is no path {shown(path)}.')
+        raise InvalidPatch(reason=f'the path {format_value(path)} does not exist.')
     if field == _PROJECT:
         call.require_version(V2_1, 'A patch of /project_id')
         if not call.caller.is_admin:
             raise Forbidden(reason='Only an administrator may set /project_id.')
 
 
-def _binding(patch: list[Any]) -> Binding:
+def _parse_binding(patch: list[Any]) -> Binding:
     values: dict[str, Any] = {}
-    for one in patch:
-        field = one['path'].removeprefix('/')
+    for operation in patch:
+        field = operation['path'].removeprefix('/')
         if field in values:
-            raise InvalidPatch(reason=f'/{field} is there twice.')
-        values[field] = one.get('value')
+            raise InvalidPatch(reason=f'/{field} is repeated.')
+        values[field] = operation.get('value')
     missing = [field for field in _FIELDS if values.get(field) is None]
     if missing:
-        raise InvalidPatch(reason=f'a bind lacks {", ".join(missing)}.')
+        raise InvalidPatch(reason=f'the bind operation lacks {", ".join(missing)}.')
     return Binding(
-        hostname=_text(values, 'hostname', _LONGEST_HOSTNAME),
-        device_rp_uuid=_uuid(values, 'device_rp_uuid'),
-        instance_uuid=_uuid(values, 'instance_uuid'),
+        hostname=_parse_text(values, 'hostname', _MAX_HOSTNAME_LENGTH),
+        device_rp_uuid=_parse_uuid(values, 'device_rp_uuid'),
+        instance_uuid=_parse_uuid(values, 'instance_uuid'),
         project_id=(
-            _text(values, _PROJECT, _LONGEST_PROJECT) if _PROJECT in values else None
+            _parse_text(values, _PROJECT, _MAX_PROJECT_LENGTH)
+            if _PROJECT in values
+            else None
         ),
     )
 
 
-def _text(values: Mapping[str, Any], field: str, longest: int) -> str:
+def _parse_text(values: Mapping[str, Any], field: str, max_length: int) -> str:
     text = values[field]
-    short = isinstance(text, str) and 0 < len(text) <= longest
-    if not isinstance(text, str) or not short or not is_storable(text):
+    fits = isinstance(text, str) and 0 < len(text) <= max_length
+    if not isinstance(text, str) or not fits or not is_storable(text):
         raise InvalidPatch(
-            reason=f'/{field} must be a string of 1 to {longest} characters.'
+            reason=f'/{field} must be a string of 1 to {max_length} characters.'
         )
     return text
 
 
-def _uuid(values: Mapping[str, Any], field: str) -> str:
+def _parse_uuid(values: Mapping[str, Any], field: str) -> str:
     text = values[field]
-    found = uuids.canonical(text) if isinstance(text, str) else None
-    if found is None:
+    uuid = uuids.normalize_uuid(text) if isinstance(text, str) else None
+    if uuid is None:
         raise InvalidPatch(reason=f'/{field} must be a UUID.')
-    return found
+    return uuid

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One request, as a controller sees it."""
+"""The HTTP request that a controller handles."""
 
 from collections.abc import Collection
 from functools import cached_property
@@ -9,10 +9,10 @@ from urllib.parse import quote
 import webob
 
 from cyborg_lite.api import arguments, auth, json_body
-from cyborg_lite.api.frame import MICROVERSION
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.microversion import MINIMUM, Microversion
-from cyborg_lite.api.resource import Backing
+from cyborg_lite.api.middleware import MICROVERSION
+from cyborg_lite.api.resource import ApiContext
 from cyborg_lite.api.validation import Schema
 from cyborg_lite.exceptions import (
     InvalidInput,
@@ -27,70 +27,95 @@ _PARAMETERS: Final = frozenset({'', 'charset=utf-8', 'charset="utf-8"', 'charset
 
 
 class Call:
-    """Who asks for what. Nothing is read before it is asked for."""
+    """An HTTP request whose parts are parsed on first use."""
 
-    arguments: dict[str, str]  # set, as the body, by what the method accepts
-    body: Any  # JSON that fits the method's schema
+    arguments: dict[str, str]  # set, like the body, by @accepts
+    body: Any  # JSON that matches the schema of the method
 
-    def __init__(self, request: webob.Request, backing: Backing) -> None:
+    def __init__(self, request: webob.Request, context: ApiContext) -> None:
         self._request = request
-        self._backing = backing
+        self._context = context
 
     @cached_property
     def caller(self) -> RequestContext:
-        return auth.caller(self._request.environ, self._backing.service_token_roles)
+        """The authenticated caller."""
+        caller = auth.read_caller(
+            self._request.environ, self._context.service_token_roles
+        )
+        caller.is_admin = self._context.policy.is_admin(caller)
+        return caller
 
     @property
     def microversion(self) -> Microversion:
-        agreed: Microversion = self._request.environ.get(MICROVERSION, MINIMUM)
-        return agreed
+        """The negotiated microversion."""
+        version: Microversion = self._request.environ.get(MICROVERSION, MINIMUM)
+        return version
 
     @cached_property
     def links(self) -> Links:
-        return Links.of(self._request.environ, self._backing.public_endpoint)
+        """Builder of links that the client can follow."""
+        return Links.from_environ(self._request.environ, self._context.public_endpoint)
 
     @property
     def path(self) -> str:
-        """Without the mount prefix and without slashes around it."""
+        """Quoted path without the mount prefix and without slashes around it."""
         path: str = self._request.environ.get('PATH_INFO', '')
         return quote(path.strip('/'), encoding='latin-1')
 
-    def authorise(self, rule: str) -> None:
-        """:raises Forbidden: the caller may not do what the rule guards"""
-        self._backing.policy.check(rule, self.caller)
+    def authorize(self, rule: str) -> None:
+        """Check a policy rule.
+
+        :raises Forbidden: the rule rejects the caller, or the token has no project
+        """
+        self._context.policy.check(rule, self.caller)
 
     def require_service(self, action: str) -> None:
-        """:raises ServiceTokenRequired: the caller is no service, be it an admin"""
+        """Check that the request carries a valid service token.
+
+        :param action: what needs the token, as the subject of a sentence
+        :raises ServiceTokenRequired: the request has none, even if from an admin
+        """
         if not self.caller.service_request:
             raise ServiceTokenRequired(action=action)
 
     def require_version(self, version: Microversion, feature: str) -> None:
-        """:raises NotAcceptable: an older one is spoken; ``feature`` is a noun"""
+        """Check that the microversion of the request is at least ``version``.
+
+        :param feature: what needs the version, as the subject of a sentence
+        :raises NotAcceptable: the request has an older microversion
+        """
         if self.microversion < version:
             raise NotAcceptable(
-                reason=f'{feature} needs microversion {version} or higher, '
-                f'the request is of {self.microversion}.'
+                reason=f'{feature} requires microversion {version} or later; '
+                f'the request has {self.microversion}.'
             )
 
-    def read_arguments(self, known: Collection[str], filters: Collection[str]) -> None:
-        """:raises InvalidInput: one is unknown or given twice"""
-        query = self._request.environ.get('QUERY_STRING', '')
-        self.arguments = arguments.read(query, known, filters)
+    def parse_arguments(self, names: Collection[str], filters: Collection[str]) -> None:
+        """Parse the query string into ``arguments``.
 
-    def read_body(self, schema: Schema) -> None:
-        """:raises InvalidInput: it does not fit the schema, or is no JSON
-        :raises UnsupportedMediaType: it says that it is no JSON
+        :param names: allowed arguments
+        :param filters: fields that ``filters`` may name
+        :raises InvalidInput: an argument is unknown or repeated
+        """
+        query_string = self._request.environ.get('QUERY_STRING', '')
+        self.arguments = arguments.parse_query_string(query_string, names, filters)
+
+    def parse_body(self, schema: Schema) -> None:
+        """Parse the JSON body into ``body``.
+
+        :raises InvalidInput: the body is not JSON or does not match the schema
+        :raises UnsupportedMediaType: the content type is not JSON
         """
         try:
             raw: bytes = self._request.body
         except (OSError, ValueError):
-            # It ends early, or its chunks are not what they say.
+            # The body is shorter than announced, or its chunks are malformed.
             raise InvalidInput(reason='The request body cannot be read.') from None
         if schema.optional and not raw:
             return
         if not _is_json(self._request.environ.get('CONTENT_TYPE', '')):
             raise UnsupportedMediaType
-        self.body = json_body.parse(raw, self._backing.json_depth)
+        self.body = json_body.parse(raw, self._context.json_depth)
         schema.check(self.body)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of other origins, such as a dashboard's, that call the API from a browser."""
+"""CORS, for dashboards of another origin that call the API from a browser."""
 
 from typing import Any, Final
 
@@ -18,22 +18,24 @@ _READABLE: Final = [
 _SENDABLE: Final = [microversion.HEADER, 'X-Auth-Token', 'X-Openstack-Request-Id']
 
 
-def allowed(application: Any, conf: cfg.ConfigOpts) -> Any:
-    """The WSGI application, open to the origins in ``[cors]``; as it is without any."""
+def add_cors(application: Any, conf: cfg.ConfigOpts) -> Any:
+    """Wrap a WSGI application in CORS if ``[cors] allowed_origin`` is set."""
     cors.set_defaults(expose_headers=_READABLE, allow_headers=_SENDABLE)
     conf.register_opts(cors.OPTS, 'cors')
     if not conf.cors.allowed_origin:
         return application
-    return _Cors(application, conf)
+    return _CorsMiddleware(application, conf)
 
 
-class _Cors(cors.CORS):
+class _CorsMiddleware(cors.CORS):
+    """CORS middleware that keeps the ``Vary`` header of the response."""
+
     def process_response(
         self, response: webob.Response, request: webob.Request | None = None
     ) -> webob.Response:
-        """The library's, which forgets that answers vary by more than the origin."""
+        """Add the CORS headers; the library would overwrite ``Vary``."""
         vary = response.headers.getall('Vary')
-        answer = super().process_response(response, request)
-        if vary and 'Access-Control-Allow-Origin' in answer.headers:
-            answer.headers['Vary'] = ', '.join([*vary, 'Origin'])
-        return answer
+        final_response = super().process_response(response, request)
+        if vary and 'Access-Control-Allow-Origin' in final_response.headers:
+            final_response.headers['Vary'] = ', '.join([*vary, 'Origin'])
+        return final_response

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The document in which every error reaches a client.
+"""The JSON document that every error is sent as.
 
-``error_message`` is a string that holds JSON: that is where the clients of version 2
-look for the text. ``errors`` is the form of the API working group, which keystoneauth
-reads. No other key may stand beside them: the SDK would show the text twice.
+``error_message`` is a string that contains JSON; clients of version 2 read its text.
+``errors`` is the format of the API working group, which keystoneauth reads. The
+document has no other keys: with another key the SDK shows the text twice.
 """
 
 import json
@@ -15,46 +15,46 @@ import webob
 from cyborg_lite.api import microversion
 from cyborg_lite.exceptions import CyborgError, MethodNotAllowed
 
-RETRY_AFTER: Final = 5  # seconds: what is away comes back, or an operator is called
+RETRY_AFTER: Final = 5  # seconds
 
 
-def response(error: CyborgError, request_id: str) -> webob.Response:
-    """``error`` as the answer to a request."""
-    answer = _response(error.code, error.text, request_id)
+def build_response(error: CyborgError, request_id: str) -> webob.Response:
+    """Return the response for an error of the service."""
+    response = _build(error.code, error.text, request_id)
     if isinstance(error, MethodNotAllowed):
-        answer.headers['Allow'] = str(error.kwargs['allowed'])
-    return answer
+        response.headers['Allow'] = str(error.kwargs['allowed'])
+    return response
 
 
-def in_our_words(found: webob.Response, request_id: str) -> webob.Response:
-    """An answer of a library, whose page of HTML no client can show."""
-    status: int = found.status_int
-    return _response(status, f'{HTTPStatus(status).phrase}.', request_id)
+def replace_library_error(response: webob.Response, request_id: str) -> webob.Response:
+    """Return the error document in place of the HTML page of a library."""
+    status: int = response.status_int
+    return _build(status, f'{HTTPStatus(status).phrase}.', request_id)
 
 
-def before_all(status: int, text: str, request_id: str) -> webob.Response:
-    """What the web server says of itself, to what is no request of HTTP.
+def build_protocol_error(status: int, text: str, request_id: str) -> webob.Response:
+    """Return the response to input that is not a valid HTTP request.
 
-    :param text: may be empty
+    :param text: what is wrong; empty: the phrase of the status is used
     """
-    answer = _response(status, text or f'{HTTPStatus(status).phrase}.', request_id)
-    answer.headers['X-Openstack-Request-Id'] = request_id
-    microversion.announce(answer)
-    return answer
+    response = _build(status, text or f'{HTTPStatus(status).phrase}.', request_id)
+    response.headers['X-Openstack-Request-Id'] = request_id
+    microversion.add_version_headers(response)
+    return response
 
 
-def _response(status: int, text: str, request_id: str) -> webob.Response:
-    answer = webob.Response(
+def _build(status: int, text: str, request_id: str) -> webob.Response:
+    response = webob.Response(
         status=status,
-        body=_document(status, text, request_id),
+        body=_build_document(status, text, request_id),
         content_type='application/json',
     )
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
-        answer.headers['Retry-After'] = str(RETRY_AFTER)
-    return answer
+        response.headers['Retry-After'] = str(RETRY_AFTER)
+    return response
 
 
-def _document(status: int, text: str, request_id: str) -> bytes:
+def _build_document(status: int, text: str, request_id: str) -> bytes:
     fault = {
         'faultcode': 'Client' if status < 500 else 'Server',
         'faultstring': text,

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What turns a method of a controller into one of HTTP.
+"""Decorators that turn a method of a controller into an HTTP method.
 
-From the outside in: the answer, the permission, the arguments and the body. A body is
-not looked at before the caller may send one.
+They run from top to bottom: response, authorization, microversion, input. The body is
+parsed only after the caller is authorized to send one.
 
     @expose(views.ArqList, status=201, errors=(404, 409))
     @requires('cyborg:arq:create')
     @accepts(body=schemas.NEW_ARQS)
     def post(self, call: Call) -> views.ArqList:
 
-What stands there is what the API document says of the method, see ``openapi``.
+The API document describes the method by the arguments of these decorators, see
+``openapi``.
 """
 
 import functools
@@ -27,7 +28,7 @@ from cyborg_lite.api.microversion import V2_4, Microversion
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.validation import Schema
 
-Method = Callable[[Any, Call], Any]  # of a controller; the answer is a view or None
+Method = Callable[[Any, Call], Any]  # of a controller; returns a view or None
 Decorator = Callable[[Method], Method]
 
 
@@ -37,75 +38,77 @@ def expose(
     accepted: type[Any] | None = None,
     errors: Collection[int] = (),
 ) -> Callable[[Method], Callable[[Resource], webob.Response]]:
-    """Answer with what the method returns, one of ``views``; of none: with no body.
+    """Convert the returned view into a JSON response.
 
-    :param accepted: the view of what goes on afterwards, answered with 202
-    :param errors: what it may answer beyond that which every such method may
+    :param views: classes that the method may return; none: the response has no body
+    :param accepted: class that is returned with 202 if the operation continues
+    :param errors: status codes of errors beyond those that every method may return
     """
 
     def decorate(method: Method) -> Callable[[Resource], webob.Response]:
         @functools.wraps(method)
-        def answer(self: Resource) -> webob.Response:
-            shown = method(self, Call(pecan.request, self.backing))
+        def respond(self: Resource) -> webob.Response:
+            view = method(self, Call(pecan.request, self.context))
             if not views:
-                return _without_body(status)
+                return _build_empty_response(status)
             return webob.Response(
-                status=HTTPStatus.ACCEPTED if type(shown) is accepted else status,
-                body=json.dumps(tojson(type(shown), shown)).encode(),
+                status=HTTPStatus.ACCEPTED if type(view) is accepted else status,
+                body=json.dumps(tojson(type(view), view)).encode(),
                 content_type='application/json',
             )
 
-        del answer.__wrapped__  # else pecan would call it as if it took a Call
-        answer.views = views  # type: ignore[attr-defined]  # a fact
-        answer.status = status  # type: ignore[attr-defined]  # likewise
-        answer.accepted = accepted  # type: ignore[attr-defined]
-        answer.errors = errors  # type: ignore[attr-defined]
+        del respond.__wrapped__  # Pecan would use the signature of the method
+        respond.views = views  # type: ignore[attr-defined]  # for the API document
+        respond.status = status  # type: ignore[attr-defined]
+        respond.accepted = accepted  # type: ignore[attr-defined]
+        respond.errors = errors  # type: ignore[attr-defined]
         exposed: Callable[[Resource], webob.Response] = pecan.expose(
             content_type='application/json'
-        )(answer)
+        )(respond)
         return exposed
 
     return decorate
 
 
-def _without_body(status: int) -> webob.Response:
+def _build_empty_response(status: int) -> webob.Response:
     response = webob.Response(status=status)
     del response.content_type
     return response
 
 
 def requires(rule: str, service_for: str | None = None) -> Decorator:
-    """Let in whom the rule allows, and with ``service_for`` only services.
+    """Check a policy rule and, with ``service_for``, require a service token.
 
-    :param service_for: what needs a service token, as the subject of a sentence
+    :param service_for: the action that needs a service token, as the subject of a
+        sentence
     """
 
     def decorate(method: Method) -> Method:
         @functools.wraps(method)
-        def guarded(self: Any, call: Call) -> Any:
-            call.authorise(rule)
+        def authorize(self: Any, call: Call) -> Any:
+            call.authorize(rule)
             if service_for is not None:
                 call.require_service(service_for)
             return method(self, call)
 
-        guarded.rule = rule  # type: ignore[attr-defined]  # a fact
-        guarded.service_for = service_for  # type: ignore[attr-defined]
-        return guarded
+        authorize.rule = rule  # type: ignore[attr-defined]  # for the API document
+        authorize.service_for = service_for  # type: ignore[attr-defined]
+        return authorize
 
     return decorate
 
 
 def since(version: Microversion, feature: str) -> Decorator:
-    """Tell clients of older microversions what they lack; ``feature`` is a noun."""
+    """Refuse older microversions with an error that names the ``feature``."""
 
     def decorate(method: Method) -> Method:
         @functools.wraps(method)
-        def known(self: Any, call: Call) -> Any:
+        def check_version(self: Any, call: Call) -> Any:
             call.require_version(version, feature)
             return method(self, call)
 
-        known.since = version  # type: ignore[attr-defined]  # a fact
-        return known
+        check_version.since = version  # type: ignore[attr-defined]  # API document
+        return check_version
 
     return decorate
 
@@ -117,25 +120,25 @@ def accepts(
     *,
     newer: Collection[str] = (),
 ) -> Decorator:
-    """Read what the request brings; what is not named here is refused.
+    """Parse the query arguments and the body; refuse arguments that are not listed.
 
     :param filters: the fields that ``filters`` may name
-    :param newer: arguments that are known from microversion 2.4 on
+    :param newer: arguments that are accepted since microversion 2.4
     """
 
     def decorate(method: Method) -> Method:
         @functools.wraps(method)
-        def fed(self: Any, call: Call) -> Any:
-            more = newer if call.microversion >= V2_4 else ()
-            call.read_arguments((*arguments, *more), filters)
+        def parse_input(self: Any, call: Call) -> Any:
+            extra = newer if call.microversion >= V2_4 else ()
+            call.parse_arguments((*arguments, *extra), filters)
             if body is not None:
-                call.read_body(body)
+                call.parse_body(body)
             return method(self, call)
 
-        fed.arguments = arguments  # type: ignore[attr-defined]  # a fact
-        fed.newer = newer  # type: ignore[attr-defined]  # likewise
-        fed.filters = filters  # type: ignore[attr-defined]
-        fed.body = body  # type: ignore[attr-defined]
-        return fed
+        parse_input.arguments = arguments  # type: ignore[attr-defined]  # API document
+        parse_input.newer = newer  # type: ignore[attr-defined]
+        parse_input.filters = filters  # type: ignore[attr-defined]
+        parse_input.body = body  # type: ignore[attr-defined]
+        return parse_input
 
     return decorate

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON as a client may send it: RFC 8259, of limited depth, and nothing beyond."""
+"""Strict parser for JSON bodies: RFC 8259 with a limited depth."""
 
 import json
 from typing import Any, NoReturn
@@ -8,34 +8,34 @@ from cyborg_lite.exceptions import InvalidInput
 
 
 def parse(raw: bytes, depth: int) -> Any:
-    """What the body says; it may be of any type.
+    """Return the parsed body, which may be of any JSON type.
 
-    :param depth: how deep arrays and objects may be nested
-    :raises InvalidInput: it is not JSON, or nested deeper
+    :param depth: maximum nesting of arrays and objects
+    :raises InvalidInput: the body is not JSON or exceeds the depth
     """
     try:
         document = json.loads(
-            # Given bytes, the library would take UTF-16 and UTF-32 too.
+            # With bytes, the library would accept UTF-16 and UTF-32 too.
             raw.decode('utf-8'),
-            parse_constant=_refuse,
-            parse_float=_finite,
+            parse_constant=_reject_constant,
+            parse_float=_parse_finite,
         )
     except RecursionError:
-        raise _too_deep(depth) from None
+        raise _build_depth_error(depth) from None
     except ValueError:
-        # Also of what is not UTF-8, and of integers of thousands of digits.
+        # Also raised for invalid UTF-8 and for integers with thousands of digits.
         raise InvalidInput(reason='The request body is not valid JSON.') from None
     _check_depth(document, depth)
     return document
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)  # NaN and the infinities, which JSON does not have
+def _reject_constant(constant: str) -> NoReturn:
+    raise ValueError(constant)  # NaN and Infinity are not JSON
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     number = float(text)
-    if number - number != 0:  # an infinity
+    if number - number != 0:  # too large: Python returns infinity
         raise ValueError(text)
     return number
 
@@ -43,20 +43,20 @@ def _finite(text: str) -> float:
 def _check_depth(document: Any, depth: int) -> None:
     level = [document]
     for _ in range(depth):
-        level = [inner for value in level for inner in _inside(value)]
+        level = [child for value in level for child in _list_children(value)]
         if not level:
             return
     if any(isinstance(value, dict | list) for value in level):
-        raise _too_deep(depth)
+        raise _build_depth_error(depth)
 
 
-def _inside(value: Any) -> Any:
+def _list_children(value: Any) -> Any:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
 
 
-def _too_deep(depth: int) -> InvalidInput:
+def _build_depth_error(depth: int) -> InvalidInput:
     return InvalidInput(
         reason=f'The request body is nested deeper than {depth} levels.'
     )

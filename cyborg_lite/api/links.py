@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses that a client can follow, from where the service really stands."""
+"""URLs of the API as the client sees them, behind proxies and prefixes."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -8,25 +8,28 @@ from urllib.parse import quote, urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    base: str  # up to the mount prefix, without a slash at its end
+    """Builder of URLs of the API."""
+
+    base: str  # URL of the mount prefix, without a slash at its end
 
     @classmethod
-    def of(cls, environ: dict[str, Any], public_endpoint: str | None) -> Self:
-        """From the request, or from what the operator says clients see.
+    def from_environ(cls, environ: dict[str, Any], public_endpoint: str | None) -> Self:
+        """Build links from the request, or from ``[api] public_endpoint`` if it is set.
 
-        A public endpoint with a path is taken whole: it names the prefix too. One
-        without gets the prefix of the request.
+        A public endpoint with a path includes the mount prefix. To an endpoint without
+        a path the prefix of the request is added.
         """
         prefix = quote(environ.get('SCRIPT_NAME', ''), encoding='latin-1')
         if public_endpoint:
             public = public_endpoint.rstrip('/')
             return cls(public if urlsplit(public).path else public + prefix)
-        host = environ.get('HTTP_HOST') or _server(environ)
+        host = environ.get('HTTP_HOST') or _read_server(environ)
         return cls(f'{environ["wsgi.url_scheme"]}://{host}{prefix.rstrip("/")}')
 
-    def to(self, path: str) -> str:
+    def build_url(self, path: str) -> str:
+        """Return the URL of a path, which has no leading slash."""
         return f'{self.base}/{path}'
 
 
-def _server(environ: dict[str, Any]) -> str:
+def _read_server(environ: dict[str, Any]) -> str:
     return f'{environ["SERVER_NAME"]}:{environ["SERVER_PORT"]}'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The microversions of the API, and how a client asks for one."""
+"""Microversions of the API, and their negotiation."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import webob
 from oslo_log import log
 
 from cyborg_lite.exceptions import NotAcceptable
-from cyborg_lite.model.text import shown
+from cyborg_lite.model.text import format_value
 
 LOG = log.getLogger(__name__)
 
@@ -21,6 +21,8 @@ MAXIMUM_HEADER: Final = 'OpenStack-API-Maximum-Version'
 
 @dataclass(frozen=True, slots=True, order=True)
 class Microversion:
+    """A version of the API, ordered by its numbers."""
+
     major: int
     minor: int
 
@@ -29,19 +31,19 @@ class Microversion:
 
 
 V2_0: Final = Microversion(2, 0)
-"""What every client speaks, and who sends no header gets."""
+"""The default for requests without a version header."""
 
 V2_1: Final = Microversion(2, 1)
-"""A patch of accelerator requests may name ``/project_id``."""
+"""A patch of ARQs may set ``/project_id``."""
 
 V2_2: Final = Microversion(2, 2)
-"""``GET /v2/device_profiles/{name}``, not only by uuid."""
+"""``GET /v2/device_profiles/{name}`` accepts a name, not only a uuid."""
 
 V2_3: Final = Microversion(2, 3)
-"""Devices show their ``status``."""
+"""Devices have the field ``status``."""
 
 V2_4: Final = Microversion(2, 4)
-"""What operators asked for: all states, reasons and histories, services, next pages."""
+"""ARQ states and histories, services, device health, jobs, explanations and pages."""
 
 VERSIONS: Final = (V2_0, V2_1, V2_2, V2_3, V2_4)
 MINIMUM: Final = VERSIONS[0]
@@ -51,47 +53,48 @@ _NUMBERS: Final = re.compile(r'(0|[1-9][0-9]{0,4})\.(0|[1-9][0-9]{0,4})')
 
 
 def negotiate(header: str | None) -> Microversion:
-    """The version that the value of the header asks for; None: there is no header.
+    """Return the microversion that a header requests.
 
-    The value may name several services, parted by commas, as the API working group
-    has it. A bare version is an old client's, and means ours.
+    The header may name several services, separated by commas, as the API working group
+    specifies. A bare version comes from an old client and applies to this service.
 
-    :raises NotAcceptable: it is no version, or none that is served
+    :param header: None: the request has no header
+    :raises NotAcceptable: the version is malformed or not supported
     """
-    asked = None if header is None else _asked_of_us(header)
-    if asked is None:
+    requested = None if header is None else _select_version(header)
+    if requested is None:
         return MINIMUM
-    if asked == 'latest':
+    if requested == 'latest':
         return MAXIMUM
-    numbers = _NUMBERS.fullmatch(asked)
+    numbers = _NUMBERS.fullmatch(requested)
     if numbers:
         version = Microversion(int(numbers[1]), int(numbers[2]))
         if version in VERSIONS:
             return version
     raise NotAcceptable(
-        reason=f'Version {shown(header)} of the API is not served; '
-        f'versions {MINIMUM} to {MAXIMUM} are.'
+        reason=f'API version {format_value(header)} is not supported; '
+        f'supported versions are {MINIMUM} to {MAXIMUM}.'
     )
 
 
-def announce(response: webob.Response) -> None:
-    """Say on an answer which versions there are, and that answers differ by them."""
+def add_version_headers(response: webob.Response) -> None:
+    """Add the range of versions to a response, and ``Vary`` for caches."""
     response.headers[MINIMUM_HEADER] = str(MINIMUM)
     response.headers[MAXIMUM_HEADER] = str(MAXIMUM)
     response.headers.add('Vary', HEADER)
 
 
-def _asked_of_us(header: str) -> str | None:
-    """The last version that is meant for us; None: all are for other services."""
-    found = None
+def _select_version(header: str) -> str | None:
+    """Return the last version for this service; None: all are for other services."""
+    version = None
     parts = [part.split() for part in header.lower().split(',')]
     for words in parts:
         if not words:
             continue
         if words[0] == SERVICE_TYPE:
-            found = ' '.join(words[1:])
+            version = ' '.join(words[1:])
         elif len(words) == 1:
-            LOG.warning('A client asked for a version of no service: %s.', words)
-            found = words[0]
-    # A header with nothing in it asks for something all the same.
-    return found if any(parts) else ''
+            LOG.warning('Microversion header without a service type: %s', words)
+            version = words[0]
+    # An empty header is malformed, not absent.
+    return version if any(parts) else ''

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Authentication switched off: every caller is who it says it is.
+"""Middleware for ``auth_strategy = noauth``: the identity of the client is not checked.
 
-For development, tests and a service on loopback. The headers are those that the
-Keystone middleware would set after it validated a token, so that every persona can be
-played. A client that only knows tokens says ``X-Auth-Token: USER`` or
-``USER:PROJECT``; the user ``admin`` has all roles, any other one is a member.
+It is for development, tests and a service on loopback. A client may send the identity
+headers that the Keystone middleware would set after it validated a token. A client that
+supports only tokens sends ``X-Auth-Token: USER`` or ``USER:PROJECT``. The user
+``admin`` has all roles; any other user is a member.
 """
 
 import json
@@ -17,7 +17,7 @@ from oslo_log import log
 LOG = log.getLogger(__name__)
 
 PROJECT: Final = '0123456789abcdef0123456789abcdef'
-"""Of a token that names none."""
+"""The project of a token without a project."""
 
 _IDENTITY: Final = (
     'HTTP_X_USER_ID',
@@ -28,7 +28,7 @@ _IDENTITY: Final = (
 )
 _ALL_ROLES: Final = 'admin,manager,member,reader'
 _MEMBER_ROLES: Final = 'member,reader'
-_LONGEST: Final = 64  # characters of an id, as Keystone and our database have it
+_MAX_ID_LENGTH: Final = 64  # characters, as in Keystone and in the database
 _UNAUTHORIZED: Final = {
     'error': {
         'code': 401,
@@ -38,34 +38,34 @@ _UNAUTHORIZED: Final = {
 }
 
 
-class NoAuth:
-    """In the place of the Keystone middleware."""
+class NoAuthMiddleware:
+    """Replacement of the Keystone middleware that trusts the client."""
 
     def __init__(self, application: Any) -> None:
-        """:param application: any WSGI application"""
+        """Store the WSGI application."""
         self._application = application
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         if not any(name in environ for name in _IDENTITY):
-            environ.update(_of_token(environ.get('HTTP_X_AUTH_TOKEN', '')))
+            environ.update(_parse_token(environ.get('HTTP_X_AUTH_TOKEN', '')))
         ids = [environ.get(name, '') for name in _IDENTITY[:2]]
-        if any(name in environ for name in _IDENTITY) and _fit(ids):
-            answer = self._application(environ, start_response)
+        if any(name in environ for name in _IDENTITY) and _are_valid(ids):
+            application = self._application
         else:
-            answer = _refusal()(environ, start_response)
-        body: Iterable[bytes] = answer
+            application = _build_unauthorized_response()
+        body: Iterable[bytes] = application(environ, start_response)
         return body
 
 
-def warn() -> None:
-    """Say it where the operator of a real cloud will see it."""
+def warn_of_noauth() -> None:
+    """Log that authentication is off."""
     LOG.warning(
-        'AUTHENTICATION IS OFF ([api] auth_strategy = noauth): whoever reaches this '
-        'service may do anything in the name of anybody. Never do so in production.'
+        'AUTHENTICATION IS OFF ([api] auth_strategy = noauth): every client has all '
+        'permissions of every user. Do not use this setting in production.'
     )
 
 
-def _of_token(token: str) -> dict[str, str]:
+def _parse_token(token: str) -> dict[str, str]:
     user, _, project = token.partition(':')
     if not user:
         return {}
@@ -76,15 +76,15 @@ def _of_token(token: str) -> dict[str, str]:
     }
 
 
-def _fit(ids: list[str]) -> bool:
-    return all(len(one) <= _LONGEST for one in ids)
+def _are_valid(ids: list[str]) -> bool:
+    return all(len(identifier) <= _MAX_ID_LENGTH for identifier in ids)
 
 
-def _refusal() -> webob.Response:
-    refusal = webob.Response(
+def _build_unauthorized_response() -> webob.Response:
+    response = webob.Response(
         status=401,
         body=json.dumps(_UNAUTHORIZED).encode(),
         content_type='application/json',
     )
-    refusal.headers['WWW-Authenticate'] = 'Keystone uri=""'
-    return refusal
+    response.headers['WWW-Authenticate'] = 'Keystone uri=""'
+    return response

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the next page of a collection is, for clients that follow links."""
+"""Links to the next page of a collection."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,15 +13,15 @@ from cyborg_lite.api.views.link import Link
 from cyborg_lite.model.queries import Query
 
 
-def next_page(call: Call, query: Query, found: Sequence[Any]) -> Any:
-    """The links of a collection, or what leaves them out: there is no next page.
+def build_next_link(call: Call, query: Query, records: Sequence[Any]) -> Any:
+    """Return the links of a collection, or ``Unset`` if it has no next page.
 
-    A page that is full may be the last one all the same; the next is empty then.
+    A full page has a next page, which is empty if the full page was the last.
 
-    :param found: records that have a uuid, of any one type
+    :param records: records of the page, of any class with a uuid
     """
-    full = query.limit is not None and len(found) == query.limit
+    full = query.limit is not None and len(records) == query.limit
     if call.microversion < V2_4 or not full:
         return types.Unset
-    asked = urlencode({**call.arguments, 'marker': found[-1].uuid})
-    return [Link(href=f'{call.links.to(call.path)}?{asked}', rel='next')]
+    query_string = urlencode({**call.arguments, 'marker': records[-1].uuid})
+    return [Link(href=f'{call.links.build_url(call.path)}?{query_string}', rel='next')]

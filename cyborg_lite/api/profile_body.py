@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device profiles as clients send them: whole, or as a patch of one.
+"""Parsing of device profiles and of patches of a device profile.
 
 [{"op": "replace", "path": "/description", "value": ...}, ...]
 """
@@ -18,62 +18,75 @@ from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.exceptions import InvalidDeviceProfile, InvalidInput
 from cyborg_lite.model import profile_grammar
 from cyborg_lite.model.device_profiles import DeviceProfile, Limits, ProfileChange
-from cyborg_lite.model.text import shown
+from cyborg_lite.model.text import format_value
 
 _SWITCHES: Final = ('enabled', 'is_public')
 
 
-def created(call: Call, limits: Limits) -> list[DeviceProfile]:
-    """Those of the body, which fits its schema.
+def parse_profiles(call: Call, limits: Limits) -> list[DeviceProfile]:
+    """Return the profiles of the body, which matches its schema.
 
-    :raises InvalidInput: there are more than the microversion knows, or one is wrong
+    :raises InvalidInput: a profile is invalid, or the microversion allows only one
     """
     newer = call.microversion >= V2_4
     if not newer and len(call.body) > 1:
-        raise InvalidInput(reason='The request body must have at most 1 elements.')
-    return [_created(one, _limits(call, limits), newer) for one in call.body]
+        raise InvalidInput(reason='The request body must have at most 1 element.')
+    return [
+        _parse_profile(fields, _select_limits(call, limits), newer)
+        for fields in call.body
+    ]
 
 
-def _created(wanted: dict[str, Any], limits: Limits, newer: bool) -> DeviceProfile:
+def _parse_profile(
+    fields: dict[str, Any], limits: Limits, newer: bool
+) -> DeviceProfile:
     moment = datetime.now(UTC)
     fresh = str(uuid4())
-    made = profile_grammar.parse(wanted, limits, fresh_uuid=fresh, moment=moment)
+    profile = profile_grammar.parse_profile(
+        fields, limits, fresh_uuid=fresh, moment=moment
+    )
     switches: dict[str, object] = {
-        key: wanted[key] for key in _SWITCHES if newer and key in wanted
+        key: fields[key] for key in _SWITCHES if newer and key in fields
     }
-    change = profile_grammar.parse_change(switches, limits)
+    change = profile_grammar.parse_profile_change(switches, limits)
     return dataclasses.replace(
-        made, **{key: getattr(change, key) for key in change.fields}
+        profile, **{key: getattr(change, key) for key in change.fields}
     )
 
 
-def changed(call: Call, limits: Limits) -> ProfileChange:
-    """What the patch in the body, which fits its schema, asks for.
+def parse_profile_change(call: Call, limits: Limits) -> ProfileChange:
+    """Return the change that the patch in the body describes.
 
-    :raises InvalidDeviceProfile: a path is unknown or there twice, or a value wrong
+    The body matches its schema.
+
+    :raises InvalidDeviceProfile: a path is unknown or repeated, or a value is invalid
     """
-    return profile_grammar.parse_change(_values(call.body), _limits(call, limits))
+    return profile_grammar.parse_profile_change(
+        _parse_operations(call.body), _select_limits(call, limits)
+    )
 
 
-def _values(patch: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _parse_operations(patch: Sequence[dict[str, Any]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for one in patch:
-        path = one['path']
+    for operation in patch:
+        path = operation['path']
         field = path.removeprefix('/')
         if field == path or not field:
-            raise InvalidDeviceProfile(reason=f'there is no path {shown(path)}')
+            raise InvalidDeviceProfile(
+                reason=f'the path {format_value(path)} does not exist'
+            )
         if field in values:
-            raise InvalidDeviceProfile(reason=f'/{shown(field)} is there twice')
-        values[field] = one['value']
+            raise InvalidDeviceProfile(reason=f'/{format_value(field)} is repeated')
+        values[field] = operation['value']
     return values
 
 
-def _limits(call: Call, limits: Limits) -> Limits:
+def _select_limits(call: Call, limits: Limits) -> Limits:
     if call.microversion < V2_4:
         return limits
-    return dataclasses.replace(limits, standard_traits=_standard_traits())
+    return dataclasses.replace(limits, standard_traits=_list_standard_traits())
 
 
 @functools.cache
-def _standard_traits() -> frozenset[str]:
+def _list_standard_traits() -> frozenset[str]:
     return frozenset(os_traits.get_traits())

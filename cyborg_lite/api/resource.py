@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A path of the API: the methods that it answers, and the paths below it."""
+"""Base class of the controllers, and the context that they share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from cyborg_lite.api.microversion import MINIMUM, Microversion
 from cyborg_lite.api.policy import Policy
-from cyborg_lite.exceptions import MethodNotAllowed, NotFound
+from cyborg_lite.exceptions import MethodNotAllowed
 from cyborg_lite.model.device_profiles import Limits
-from cyborg_lite.model.text import shown
+from cyborg_lite.model.text import format_value
 from cyborg_lite.rpc.conductor import ConductorAPI
 
-_HANDLERS: Final = {
+_METHODS: Final = {
     'GET': 'get',
-    'HEAD': 'get',  # the server leaves the body out
+    'HEAD': 'get',  # the server omits the body
     'POST': 'post',
     'PATCH': 'patch',
     'DELETE': 'delete',
@@ -22,51 +22,60 @@ _HANDLERS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Backing:
-    """What all controllers work with."""
+class ApiContext:
+    """Services and settings that all controllers use."""
 
     conductor: ConductorAPI
     policy: Policy
+    # Builds the API document of a microversion, or of all of them for None. The
+    # document describes the controllers, so they cannot import its builder.
+    build_document: Callable[[Microversion | None], dict[str, Any]]
     service_token_roles: frozenset[str]
-    public_endpoint: str | None  # None: what the request says
+    public_endpoint: str | None  # None: links are built from the request
     json_depth: int
     profile_limits: Limits
     hold_power_on: bool
-    refuse_impossible: bool  # device profiles
+    refuse_failed_binds: bool
+    refuse_impossible_profiles: bool
 
 
 class Resource:
-    """A method of HTTP is a method here, of the same name in lower case."""
+    """Controller of one path; its methods are HTTP methods in lower case."""
 
     since: ClassVar[Mapping[str, Microversion]] = {}
-    """Methods of HTTP that older clients must be told not to be there."""
+    """HTTP methods that older microversions answer with 405."""
 
-    def __init__(self, backing: Backing) -> None:
-        self.backing = backing
+    def __init__(self, context: ApiContext, identifiers: Sequence[str] = ()) -> None:
+        """Store the arguments.
+
+        :param identifiers: values of the path parameters, from left to right
+        """
+        self.context = context
+        self.identifiers = identifiers
+
+    @property
+    def identifier(self) -> str:
+        """Value of the first path parameter, as the client wrote it."""
+        return self.identifiers[0]
 
     @property
     def conductor(self) -> ConductorAPI:
-        return self.backing.conductor
+        """RPC client of the conductor."""
+        return self.context.conductor
 
-    def below(self, segment: str) -> 'Resource':
-        """The path one segment further.
+    @classmethod
+    def find_method(cls, http_method: str, version: Microversion) -> str:
+        """Return the name of the Python method for an HTTP method and microversion.
 
-        :raises NotFound: there is none
+        :raises MethodNotAllowed: the path does not support the HTTP method; the error
+            lists the supported ones
         """
-        raise NotFound(what='Resource', name=shown(segment))
-
-    def handler(self, method: str, version: Microversion) -> Callable[[], Any]:
-        """What answers the method for a client that speaks the version.
-
-        :raises MethodNotAllowed: with the methods that something answers
-        """
-        answers: dict[str, Callable[[], Any]] = {
-            name: getattr(self, attribute)
-            for name, attribute in _HANDLERS.items()
-            if hasattr(self, attribute) and self.since.get(name, MINIMUM) <= version
+        names = {
+            http_name: name
+            for http_name, name in _METHODS.items()
+            if hasattr(cls, name) and cls.since.get(http_name, MINIMUM) <= version
         }
-        try:
-            return answers[method]
-        except KeyError:
-            allowed = ', '.join(answers)
-            raise MethodNotAllowed(method=shown(method), allowed=allowed) from None
+        if http_method in names:
+            return names[http_method]
+        allowed = ', '.join(names)
+        raise MethodNotAllowed(method=format_value(http_method), allowed=allowed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies against JSON Schema, with messages that name the field."""
+"""Validation of bodies by JSON Schema, with messages that name the field."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError
 
 from cyborg_lite.exceptions import InvalidInput
-from cyborg_lite.model.text import shown
+from cyborg_lite.model.text import format_value
 
 Document = Mapping[str, Any]  # JSON
 
@@ -26,50 +26,61 @@ _WORDINGS: Final = {
 }
 
 
-# Any: these are as the library, which is untyped here, calls them.
-def _pattern(_all: Any, wanted: str, found: Any, _schema: Any) -> Iterator[Any]:
-    # To JSON Schema the end is the end; to Python it is also before a last newline.
-    expression = wanted.replace('$', r'\Z')
-    if isinstance(found, str) and not re.search(expression, found):
+# Any: the library is untyped and passes these arguments by position.
+def _check_pattern(
+    _validator: Any, pattern: str, value: Any, _schema: Any
+) -> Iterator[Any]:
+    # In Python, unlike in JSON Schema, $ also matches before a newline at the end.
+    expression = pattern.replace('$', r'\Z')
+    if isinstance(value, str) and not re.search(expression, value):
         yield ValidationError('does not match')
 
 
-# What depends on the names of keys is for readers of the API document alone: whoever
-# interprets the keys says better what is wrong with them.
-_Validator: Final[Any] = validators.extend(  # type: ignore[no-untyped-call]  # likewise
+# The rules for names of keys are only documentation. The code that interprets the keys
+# has better error messages.
+_Validator: Final[Any] = validators.extend(  # type: ignore[no-untyped-call]  # untyped library
     Draft202012Validator,
-    {'pattern': _pattern, 'propertyNames': None, 'patternProperties': None},
+    {'pattern': _check_pattern, 'propertyNames': None, 'patternProperties': None},
 )
 
 
 class Schema:
-    """What a body must look like; compiled once."""
+    """Compiled JSON Schema of a request body."""
 
     def __init__(self, document: Document, *, optional: bool = False) -> None:
-        """:param optional: there may be no body at all"""
+        """Compile the schema.
+
+        :param optional: the request may have no body
+        """
         Draft202012Validator.check_schema(document)
         self.document = document
         self.optional = optional
         self._validator = _Validator(document)
 
     def check(self, body: Any) -> None:
-        """:raises InvalidInput: naming the place in the body and what is wrong there"""
-        # The first is enough; a long list can be wrong in every element.
+        """Validate a body.
+
+        :raises InvalidInput: the first violation, with its position in the body
+        """
+        # One error is enough: a long list may violate the schema in every element.
         error = next(self._validator.iter_errors(body), None)
         if error is not None:
-            raise InvalidInput(reason=f'{_place(error.absolute_path)} {_said(error)}.')
+            path = _format_path(error.absolute_path)
+            raise InvalidInput(reason=f'{path} {_format_violation(error)}.')
 
 
-def _place(path: Iterable[str | int]) -> str:
+def _format_path(path: Iterable[str | int]) -> str:
     steps = [f'[{step}]' if isinstance(step, int) else f'.{step}' for step in path]
-    return shown(''.join(steps).removeprefix('.') or 'The request body')
+    return format_value(''.join(steps).removeprefix('.') or 'The request body')
 
 
-def _said(error: ValidationError) -> str:
-    """What is wanted there. The library's own words repeat the whole value."""
-    wanted: Any = error.validator_value  # of the type that the keyword has
+def _format_violation(error: ValidationError) -> str:
+    """Describe the violated keyword; the library would repeat the whole value."""
+    expected: Any = error.validator_value  # the type depends on the keyword
     if error.validator == 'required' and isinstance(error.instance, dict):
-        missing = [name for name in wanted if name not in error.instance]
+        missing = [name for name in expected if name not in error.instance]
         return f'lacks {", ".join(missing)}'
-    wording = _WORDINGS.get(str(error.validator), 'breaks a rule of the schema')
-    return wording.format(' or '.join(wanted) if isinstance(wanted, list) else wanted)
+    wording = _WORDINGS.get(str(error.validator), 'violates the schema')
+    return wording.format(
+        ' or '.join(expected) if isinstance(expected, list) else expected
+    )

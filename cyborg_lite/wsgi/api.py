@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API for any WSGI server: ``cyborg_lite.wsgi.api:application``.
+"""WSGI entry point of the API: ``cyborg_lite.wsgi.api:application``.
 
-It is configured by files alone: the one that CYBORG_LITE_CONFIG names, or the one in
-the default place. Nothing is read or opened before the first request, so that a server
-may fork after it has loaded this module.
+The configuration file is the one in CYBORG_LITE_CONFIG, or the default one. The module
+reads and opens nothing before the first request, so that a server may fork after it has
+imported the module.
 """
 
 import os
 
-# How requests run side by side is the affair of the server that loads us, so nothing
-# may be patched. And eventlet, which libraries import to see whether it is in charge,
-# must be imported here and not by the first request: the thread that does so can never
-# be joined, and a server that does join its threads would not end.
+# The WSGI server decides how requests run concurrently, so nothing may be patched.
+# Libraries import eventlet to check whether it is active. It must be imported here and
+# not by the first request: the thread that imports it can never be joined, so a server
+# that joins its threads would not exit.
 os.environ['CYBORG_LITE_CONCURRENCY'] = 'threading'
 
 from cyborg_lite import runtime  # isort: skip
@@ -20,33 +20,39 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ['Application', 'LazyApplication', 'application', 'from_files', 'runtime']
+__all__ = [
+    'Application',
+    'LazyApplication',
+    'application',
+    'load_application',
+    'runtime',
+]
 
-Application = Callable[[dict[str, Any], Any], Iterable[bytes]]  # as WSGI has it
+Application = Callable[[dict[str, Any], Any], Iterable[bytes]]  # PEP 3333
 
 
 class LazyApplication:
-    """Built by whichever request comes first; the others wait for it."""
+    """Builds the application at the first request; concurrent requests wait for it."""
 
     def __init__(self, build: Callable[[], Application]) -> None:
         self._build = build
         self._lock = threading.Lock()
-        self._built: Application | None = None
+        self._application: Application | None = None
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        if self._built is None:
+        if self._application is None:
             with self._lock:
-                if self._built is None:
-                    self._built = self._build()
-        return self._built(environ, start_response)
+                if self._application is None:
+                    self._application = self._build()
+        return self._application(environ, start_response)
 
 
-def from_files() -> Application:
-    """The application as the configuration files have it."""
+def load_application() -> Application:
+    """Build the application from the configuration files."""
     from cyborg_lite.cmd import api
 
-    found: Application = api.application_from_files()
-    return found
+    application: Application = api.application_from_files()
+    return application
 
 
-application = LazyApplication(from_files)
+application = LazyApplication(load_application)

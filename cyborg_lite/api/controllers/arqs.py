@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerator requests."""
+"""ARQs (accelerator requests)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +8,7 @@ from cyborg_lite.api import arguments, arq_patch, paging
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires, since
 from cyborg_lite.api.microversion import V2_4
-from cyborg_lite.api.resource import Backing, Resource
+from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import arqs as schemas
 from cyborg_lite.api.views.arq_events import EventList
 from cyborg_lite.api.views.arqs import ArqList, ArqView
@@ -16,229 +16,262 @@ from cyborg_lite.exceptions import (
     ArqNotFound,
     ArqsNotResolved,
     DeviceProfileNotFound,
+    InstanceBindFailed,
     InvalidInput,
     InvalidPatch,
     PowerOnHeld,
 )
 from cyborg_lite.model import uuids
-from cyborg_lite.model.arqs import NOT_TO_BE_TRUSTED, RESOLVED, Arq, State
+from cyborg_lite.model.arqs import RESOLVED_STATES, UNREADY_STATES, Arq, State
 from cyborg_lite.model.device_profiles import AttachTarget
-from cyborg_lite.model.profile_grammar import is_name
+from cyborg_lite.model.profile_grammar import is_valid_name
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.text import shown
+from cyborg_lite.model.text import format_value
 
-_BINDING: Final = 'Binding or unbinding an accelerator request'
-_RESOLVED: Final = tuple(sorted({*RESOLVED, State.UNKNOWN}))
+_BINDING: Final = 'Binding or unbinding an ARQ'
+_RESOLVED: Final = tuple(sorted({*RESOLVED_STATES, State.UNKNOWN}))
 _EXACT: Final = ('hostname', 'device_rp_uuid', 'device_profile_name', 'project_id')
 
 
-class Arqs(Resource):
+class ArqCollection(Resource):
     """``/v2/accelerator_requests``"""
 
-    def below(self, segment: str) -> Resource:
-        return OneArq(self.backing, segment)
-
-    @expose(ArqList, errors=(423,))
+    @expose(ArqList, errors=(409, 423))
     @requires('cyborg:arq:get_all')
     @accepts(
         arguments=(*arguments.PAGING, 'instance', 'bind_state', 'arqs'),
         newer=(*_EXACT, 'state'),
     )
     def get(self, call: Call) -> ArqList:
-        instance = _instance(call)
-        query = _query(call, instance)
-        found = self.conductor.list_arqs(call.caller, query)
+        """List ARQs."""
+        instance = _parse_instance(call)
+        query = _build_query(call, instance)
+        records = self.conductor.list_arqs(call.caller, query)
         if instance is not None:
-            every = found if _is_whole(query) else self._all(call, instance)
-            if self.backing.hold_power_on and call.microversion < V2_4:
-                _check_devices(instance, every)
-            _check_settled(call, instance, every)
-        return ArqList.showing(found, call, paging.next_page(call, query, found))
+            arqs = records if _is_complete(query) else self._list_all(call, instance)
+            self._check_usable(call, instance, arqs)
+        return ArqList.build(
+            records, call, paging.build_next_link(call, query, records)
+        )
 
-    def _all(self, call: Call, instance: str) -> Sequence[Arq]:
+    def _list_all(self, call: Call, instance: str) -> Sequence[Arq]:
         query = Query(filters={'instance_uuid': (instance,)})
         return self.conductor.list_arqs(call.caller, query)
+
+    def _check_usable(self, call: Call, instance: str, arqs: Sequence[Arq]) -> None:
+        """Check that the client may use the ARQs of an instance as they are now.
+
+        :raises CyborgError: Nova must not start the instance, or a bind is running
+        """
+        if call.microversion < V2_4:
+            # A client that sends bind_state expects failed binds in the response.
+            if self.context.refuse_failed_binds and not _needs_resolved(call):
+                _check_no_bind_failed(instance, arqs)
+            if self.context.hold_power_on:
+                _check_devices_ready(instance, arqs)
+        _check_resolved(call, instance, arqs)
 
     @expose(ArqList, status=201, errors=(404, 409))
     @requires('cyborg:arq:create')
     @accepts(body=schemas.CREATE)
     def post(self, call: Call) -> ArqList:
+        """Create one ARQ per requested accelerator of a device profile."""
         name = call.body['device_profile_name']
-        # What can be no profile's name is as unknown as any other, says the contract.
-        if not is_name(name):
-            raise DeviceProfileNotFound(name=shown(name))
-        made = self.conductor.create_arqs(call.caller, name, _image(call))
-        return ArqList.showing(made, call)
+        # By contract a malformed name is an unknown profile (404), not invalid input.
+        if not is_valid_name(name):
+            raise DeviceProfileNotFound(name=format_value(name))
+        arqs = self.conductor.create_arqs(call.caller, name, _parse_image(call))
+        return ArqList.build(arqs, call)
 
     @expose(status=202, errors=(404, 409))
     @requires('cyborg:arq:update', service_for=_BINDING)
     @accepts(body=schemas.PATCH)
     def patch(self, call: Call) -> None:
-        _apply(self, call, arq_patch.read(call))
+        """Bind or unbind ARQs; the work continues after the response."""
+        _apply_patch(self, call, arq_patch.parse_patch(call))
 
     @expose(status=204, errors=(404,))
     @requires('cyborg:arq:delete')
     @accepts(arguments=('arqs', 'instance'))
     def delete(self, call: Call) -> None:
+        """Delete ARQs by uuid, or all ARQs of an instance."""
         if len(call.arguments) != 1:
-            raise InvalidInput(reason='Give either arqs or instance.')
-        instance = _instance(call)
+            raise InvalidInput(
+                reason='Set exactly one of the arguments arqs and instance.'
+            )
+        instance = _parse_instance(call)
         if instance is None:
-            _delete(self, call, arguments.listed(call.arguments['arqs']))
+            _delete_arqs(self, call, arguments.split_list(call.arguments['arqs']))
         else:
-            call.require_service('Deleting the accelerator requests of an instance')
+            call.require_service('Deleting the ARQs of an instance')
             self.conductor.delete_arqs_of_instance(call.caller, instance)
 
 
-class OneArq(Resource):
+class ArqResource(Resource):
     """``/v2/accelerator_requests/{uuid}``"""
-
-    def __init__(self, backing: Backing, identifier: str) -> None:
-        super().__init__(backing)
-        self._identifier = identifier
-
-    def below(self, segment: str) -> Resource:
-        if segment == 'events':
-            return Events(self.backing, self._identifier)
-        return super().below(segment)
 
     @expose(ArqView)
     @requires('cyborg:arq:get_one')
     @accepts()
     def get(self, call: Call) -> ArqView:
-        uuid = arguments.uuid('An accelerator request', self._identifier)
+        """Show an ARQ."""
+        uuid = arguments.parse_uuid('The ARQ id', self.identifier)
         detailed = call.microversion >= V2_4
         query = Query(filters={'uuid': (uuid,)}, detailed=detailed)
         for arq in self.conductor.list_arqs(call.caller, query):
-            return ArqView.showing(arq, call)
+            return ArqView.build(arq, call)
         raise ArqNotFound(uuid=uuid)
 
     @expose(status=202, errors=(409,))
     @requires('cyborg:arq:update', service_for=_BINDING)
     @accepts(body=schemas.PATCH)
     def patch(self, call: Call) -> None:
-        patch = arq_patch.read(call)
-        uuid = uuids.canonical(self._identifier)
-        if uuid not in (*patch.bindings, *patch.unbound):
-            raise InvalidPatch(reason='the body does not name the request of the path.')
-        _apply(self, call, patch)
+        """Bind or unbind the ARQ; the work continues after the response."""
+        patch = arq_patch.parse_patch(call)
+        uuid = uuids.normalize_uuid(self.identifier)
+        if uuid not in (*patch.bindings, *patch.arqs_to_unbind):
+            raise InvalidPatch(reason='the body does not contain the ARQ of the path.')
+        _apply_patch(self, call, patch)
 
     @expose(status=204)
     @requires('cyborg:arq:delete')
     @accepts()
     def delete(self, call: Call) -> None:
-        _delete(self, call, (self._identifier,))
+        """Delete the ARQ."""
+        _delete_arqs(self, call, (self.identifier,))
 
 
-class Events(Resource):
+class ArqEvents(Resource):
     """``/v2/accelerator_requests/{uuid}/events``"""
-
-    def __init__(self, backing: Backing, identifier: str) -> None:
-        super().__init__(backing)
-        self._identifier = identifier
 
     @expose(EventList)
     @requires('cyborg:arq:get_one')
-    @since(V2_4, 'The history of an accelerator request')
+    @since(V2_4, 'The history of an ARQ')
     @accepts()
     def get(self, call: Call) -> EventList:
-        uuid = arguments.uuid('An accelerator request', self._identifier)
-        return EventList.showing(self.conductor.list_arq_steps(call.caller, uuid))
+        """List the state changes of an ARQ."""
+        uuid = arguments.parse_uuid('The ARQ id', self.identifier)
+        return EventList.build(self.conductor.list_arq_steps(call.caller, uuid))
 
 
-def _instance(call: Call) -> str | None:
-    given = call.arguments.get('instance')
-    return None if given is None else arguments.uuid('instance', given)
+def _parse_instance(call: Call) -> str | None:
+    text = call.arguments.get('instance')
+    return None if text is None else arguments.parse_uuid('instance', text)
 
 
-def _image(call: Call) -> str | None:
-    given = call.body.get('image_uuid')
-    if call.microversion < V2_4 or given is None:
+def _parse_image(call: Call) -> str | None:
+    image = call.body.get('image_uuid')
+    if call.microversion < V2_4 or image is None:
         return None
-    if not isinstance(given, str):
+    if not isinstance(image, str):
         raise InvalidInput(reason='image_uuid must be a string.')
-    return arguments.uuid('image_uuid', given)
+    return arguments.parse_uuid('image_uuid', image)
 
 
-def _resolved_alone(call: Call) -> bool:
-    """:raises InvalidInput: another state of a bind is asked for"""
+def _needs_resolved(call: Call) -> bool:
+    """Check whether the client requests resolved ARQs only.
+
+    :raises InvalidInput: ``bind_state`` has another value
+    """
     state = call.arguments.get('bind_state', '')
     if state not in ('', 'resolved'):
-        raise InvalidInput(reason='bind_state must be resolved.')
+        raise InvalidInput(reason='bind_state must be resolved or empty.')
     return state == 'resolved'
 
 
-def _query(call: Call, instance: str | None) -> Query:
-    listed = call.arguments.get('arqs')
-    chosen = None if listed is None else arguments.listed(listed)
-    # Of an instance all are shown or none, see `_check_settled`.
-    by_state = _resolved_alone(call) and instance is None
-    state = arguments.exact(call.arguments, ('state',)).get('state')
+def _build_query(call: Call, instance: str | None) -> Query:
+    text = call.arguments.get('arqs')
+    identifiers = None if text is None else arguments.split_list(text)
+    # For an instance the response has all ARQs or is an error, see `_check_resolved`.
+    by_state = _needs_resolved(call) and instance is None
+    state = arguments.select_filters(call.arguments, ('state',)).get('state')
     if state and by_state:
-        raise InvalidInput(reason='Give either state or bind_state.')
-    return arguments.query(
+        raise InvalidInput(reason='Set only one of the arguments state and bind_state.')
+    return arguments.build_query(
         call.arguments,
         call.microversion >= V2_4,
         instance_uuid=None if instance is None else (instance,),
-        uuid=chosen and tuple(arguments.uuid('arqs', one) for one in chosen),
+        uuid=identifiers
+        and tuple(arguments.parse_uuid('arqs', text) for text in identifiers),
         state=_RESOLVED if by_state else state,
-        **arguments.exact(call.arguments, _EXACT),
+        **arguments.select_filters(call.arguments, _EXACT),
     )
 
 
-def _is_whole(query: Query) -> bool:
-    """Nothing is left out but what belongs to other instances."""
+def _is_complete(query: Query) -> bool:
+    """Check whether the query selects all ARQs of the instance."""
     return (*query.filters, query.limit, query.marker) == ('instance_uuid', None, None)
 
 
-def _check_devices(instance: str, every: Sequence[Arq]) -> None:
-    """Say that an instance must wait, in place of what it would start with.
+def _check_no_bind_failed(instance: str, arqs: Sequence[Arq]) -> None:
+    """Check that no ARQ of an instance has failed.
 
-    Nova reads the requests of an instance at power-on and does not look at their
-    states: it must not see them before their host has confirmed the devices.
+    Nova accepts a failed ARQ as the result of a bind, and starts the instance without
+    the device, if the event arrived before Nova began to wait for it.
 
-    :raises PowerOnHeld: it has not
+    :raises InstanceBindFailed: an ARQ has failed
     """
-    held = [
-        arq
-        for arq in every
-        if arq.state in NOT_TO_BE_TRUSTED and arq.attach_target is AttachTarget.VM
-    ]
-    if held:
-        raise PowerOnHeld(
+    failed = [arq for arq in arqs if arq.state is State.BIND_FAILED]
+    if failed:
+        reasons = dict.fromkeys(arq.status_reason or 'unknown' for arq in failed)
+        raise InstanceBindFailed(
             instance=instance,
-            host=', '.join(sorted({arq.hostname or '' for arq in held})),
-            arqs=', '.join(arq.uuid for arq in held),
+            arqs=', '.join(arq.uuid for arq in failed),
+            reason=' '.join(reasons),
         )
 
 
-def _check_settled(call: Call, instance: str, every: Sequence[Arq]) -> None:
-    """:raises ArqsNotResolved: all are to be resolved, and some are under way"""
-    # Who is silent has bound them all the same.
-    settled = all(arq.resolved or arq.state is State.UNKNOWN for arq in every)
-    if _resolved_alone(call) and not settled:
+def _check_devices_ready(instance: str, arqs: Sequence[Arq]) -> None:
+    """Check that the agent has confirmed the devices of an instance.
+
+    At power-on Nova reads the ARQs of an instance and ignores their states. Nova must
+    not see the ARQs before the agent has confirmed the devices.
+
+    :raises PowerOnHeld: devices of the instance are not confirmed
+    """
+    unconfirmed = [
+        arq
+        for arq in arqs
+        if arq.state in UNREADY_STATES and arq.attach_target is AttachTarget.VM
+    ]
+    if unconfirmed:
+        raise PowerOnHeld(
+            instance=instance,
+            host=', '.join(sorted({arq.hostname or '' for arq in unconfirmed})),
+            arqs=', '.join(arq.uuid for arq in unconfirmed),
+        )
+
+
+def _check_resolved(call: Call, instance: str, arqs: Sequence[Arq]) -> None:
+    """Check that all ARQs of an instance are resolved, if the client requires it.
+
+    :raises ArqsNotResolved: bind jobs of the instance are still running
+    """
+    # Unknown means that the host is down; the ARQs are bound nevertheless.
+    is_resolved = all(arq.is_resolved or arq.state is State.UNKNOWN for arq in arqs)
+    if _needs_resolved(call) and not is_resolved:
         raise ArqsNotResolved(instance=instance)
 
 
-def _apply(resource: Resource, call: Call, patch: arq_patch.Patch) -> None:
+def _apply_patch(resource: Resource, call: Call, patch: arq_patch.ArqPatch) -> None:
     if patch.bindings:
         resource.conductor.bind_arqs(call.caller, patch.bindings)
     else:
-        resource.conductor.unbind_arqs(call.caller, patch.unbound)
+        resource.conductor.unbind_arqs(call.caller, patch.arqs_to_unbind)
 
 
-def _delete(resource: Resource, call: Call, identifiers: Sequence[str]) -> None:
-    """Delete those that exist, then complain of the others.
+def _delete_arqs(resource: Resource, call: Call, identifiers: Sequence[str]) -> None:
+    """Delete the ARQs that exist, and report the identifiers that do not.
 
-    :raises InvalidInput: none is named
-    :raises ArqNotFound: some do not exist, or are no UUIDs
+    :raises InvalidInput: the list is empty
+    :raises ArqNotFound: identifiers do not exist or are not UUIDs
     """
     if not identifiers:
-        raise InvalidInput(reason='Name the accelerator requests to delete.')
-    spelled = {one: uuids.canonical(one) for one in identifiers}
-    existing = dict.fromkeys(uuid for uuid in spelled.values() if uuid)
-    if existing:
-        resource.conductor.delete_arqs(call.caller, tuple(existing))
-    strange = [one for one, uuid in spelled.items() if uuid is None]
-    if strange:
-        raise ArqNotFound(uuid=shown(', '.join(strange)))
+        raise InvalidInput(reason='Name the ARQs to delete.')
+    parsed = {text: uuids.normalize_uuid(text) for text in identifiers}
+    valid = dict.fromkeys(uuid for uuid in parsed.values() if uuid)
+    if valid:
+        resource.conductor.delete_arqs(call.caller, tuple(valid))
+    invalid = [text for text, uuid in parsed.items() if uuid is None]
+    if invalid:
+        raise ArqNotFound(uuid=format_value(', '.join(invalid)))

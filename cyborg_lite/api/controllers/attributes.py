@@ -7,93 +7,93 @@ from typing import Any, Final
 from cyborg_lite.api import arguments, paging
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires
-from cyborg_lite.api.resource import Backing, Resource
+from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import attributes as schemas
 from cyborg_lite.api.views.attributes import AttributeList, AttributeView
 from cyborg_lite.exceptions import AttributeNotFound, InvalidInput
 from cyborg_lite.model import uuids
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.text import is_storable, shown
+from cyborg_lite.model.text import format_value, is_storable
 
 _INTEGER: Final = re.compile(r'-?[0-9]{1,10}')
 _INT32: Final = range(-(2**31), 2**31)
 
 
-class Attributes(Resource):
+class AttributeCollection(Resource):
     """``/v2/attributes``"""
-
-    def below(self, segment: str) -> Resource:
-        return Attribute(self.backing, segment)
 
     @expose(AttributeList)
     @requires('cyborg:attribute:get_all')
     @accepts(arguments=(*arguments.PAGING, 'deployable_id', 'key'))
     def get(self, call: Call) -> AttributeList:
-        # Zero and the empty key have always counted as not given.
-        number = _deployable_id(call.arguments.get('deployable_id', '0'))
+        """List attributes."""
+        # By contract, zero and the empty key mean that there is no filter.
+        number = _parse_deployable_id(call.arguments.get('deployable_id', '0'))
         key = call.arguments.get('key')
-        query = arguments.query(
+        query = arguments.build_query(
             call.arguments,
             deployable_id=(str(number),) if number else None,
             key=(key,) if key else None,
         )
-        found = self.conductor.list_attributes(call.caller, query)
-        more = paging.next_page(call, query, found)
-        return AttributeList.showing(found, call.links, more)
+        records = self.conductor.list_attributes(call.caller, query)
+        next_links = paging.build_next_link(call, query, records)
+        return AttributeList.build(records, call.links, next_links)
 
     @expose(AttributeView, status=201, errors=(404, 409))
     @requires('cyborg:attribute:create')
     @accepts(body=schemas.CREATE)
     def post(self, call: Call) -> AttributeView:
-        wanted = call.body.get('attribute', call.body)
+        """Create an attribute of a deployable."""
+        fields = call.body.get('attribute', call.body)
         created = self.conductor.create_attribute(
             call.caller,
-            _deployable_id(wanted['deployable_id']),
-            key=_text(wanted, 'key'),
-            value=_text(wanted, 'value'),
+            _parse_deployable_id(fields['deployable_id']),
+            key=_parse_text(fields, 'key'),
+            value=_parse_text(fields, 'value'),
         )
-        return AttributeView.showing(created, call.links)
+        return AttributeView.build(created, call.links)
 
 
-class Attribute(Resource):
+class AttributeResource(Resource):
     """``/v2/attributes/{uuid}``"""
-
-    def __init__(self, backing: Backing, identifier: str) -> None:
-        super().__init__(backing)
-        self._identifier = identifier
 
     @expose(AttributeView)
     @requires('cyborg:attribute:get_one')
     @accepts()
     def get(self, call: Call) -> AttributeView:
-        uuid = arguments.uuid('An attribute', self._identifier)
+        """Show an attribute."""
+        uuid = arguments.parse_uuid('The attribute id', self.identifier)
         query = Query(filters={'uuid': (uuid,)})
         for attribute in self.conductor.list_attributes(call.caller, query):
-            return AttributeView.showing(attribute, call.links)
+            return AttributeView.build(attribute, call.links)
         raise AttributeNotFound(uuid=uuid)
 
     @expose(status=204)
     @requires('cyborg:attribute:delete')
     @accepts()
     def delete(self, call: Call) -> None:
-        uuid = uuids.canonical(self._identifier)
+        """Delete an attribute."""
+        uuid = uuids.normalize_uuid(self.identifier)
         if uuid is None:
-            raise AttributeNotFound(uuid=shown(self._identifier))
+            raise AttributeNotFound(uuid=format_value(self.identifier))
         self.conductor.delete_attribute(call.caller, uuid)
 
 
-def _deployable_id(given: str | int) -> int:
-    """:raises InvalidInput: it is no integer, or one that no database would have"""
-    # A number of thousands of digits is none to int(), so its length is looked at.
-    digits = _INTEGER.fullmatch(given) if isinstance(given, str) else True
-    number = int(given) if digits else _INT32.stop
+def _parse_deployable_id(value: str | int) -> int:
+    """Return the id as a number.
+
+    :raises InvalidInput: the value is not an integer of 32 bits
+    """
+    # int() fails on thousands of digits, so the pattern limits their number.
+    is_integer = _INTEGER.fullmatch(value) if isinstance(value, str) else True
+    number = int(value) if is_integer else _INT32.stop
     if number not in _INT32:
-        raise InvalidInput(reason='deployable_id must be an integer of 32 bits.')
+        raise InvalidInput(reason='deployable_id must be a 32-bit integer.')
     return number
 
 
-def _text(wanted: dict[str, Any], field: str) -> str:
-    text: str = wanted[field]
+def _parse_text(fields: dict[str, Any], field: str) -> str:
+    text: str = fields[field]
     if not is_storable(text):
-        raise InvalidInput(reason=f'{field} must be text without NUL.')
+        raise InvalidInput(reason=f'{field} must be text without NUL characters.')
     return text

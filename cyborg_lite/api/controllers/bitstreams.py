@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bitstreams of the cloud, and which of them a deployable takes."""
+"""Bitstreams in Glance."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ from cyborg_lite.api.views.bitstreams import BitstreamList
 _FILTERS: Final = ('vendor', 'board', 'region', 'function')
 
 
-class Bitstreams(Resource):
+class BitstreamCollection(Resource):
     """``/v2/bitstreams``"""
 
     @expose(BitstreamList, errors=(404,))
@@ -21,10 +21,11 @@ class Bitstreams(Resource):
     @since(V2_4, 'The list of bitstreams')
     @accepts(arguments=(*_FILTERS, 'deployable'))
     def get(self, call: Call) -> BitstreamList:
-        given = call.arguments
-        filters: dict[str, str] = {n: given[n] for n in _FILTERS if given.get(n)}
+        """List bitstreams, and whether a deployable accepts them."""
+        values = call.arguments
+        filters: dict[str, str] = {n: values[n] for n in _FILTERS if values.get(n)}
         deployable = ''
-        if 'deployable' in given:
-            deployable = arguments.uuid('deployable', given['deployable'])
-        found = self.conductor.list_bitstreams(call.caller, filters, deployable)
-        return BitstreamList.showing(found)
+        if 'deployable' in values:
+            deployable = arguments.parse_uuid('deployable', values['deployable'])
+        records = self.conductor.list_bitstreams(call.caller, filters, deployable)
+        return BitstreamList.build(records)

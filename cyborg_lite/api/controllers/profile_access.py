@@ -7,8 +7,8 @@ from cyborg_lite.api import arguments
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires, since
 from cyborg_lite.api.microversion import V2_4
-from cyborg_lite.api.profile_search import found
-from cyborg_lite.api.resource import Backing, Resource
+from cyborg_lite.api.profile_search import find_profile
+from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import device_profiles as schemas
 from cyborg_lite.api.views.device_profiles import AccessList
 from cyborg_lite.exceptions import InvalidInput
@@ -16,19 +16,16 @@ from cyborg_lite.exceptions import InvalidInput
 _FEATURE: Final = 'The access list of a device profile'
 
 
-class Access(Resource):
+class ProfileAccess(Resource):
     """``/v2/device_profiles/{uuid or name}/access``"""
-
-    def __init__(self, backing: Backing, identifier: str) -> None:
-        super().__init__(backing)
-        self._identifier = identifier
 
     @expose(AccessList)
     @requires('cyborg:device_profile:access')
     @since(V2_4, _FEATURE)
     @accepts()
     def get(self, call: Call) -> AccessList:
-        uuid = self._profile(call)
+        """List the projects that may use the device profile."""
+        uuid = self._find_uuid(call)
         projects = self.conductor.list_profile_access(call.caller, uuid)
         return AccessList(projects=list(projects))
 
@@ -37,9 +34,10 @@ class Access(Resource):
     @since(V2_4, _FEATURE)
     @accepts(body=schemas.ACCESS)
     def post(self, call: Call) -> AccessList:
-        uuid = self._profile(call)
-        wanted = call.body['projects']
-        projects = self.conductor.grant_profile_access(call.caller, uuid, wanted)
+        """Add projects to the access list."""
+        uuid = self._find_uuid(call)
+        project_ids = call.body['projects']
+        projects = self.conductor.grant_profile_access(call.caller, uuid, project_ids)
         return AccessList(projects=list(projects))
 
     @expose(status=204)
@@ -47,11 +45,12 @@ class Access(Resource):
     @since(V2_4, _FEATURE)
     @accepts(arguments=('value',))
     def delete(self, call: Call) -> None:
-        uuid = self._profile(call)
-        revoked = arguments.listed(call.arguments.get('value', ''))
+        """Remove projects from the access list."""
+        uuid = self._find_uuid(call)
+        revoked = arguments.split_list(call.arguments.get('value', ''))
         if not revoked:
-            raise InvalidInput(reason='Name the projects in value.')
+            raise InvalidInput(reason='Name the projects in the argument value.')
         self.conductor.revoke_profile_access(call.caller, uuid, revoked)
 
-    def _profile(self, call: Call) -> str:
-        return found(self.conductor, call, self._identifier).uuid
+    def _find_uuid(self, call: Call) -> str:
+        return find_profile(self.conductor, call, self.identifier).uuid

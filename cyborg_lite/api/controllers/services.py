@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemons of this service."""
+"""The daemons of the service."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ from cyborg_lite.api.views.services import ServiceList
 _EXACT: Final = ('binary', 'host', 'state')
 
 
-class Services(Resource):
+class ServiceCollection(Resource):
     """``/v2/services``"""
 
     @expose(ServiceList)
@@ -21,7 +21,8 @@ class Services(Resource):
     @since(V2_4, 'The list of services')
     @accepts(arguments=(*arguments.PAGING, *_EXACT))
     def get(self, call: Call) -> ServiceList:
-        exact = arguments.exact(call.arguments, _EXACT)
-        query = arguments.query(call.arguments, **exact)
-        found = self.conductor.list_services(call.caller, query)
-        return ServiceList.showing(found, paging.next_page(call, query, found))
+        """List daemons with their state."""
+        filters = arguments.select_filters(call.arguments, _EXACT)
+        query = arguments.build_query(call.arguments, **filters)
+        records = self.conductor.list_services(call.caller, query)
+        return ServiceList.build(records, paging.build_next_link(call, query, records))

@@ -1,41 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API document: OpenAPI 3.1, made of what the code itself goes by."""
+"""The API document (OpenAPI 3.1), built from the controllers and policy rules."""
 
+import functools
 from typing import Any, Final
 
 from cyborg_lite.api.microversion import MAXIMUM, Microversion
 from cyborg_lite.api.openapi import operations, parameters, responses
-from cyborg_lite.api.openapi.answers import Answers
-from cyborg_lite.api.openapi.links import links
-from cyborg_lite.api.openapi.routes import routes
-from cyborg_lite.api.resource import Resource
+from cyborg_lite.api.openapi.links import build_links
+from cyborg_lite.api.openapi.routes import list_routes
+from cyborg_lite.api.openapi.view_schemas import ViewSchemas
 
 Document = dict[str, Any]  # JSON
 
 _DESCRIPTION: Final = (
-    'Devices, what of them can be scheduled, and the requests by which servers get '
-    'them. What is not there from the first microversion on bears as min-ver the one '
-    'that brought it. HEAD is answered where GET is. A slash at the end of a path '
-    'makes no difference, and collections are also found without /v2.'
+    'Accelerator devices, their deployables, device profiles, and the accelerator '
+    'requests (ARQs) of instances. min-ver is the microversion that added an element; '
+    'without min-ver, all microversions have it. HEAD is supported wherever GET is. A '
+    'slash at the end of a path makes no difference. Collections are also served '
+    'without /v2.'
 )
 
 
-def build(root: Resource, version: Microversion | None = None) -> Document:
-    """All but ``servers``, which only a request knows.
+@functools.cache
+def build_document(version: Microversion | None = None) -> Document:
+    """Return the document without ``servers``, which depend on the request.
 
-    :param root: where the way of every request begins
-    :param version: that the client speaks; None: any
+    The document is built once per version, so it must not be changed.
+
+    :param version: microversion to describe; None: all of them
     """
-    every = list(routes(root, version or MAXIMUM))
-    answers = Answers(version)
+    all_routes = list(list_routes(version or MAXIMUM))
+    schemas = ViewSchemas(version)
     paths: dict[str, Document] = {}
-    for route in every:
-        described = operations.operation(route, answers)
-        found = links(route, every)
-        if found:
-            described['responses'][str(route.status)]['links'] = found
-        paths.setdefault(route.path, {})[route.method.lower()] = described
-    shared = responses.components(every)
+    for route in all_routes:
+        operation = operations.build_operation(route, schemas)
+        links = build_links(route, all_routes)
+        if links:
+            operation['responses'][str(route.status)]['links'] = links
+        paths.setdefault(route.path, {})[route.method.lower()] = operation
+    shared = responses.build_components(all_routes)
     return {
         'openapi': '3.1.0',
         'info': {
@@ -46,8 +49,8 @@ def build(root: Resource, version: Microversion | None = None) -> Document:
         'paths': paths,
         'components': {
             **shared,
-            'schemas': {**answers.components, **shared['schemas']},
-            'parameters': parameters.headers(version),
-            'securitySchemes': operations.security_schemes(),
+            'schemas': {**schemas.components, **shared['schemas']},
+            'parameters': parameters.build_headers(version),
+            'securitySchemes': operations.build_security_schemes(),
         },
     }

@@ -1,43 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a client finds in one answer what the next request names."""
+"""Links from the response of an operation to the operations that can follow."""
 
 from typing import Any
 
 from wsme import types
 
-from cyborg_lite.api.openapi.operations import identity
-from cyborg_lite.api.openapi.parameters import path_names
+from cyborg_lite.api.openapi.operations import build_operation_id
+from cyborg_lite.api.openapi.parameters import list_path_names
 from cyborg_lite.api.openapi.routes import Route
-from cyborg_lite.api.views.shapes import wsme_type
+from cyborg_lite.api.views.shapes import resolve_wsme_type
 
 Document = dict[str, Any]  # JSON
 
 
-def links(route: Route, every: list[Route]) -> Document:
-    """From what the route answers to all that can be done with the first of it."""
-    place = next(filter(None, map(_place_of_uuid, route.views)), None)
-    if place is None or path_names(route.path):
+def build_links(route: Route, all_routes: list[Route]) -> Document:
+    """Return links to the operations on the first object in the response."""
+    pointer = next(filter(None, map(_find_uuid, route.views)), None)
+    if pointer is None or list_path_names(route.path):
         return {}
     return {
-        identity(one): {
-            'operationId': identity(one),
+        build_operation_id(target): {
+            'operationId': build_operation_id(target),
             'parameters': dict.fromkeys(
-                path_names(one.path), f'$response.body#{place}'
+                list_path_names(target.path), f'$response.body#{pointer}'
             ),
         }
-        for one in every
-        if one.path.startswith(f'{route.path}/{{')
+        for target in all_routes
+        if target.path.startswith(f'{route.path}/{{')
     }
 
 
-def _place_of_uuid(view: Any) -> str | None:
-    """A pointer of JSON; None: nothing there has a uuid."""
+def _find_uuid(view: Any) -> str | None:
+    """Return the JSON pointer to the first uuid; None: the view has no uuid."""
     if not types.iscomplex(view):
         return None
     for field in types.list_attributes(view):
-        kind = wsme_type(field.datatype)
+        kind = resolve_wsme_type(field.datatype)
         if field.name == 'uuid':
             return '/uuid'
-        if isinstance(kind, types.ArrayType) and _place_of_uuid(kind.item_type):
+        if isinstance(kind, types.ArrayType) and _find_uuid(kind.item_type):
             return f'/{field.name}/0/uuid'
     return None

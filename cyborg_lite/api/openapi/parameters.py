@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the API document: in the path, in the query, in the header."""
+"""Parameters of the API document: path, query and header."""
 
 import re
 from collections.abc import Iterator
@@ -22,65 +22,65 @@ _UNDESCRIBED: Final[Document] = {'schema': {'type': 'string'}}
 _REQUEST_ID_HEADER: Final[Document] = {
     'in': 'header',
     'name': REQUEST_ID,
-    'description': 'By which the logs of all services know the request, of the form '
-    'req-UUID; any other is ignored.',
+    'description': 'Id of the request in all logs, in the form req-UUID. Other '
+    ' values are ignored.',
     'schema': {'type': 'string', 'examples': [f'req-{UUID(int=0)}']},
 }
 
 
-def headers(version: Microversion | None) -> dict[str, Document]:
-    """Those that a request may have.
+def build_headers(version: Microversion | None) -> dict[str, Document]:
+    """Return the header parameters of requests by name.
 
-    :param version: that the client speaks; None: any
+    :param version: microversion of the document; None: all of them
     """
-    every = (version,) if version else (*microversion.VERSIONS, 'latest')
-    words = [f'{microversion.SERVICE_TYPE} {one}' for one in every]
-    # Who says nothing speaks the oldest one.
-    spoken = {
+    versions = (version,) if version else (*microversion.VERSIONS, 'latest')
+    values = [f'{microversion.SERVICE_TYPE} {version}' for version in versions]
+    # A request without the header has the minimum version.
+    version_header = {
         'in': 'header',
         'name': microversion.HEADER,
         'required': version not in (None, microversion.MINIMUM),
-        'description': 'The microversion that the client speaks. Versions of other '
-        'services may stand beside it, parted by commas.',
-        'schema': {'type': 'string', 'enum': words, 'default': words[0]},
+        'description': 'The microversion of the request. The header may also contain '
+        'versions of other services, separated by commas.',
+        'schema': {'type': 'string', 'enum': values, 'default': values[0]},
     }
-    return {microversion.HEADER: spoken, REQUEST_ID: _REQUEST_ID_HEADER}
+    return {microversion.HEADER: version_header, REQUEST_ID: _REQUEST_ID_HEADER}
 
 
-def parameters(route: Route) -> list[Document]:
-    """Those of one operation."""
+def build_parameters(route: Route) -> list[Document]:
+    """Return the parameters of an operation."""
     names = [REQUEST_ID] if route.path == '/' else [microversion.HEADER, REQUEST_ID]
     shared = [{'$ref': f'#/components/parameters/{name}'} for name in names]
-    return [*_in_path(route.path), *_in_query(route), *shared]
+    return [*_list_path_parameters(route.path), *_list_query_parameters(route), *shared]
 
 
-def path_names(path: str) -> list[str]:
-    """The names of the parameters in a path."""
+def list_path_names(path: str) -> list[str]:
+    """Return the names of the parameters in a path."""
     return _IN_BRACES.findall(path)
 
 
-def _in_path(path: str) -> Iterator[Document]:
-    for name in path_names(path):
-        said = IN_PATH.get(name, _UNDESCRIBED)
-        yield {'in': 'path', 'name': name, 'required': True, **said}
+def _list_path_parameters(path: str) -> Iterator[Document]:
+    for name in list_path_names(path):
+        description = IN_PATH.get(name, _UNDESCRIBED)
+        yield {'in': 'path', 'name': name, 'required': True, **description}
 
 
-def _in_query(route: Route) -> Iterator[Document]:
+def _list_query_parameters(route: Route) -> Iterator[Document]:
     for name in (*route.arguments, *route.newer):
-        more = _SINCE_NEWER if name in route.newer else {}
-        said = IN_QUERY.get(name, _UNDESCRIBED)
-        yield {'in': 'query', 'name': name, **more, **said}
+        extension = _SINCE_NEWER if name in route.newer else {}
+        description = IN_QUERY.get(name, _UNDESCRIBED)
+        yield {'in': 'query', 'name': name, **extension, **description}
     if route.filters:
         fields = {'type': 'string', 'enum': list(route.filters)}
-        yield _filter('field', fields)
-        yield _filter('value', {'type': 'string'})
+        yield _build_filter('field', fields)
+        yield _build_filter('value', {'type': 'string'})
 
 
-def _filter(side: str, schema: Document) -> Document:
+def _build_filter(side: str, schema: Document) -> Document:
     return {
         'in': 'query',
         'name': f'filters.{side}',
-        'description': 'The n-th field has the n-th value; filters[n].field and '
-        'filters[n].value are understood, too.',
+        'description': 'The n-th field has the n-th value. filters[n].field and '
+        'filters[n].value are accepted too.',
         'schema': {'type': 'array', 'items': schema},
     }

@@ -1,118 +1,127 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operation may be answered: its own answer, and errors, which many share."""
+"""Responses of the API document: success per operation, and shared errors."""
 
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
 from cyborg_lite.api import microversion
-from cyborg_lite.api.openapi.answers import Answers
 from cyborg_lite.api.openapi.parameters import REQUEST_ID
 from cyborg_lite.api.openapi.routes import Route
+from cyborg_lite.api.openapi.view_schemas import ViewSchemas
 from cyborg_lite.api.schemas import errors
 
 Document = dict[str, Any]  # JSON
 
 JSON: Final = 'application/json'
 
-_OF_GUARDED_ONES: Final = (400, 401, 403, 503)
-_OF_ONES_WITH_BODY: Final = (413, 415)
+_ERRORS_WITH_RULE: Final = (400, 401, 403, 503)
+_ERRORS_WITH_BODY: Final = (413, 415)
 _VERSIONS: Final = (
     microversion.HEADER,
     microversion.MINIMUM_HEADER,
     microversion.MAXIMUM_HEADER,
     'Vary',
 )
-_MORE: Final = {401: 'WWW-Authenticate', 405: 'Allow', 503: 'Retry-After'}
+_EXTRA_HEADERS: Final = {401: 'WWW-Authenticate', 405: 'Allow', 503: 'Retry-After'}
 
 
-def responses(route: Route, answers: Answers) -> Document:
-    """By status.
+def build_responses(route: Route, schemas: ViewSchemas) -> Document:
+    """Return the responses of an operation by status.
 
-    :param answers: gets what the operation shows
+    :param schemas: collects the schemas of the views
     """
-    good = {str(route.status): _success(route, route.status, route.views, answers)}
+    successes = {
+        str(route.status): _build_success(route, route.status, route.views, schemas)
+    }
     if route.accepted:
         code = HTTPStatus.ACCEPTED
-        good[str(code.value)] = _success(route, code, (route.accepted,), answers)
-    refused = {str(code): _refusal(code, route) for code in sorted(_errors(route))}
-    return {**good, **refused}
-
-
-def _success(
-    route: Route, status: int, views: Iterable[type[Any]], answers: Answers
-) -> Document:
-    good: Document = {
-        'description': HTTPStatus(status).phrase,
-        'headers': _headers(status, _versioned(route)),
+        successes[str(code.value)] = _build_success(
+            route, code, (route.accepted,), schemas
+        )
+    failures = {
+        str(code): _build_failure(code, route) for code in sorted(_list_errors(route))
     }
-    shown = [answers.schema(view) for view in views]
-    if shown:
-        schema = shown[0] if len(shown) == 1 else {'oneOf': shown}
-        good['content'] = {JSON: {'schema': schema}}
-    return good
+    return {**successes, **failures}
 
 
-def components(every: Iterable[Route]) -> Document:
-    """What the answers of the routes refer to."""
-    codes = sorted({code for route in every for code in _errors(route)})
+def _build_success(
+    route: Route, status: int, views: Iterable[type[Any]], schemas: ViewSchemas
+) -> Document:
+    response: Document = {
+        'description': HTTPStatus(status).phrase,
+        'headers': _build_headers(status, _is_versioned(route)),
+    }
+    view_schemas = [schemas.build_schema(view) for view in views]
+    if view_schemas:
+        is_single = len(view_schemas) == 1
+        schema = view_schemas[0] if is_single else {'oneOf': view_schemas}
+        response['content'] = {JSON: {'schema': schema}}
+    return response
+
+
+def build_components(routes: Iterable[Route]) -> Document:
+    """Return the shared components that the responses refer to."""
+    codes = sorted({code for route in routes for code in _list_errors(route)})
     return {
         'schemas': {'Error': errors.ERROR, 'Unauthorized': errors.UNAUTHORIZED},
-        'responses': {_name(code): _error(code, versioned=True) for code in codes},
+        'responses': {
+            _build_name(code): _build_error(code, versioned=True) for code in codes
+        },
         'headers': {
             name: {'required': True, 'schema': {'type': 'string'}}
-            for name in (REQUEST_ID, *_VERSIONS, *_MORE.values())
+            for name in (REQUEST_ID, *_VERSIONS, *_EXTRA_HEADERS.values())
         },
     }
 
 
-def _errors(route: Route) -> set[int]:
-    return {HTTPStatus.NOT_ACCEPTABLE, *route.errors, *_usual(route)}
+def _list_errors(route: Route) -> set[int]:
+    return {HTTPStatus.NOT_ACCEPTABLE, *route.errors, *_list_common_errors(route)}
 
 
-def _usual(route: Route) -> Iterator[int]:
+def _list_common_errors(route: Route) -> Iterator[int]:
     if route.rule:
-        yield from _OF_GUARDED_ONES
+        yield from _ERRORS_WITH_RULE
     if route.body:
-        yield from _OF_ONES_WITH_BODY
+        yield from _ERRORS_WITH_BODY
     if '{' in route.path:
         yield HTTPStatus.NOT_FOUND
     if route.hidden:
         yield HTTPStatus.METHOD_NOT_ALLOWED
 
 
-def _refusal(code: int, route: Route) -> Document:
-    if _versioned(route):
-        return {'$ref': f'#/components/responses/{_name(code)}'}
-    return _error(code, versioned=False)
+def _build_failure(code: int, route: Route) -> Document:
+    if _is_versioned(route):
+        return {'$ref': f'#/components/responses/{_build_name(code)}'}
+    return _build_error(code, versioned=False)
 
 
-def _error(code: int, *, versioned: bool) -> Document:
+def _build_error(code: int, *, versioned: bool) -> Document:
     name = 'Unauthorized' if code == HTTPStatus.UNAUTHORIZED else 'Error'
     schema = {'$ref': f'#/components/schemas/{name}'}
     return {
         'description': HTTPStatus(code).phrase,
-        'headers': _headers(code, versioned),
+        'headers': _build_headers(code, versioned),
         'content': {JSON: {'schema': schema}},
     }
 
 
-def _name(code: int) -> str:
+def _build_name(code: int) -> str:
     return HTTPStatus(code).phrase.replace(' ', '')
 
 
-def _versioned(route: Route) -> bool:
-    """The root is above all versions."""
+def _is_versioned(route: Route) -> bool:
+    """Check whether the route has version headers; the root has none."""
     return route.path != '/'
 
 
-def _headers(status: int, versioned: bool) -> Document:
+def _build_headers(status: int, versioned: bool) -> Document:
     names = [REQUEST_ID]
     if versioned:
         names += _VERSIONS
-    if status in _MORE:
-        names.append(_MORE[status])
+    if status in _EXTRA_HEADERS:
+        names.append(_EXTRA_HEADERS[status])
     if status == HTTPStatus.NOT_ACCEPTABLE:
-        # The version may be what could not be agreed on.
+        # The error may be that no version was negotiated.
         names = [name for name in names if name != microversion.HEADER]
     return {name: {'$ref': f'#/components/headers/{name}'} for name in names}

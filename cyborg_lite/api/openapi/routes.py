@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the API answers: the routes of the policy rules, and those without a rule.
+"""Routes of the API document, from ``ROUTES`` and the policy rules.
 
-A rule names the operations that it guards; the way to what answers them is that of a
-request. So the document shows a new route as soon as its rule names it.
+A policy rule names the operations that it guards. A new route appears in the document
+as soon as a rule names it.
 """
 
 import dataclasses
@@ -15,30 +15,34 @@ from oslo_policy.policy import DocumentedRuleDefault
 from cyborg_lite import policies
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, V2_4, Microversion
 from cyborg_lite.api.resource import Resource
+from cyborg_lite.api.routes import ROUTES
 from cyborg_lite.api.validation import Schema
 
 _WITHOUT_RULE: Final = {
-    '/': 'Find the versions of the API.',
-    '/v2': 'Find the microversions.',
+    '/': 'Show the versions of the API.',
+    '/v2': 'Show the range of microversions.',
     '/v2/openapi.json': 'Show this document.',
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A method of a path, with what its controller says of it; see ``expose.py``."""
+    """An HTTP method of a path, with the arguments of its decorators.
+
+    See ``expose.py``.
+    """
 
     method: str
     path: str
     summary: str
     resource: type[Resource]
     since: Microversion
-    hidden: bool  # older clients are told that there is no such method
-    views: tuple[type[Any], ...]  # what an answer may be; empty: it has no body
+    hidden: bool  # True: older microversions answer 405
+    views: tuple[type[Any], ...]  # possible responses; empty: no body
     status: int
-    accepted: type[Any] | None  # what is answered with 202 in their place
+    accepted: type[Any] | None  # view that is returned with 202; None: never 202
     errors: Collection[int]
-    rule: str | None = None  # None: nobody is asked who they are
+    rule: str | None = None  # None: no authentication
     service_for: str | None = None
     arguments: Collection[str] = ()
     newer: Collection[str] = ()
@@ -46,31 +50,29 @@ class Route:
     body: Schema | None = None
 
 
-def routes(root: Resource, version: Microversion) -> Iterator[Route]:
-    """What a client that speaks the version can ask for, in the order of the rules."""
-    for route in _routes(root):
+def list_routes(version: Microversion) -> Iterator[Route]:
+    """Yield the routes that a microversion supports, in the order of the rules."""
+    for route in _list_all_routes():
         if route.since <= version:
             newer = route.newer if version >= V2_4 else ()
             yield dataclasses.replace(route, newer=newer)
 
 
-def _routes(root: Resource) -> Iterator[Route]:
+def _list_all_routes() -> Iterator[Route]:
     for path, summary in _WITHOUT_RULE.items():
-        yield _route(root, 'GET', path, summary)
+        yield _build_route('GET', path, summary)
     for rule in policies.list_rules():
         if isinstance(rule, DocumentedRuleDefault):
             for operation in rule.operations:
-                where = operation['method'], operation['path']
-                yield _route(root, *where, rule.description)
+                method, path = operation['method'], operation['path']
+                yield _build_route(method, path, rule.description)
 
 
-def _route(root: Resource, method: str, path: str, summary: str) -> Route:
-    resource = root
-    for segment in path.strip('/').split('/'):
-        resource = resource.below(segment) if segment else resource
-    handler = resource.handler(method, MAXIMUM)
-    hidden = method in resource.since
-    shown = (name for name in Route.__slots__ if hasattr(handler, name))
-    facts: dict[str, Any] = {name: getattr(handler, name) for name in shown}
+def _build_route(method: str, path: str, summary: str) -> Route:
+    resource = ROUTES[path]
+    handler = getattr(resource, resource.find_method(method, MAXIMUM))
+    names = (name for name in Route.__slots__ if hasattr(handler, name))
+    facts: dict[str, Any] = {name: getattr(handler, name) for name in names}
     facts['since'] = resource.since.get(method, facts.get('since', MINIMUM))
-    return Route(method, path, summary, type(resource), hidden=hidden, **facts)
+    hidden = method in resource.since
+    return Route(method, path, summary, resource, hidden=hidden, **facts)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the arguments of the API mean, by their names, for the API document.
+"""Descriptions of the path and query arguments, for the API document.
 
-Controllers say which arguments a method knows; an argument means the same wherever it
-is known. Keys are those of a parameter of OpenAPI.
+The controllers list the arguments of each method. An argument has the same meaning in
+all methods. Keys are those of an OpenAPI parameter object.
 """
 
 from collections.abc import Mapping
@@ -28,78 +28,84 @@ def _uuid(description: str) -> Parameter:
 
 
 IN_PATH: Final[Mapping[str, Parameter]] = {
-    'uuid': _uuid('In any case, with or without hyphens.'),
-    'same_uuid': _uuid('The same as before.'),
+    'uuid': _uuid('Lower or upper case, with or without hyphens.'),
+    'same_uuid': _uuid('The same UUID as before.'),
     'device_profile': _text(
-        'The uuid of a device profile or, from microversion 2.2 on, its name.'
+        'The uuid of a device profile or, since microversion 2.2, its name.'
     ),
 }
 
 IN_QUERY: Final[Mapping[str, Parameter]] = {
     # --- pages ---
     'limit': {
-        'description': 'The most elements that the answer may have.',
+        'description': 'Maximum number of elements in the response.',
         'schema': {'type': 'integer', 'minimum': 1},
     },
-    'marker': _uuid('Only what comes after this element.'),
-    'sort_key': _text('A field to sort by; without one, the oldest is the first.'),
+    'marker': _uuid('Return only elements after the element with this uuid.'),
+    'sort_key': _text('Field to sort by. Default: creation time, oldest first.'),
     'sort_dir': {
-        'description': 'The direction of the order.',
+        'description': 'Sort direction.',
         'schema': {'enum': ['asc', 'desc'], 'default': 'asc'},
     },
     # --- the API document ---
     'microversion': {
-        'description': 'Only what a client of this microversion meets.',
+        'description': 'Show only what this microversion supports.',
         'schema': {'enum': [str(version) for version in VERSIONS]},
     },
     # --- which elements ---
     'arqs': {
-        'description': 'Accelerator requests, by uuid.',
+        'description': 'ARQ uuids, separated by commas.',
         'schema': {'type': 'array', 'items': _UUID},
         'style': 'form',
         'explode': False,
     },
-    'binary': _text('Only daemons of this kind.'),
+    'binary': _text('Only daemons with this binary name.'),
     'bind_state': {
-        'description': 'Only what is bound, or whose bind has failed; of an instance, '
-        'either all of its accelerator requests or error 423.',
+        'description': 'Only ARQs that are bound or whose bind has failed. With the '
+        'argument instance: all ARQs of it, or error 423 while one is not resolved.',
         'schema': {'enum': ['resolved']},
     },
     'board': _text('Only bitstreams for this board.'),
-    'bitstream_id': _text('Only what was programmed with this image.'),
-    'deployable': _uuid('Say of each bitstream whether this deployable takes it.'),
+    'bitstream_id': _text('Only deployables that are programmed with this image.'),
+    'deployable': _uuid('Show for each bitstream whether this deployable accepts it.'),
     'deployable_id': {
-        'description': 'Only what belongs to this deployable; 0: to any.',
+        'description': 'Only attributes of this deployable; 0: all deployables.',
         'schema': {'type': 'integer', 'minimum': -(2**31), 'maximum': 2**31 - 1},
     },
     'device_id': {
-        'description': 'Only parts of this device.',
+        'description': 'Only deployables of this device.',
         'schema': {'type': 'integer', 'minimum': -(2**31), 'maximum': 2**31 - 1},
     },
-    'device_profile_name': _text('Only what was made from this device profile.'),
-    'device_rp_uuid': _text('Only what is bound to this resource provider.'),
-    'driver_name': _text('Only what this driver found.'),
-    'enabled': _switch('Only what is enabled, or only what is not.'),
-    'function': _text('Only bitstreams of this function, by its name or uuid.'),
-    'health': _text('Only devices of this health.'),
+    'device_profile_name': _text('Only ARQs of this device profile.'),
+    'device_rp_uuid': _text('Only ARQs that are bound to this resource provider.'),
+    'driver_name': _text('Only deployables that this driver discovered.'),
+    'enabled': _switch(
+        'Only device profiles that are enabled (true) or disabled (false).'
+    ),
+    'function': _text('Only bitstreams with this function name or uuid.'),
+    'health': _text('Only devices with this health.'),
     'host': _text('Only daemons on this host.'),
-    'hostname': _text('Only what is on this host.'),
-    'instance': _uuid('Only what belongs to this instance.'),
-    'is_public': _switch('Only what all projects see, or only what they do not.'),
-    'key': _text('Only attributes of this key.'),
+    'hostname': _text('Only objects on this host.'),
+    'instance': _uuid('Only ARQs of this instance.'),
+    'is_public': _switch(
+        'Only device profiles that are public (true) or not public (false).'
+    ),
+    'key': _text('Only attributes with this key.'),
     'model': _text('Only devices of this model.'),
-    'name': _text('Only what has this name; device profiles: names, parted by commas.'),
-    'parent_uuid': _uuid('Only parts of this deployable.'),
-    'project_id': _text('Only what belongs to this project.'),
+    'name': _text(
+        'Only objects with this name. For device profiles: names, comma-separated.'
+    ),
+    'parent_uuid': _uuid('Only children of this deployable.'),
+    'project_id': _text('Only ARQs of this project.'),
     'region': _text('Only bitstreams for this region.'),
-    'root_uuid': _uuid('Only what is in the tree of this deployable.'),
-    'rp_uuid': _text('Only what is this resource provider.'),
-    'state': _text('Only what is in this state.'),
+    'root_uuid': _uuid('Only deployables in the tree of this root deployable.'),
+    'rp_uuid': _text('Only the deployable of this resource provider.'),
+    'state': _text('Only objects in this state.'),
     'status': {
-        **_text('Only devices of this status.'),
+        **_text('Only devices with this status.'),
         'x-openstack': {'min-ver': '2.3'},
     },
     'type': _text('Only devices of this type.'),
-    'value': _text('Names or uuids, parted by commas.'),
+    'value': _text('Names or uuids, separated by commas.'),
     'vendor': _text('Only devices or bitstreams of this vendor.'),
 }

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies about accelerator requests. What a patch may do is in ``arq_patch.py``."""
+"""Schemas of ARQ bodies; ``arq_patch.py`` checks the content of a patch."""
 
 from typing import Final
 
 from cyborg_lite.api.validation import Schema
 
-# Clients send more than the name, and below 2.4 it is ignored whatever it is.
+# Clients send additional keys; microversions below 2.4 ignore them.
 CREATE: Final = Schema(
     {
         'type': 'object',
@@ -13,8 +13,8 @@ CREATE: Final = Schema(
         'properties': {
             'device_profile_name': {'type': 'string'},
             'image_uuid': {
-                'description': 'From 2.4 on, the image of the server: what its '
-                'properties accel:... ask for is added to the groups of the profile.'
+                'description': 'Since 2.4: the image of the instance. Its accel: '
+                'properties are added to the groups of the device profile.'
             },
         },
         'examples': [{'device_profile_name': 'fpga-sha256'}],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies about attributes of deployables."""
+"""Schemas of attribute bodies."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ _BARE: Final = {
     },
 }
 
-# The command line clients send it wrapped, scripts bare.
+# Command line clients send the object in a wrapper, scripts without it.
 CREATE: Final = Schema(
     {
         'if': {'type': 'object', 'required': ['attribute']},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies about deployables."""
+"""Schemas of deployable bodies."""
 
 from typing import Final
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies about device profiles. What the keys of a group may be is in the grammar."""
+"""Schemas of device profile bodies; the grammar of groups is in ``model``."""
 
 from typing import Final
 
@@ -9,28 +9,28 @@ _WORD: Final = '^[A-Za-z0-9_-]+$'
 
 _GROUP: Final = {
     'type': 'object',
-    'description': 'What one resource provider must have. Names of resource classes '
-    'and traits are brought to the form of Placement: upper case, underscores for '
-    'hyphens, no spaces around.',
+    'description': 'Requirements on one resource provider. Names of resource classes '
+    'and traits are normalized for Placement: upper case, underscores for hyphens, no '
+    'surrounding spaces.',
     'propertyNames': {
         'pattern': r'^((resources|trait):\s*[A-Za-z0-9_-]+\s*|accel:[A-Za-z0-9_-]+)$'
     },
     'patternProperties': {
         '^resources:': {
-            'description': 'How many accelerators of the class FPGA, GPU, VGPU, PGPU '
-            'or CUSTOM_...; at least one key of a group is of this kind.',
+            'description': 'Number of accelerators of the resource class FPGA, GPU, '
+            'VGPU, PGPU or CUSTOM_...; a group needs at least one key of this type.',
             'type': ['integer', 'string'],
             'minimum': 1,
             'pattern': '^[0-9]{1,20}$',
         },
         '^trait:': {
-            'description': 'Whether the trait CUSTOM_... must be there; from '
-            'microversion 2.4 on also any of os-traits.',
+            'description': 'Requires or forbids a trait CUSTOM_...; since microversion '
+            '2.4 also any trait of os-traits.',
             'enum': ['required', 'forbidden'],
         },
         '^accel:': {
-            'description': 'For the driver. Of the keys that are known, bitstream_id '
-            'has a UUID, attach_target VM, host or none.',
+            'description': 'Property for the driver. bitstream_id is a UUID; '
+            'attach_target is VM, host or none.',
             'type': ['string', 'null'],
         },
     },
@@ -41,7 +41,7 @@ CREATE: Final = Schema(
     {
         'type': 'array',
         'minItems': 1,
-        'maxItems': 100,  # below 2.4: one
+        'maxItems': 100,  # one before 2.4
         'items': {
             'type': 'object',
             'required': ['name', 'groups'],
@@ -79,7 +79,9 @@ PATCH: Final = Schema(
             'type': 'object',
             'required': ['op', 'path', 'value'],
             'properties': {
-                'op': {'enum': ['add', 'replace']},  # RFC 6902: alike for what is there
+                'op': {
+                    'enum': ['add', 'replace']
+                },  # both set an existing path (RFC 6902)
                 'path': {'type': 'string'},
             },
         },
@@ -108,5 +110,5 @@ ACCESS: Final = Schema(
     }
 )
 
-# Nothing is to be said; clients send nothing, {} or null.
+# The body has no content; clients send no body, {} or null.
 EXPLAIN: Final = Schema({'type': ['object', 'null'], 'examples': [{}]}, optional=True)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies about devices."""
+"""Schemas of device bodies."""
 
 from typing import Final
 
 from cyborg_lite.api.validation import Schema
 
-# Enabling and disabling say all in the path; clients send nothing, {} or null.
+# The path is the whole action; clients send no body, {} or null.
 ACTION: Final = Schema({'type': ['object', 'null'], 'examples': [{}]}, optional=True)
 
 PATCH: Final = Schema(
@@ -25,7 +25,7 @@ PATCH: Final = Schema(
         'examples': [
             [
                 {'op': 'replace', 'path': '/status', 'value': 'maintaining'},
-                {'op': 'add', 'path': '/reason', 'value': 'The fan is changed.'},
+                {'op': 'add', 'path': '/reason', 'value': 'The fan is being replaced.'},
             ]
         ],
     }

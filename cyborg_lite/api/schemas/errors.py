@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bodies of errors, for the API document. ``api/errors.py`` writes them."""
+"""Schemas of error bodies, for the API document; ``api/errors.py`` writes them."""
 
 from typing import Any, Final
 
 _TEXT: Final = {'type': 'string'}
 
 
-def _object(**fields: Any) -> dict[str, Any]:
-    """All of these fields, and no other; JSON."""
+def _build_object(**fields: Any) -> dict[str, Any]:
+    """Return the schema of an object with exactly these fields."""
     return {
         'type': 'object',
         'required': list(fields),
@@ -16,12 +16,12 @@ def _object(**fields: Any) -> dict[str, Any]:
     }
 
 
-ERROR: Final = _object(
+ERROR: Final = _build_object(
     error_message={
         'type': 'string',
-        'description': 'JSON as text; clients of version 2 read it.',
+        'description': 'JSON as text, for clients of version 2.',
         'contentMediaType': 'application/json',
-        'contentSchema': _object(
+        'contentSchema': _build_object(
             faultcode={'enum': ['Client', 'Server']},
             faultstring=_TEXT,
             debuginfo={'type': 'null'},
@@ -31,7 +31,7 @@ ERROR: Final = _object(
         'type': 'array',
         'minItems': 1,
         'maxItems': 1,
-        'items': _object(
+        'items': _build_object(
             status={'type': 'integer', 'minimum': 400, 'maximum': 599},
             title=_TEXT,
             detail=_TEXT,
@@ -41,6 +41,8 @@ ERROR: Final = _object(
 )
 
 UNAUTHORIZED: Final = {
-    'description': 'As the Keystone middleware says it.',
-    **_object(error=_object(code={'const': 401}, title=_TEXT, message=_TEXT)),
+    'description': 'Error of the Keystone middleware.',
+    **_build_object(
+        error=_build_object(code={'const': 401}, title=_TEXT, message=_TEXT)
+    ),
 }

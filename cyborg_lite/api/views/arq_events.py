@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of an accelerator request as clients read it."""
+"""History of an ARQ in the responses of the API."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,34 +8,44 @@ from typing import Self
 
 from wsme import types
 
-from cyborg_lite.api.views.shapes import nullable, one_of
+from cyborg_lite.api.views.shapes import enum_of, nullable
 from cyborg_lite.model.arqs import Actor, Step
 
 
 class EventView(types.Base):  # type: ignore[misc]  # untyped base
+    """A step of an ARQ; ``duration`` is in seconds, null for the last step."""
+
     step = str
-    actor = one_of(Actor)
+    actor = enum_of(Actor)
     at = datetime
     duration = nullable(float)
     reason = nullable(str)
 
     @classmethod
-    def showing(cls, step: Step, following: Step | None) -> Self:
-        """``duration``: seconds until the next step; null: there is none yet."""
-        lasted = following and max(0.0, (following.at - step.at).total_seconds())
+    def build(cls, step: Step, following: Step | None) -> Self:
+        """Build the view.
+
+        :param following: the next step, which ends the duration; None: not yet reached
+        """
+        duration = following and max(0.0, (following.at - step.at).total_seconds())
         return cls(
             step=step.step,
             actor=step.actor.value,
             at=step.at,
-            duration=lasted,
+            duration=duration,
             reason=step.reason,
         )
 
 
 class EventList(types.Base):  # type: ignore[misc]  # untyped base
+    """The steps of an ARQ, oldest first."""
+
     events = [EventView]  # noqa: RUF012  # a type, as WSME has it
 
     @classmethod
-    def showing(cls, steps: Sequence[Step]) -> Self:
+    def build(cls, steps: Sequence[Step]) -> Self:
+        """Build the view."""
         pairs = zip_longest(steps, steps[1:])
-        return cls(events=[EventView.showing(one, after) for one, after in pairs])
+        return cls(
+            events=[EventView.build(step, following) for step, following in pairs]
+        )

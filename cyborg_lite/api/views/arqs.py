@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerator requests as clients read them."""
+"""ARQs in the responses of the API."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,26 +10,28 @@ from wsme import types
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.views.link import Link
-from cyborg_lite.api.views.shapes import UUID, nullable, one_of, optional, since
-from cyborg_lite.model.arqs import WITH_HANDLE, Arq, State
+from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, optional, since
+from cyborg_lite.model.arqs import HANDLE_SHOWN_STATES, Arq, State
 from cyborg_lite.model.device_profiles import AttachTarget
 
-# For clients of 2.0 to 2.3, which lack the words. They must not take a device that is
-# being rebuilt for ready, nor for failed: its bind is under way. What has become of one
-# on a silent host nobody knows, and it stays what it was.
+# Microversions 2.0 to 2.3 do not have these states. A device that is being rebuilt is
+# shown as neither ready nor failed: its bind has started. The ARQs of a host that is
+# down keep their last state.
 _SHOWN_AS: Final = {
     State.PROVISIONING: State.BIND_STARTED,
     State.UNKNOWN: State.BOUND,
 }
 
-# Nova, which speaks 2.0, attaches what it reads.
+# Nova uses 2.0 and attaches every handle that it reads.
 _HANDLE_SHOWN: Final = frozenset({AttachTarget.VM})
 _HANDLE_SHOWN_AT_2_4: Final = _HANDLE_SHOWN | {AttachTarget.HOST}
 
 
 class ArqView(types.Base):  # type: ignore[misc]  # untyped base
+    """An ARQ; the attach handle is set when its device is ready."""
+
     uuid = UUID
-    state = one_of(State)
+    state = enum_of(State)
     device_profile_name = str
     device_profile_group_id = int
     hostname = nullable(str)
@@ -43,17 +45,20 @@ class ArqView(types.Base):  # type: ignore[misc]  # untyped base
     created_at = datetime
     updated_at = nullable(datetime)
     status_reason = since(V2_4, nullable(str))
-    attach_target = since(V2_4, one_of(AttachTarget))
+    attach_target = since(V2_4, enum_of(AttachTarget))
     deployable_uuid = since(V2_4, nullable(UUID))
     device_uuid = since(V2_4, nullable(UUID))
     state_times = since(V2_4, {str: datetime})
 
     @classmethod
-    def showing(cls, arq: Arq, call: Call) -> Self:
-        known = call.microversion >= V2_4
-        state = arq.state if known else _SHOWN_AS.get(arq.state, arq.state)
-        to_whom = _HANDLE_SHOWN_AT_2_4 if known else _HANDLE_SHOWN
-        ready = arq.state in WITH_HANDLE and arq.attach_target in to_whom
+    def build(cls, arq: Arq, call: Call) -> Self:
+        """Build the view."""
+        is_newer = call.microversion >= V2_4
+        state = arq.state if is_newer else _SHOWN_AS.get(arq.state, arq.state)
+        visible_targets = _HANDLE_SHOWN_AT_2_4 if is_newer else _HANDLE_SHOWN
+        ready = (
+            arq.state in HANDLE_SHOWN_STATES and arq.attach_target in visible_targets
+        )
         return cls(
             uuid=arq.uuid,
             state=state.value,
@@ -66,15 +71,17 @@ class ArqView(types.Base):  # type: ignore[misc]  # untyped base
             attach_handle_type=(arq.attach_handle_type or '') if ready else '',
             attach_handle_uuid=arq.attach_handle_uuid if ready else None,
             attach_handle_info=dict(arq.attach_handle_info) if ready else {},
-            links=Link.to_self(call.links, f'v2/accelerator_requests/{arq.uuid}'),
+            links=Link.build_self_links(
+                call.links, f'v2/accelerator_requests/{arq.uuid}'
+            ),
             created_at=arq.created_at,
             updated_at=arq.updated_at,
-            **(_details(arq) if known else {}),
+            **(_details(arq) if is_newer else {}),
         )
 
 
 def _details(arq: Arq) -> dict[str, Any]:
-    """What 2.4 adds; values of the types of the fields."""
+    """Return the fields that microversion 2.4 added."""
     return {
         'status_reason': arq.status_reason,
         'attach_target': arq.attach_target.value,
@@ -85,10 +92,19 @@ def _details(arq: Arq) -> dict[str, Any]:
 
 
 class ArqList(types.Base):  # type: ignore[misc]  # untyped base
+    """A page of ARQs."""
+
     arqs = [ArqView]  # noqa: RUF012  # a type, as WSME has it
     arqs_links = since(V2_4, optional([Link]))
 
     @classmethod
-    def showing(cls, arqs: Iterable[Arq], call: Call, more: Any = types.Unset) -> Self:
-        """:param more: as ``paging.next_page`` has it"""
-        return cls(arqs=[ArqView.showing(arq, call) for arq in arqs], arqs_links=more)
+    def build(
+        cls, arqs: Iterable[Arq], call: Call, next_links: Any = types.Unset
+    ) -> Self:
+        """Build the view.
+
+        :param next_links: result of ``paging.build_next_link``
+        """
+        return cls(
+            arqs=[ArqView.build(arq, call) for arq in arqs], arqs_links=next_links
+        )

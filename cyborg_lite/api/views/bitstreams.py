@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bitstreams as operators read them, before they name one of them."""
+"""Bitstreams in the responses of the API."""
 
 from collections.abc import Iterable
 from typing import Self
@@ -11,7 +11,10 @@ from cyborg_lite.model.bitstream_list import ListedBitstream
 
 
 class BitstreamView(types.Base):  # type: ignore[misc]  # untyped base
-    """What the image says of itself is null where it says nothing; size is in bytes."""
+    """A bitstream; a property that the image does not have is null.
+
+    ``size`` is in bytes.
+    """
 
     image_uuid = UUID
     image_name = nullable(str)
@@ -33,33 +36,39 @@ class BitstreamView(types.Base):  # type: ignore[misc]  # untyped base
     reasons = [str]  # noqa: RUF012  # a type, as WSME has it
 
     @classmethod
-    def showing(cls, one: ListedBitstream) -> Self:
-        said = one.properties
+    def build(cls, bitstream: ListedBitstream) -> Self:
+        """Build the view."""
+        properties = bitstream.properties
         return cls(
-            image_uuid=one.image_uuid,
-            image_name=one.image_name,
-            size=one.size,
-            name=said.get('bs-name'),
-            uuid=said.get('bs-uuid'),
-            vendor=said.get('vendor'),
-            board=said.get('board'),
-            shell_id=said.get('shell_id'),
-            version=said.get('version'),
-            driver=said.get('driver'),
-            driver_ver=said.get('driver_ver'),
-            driver_path=said.get('driver_path'),
-            description=said.get('description'),
-            region_uuid=said.get('region_uuid'),
-            function_uuid=said.get('function_uuid'),
-            function_name=said.get('function_name'),
-            accepted=not one.reasons,
-            reasons=list(one.reasons),
+            image_uuid=bitstream.image_uuid,
+            image_name=bitstream.image_name,
+            size=bitstream.size,
+            name=properties.get('bs-name'),
+            uuid=properties.get('bs-uuid'),
+            vendor=properties.get('vendor'),
+            board=properties.get('board'),
+            shell_id=properties.get('shell_id'),
+            version=properties.get('version'),
+            driver=properties.get('driver'),
+            driver_ver=properties.get('driver_ver'),
+            driver_path=properties.get('driver_path'),
+            description=properties.get('description'),
+            region_uuid=properties.get('region_uuid'),
+            function_uuid=properties.get('function_uuid'),
+            function_name=properties.get('function_name'),
+            accepted=not bitstream.reasons,
+            reasons=list(bitstream.reasons),
         )
 
 
 class BitstreamList(types.Base):  # type: ignore[misc]  # untyped base
+    """The bitstreams in Glance."""
+
     bitstreams = [BitstreamView]  # noqa: RUF012  # a type, as WSME has it
 
     @classmethod
-    def showing(cls, bitstreams: Iterable[ListedBitstream]) -> Self:
-        return cls(bitstreams=[BitstreamView.showing(one) for one in bitstreams])
+    def build(cls, bitstreams: Iterable[ListedBitstream]) -> Self:
+        """Build the view."""
+        return cls(
+            bitstreams=[BitstreamView.build(bitstream) for bitstream in bitstreams]
+        )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deployables as clients read them."""
+"""Deployables in the responses of the API."""
 
 import json
 from collections.abc import Iterable
@@ -16,6 +16,8 @@ from cyborg_lite.model.devices import DeployableRecord
 
 
 class DeployableView(types.Base):  # type: ignore[misc]  # untyped base
+    """A deployable; ``attributes_list`` is a list of objects as JSON text."""
+
     uuid = UUID
     parent_id = nullable(int)
     root_id = nullable(int)
@@ -31,8 +33,11 @@ class DeployableView(types.Base):  # type: ignore[misc]  # untyped base
     updated_at = nullable(datetime)
 
     @classmethod
-    def showing(cls, deployable: DeployableRecord, links: Links) -> Self:
-        attributes = [{one.key: one.value} for one in deployable.attributes]
+    def build(cls, deployable: DeployableRecord, links: Links) -> Self:
+        """Build the view."""
+        attributes = [
+            {attribute.key: attribute.value} for attribute in deployable.attributes
+        ]
         return cls(
             uuid=deployable.uuid,
             parent_id=deployable.parent_id,
@@ -44,25 +49,30 @@ class DeployableView(types.Base):  # type: ignore[misc]  # untyped base
             rp_uuid=deployable.rp_uuid,
             driver_name=deployable.driver_name,
             bitstream_id=deployable.bitstream_id,
-            links=_links(links, deployable.uuid),
+            links=_build_links(links, deployable.uuid),
             created_at=deployable.created_at,
             updated_at=deployable.updated_at,
         )
 
 
-def _links(links: Links, uuid: str) -> list[Link]:
-    bookmark = Link(href=links.to(f'deployables/{uuid}'), rel='bookmark')
-    return [*Link.to_self(links, f'v2/deployables/{uuid}'), bookmark]
+def _build_links(links: Links, uuid: str) -> list[Link]:
+    bookmark = Link(href=links.build_url(f'deployables/{uuid}'), rel='bookmark')
+    return [*Link.build_self_links(links, f'v2/deployables/{uuid}'), bookmark]
 
 
 class DeployableList(types.Base):  # type: ignore[misc]  # untyped base
+    """A page of deployables."""
+
     deployables = [DeployableView]  # noqa: RUF012  # a type, as WSME has it
     deployables_links = since(V2_4, optional([Link]))
 
     @classmethod
-    def showing(
-        cls, deployables: Iterable[DeployableRecord], links: Links, more: Any
+    def build(
+        cls, deployables: Iterable[DeployableRecord], links: Links, next_links: Any
     ) -> Self:
-        """:param more: as ``paging.next_page`` has it"""
-        shown = [DeployableView.showing(one, links) for one in deployables]
-        return cls(deployables=shown, deployables_links=more)
+        """Build the view.
+
+        :param next_links: result of ``paging.build_next_link``
+        """
+        views = [DeployableView.build(deployable, links) for deployable in deployables]
+        return cls(deployables=views, deployables_links=next_links)

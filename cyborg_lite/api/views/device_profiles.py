@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device profiles as clients read them."""
+"""Device profiles in the responses of the API."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -15,6 +15,8 @@ from cyborg_lite.model.device_profiles import DeviceProfile
 
 
 class ProfileView(types.Base):  # type: ignore[misc]  # untyped base
+    """A device profile."""
+
     uuid = UUID
     name = str
     description = nullable(str)
@@ -26,8 +28,9 @@ class ProfileView(types.Base):  # type: ignore[misc]  # untyped base
     links = [Link]  # noqa: RUF012  # a type, as WSME has it
 
     @classmethod
-    def showing(cls, profile: DeviceProfile, call: Call) -> Self:
-        newer = call.microversion >= V2_4
+    def build(cls, profile: DeviceProfile, call: Call) -> Self:
+        """Build the view."""
+        is_newer = call.microversion >= V2_4
         return cls(
             uuid=profile.uuid,
             name=profile.name,
@@ -35,42 +38,57 @@ class ProfileView(types.Base):  # type: ignore[misc]  # untyped base
             groups=[dict(group) for group in profile.groups],
             created_at=profile.created_at,
             updated_at=profile.updated_at,
-            # What is unset is left out.
-            enabled=profile.enabled if newer else types.Unset,
-            is_public=profile.is_public if newer else types.Unset,
-            links=Link.to_self(call.links, f'v2/device_profiles/{profile.uuid}'),
+            # Unset fields are omitted.
+            enabled=profile.enabled if is_newer else types.Unset,
+            is_public=profile.is_public if is_newer else types.Unset,
+            links=Link.build_self_links(
+                call.links, f'v2/device_profiles/{profile.uuid}'
+            ),
         )
 
 
 class WrappedProfile(types.Base):  # type: ignore[misc]  # untyped base
-    """Clients find one profile in a wrapper, and nothing else."""
+    """A device profile in the wrapper that clients require."""
 
     device_profile = ProfileView
 
     @classmethod
-    def showing(cls, profile: DeviceProfile, call: Call) -> Self:
-        return cls(device_profile=ProfileView.showing(profile, call))
+    def build(cls, profile: DeviceProfile, call: Call) -> Self:
+        """Build the view."""
+        return cls(device_profile=ProfileView.build(profile, call))
 
 
 class ProfileList(types.Base):  # type: ignore[misc]  # untyped base
+    """A page of device profiles."""
+
     device_profiles = [ProfileView]  # noqa: RUF012  # a type, as WSME has it
     device_profiles_links = since(V2_4, optional([Link]))
 
     @classmethod
-    def showing(
-        cls, profiles: Iterable[DeviceProfile], call: Call, more: Any = types.Unset
+    def build(
+        cls,
+        profiles: Iterable[DeviceProfile],
+        call: Call,
+        next_links: Any = types.Unset,
     ) -> Self:
-        """:param more: as ``paging.next_page`` has it"""
-        shown = [ProfileView.showing(one, call) for one in profiles]
-        return cls(device_profiles=shown, device_profiles_links=more)
+        """Build the view.
+
+        :param next_links: result of ``paging.build_next_link``
+        """
+        views = [ProfileView.build(profile, call) for profile in profiles]
+        return cls(device_profiles=views, device_profiles_links=next_links)
 
 
-def created(profiles: Sequence[DeviceProfile], call: Call) -> ProfileView | ProfileList:
-    """The one that was created, bare; of several, which 2.4 may create, the list."""
+def build_created_view(
+    profiles: Sequence[DeviceProfile], call: Call
+) -> ProfileView | ProfileList:
+    """Return the view of a single profile, or of the list that 2.4 may create."""
     if len(profiles) == 1:
-        return ProfileView.showing(profiles[0], call)
-    return ProfileList.showing(profiles, call)
+        return ProfileView.build(profiles[0], call)
+    return ProfileList.build(profiles, call)
 
 
 class AccessList(types.Base):  # type: ignore[misc]  # untyped base
+    """The projects that may use a device profile that is not public."""
+
     projects = [str]  # noqa: RUF012  # a type, as WSME has it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices as clients read them."""
+"""Devices in the responses of the API."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,8 +13,8 @@ from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.shapes import (
     JSON_TEXT,
     UUID,
+    enum_of,
     nullable,
-    one_of,
     optional,
     since,
 )
@@ -24,7 +24,10 @@ from cyborg_lite.model.usage import Usage
 
 
 class UsageView(types.Base):  # type: ignore[misc]  # untyped base
-    """Units are those of ``cyborg_lite.model.usage``; null is not known."""
+    """Telemetry of a device; null: unknown.
+
+    Memory is in bytes, temperature in degrees Celsius, power in watts.
+    """
 
     busy_percent = nullable(float)
     memory_used = nullable(int)
@@ -36,7 +39,8 @@ class UsageView(types.Base):  # type: ignore[misc]  # untyped base
     counters = {str: int}  # noqa: RUF012  # a type, as WSME has it
 
     @classmethod
-    def showing(cls, usage: Usage) -> Self:
+    def build(cls, usage: Usage) -> Self:
+        """Build the view."""
         return cls(
             busy_percent=usage.busy_percent,
             memory_used=usage.memory_used,
@@ -50,6 +54,8 @@ class UsageView(types.Base):  # type: ignore[misc]  # untyped base
 
 
 class DeviceView(types.Base):  # type: ignore[misc]  # untyped base
+    """A device."""
+
     uuid = UUID
     type = str
     vendor = str
@@ -57,21 +63,22 @@ class DeviceView(types.Base):  # type: ignore[misc]  # untyped base
     std_board_info = nullable(JSON_TEXT)
     vendor_board_info = nullable(str)
     hostname = str
-    status = since(V2_3, one_of(DeviceStatus))
+    status = since(V2_3, enum_of(DeviceStatus))
     links = [Link]  # noqa: RUF012  # a type, as WSME has it
     created_at = datetime
     updated_at = nullable(datetime)
     status_reason = since(V2_4, str)
-    health = since(V2_4, one_of(Health))
+    health = since(V2_4, enum_of(Health))
     health_reason = since(V2_4, str)
     arqs_count = since(V2_4, int)
     usage = since(V2_4, nullable(UsageView))
     arqs = since(V2_4, optional([UUID]))
 
     @classmethod
-    def showing(cls, device: DeviceRecord, call: Call) -> Self:
+    def build(cls, device: DeviceRecord, call: Call) -> Self:
+        """Build the view."""
         version = call.microversion
-        more = _details(device, call) if version >= V2_4 else {}
+        details = _details(device, call) if version >= V2_4 else {}
         return cls(
             uuid=device.uuid,
             type=device.type,
@@ -80,35 +87,42 @@ class DeviceView(types.Base):  # type: ignore[misc]  # untyped base
             std_board_info=device.std_board_info,
             vendor_board_info=device.vendor_board_info,
             hostname=device.hostname,
-            # What is unset is left out.
+            # Unset fields are omitted.
             status=device.status.value if version >= V2_3 else types.Unset,
-            links=Link.to_self(call.links, f'v2/devices/{device.uuid}'),
+            links=Link.build_self_links(call.links, f'v2/devices/{device.uuid}'),
             created_at=device.created_at,
             updated_at=device.updated_at,
-            **more,
+            **details,
         )
 
 
 def _details(device: DeviceRecord, call: Call) -> dict[str, Any]:
-    """What 2.4 adds; values of the types of the fields."""
+    """Return the fields that microversion 2.4 added."""
     return {
         'status_reason': device.status_reason,
         'health': device.health.value,
         'health_reason': device.health_reason,
-        'usage': device.usage and UsageView.showing(device.usage),
+        'usage': device.usage and UsageView.build(device.usage),
         'arqs_count': len(device.arqs),
-        # They are of all projects: a project's manager sees how many, and no more.
+        # The ARQs belong to all projects: only an administrator sees their uuids.
         'arqs': list(device.arqs) if call.caller.is_admin else types.Unset,
     }
 
 
 class DeviceList(types.Base):  # type: ignore[misc]  # untyped base
+    """A page of devices."""
+
     devices = [DeviceView]  # noqa: RUF012  # a type, as WSME has it
 
     devices_links = since(V2_4, optional([Link]))
 
     @classmethod
-    def showing(cls, devices: Iterable[DeviceRecord], call: Call, more: Any) -> Self:
-        """:param more: as ``paging.next_page`` has it"""
-        shown = [DeviceView.showing(one, call) for one in devices]
-        return cls(devices=shown, devices_links=more)
+    def build(
+        cls, devices: Iterable[DeviceRecord], call: Call, next_links: Any
+    ) -> Self:
+        """Build the view.
+
+        :param next_links: result of ``paging.build_next_link``
+        """
+        views = [DeviceView.build(device, call) for device in devices]
+        return cls(devices=views, devices_links=next_links)

@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a device profile fits or does not, as clients read it."""
+"""Explanations of device profiles in the responses of the API."""
 
 from typing import Self
 
 from wsme import types
 
-from cyborg_lite.api.views.shapes import UUID, nullable, one_of
+from cyborg_lite.api.views.shapes import UUID, enum_of, nullable
 from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.explanations import (
     Explanation,
-    GroupVerdict,
-    HostVerdict,
+    FitResult,
+    GroupFit,
+    HostFit,
     Reason,
-    Verdict,
-    Why,
+    ReasonCode,
 )
 
 
 class ReasonView(types.Base):  # type: ignore[misc]  # untyped base
-    code = one_of(Why)
+    """A reason why a host or group does not fit."""
+
+    code = enum_of(ReasonCode)
     text = str
     group = nullable(int)
     resource_class = nullable(str)
@@ -26,9 +28,10 @@ class ReasonView(types.Base):  # type: ignore[misc]  # untyped base
     providers = [str]  # noqa: RUF012  # a type, as WSME has it
 
     @classmethod
-    def showing(cls, reason: Reason) -> Self:
+    def build(cls, reason: Reason) -> Self:
+        """Build the view."""
         return cls(
-            code=reason.why.value,
+            code=reason.code.value,
             text=reason.text,
             group=reason.group,
             resource_class=reason.resource_class or None,
@@ -38,50 +41,59 @@ class ReasonView(types.Base):  # type: ignore[misc]  # untyped base
 
 
 class GroupVerdictView(types.Base):  # type: ignore[misc]  # untyped base
+    """The result for one group on one host."""
+
     group = int
     fits = bool
     reasons = [ReasonView]  # noqa: RUF012  # a type, as WSME has it
 
     @classmethod
-    def showing(cls, verdict: GroupVerdict) -> Self:
+    def build(cls, verdict: GroupFit) -> Self:
+        """Build the view."""
         return cls(
             group=verdict.group,
             fits=verdict.fits,
-            reasons=[ReasonView.showing(one) for one in verdict.reasons],
+            reasons=[ReasonView.build(reason) for reason in verdict.reasons],
         )
 
 
 class HostVerdictView(types.Base):  # type: ignore[misc]  # untyped base
+    """The result for one host."""
+
     hostname = str
     fits = bool
     groups = [GroupVerdictView]  # noqa: RUF012  # a type, as WSME has it
     reasons = [ReasonView]  # noqa: RUF012  # a type, as WSME has it
 
     @classmethod
-    def showing(cls, verdict: HostVerdict) -> Self:
+    def build(cls, verdict: HostFit) -> Self:
+        """Build the view."""
         return cls(
             hostname=verdict.hostname,
             fits=verdict.fits,
-            groups=[GroupVerdictView.showing(one) for one in verdict.groups],
-            reasons=[ReasonView.showing(one) for one in verdict.reasons],
+            groups=[GroupVerdictView.build(group) for group in verdict.groups],
+            reasons=[ReasonView.build(reason) for reason in verdict.reasons],
         )
 
 
 class ExplanationView(types.Base):  # type: ignore[misc]  # untyped base
+    """The result for all hosts, with a summary."""
+
     device_profile_uuid = UUID
     device_profile_name = str
-    verdict = one_of(Verdict)
+    verdict = enum_of(FitResult)
     summary = str
     warnings = [ReasonView]  # noqa: RUF012  # a type, as WSME has it
     hosts = [HostVerdictView]  # noqa: RUF012  # a type, as WSME has it
 
     @classmethod
-    def showing(cls, profile: DeviceProfile, explanation: Explanation) -> Self:
+    def build(cls, profile: DeviceProfile, explanation: Explanation) -> Self:
+        """Build the view."""
         return cls(
             device_profile_uuid=profile.uuid,
             device_profile_name=profile.name,
-            verdict=explanation.verdict.value,
+            verdict=explanation.result.value,
             summary=explanation.summary,
-            warnings=[ReasonView.showing(one) for one in explanation.warnings],
-            hosts=[HostVerdictView.showing(one) for one in explanation.hosts],
+            warnings=[ReasonView.build(reason) for reason in explanation.warnings],
+            hosts=[HostVerdictView.build(host) for host in explanation.hosts],
         )

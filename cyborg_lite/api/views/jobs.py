@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs as those who wait for their end read them."""
+"""Programming jobs in the responses of the API."""
 
 from datetime import datetime
 from typing import Self
@@ -8,18 +8,21 @@ from wsme import types
 
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.views.link import Link
-from cyborg_lite.api.views.shapes import UUID, Shape, nullable, one_of
+from cyborg_lite.api.views.shapes import UUID, Shape, enum_of, nullable
 from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
 
 
 class JobView(types.Base):  # type: ignore[misc]  # untyped base
-    """``progress`` is in percent, ``reason`` why it failed or waits."""
+    """A programming job; ``reason`` says why it failed or waits.
+
+    ``progress`` is in percent.
+    """
 
     uuid = UUID
     deployable_uuid = UUID
     image_uuid = UUID
-    state = one_of(ProgramState)
-    step = one_of(ProgramStep)
+    state = enum_of(ProgramState)
+    step = enum_of(ProgramStep)
     progress = Shape(int, minimum=0, maximum=100)
     reason = nullable(str)
     links = [Link]  # noqa: RUF012  # a type, as WSME has it
@@ -27,7 +30,8 @@ class JobView(types.Base):  # type: ignore[misc]  # untyped base
     updated_at = nullable(datetime)
 
     @classmethod
-    def showing(cls, job: ProgramJob, links: Links) -> Self:
+    def build(cls, job: ProgramJob, links: Links) -> Self:
+        """Build the view."""
         return cls(
             uuid=job.uuid,
             deployable_uuid=job.deployable_uuid,
@@ -36,7 +40,7 @@ class JobView(types.Base):  # type: ignore[misc]  # untyped base
             step=job.step.value,
             progress=job.progress,
             reason=job.reason or None,
-            links=Link.to_self(links, f'v2/jobs/{job.uuid}'),
+            links=Link.build_self_links(links, f'v2/jobs/{job.uuid}'),
             created_at=job.created_at,
             updated_at=job.updated_at,
         )

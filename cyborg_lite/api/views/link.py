@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An address in an answer."""
+"""Links in the responses of the API."""
 
 from typing import Self
 
@@ -9,10 +9,12 @@ from cyborg_lite.api.links import Links
 
 
 class Link(types.Base):  # type: ignore[misc]  # untyped base
+    """A URL with its relation."""
+
     href = str
     rel = str
 
     @classmethod
-    def to_self(cls, links: Links, path: str) -> list[Self]:
-        """The one link that every object has."""
-        return [cls(href=links.to(path), rel='self')]
+    def build_self_links(cls, links: Links, path: str) -> list[Self]:
+        """Return the list with the ``self`` link of an object."""
+        return [cls(href=links.build_url(path), rel='self')]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daemons as operators read them."""
+"""Daemons in the responses of the API."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -9,21 +9,24 @@ from wsme import types
 
 from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.views.link import Link
-from cyborg_lite.api.views.shapes import UUID, one_of, optional, since
+from cyborg_lite.api.views.shapes import UUID, enum_of, optional, since
 from cyborg_lite.model.services import Service, ServiceState
 
 
 class ServiceView(types.Base):  # type: ignore[misc]  # untyped base
+    """A daemon on a host."""
+
     uuid = UUID
     binary = str
     host = str
-    state = one_of(ServiceState)
+    state = enum_of(ServiceState)
     version = str
     started_at = datetime
     heartbeat_at = datetime
 
     @classmethod
-    def showing(cls, service: Service) -> Self:
+    def build(cls, service: Service) -> Self:
+        """Build the view."""
         return cls(
             uuid=service.uuid,
             binary=service.binary,
@@ -36,11 +39,16 @@ class ServiceView(types.Base):  # type: ignore[misc]  # untyped base
 
 
 class ServiceList(types.Base):  # type: ignore[misc]  # untyped base
+    """A page of daemons."""
+
     services = [ServiceView]  # noqa: RUF012  # a type, as WSME has it
     services_links = since(V2_4, optional([Link]))
 
     @classmethod
-    def showing(cls, services: Iterable[Service], more: Any) -> Self:
-        """:param more: as ``paging.next_page`` has it"""
-        shown = [ServiceView.showing(one) for one in services]
-        return cls(services=shown, services_links=more)
+    def build(cls, services: Iterable[Service], next_links: Any) -> Self:
+        """Build the view.
+
+        :param next_links: result of ``paging.build_next_link``
+        """
+        views = [ServiceView.build(service) for service in services]
+        return cls(services=views, services_links=next_links)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the fields of an answer hold: types of WSME, and what clients are told of them.
+"""Types of the fields of a view: WSME types with properties for the API document.
 
-A field of a plain type is in every answer and never null. All else is said here:
+A field of a plain WSME type is in every response and never null. Other fields use the
+functions of this module:
 
     hostname = nullable(str)
     status = since(V2_3, one_of(DeviceStatus))
 
-The API document and the answers are made of the same fields, see ``api/openapi``.
+The responses and the API document are built from the same fields, see ``api/openapi``.
 """
 
 import enum
@@ -18,51 +19,54 @@ from cyborg_lite.api.microversion import MINIMUM, Microversion
 
 
 class Shape(types.UserType):  # type: ignore[misc]  # untyped base
-    """A type of WSME that knows more about its values.
-
-    ``schema`` are keywords of JSON Schema beside those that follow from the type.
-    """
+    """A WSME type with properties for the API document."""
 
     def __init__(self, kind: Any, **schema: Any) -> None:
-        """:param kind: any type of WSME, or another shape, which is copied"""
+        """Store the arguments.
+
+        :param kind: a WSME type, or another shape, which is copied
+        :param schema: additional JSON Schema keywords
+        """
         inner = kind if isinstance(kind, Shape) else None
-        self.basetype: Any = inner.basetype if inner else wsme_type(kind)
+        self.basetype: Any = inner.basetype if inner else resolve_wsme_type(kind)
         self.schema: dict[str, Any] = {**(inner.schema if inner else {}), **schema}
         self.nullable: bool = inner.nullable if inner else False
         self.optional: bool = inner.optional if inner else False
         self.since: Microversion = inner.since if inner else MINIMUM
 
     def validate(self, value: Any) -> Any:
+        """Validate a value; WSME calls this method."""
         return types.validate_value(self.basetype, value)
 
 
 def nullable(kind: Any) -> Shape:
-    """Null where there is nothing to say; any type of WSME."""
+    """Return a shape for values that may be null."""
     shape = Shape(kind)
     shape.nullable = True
     return shape
 
 
 def optional(kind: Any) -> Shape:
-    """Left out where there is nothing to say; any type of WSME."""
+    """Return a shape for fields that may be missing."""
     shape = Shape(kind)
     shape.optional = True
     return shape
 
 
 def since(version: Microversion, kind: Any) -> Shape:
-    """Left out for clients of older microversions; any type of WSME."""
+    """Return a shape for fields that are missing before a microversion."""
     shape = Shape(kind)
     shape.since = version
     return shape
 
 
-def one_of(words: type[enum.StrEnum]) -> Shape:
-    return Shape(str, enum=[str(word) for word in words])
+def enum_of(values: type[enum.StrEnum]) -> Shape:
+    """Return a shape for the values of an enumeration."""
+    return Shape(str, enum=[str(value) for value in values])
 
 
-def wsme_type(kind: Any) -> Any:
-    """WSME knows these two short forms of a type only as that of a field."""
+def resolve_wsme_type(kind: Any) -> Any:
+    """Expand ``[T]`` and ``{K: V}``, which WSME accepts only for fields."""
     if isinstance(kind, list):
         return types.ArrayType(kind[0])
     if isinstance(kind, dict):

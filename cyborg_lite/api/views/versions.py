@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents by which a client finds out what is served, without a token."""
+"""The version documents, which need no token."""
 
 from typing import Any, Final, Self
 
@@ -17,6 +17,8 @@ _RANGE: Final[dict[str, Any]] = {
 
 
 class VersionView(types.Base):  # type: ignore[misc]  # untyped base
+    """A version of the API with its range of microversions."""
+
     id = str
     links = [Link]  # noqa: RUF012  # a type, as WSME has it
     max_version = str
@@ -24,27 +26,31 @@ class VersionView(types.Base):  # type: ignore[misc]  # untyped base
     status = str
 
     @classmethod
-    def of_itself(cls, links: Links) -> Self:
-        """As ``/v2`` shows it; clients want it bare and with these five keys."""
-        return cls(id='v2.0', links=Link.to_self(links, 'v2/'), **_RANGE)
+    def build_bare(cls, links: Links) -> Self:
+        """Build the document ``/v2``: clients require exactly these five keys."""
+        return cls(id='v2.0', links=Link.build_self_links(links, 'v2/'), **_RANGE)
 
     @classmethod
-    def in_root(cls, links: Links) -> Self:
-        return cls(id='v2', links=Link.to_self(links, 'v2'), **_RANGE)
+    def build_for_root(cls, links: Links) -> Self:
+        """Build the entry of the version in the root document."""
+        return cls(id='v2', links=Link.build_self_links(links, 'v2'), **_RANGE)
 
 
 class RootView(types.Base):  # type: ignore[misc]  # untyped base
+    """The service with the versions of its API."""
+
     name = str
     description = str
     versions = [VersionView]  # noqa: RUF012  # a type, as WSME has it
     default_version = VersionView
 
     @classmethod
-    def showing(cls, links: Links) -> Self:
+    def build(cls, links: Links) -> Self:
+        """Build the view."""
         return cls(
-            # Clients know the service by the name of the project that made its API.
+            # Clients identify the service by the name of the original project.
             name='OpenStack Cyborg API',
             description='Management of accelerators: GPUs, FPGAs and other devices.',
-            versions=[VersionView.in_root(links)],
-            default_version=VersionView.in_root(links),
+            versions=[VersionView.build_for_root(links)],
+            default_version=VersionView.build_for_root(links),
         )

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The version documents."""
+
+from cyborg_lite.api.call import Call
+from cyborg_lite.api.expose import expose
+from cyborg_lite.api.resource import Resource
+from cyborg_lite.api.views import versions
+
+
+class RootDocument(Resource):
+    """``/``"""
+
+    @expose(versions.RootView)
+    def get(self, call: Call) -> versions.RootView:
+        """Show the versions of the API."""
+        return versions.RootView.build(call.links)
+
+
+class VersionDocument(Resource):
+    """``/v2``"""
+
+    @expose(versions.VersionView)
+    def get(self, call: Call) -> versions.VersionView:
+        """Show the range of microversions."""
+        return versions.VersionView.build_bare(call.links)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Middleware for the parts that all responses share.
+
+The router raises errors, and the libraries of other layers return pages of their own.
+This layer turns both into the error document. It also negotiates the microversion, so
+that every response has the version headers.
+"""
+
+import re
+import time
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any, Final
+
+import webob
+from oslo_log import log
+from oslo_middleware import request_id
+
+from cyborg_lite.api import errors, microversion
+from cyborg_lite.exceptions import (
+    BodyTooLarge,
+    CyborgError,
+    InvalidInput,
+    NotAcceptable,
+    NotFound,
+)
+from cyborg_lite.model.text import format_value
+from cyborg_lite.rpc.context import RequestContext
+
+LOG = log.getLogger(__name__)
+
+MICROVERSION: Final = 'cyborg_lite.microversion'
+"""Key of the negotiated microversion in the WSGI environment."""
+
+_ROOT: Final = ('', '/')
+_VERSION_HEADER: Final = 'HTTP_OPENSTACK_API_VERSION'
+_JSON: Final = 'application/json'
+
+# A name, an IPv4 address or an IPv6 address, with an optional port (RFC 9110, section
+# 7.2). Links in responses contain it.
+_HOST: Final = re.compile(
+    r'([A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?'
+)
+
+
+class ResponseMiddleware:
+    """Wraps the application and the middleware that may refuse a request."""
+
+    def __init__(self, application: Any, body_limit: int) -> None:
+        """Store the arguments.
+
+        :param application: WSGI application
+        :param body_limit: bytes; the application refuses larger bodies
+        """
+        self._application = application
+        self._body_limit = body_limit
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        started_at = time.monotonic()
+        # The new context becomes the current one of the thread. Otherwise log lines
+        # before authentication have the id of the previous request.
+        RequestContext(request_id=environ[request_id.ENV_REQUEST_ID])
+        response = self._call_application(environ)
+        _add_version_headers(environ, response)
+        LOG.info(
+            '%s %s: %d in %d ms',
+            format_value(environ['REQUEST_METHOD']),
+            format_value(environ.get('SCRIPT_NAME', '') + environ.get('PATH_INFO', '')),
+            response.status_int,
+            (time.monotonic() - started_at) * 1000,
+        )
+        body: Iterable[bytes] = response(environ, start_response)
+        return body
+
+    def _call_application(self, environ: dict[str, Any]) -> webob.Response:
+        identifier = environ[request_id.ENV_REQUEST_ID]
+        try:
+            _check_protocol(environ)
+            response = webob.Request(environ).get_response(self._application)
+            if response.status_int == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+                raise BodyTooLarge(limit=self._body_limit)
+        except CyborgError as error:
+            if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                LOG.error('%s %s', error.text, error.advice)
+            return errors.build_response(error, identifier)
+        except Exception:
+            # The client gets only the request id; the log gets the traceback.
+            LOG.exception('Request failed with an unexpected error')
+            return errors.build_response(CyborgError(), identifier)
+        is_library_page = response.content_type != _JSON
+        if response.status_int >= HTTPStatus.BAD_REQUEST and is_library_page:
+            return errors.replace_library_error(response, identifier)
+        return response
+
+
+def _check_protocol(environ: dict[str, Any]) -> None:
+    """Negotiate the microversion, and refuse what the libraries cannot handle.
+
+    :raises InvalidInput: the host is neither a name nor an address
+    :raises NotAcceptable: the version is not supported, or JSON is not accepted
+    :raises NotFound: the path is not UTF-8
+    """
+    if environ.get('PATH_INFO', '') not in _ROOT:
+        header = environ.get(_VERSION_HEADER)
+        environ[MICROVERSION] = microversion.negotiate(header)
+    host = environ.get('HTTP_HOST')
+    if host and not _HOST.fullmatch(host):
+        raise InvalidInput(reason='The Host header is not a valid host[:port].')
+    try:
+        environ.get('PATH_INFO', '').encode('latin-1').decode()
+    except UnicodeDecodeError:
+        raise NotFound(what='Resource', name='with this path') from None
+    if environ.get('HTTP_ACCEPT') and not _accepts_json(webob.Request(environ).accept):
+        raise NotAcceptable(reason=f'The Accept header excludes {_JSON}.')
+
+
+def _accepts_json(accept: Any) -> bool:
+    """Check whether an Accept header allows JSON.
+
+    :param accept: not empty, parsed by WebOb, which is untyped
+    """
+    # JSON has no parameters, not even a charset (RFC 8259, section 11).
+    media_types = [kind for kind, *_ in accept.parsed or ()]
+    with_parameters = [
+        kind for kind in media_types if kind.lower().startswith(f'{_JSON};')
+    ]
+    return bool(accept.acceptable_offers([_JSON, *with_parameters]))
+
+
+def _add_version_headers(environ: dict[str, Any], response: webob.Response) -> None:
+    """Add the version headers, also if the requested version is not supported."""
+    if environ.get('PATH_INFO', '') in _ROOT:
+        return
+    microversion.add_version_headers(response)
+    version = environ.get(MICROVERSION)
+    if version is not None:
+        header = f'{microversion.SERVICE_TYPE} {version}'
+        response.headers[microversion.HEADER] = header
