@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cyborg-lite-agent: the daemon on each host; with ``discover`` it looks once."""
+"""Entry point of cyborg-lite-agent, the daemon on each host with accelerators.
 
-import cyborg_lite.runtime  # noqa: F401  # first of all: it may patch the others
+The subcommand ``discover`` scans the host once and exits. The subcommand ``ready``
+checks whether the devices of instances are rebuilt, and exits.
+"""
+
+import cyborg_lite.runtime  # noqa: F401  # must be imported first: it may monkey-patch
 
 # isort: split
 
@@ -13,17 +17,17 @@ from typing import Final
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
+from cyborg_lite.agent.hardware_monitor import AgentIntervals
 from cyborg_lite.agent.image_cache import ImageCache
-from cyborg_lite.agent.loaded import LoadedRegions
+from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
 from cyborg_lite.agent.ownership import Ownership
-from cyborg_lite.agent.programming import Stock
-from cyborg_lite.agent.service import BINARY, AgentService, Resources
-from cyborg_lite.agent.watching import Timing
+from cyborg_lite.agent.programming import BitstreamStore
+from cyborg_lite.agent.service import BINARY, AgentResources, AgentService
 from cyborg_lite.clients.glance import Glance
-from cyborg_lite.cmd import daemon, discover
+from cyborg_lite.cmd import daemon, discover, ready
 from cyborg_lite.drivers import loading
-from cyborg_lite.drivers.kernel import PrivilegedKernel
-from cyborg_lite.drivers.sysfs import Host
+from cyborg_lite.drivers.host.kernel import PrivilegedKernel
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.rpc import transport
 
@@ -31,23 +35,27 @@ _MIB: Final = 1 << 20
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if discover.WORD in given:
-        given.remove(discover.WORD)
-        return discover.run(given)
-    conf = configuration.parse(given, BINARY)
+    """Run the agent, or the subcommand in the arguments; return the exit status."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    for name, run in (
+        (discover.SUBCOMMAND, discover.run),
+        (ready.SUBCOMMAND, ready.run),
+    ):
+        if name in arguments:
+            arguments.remove(name)
+            return run(arguments)
+    conf = configuration.parse(arguments, BINARY)
     return daemon.run(conf, daemon.Identity(BINARY), build)
 
 
 def build(conf: cfg.ConfigOpts) -> AgentService:
-    """The agent as the configuration has it; also for those who run it beside others.
+    """Build the agent from the configuration, without starting it.
 
-    :raises ConfigurationError: a driver is wrong
+    :raises ConfigurationError: if a driver is unknown or an option is invalid
     """
     kernel = PrivilegedKernel(conf.agent.privileged_command)
     host = Host(conf.host, Path(conf.agent.sysfs_root), kernel)
-    timing = Timing(
+    timing = AgentIntervals(
         discovery_interval=conf.agent.discovery_interval,
         heartbeat_interval=conf.agent.heartbeat_interval,
         driver_timeout=conf.agent.driver_timeout,
@@ -55,19 +63,21 @@ def build(conf: cfg.ConfigOpts) -> AgentService:
         recovery_patience=conf.agent.recovery_patience,
         removal_scans=conf.agent.removal_scans,
     )
-    drivers = loading.load(conf.agent.enabled_drivers, host, conf)
+    drivers = loading.load_drivers(conf.agent.enabled_drivers, host, conf)
     state_path = Path(conf.agent.state_path)
     ownership = Ownership(
         host, conf.agent.nova_config_files, conf.agent.excluded_devices
     )
-    resources = Resources(host, drivers, state_path, _stock(conf), ownership)
+    resources = AgentResources(
+        host, drivers, state_path, _bitstream_store(conf), ownership
+    )
     return AgentService(transport.connect(conf), resources, timing)
 
 
-def _stock(conf: cfg.ConfigOpts) -> Stock | None:
-    """None: without Glance nothing is ever loaded."""
+def _bitstream_store(conf: cfg.ConfigOpts) -> BitstreamStore | None:
+    """Return the bitstream store, or None if Glance is not configured."""
     try:
-        glance = Glance.if_configured(conf)
+        glance = Glance.from_config_if_set(conf)
     except cfg.Error as error:
         raise ConfigurationError(reason=str(error)) from None
     if glance is None:
@@ -79,7 +89,7 @@ def _stock(conf: cfg.ConfigOpts) -> Stock | None:
         largest=conf.agent.largest_image * _MIB,
         capacity=conf.agent.image_cache_size * _MIB,
     )
-    return Stock(cache, LoadedRegions(directory))
+    return BitstreamStore(cache, LoadedBitstreams(directory))
 
 
 if __name__ == '__main__':

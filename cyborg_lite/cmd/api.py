@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cyborg-lite-api: the daemon that serves the REST API."""
+"""Entry point of cyborg-lite-api, the daemon that serves the REST API."""
 
-from cyborg_lite import runtime  # isort: skip  # first of all: it may patch
+from cyborg_lite import runtime  # isort: skip  # must be imported first: it may monkey-patch
 
 import sys
 from collections.abc import Sequence
@@ -20,13 +20,14 @@ __all__ = ['ApiDaemon', 'application_from_files', 'build', 'main', 'runtime']
 
 BINARY: Final = 'cyborg-lite-api'
 
-# Seconds after which a client hears that somebody is away, of whom nothing else tells:
-# a server that hangs refuses no connection. The library's minute is what clients have.
-_PATIENCE: Final = 30
+# Seconds until an unanswered RPC ends in a 503. A hung conductor refuses no connection,
+# so only a timeout detects it. The default of oslo.messaging, 60 s, is also the timeout
+# of most clients, which would then never see the 503.
+_RPC_TIMEOUT: Final = 30
 
 
 class ApiDaemon:
-    """The web server with the application and its connection to the bus."""
+    """The web server with the WSGI application and its message bus connection."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
@@ -35,23 +36,31 @@ class ApiDaemon:
 
     @property
     def port(self) -> int:
-        """Where it listens, also when the system chose; after ``start``."""
+        """The TCP port of the server; available after ``start``.
+
+        If the configured port is 0, this is the port that the kernel chose.
+        """
         if self._server is None:
             raise RuntimeError('not started')
         return self._server.port
 
     def start(self) -> None:
-        """:raises ConfigurationError: the address or the certificate is wrong"""
-        self._bus = transport.connect(self._conf, _PATIENCE)
+        """Connect to the message bus and start to serve requests.
+
+        :raises ConfigurationError: if the address or the certificate is invalid
+        """
+        self._bus = transport.connect(self._conf, _RPC_TIMEOUT)
         application = assemble(self._conf, ConductorAPI(self._bus))
         self._server = ApiServer(application, self._conf.api)
         self._server.start()
 
     def stop(self) -> None:
+        """Stop to accept connections."""
         if self._server is not None:
             self._server.stop()
 
     def wait(self) -> None:
+        """Wait until the current requests are answered, then disconnect."""
         if self._server is not None:
             self._server.wait()
         if self._bus is not None:
@@ -59,20 +68,24 @@ class ApiDaemon:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status."""
+    """Run the API daemon until SIGTERM; return the exit status."""
     conf = configuration.parse(sys.argv[1:] if arguments is None else arguments, BINARY)
     return daemon.run(conf, daemon.Identity(BINARY, workers=conf.api.workers), build)
 
 
 def build(conf: cfg.ConfigOpts) -> ApiDaemon:
+    """Build the API daemon from the configuration, without starting it."""
     return ApiDaemon(conf)
 
 
 def application_from_files() -> Any:
-    """The WSGI application for a server that is not ours, with a bus of its own."""
+    """Return the WSGI application for an external server such as uWSGI.
+
+    It has its own connection to the message bus.
+    """
     conf = configuration.parse([], BINARY)
     configuration.set_up_logging(conf)
-    return assemble(conf, ConductorAPI(transport.connect(conf, _PATIENCE)))
+    return assemble(conf, ConductorAPI(transport.connect(conf, _RPC_TIMEOUT)))
 
 
 if __name__ == '__main__':

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cyborg-lite-conductor: the daemon that owns the database and runs the jobs."""
+"""Entry point of cyborg-lite-conductor: it owns the database and runs the jobs."""
 
-from cyborg_lite import runtime  # isort: skip  # first of all: it may patch
+from cyborg_lite import runtime  # isort: skip  # must be imported first: it may monkey-patch
 
 import sys
 from collections.abc import Sequence
@@ -14,43 +14,57 @@ from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd import daemon, database
 from cyborg_lite.conductor.binding import BindRules
-from cyborg_lite.conductor.service import BINARY, ConductorService, Peers, Settings
+from cyborg_lite.conductor.nova_support import NovaRules
+from cyborg_lite.conductor.service import (
+    ConductorService,
+    ConductorSettings,
+    Connections,
+)
+from cyborg_lite.conf import nova
 from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.model.services import CONDUCTOR
 from cyborg_lite.rpc import transport
 
 __all__ = ['build', 'main', 'runtime']
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status."""
-    conf = configuration.parse(sys.argv[1:] if arguments is None else arguments, BINARY)
+    """Run the conductor until SIGTERM; return the exit status."""
+    conf = configuration.parse(
+        sys.argv[1:] if arguments is None else arguments, CONDUCTOR
+    )
     identity = daemon.Identity(
-        BINARY, opens_database=True, workers=conf.conductor.workers
+        CONDUCTOR, opens_database=True, workers=conf.conductor.workers
     )
     return daemon.run(conf, identity, build)
 
 
 def build(conf: cfg.ConfigOpts) -> ConductorService:
-    """The conductor as the configuration has it.
+    """Build the conductor from the configuration, without starting it.
 
-    :raises ConfigurationError: an address or the credentials of a service are wrong
+    :raises ConfigurationError: if the URL or the credentials of a service are invalid
     """
     try:
-        peers = Peers(
+        peers = Connections(
             transport=transport.connect(conf),
-            database=database.configured(conf),
-            placement=Placement.configured(conf),
-            nova=Nova.configured(conf),
-            glance=Glance.if_configured(conf),
+            database=database.from_configuration(conf),
+            placement=Placement.from_config(conf),
+            nova=Nova.from_config(conf),
+            glance=Glance.from_config_if_set(conf),
         )
     except cfg.Error as error:
         raise ConfigurationError(reason=str(error)) from None
-    settings = Settings(
+    settings = ConductorSettings(
         host=conf.host,
         rules=BindRules(
             deadline=conf.conductor.bind_deadline,
             event_deadline=conf.conductor.event_deadline,
             require_allocation=conf.conductor.require_allocation,
+            nova=NovaRules(
+                attaches_mdev=nova.ATTACHES_MDEV[conf.nova.attaches_mdev],
+                attaches_unmanaged=conf.nova.attaches_unmanaged,
+                hosts_without_compute=tuple(conf.conductor.hosts_without_compute),
+            ),
         ),
         job_workers=conf.conductor.job_workers,
         job_lease=conf.conductor.job_lease,
@@ -71,7 +85,10 @@ def build(conf: cfg.ConfigOpts) -> ConductorService:
 
 
 def _metrics_ports(conf: cfg.ConfigOpts) -> range:
-    """One for each process of this host; which of them has which is chance."""
+    """Return one port per worker process.
+
+    Each worker binds the first free one, so the assignment is arbitrary.
+    """
     first = conf.conductor.metrics_port
     return range(first, first + conf.conductor.workers) if first else range(0)
 

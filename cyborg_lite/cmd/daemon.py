@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one way in which our daemons run: start, signals, a clean and limited end.
+"""The runner of all daemons: start, signals, and a shutdown with a time limit.
 
-A single worker runs in this very process. Several are forked and watched by
-oslo.service; each one builds its own daemon, so that nothing is opened before fork.
+A single worker runs in the main process. Several workers are forked and supervised by
+oslo.service. Each worker builds its own daemon, so that no file or connection is opened
+before the fork.
 """
 
 import logging
@@ -30,38 +31,44 @@ from cyborg_lite.rpc import transport
 
 LOG = log.getLogger(__name__)
 
-_ENDING: Final = (signal.SIGTERM, signal.SIGINT)
-_STARTED: Final = 0  # no signal has that number
+_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_STARTED: Final = 0  # not a signal number
 
-# Seconds for a start that was told to end to do so; it may wait for a bus or a
-# database that never answers, and nothing is in hand yet.
-_LAST_START: Final = 3.0
+# Seconds to wait for ``start`` to return after a stop signal. The start may be blocked
+# on a message bus or a database that never answers. No work is in progress yet.
+_START_ABORT_TIMEOUT: Final = 3.0
 
 
 class Daemon(Protocol):
-    """What is run. The constructor only keeps; ``start`` opens and begins."""
+    """A service that the runner starts and stops.
+
+    The constructor only stores its arguments. ``start`` opens connections.
+    """
 
     def start(self) -> None:
-        """Return when it serves.
+        """Start the service and return when it is ready.
 
-        :raises CyborgError: it cannot; the process ends with its text and advice
+        :raises CyborgError: if it cannot start; the runner logs text and advice of the
+            error and exits with status 1
         """
         ...
 
     def stop(self) -> None:
-        """Take nothing new from now on."""
+        """Accept no new work."""
         ...
 
     def wait(self) -> None:
-        """Return when what was in hand is finished and everything is closed."""
+        """Return when the work in progress has finished and everything is closed."""
         ...
 
 
 @runtime_checkable
-class Reloading(Protocol):
-    """For daemons that have something to do when the configuration was reloaded."""
+class Reloadable(Protocol):
+    """A daemon that reacts to a reload of the configuration."""
 
-    def reload(self) -> None: ...
+    def reload(self) -> None:
+        """Apply the options that were reloaded."""
+        ...
 
 
 Build = Callable[[cfg.ConfigOpts], Daemon]
@@ -69,34 +76,34 @@ Build = Callable[[cfg.ConfigOpts], Daemon]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a daemon says of itself when it starts."""
+    """The properties of a daemon that it logs at its start."""
 
-    binary: str  # as systemd and the table of services know it
+    binary: str  # the name of the systemd unit and in the table of services
     opens_database: bool = False
     workers: int = 1
 
 
 def run(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
-    """Run until SIGTERM or SIGINT; the exit status of the process.
+    """Run a daemon until SIGTERM or SIGINT; return the exit status of the process.
 
-    SIGTERM ends it, within ``[DEFAULT] graceful_shutdown_timeout``. SIGHUP reloads
-    the options that may change in a running process. SIGUSR2 writes a report of all
-    threads to standard error or to ``[oslo_reports] log_dir``.
+    SIGTERM stops the daemon within ``[DEFAULT] graceful_shutdown_timeout`` seconds.
+    SIGHUP reloads the mutable options. SIGUSR2 writes a report of all threads to
+    standard error or to ``[oslo_reports] log_dir``.
     """
     configuration.set_up_logging(conf)
     report_options.set_defaults(conf)
     guru_meditation_report.TextGuruMeditation.setup_autorun(
-        _Package(identity.binary), identity.binary, conf=conf
+        _ReportVersion(identity.binary), identity.binary, conf=conf
     )
-    _announce(conf, identity)
+    _log_start(conf, identity)
     if identity.workers > 1:
         return _run_workers(conf, identity, build)
-    with _signals() as inbox:
-        return _run_here(conf, build, inbox)
+    with _signal_queue() as queue:
+        return _run_single_worker(conf, build, queue)
 
 
-class _Package:
-    """In the form that the report generator asks for."""
+class _ReportVersion:
+    """The version information that oslo.reports prints."""
 
     def __init__(self, binary: str) -> None:
         self._binary = binary
@@ -111,7 +118,7 @@ class _Package:
         return version.version()
 
 
-def _announce(conf: cfg.ConfigOpts, identity: Identity) -> None:
+def _log_start(conf: cfg.ConfigOpts, identity: Identity) -> None:
     back_ends = {'transport': address.without_password(transport.address(conf))}
     if identity.opens_database:
         back_ends['database'] = address.without_password(conf.database.connection)
@@ -120,28 +127,28 @@ def _announce(conf: cfg.ConfigOpts, identity: Identity) -> None:
         identity.binary,
         version.version(),
         conf.host,
-        ', '.join(f'{name} {where}' for name, where in back_ends.items()),
+        ', '.join(f'{name} {url}' for name, url in back_ends.items()),
         runtime.BACKEND,
         identity.workers,
         ', '.join(conf.config_file or ()) or 'all defaults',
     )
 
 
-# --- one worker: here -------------------------------------------------------------
+# --- one worker: in this process --------------------------------------------------
 
 
-class _Inbox:
-    """What has happened to the process, one byte each: signals, or that it started."""
+class _SignalQueue:
+    """A queue of received signals and of the end of ``start``, one byte per entry."""
 
     def __init__(self) -> None:
         self._reader, self.writer = socket.socketpair()
         self.writer.setblocking(False)
 
-    def post(self, number: int) -> None:
+    def put(self, number: int) -> None:
         self.writer.send(bytes([number]))
 
-    def next(self) -> int:
-        """Wait for it."""
+    def get(self) -> int:
+        """Wait for the next entry and return it."""
         return self._reader.recv(1)[0]
 
     def close(self) -> None:
@@ -150,30 +157,30 @@ class _Inbox:
 
 
 @contextmanager
-def _signals() -> Iterator[_Inbox]:
-    """Each signal that concerns us goes there.
+def _signal_queue() -> Iterator[_SignalQueue]:
+    """Write stop and reload signals to a queue.
 
-    The handlers themselves do nothing: code that runs inside a signal handler may
-    find any lock taken by the very thread that it interrupted.
+    The signal handlers do nothing. A handler must not take a lock, because the thread
+    that it interrupts may already hold it.
     """
-    inbox = _Inbox()
-    signal.set_wakeup_fd(inbox.writer.fileno(), warn_on_full_buffer=False)
-    for number in (*_ENDING, signal.SIGHUP):
+    queue = _SignalQueue()
+    signal.set_wakeup_fd(queue.writer.fileno(), warn_on_full_buffer=False)
+    for number in (*_STOP_SIGNALS, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: None)
     try:
-        yield inbox
+        yield queue
     finally:
         signal.set_wakeup_fd(-1)
-        inbox.close()
+        queue.close()
 
 
-def _run_here(conf: cfg.ConfigOpts, build: Build, inbox: _Inbox) -> int:
+def _run_single_worker(conf: cfg.ConfigOpts, build: Build, queue: _SignalQueue) -> int:
     try:
         daemon = build(conf)
-        reload = _start(daemon, inbox)
-    except _EndedEarly as end:
-        LOG.info('Received %s before it was ready.', signal.Signals(end.number).name)
-        end.wind_up(conf.graceful_shutdown_timeout)
+        reload = _start(daemon, queue)
+    except _StoppedDuringStart as stop:
+        LOG.info('Received %s during the start.', signal.Signals(stop.number).name)
+        stop.abort_start(conf.graceful_shutdown_timeout)
         return 0
     except CyborgError as error:
         LOG.error('Cannot start: %s %s', error.text, error.advice)
@@ -182,67 +189,69 @@ def _run_here(conf: cfg.ConfigOpts, build: Build, inbox: _Inbox) -> int:
     LOG.info('Ready.')
     if reload:
         _reload(conf, daemon)
-    while (number := inbox.next()) not in _ENDING:
+    while (number := queue.get()) not in _STOP_SIGNALS:
         if number == signal.SIGHUP:
             _reload(conf, daemon)
-    LOG.info('Received %s, finishing what is in hand.', signal.Signals(number).name)
-    # Whoever asks twice by hand wants it now.
+    name = signal.Signals(number).name
+    LOG.info('Received %s; finishing the work in progress.', name)
+    # A second Ctrl-C stops the process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    with _limited(conf.graceful_shutdown_timeout):
+    with _time_limit(conf.graceful_shutdown_timeout):
         daemon.stop()
         daemon.wait()
     LOG.info('Stopped.')
     return 0
 
 
-class _EndedEarly(Exception):  # it is no error
-    """The process was told to end while it started."""
+class _StoppedDuringStart(Exception):  # not an error
+    """A stop signal that arrived before ``start`` returned."""
 
     def __init__(self, number: int, daemon: Daemon, starting: threading.Thread) -> None:
         self.number = number
         self._daemon = daemon
         self._starting = starting
 
-    def wind_up(self, limit: int) -> None:
-        """Does not return if the start does not either: nothing is in hand then.
+    def abort_start(self, limit: int) -> None:
+        """Stop the daemon. If ``start`` is still blocked, exit the process.
 
-        :param limit: seconds for a daemon that did start
+        :param limit: seconds for the shutdown of a daemon whose start has returned
         """
-        # It may wait for the start.
+        # ``stop`` may block until ``start`` returns, so it runs in its own thread.
         threading.Thread(target=self._daemon.stop, daemon=True).start()
-        self._starting.join(_LAST_START)
+        self._starting.join(_START_ABORT_TIMEOUT)
         if self._starting.is_alive():
-            LOG.info('Still waiting for something; ending without it.')
+            LOG.info('Start did not finish before the stop; exiting.')
             logging.shutdown()
             os._exit(0)
-        with _limited(limit):
+        with _time_limit(limit):
             self._daemon.stop()
             self._daemon.wait()
 
 
-def _start(daemon: Daemon, inbox: _Inbox) -> bool:
-    """True: meanwhile a reload was asked for.
+def _start(daemon: Daemon, queue: _SignalQueue) -> bool:
+    """Start the daemon; return True if a reload was requested meanwhile.
 
-    In a thread of its own, because it may block for ever, and signals must be heard.
+    The start runs in its own thread, because it may block forever while signals must
+    be handled.
 
-    :raises _EndedEarly: a signal came first
-    :raises BaseException: whatever the daemon raised
+    :raises _StoppedDuringStart: if a stop signal came first
+    :raises BaseException: the exception of the daemon
     """
     failures: list[BaseException] = []
 
-    def begin() -> None:
+    def start_daemon() -> None:
         try:
             daemon.start()
         except BaseException as error:  # noqa: BLE001  # raised again below
             failures.append(error)
-        inbox.post(_STARTED)
+        queue.put(_STARTED)
 
-    starting = threading.Thread(target=begin, name='start', daemon=True)
+    starting = threading.Thread(target=start_daemon, name='start', daemon=True)
     starting.start()
     reload = False
-    while (number := inbox.next()) != _STARTED:
-        if number in _ENDING:
-            raise _EndedEarly(number, daemon, starting)
+    while (number := queue.get()) != _STARTED:
+        if number in _STOP_SIGNALS:
+            raise _StoppedDuringStart(number, daemon, starting)
         reload = True
     if failures:
         raise failures[0]
@@ -252,21 +261,21 @@ def _start(daemon: Daemon, inbox: _Inbox) -> bool:
 def _reload(conf: cfg.ConfigOpts, daemon: Daemon) -> None:
     try:
         changed = conf.mutate_config_files()
-        if isinstance(daemon, Reloading):
+        if isinstance(daemon, Reloadable):
             daemon.reload()
     except (cfg.Error, CyborgError) as error:
-        LOG.error('The configuration is not reloaded: %s', error)
+        LOG.error('Cannot reload the configuration: %s', error)
         return
     LOG.info('Reloaded the configuration; %d options changed.', len(changed or ()))
 
 
 @contextmanager
-def _limited(seconds: int) -> Iterator[None]:
-    """End the process should the body last longer. 0: it may."""
+def _time_limit(seconds: int) -> Iterator[None]:
+    """Exit the process if the body takes longer than the limit; 0 means no limit."""
     if not seconds:
         yield
         return
-    timer = threading.Timer(seconds, _give_up, (seconds,))
+    timer = threading.Timer(seconds, _exit_overdue, (seconds,))
     timer.daemon = True
     timer.start()
     try:
@@ -275,8 +284,8 @@ def _limited(seconds: int) -> Iterator[None]:
         timer.cancel()
 
 
-def _give_up(seconds: int) -> None:
-    LOG.error('Not finished after %d seconds; ending with work in hand.', seconds)
+def _exit_overdue(seconds: int) -> None:
+    LOG.error('Not stopped within %d s; exiting with unfinished work.', seconds)
     os._exit(1)
 
 
@@ -284,7 +293,7 @@ def _give_up(seconds: int) -> None:
 
 
 class _Worker(oslo_service.ServiceBase):  # type: ignore[misc]  # untyped base
-    """A daemon in the form that oslo.service asks for."""
+    """An adapter from a daemon to the interface of oslo.service."""
 
     def __init__(self, conf: cfg.ConfigOpts, build: Build) -> None:
         self._conf = conf
@@ -303,7 +312,7 @@ class _Worker(oslo_service.ServiceBase):  # type: ignore[misc]  # untyped base
         LOG.info('Worker %d is ready.', os.getpid())
 
     def stop(self) -> None:
-        # The parent of eventlet workers calls this too, where nothing was started.
+        # The parent of eventlet workers also calls this, but has started no daemon.
         if self._daemon is not None:
             self._daemon.stop()
             self._daemon.wait()
@@ -313,7 +322,7 @@ class _Worker(oslo_service.ServiceBase):  # type: ignore[misc]  # untyped base
         self._stopped.wait()
 
     def reset(self) -> None:
-        if isinstance(self._daemon, Reloading):
+        if isinstance(self._daemon, Reloadable):
             self._daemon.reload()
 
 

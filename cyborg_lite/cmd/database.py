@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database as the configuration has it, for the entry points that open it."""
+"""Database connections of the entry points, from the configuration."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,15 +12,15 @@ from cyborg_lite.db.dialects import refuse_blocking_driver
 from cyborg_lite.db.engine import Database
 
 
-def configured(conf: cfg.ConfigOpts) -> Database:
-    """Not opened yet.
+def from_configuration(conf: cfg.ConfigOpts) -> Database:
+    """Return the configured database, without connecting to it.
 
-    :raises ConfigurationError: the address is not one of a database we can use, or
-        not with the concurrency that was chosen
+    :raises ConfigurationError: if the URL names an unsupported database, or a driver
+        that does not work with the chosen concurrency
     """
     section = conf.database
     refuse_blocking_driver(section.connection, runtime.BACKEND)
-    options: dict[str, Any] = {  # each has a type of its own
+    options: dict[str, Any] = {  # values of several types
         'max_overflow': section.max_overflow,
         'pool_timeout': section.pool_timeout,
         'connection_recycle_time': section.connection_recycle_time,
@@ -31,13 +31,13 @@ def configured(conf: cfg.ConfigOpts) -> Database:
 
 
 @contextmanager
-def opened(conf: cfg.ConfigOpts) -> Iterator[Database]:
-    """For a command that does one thing with it.
+def open_database(conf: cfg.ConfigOpts) -> Iterator[Database]:
+    """Open the configured database for one command and close it afterwards.
 
-    :raises ConfigurationError: as above
+    :raises ConfigurationError: see ``from_configuration``
     """
-    of_command = configured(conf)
+    database = from_configuration(conf)
     try:
-        yield of_command
+        yield database
     finally:
-        of_command.close()
+        database.close()

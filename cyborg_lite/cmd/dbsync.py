@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cyborg-lite-dbsync: make or upgrade the schema of the database."""
+"""Entry point of cyborg-lite-dbsync: creates or upgrades the database schema."""
 
-from cyborg_lite import runtime  # noqa: F401  # isort: skip  # first of all: it may patch
+from cyborg_lite import runtime  # noqa: F401  # isort: skip  # must be imported first: it may monkey-patch
 
 import sys
 from argparse import _SubParsersAction
@@ -18,9 +18,12 @@ PROG: Final = 'cyborg-lite-dbsync'
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 0, or 1 with the reason on standard error."""
-    given = sys.argv[1:] if arguments is None else arguments
-    conf = configuration.parse(given, PROG, command_line=[_COMMANDS])
+    """Run the command.
+
+    :returns: 0, or 1 with the reason on standard error
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    conf = configuration.parse(arguments, PROG, command_line=[_COMMANDS])
     configuration.set_up_logging(conf)
     try:
         _RUN[conf.command.name](conf)
@@ -31,18 +34,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _upgrade(conf: cfg.ConfigOpts) -> None:
-    before = migration.current(conf.database.connection)
+    before = migration.current_revision(conf.database.connection)
     migration.upgrade(conf.database.connection, conf.command.revision)
-    after = migration.current(conf.database.connection)
+    after = migration.current_revision(conf.database.connection)
     if before == after:
-        print(f'The schema is at revision {after} already.')
+        print(f'The schema is already at revision {after}.')
     else:
-        print(f'The schema is at revision {after} now; it was at {before}.')
+        print(f'The schema was upgraded from revision {before} to {after}.')
 
 
 def _current(conf: cfg.ConfigOpts) -> None:
-    revision = migration.current(conf.database.connection)
-    head = migration.head()
+    revision = migration.current_revision(conf.database.connection)
+    head = migration.head_revision()
     if revision == head:
         print(f'{revision} (head)')
     else:
@@ -50,14 +53,14 @@ def _current(conf: cfg.ConfigOpts) -> None:
 
 
 def _history(_conf: cfg.ConfigOpts) -> None:
-    for revision in migration.history():
+    for revision in migration.list_revisions():
         mark = ' (head)' if revision.is_head else ''
         print(f'{revision.number}{mark}: {revision.title}')
 
 
 def _create(conf: cfg.ConfigOpts) -> None:
-    made = migration.create(conf.database.connection, conf.command.title)
-    print(f'Made {made}. Read it before you commit it.')
+    path = migration.create_revision(conf.database.connection, conf.command.title)
+    print(f'Created {path}. Review it before you commit it.')
 
 
 _RUN: Final[Mapping[str, Callable[[cfg.ConfigOpts], None]]] = {
@@ -68,14 +71,16 @@ _RUN: Final[Mapping[str, Callable[[cfg.ConfigOpts], None]]] = {
 }
 
 
-# Any: the parsers of argparse, whose type takes a parameter that is not public.
+# Any: the type parameter of the argparse class is not public.
 def _add_parsers(parsers: '_SubParsersAction[Any]') -> None:
-    upgrade = parsers.add_parser('upgrade', help='bring the schema up to date')
+    upgrade = parsers.add_parser('upgrade', help='upgrade the schema')
     upgrade.add_argument('revision', nargs='?', default='head', help='default: head')
-    parsers.add_parser('current', help='print the revision that the database has')
+    parsers.add_parser('current', help='print the current revision of the database')
     parsers.add_parser('history', help='print all revisions, oldest first')
-    create = parsers.add_parser('create', help='for developers: write a new revision')
-    create.add_argument('title', help='what changes, in a few words')
+    create = parsers.add_parser(
+        'create', help='create a new revision file (for developers)'
+    )
+    create.add_argument('title', help='short description of the change')
 
 
 _COMMANDS: Final = cfg.SubCommandOpt('command', title='commands', handler=_add_parsers)

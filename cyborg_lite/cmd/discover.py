@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cyborg-lite-agent discover: look at this host once, and talk to no one."""
+"""``cyborg-lite-agent discover``: scans this host once, without any network access."""
 
 import json
 import sys
@@ -12,63 +12,64 @@ from oslo_config import cfg
 from cyborg_lite import conf as configuration
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
-from cyborg_lite.agent.verdict_table import table
-from cyborg_lite.agent.verdicts import Verdict, verdicts
+from cyborg_lite.agent.discovery_report import DiscoveryRow, build_rows
+from cyborg_lite.agent.discovery_table import format_table
 from cyborg_lite.drivers import loading
-from cyborg_lite.drivers.sysfs import Host
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError, CyborgError
-from cyborg_lite.model.devices import HeldHandle
+from cyborg_lite.model.devices import AllocatedHandle
 
-WORD: Final = 'discover'
+SUBCOMMAND: Final = 'discover'
 _PROG: Final = 'cyborg-lite-agent discover'
 
 _OPTIONS: Final[list[cfg.Opt]] = [
     cfg.StrOpt(
         'sysfs-root',
         metavar='DIR',
-        help='Where sys, proc and dev are; default: [agent] sysfs_root.',
+        help='Directory that contains sys, proc and dev. Default: [agent] sysfs_root.',
     ),
     cfg.StrOpt(
         'format',
         default='table',
         choices=['table', 'json'],
-        help='For people, or for programs.',
+        help='Output format.',
     ),
 ]
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit status: 0, or 1 with the reason on standard error.
+    """Scan the host and print the rows.
 
-    That nothing is offered is an answer like any other.
+    :returns: 0, also if no device is offered; 1 with the reason on standard error if
+        the scan failed
     """
     conf = configuration.parse(arguments, _PROG, command_line=_OPTIONS)
     try:
-        found = _look(conf)
+        rows = _scan(conf)
     except CyborgError as error:
         print(f'{_PROG}: {error.text}', file=sys.stderr)
         return 1
     if conf.format == 'json':
-        print(json.dumps([verdict.as_json() for verdict in found], indent=2))
+        print(json.dumps([row.as_json() for row in rows], indent=2))
     else:
-        print(table(found))
+        print(format_table(rows))
     return 0
 
 
-def _prepared(state: Path) -> Iterator[HeldHandle]:
-    """What the agent of this host has made; it may be at work."""
+def _read_prepared_handles(state: Path) -> Iterator[AllocatedHandle]:
+    """Yield the handles that the agent of this host prepared; it may be running."""
     cache = Cache(state, read_only=True)
     cache.open()
-    yield from (kept.handle for kept in cache.kept.values())
+    yield from (entry.handle for entry in cache.handles.values())
 
 
-def _look(conf: cfg.ConfigOpts) -> list[Verdict]:
+def _scan(conf: cfg.ConfigOpts) -> list[DiscoveryRow]:
     root = Path(conf.sysfs_root or conf.agent.sysfs_root)
     if not root.is_dir():
-        raise ConfigurationError(reason=f'{root} is no directory.')
+        raise ConfigurationError(reason=f'{root} is not a directory.')
     host = Host(conf.host, root)
-    drivers = loading.load(conf.agent.enabled_drivers, host, conf)
+    drivers = loading.load_drivers(conf.agent.enabled_drivers, host, conf)
     discovery = Discovery(host, drivers, conf.agent.driver_timeout)
     if root == Path(conf.agent.sysfs_root):
-        discovery.own(_prepared(Path(conf.agent.state_path)))
-    return verdicts(host, discovery.look(), discovery.silent)
+        discovery.restore_handles(_read_prepared_handles(Path(conf.agent.state_path)))
+    return build_rows(host, discovery.scan(), discovery.unavailable_drivers)

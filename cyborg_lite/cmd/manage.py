@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cyborg-lite-manage: what an operator does by hand, on the database itself.
+"""Entry point of cyborg-lite-manage: administration commands on the database.
 
-A group of commands is a module whose ``add_parsers`` adds them, and which names for
-each, as the default of ``run``, the function that does it and returns the exit status.
+Each group of commands is a module with a function ``add_parsers``. It registers the
+parsers and sets ``run``, per command, to a function that returns the exit status.
 """
 
-from cyborg_lite import runtime  # isort: skip  # first of all: it may patch
+from cyborg_lite import runtime  # isort: skip  # must be imported first: it may monkey-patch
 
 import sys
 from collections.abc import Sequence
@@ -29,16 +29,20 @@ FAILURE: Final = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 0 nothing is wrong, 1 something is, 2 it cannot be told."""
-    given = sys.argv[1:] if arguments is None else arguments
+    """Run the command.
+
+    :returns: 0 if there is no problem, 1 if there is one, 2 if the command failed
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        conf = configuration.parse(given, PROG, command_line=[_COMMANDS])
+        conf = configuration.parse(arguments, PROG, command_line=[_COMMANDS])
         status: int = conf.command.run(conf)
-    except SystemExit as end:
-        # A mistake in a file comes with its text, for which Python would exit with 1.
-        if not isinstance(end.code, str):
+    except SystemExit as error:
+        # For an error in a configuration file the code is a text. Python would print it
+        # and exit with 1, which means something else here.
+        if not isinstance(error.code, str):
             raise
-        print(end.code, file=sys.stderr)
+        print(error.code, file=sys.stderr)
         return FAILURE
     except CyborgError as error:
         print(f'{PROG}: {error.text} {error.advice}', file=sys.stderr)
@@ -46,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-# Any: the parsers of argparse, whose type takes a parameter that is not public.
+# Any: the type parameter of the argparse class is not public.
 def _add_parsers(parsers: Any) -> None:
     parsers.required = True
     for group in (manage_jobs, manage_audit, manage_placement, manage_ownership):

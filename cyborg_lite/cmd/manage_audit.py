@@ -1,100 +1,111 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cyborg-lite-manage audit``: what is held for nobody, and what can be done."""
+"""``cyborg-lite-manage audit``: ARQs and handles of deleted instances and jobs."""
 
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from oslo_config import cfg
 
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd import database
-from cyborg_lite.cmd.text_table import table
+from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.conductor.audit import Audit, AuditRules
-from cyborg_lite.model.audit import Finding, Report
+from cyborg_lite.model.audit import AuditFinding, AuditReport
 
-# What it has come to, for the table and for programs.
-_TOLD = 'told'
-_DONE = 'done'
-_LEFT = 'left alone, it has changed meanwhile'
+# Outcomes. Programs parse them in the JSON output, so the values do not change.
+_REPORTED: Final = 'told'
+_DONE: Final = 'done'
+_SKIPPED: Final = 'left alone, it has changed meanwhile'
+
+# The same for readers of the table.
+_OUTCOME_TEXTS: Final = {
+    _REPORTED: 'reported',
+    _DONE: 'repaired',
+    _SKIPPED: 'skipped: changed since the audit',
+}
 
 
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
+    """Add the command ``audit``."""
     parser = parsers.add_parser(
-        'audit', help='find what is held for servers and jobs that are gone'
+        'audit', help='find ARQs and handles of deleted instances and jobs'
     )
     parser.add_argument(
-        '--apply', action='store_true', help='do what is proposed, not only say so'
+        '--apply', action='store_true', help='apply the proposed remedies'
     )
     parser.add_argument(
         '--grace',
         type=float,
         metavar='SECONDS',
-        help='leave alone what was touched within that time; [conductor] orphan_grace',
+        help='skip newer ARQs; default: [conductor] orphan_grace',
     )
     parser.add_argument('--format', choices=['table', 'json'], default='table')
     parser.set_defaults(run=_audit)
 
 
 def _audit(conf: cfg.ConfigOpts) -> int:
-    asked = conf.command
-    with database.opened(conf) as opened:
+    command = conf.command
+    with database.open_database(conf) as db:
         rules = AuditRules(
-            grace=conf.conductor.orphan_grace if asked.grace is None else asked.grace,
+            grace=conf.conductor.orphan_grace
+            if command.grace is None
+            else command.grace,
             require_allocation=conf.conductor.require_allocation,
         )
-        nova, placement = Nova.configured(conf), Placement.configured(conf)
-        audit = Audit(opened, nova, placement, rules)
-        report = audit.find()
+        nova, placement = Nova.from_config(conf), Placement.from_config(conf)
+        audit = Audit(db, nova, placement, rules)
+        report = audit.find_orphans()
         outcomes = [
-            (finding, _outcome(audit, finding) if asked.apply else _TOLD)
+            (finding, _outcome(audit, finding) if command.apply else _REPORTED)
             for finding in report.findings
         ]
-        if asked.apply:
-            audit.forget_servers()
-    if asked.format == 'json':
+        if command.apply:
+            audit.delete_former_servers()
+    if command.format == 'json':
         print(json.dumps(_document(report, outcomes), indent=2))
     else:
-        print(table(_rows(outcomes)))
+        print(format_table(_rows(outcomes)))
     for doubt in report.doubts:
         print(doubt, file=sys.stderr)
     return _status(report, [outcome for _finding, outcome in outcomes])
 
 
-def _outcome(audit: Audit, finding: Finding) -> str:
+def _outcome(audit: Audit, finding: AuditFinding) -> str:
     if finding.remedy is None:
-        return _TOLD
-    return _DONE if audit.remedy(finding, None) else _LEFT
+        return _REPORTED
+    return _DONE if audit.apply_remedy(finding, None) else _SKIPPED
 
 
-def _status(report: Report, outcomes: Sequence[str]) -> int:
-    if _TOLD in outcomes or _LEFT in outcomes:
+def _status(report: AuditReport, outcomes: Sequence[str]) -> int:
+    if _REPORTED in outcomes or _SKIPPED in outcomes:
         return 1
     return 2 if report.doubts else 0
 
 
-def _proposal(finding: Finding) -> str:
-    return finding.remedy or 'nothing: a person must decide'
+def _proposal(finding: AuditFinding) -> str:
+    return finding.remedy or 'none: an operator must decide'
 
 
-def _rows(outcomes: Iterable[tuple[Finding, str]]) -> list[Sequence[object]]:
+def _rows(outcomes: Iterable[tuple[AuditFinding, str]]) -> list[Sequence[object]]:
     rows: list[Sequence[object]] = [
-        ('REQUEST', 'TROUBLE', 'HOST', 'OUTCOME', 'WHY', 'WHAT TO DO')
+        ('ARQ', 'PROBLEM', 'HOST', 'OUTCOME', 'REASON', 'REMEDY')
     ]
     for finding, outcome in outcomes:
         suspect = finding.suspect
-        about = suspect.uuid, finding.trouble, suspect.hostname or '-'
-        rows.append((*about, outcome, finding.reason, _proposal(finding)))
+        subject = suspect.uuid, finding.trouble, suspect.hostname or '-'
+        text = _OUTCOME_TEXTS[outcome]
+        rows.append((*subject, text, finding.reason, _proposal(finding)))
     return rows
 
 
 def _document(
-    report: Report, outcomes: Iterable[tuple[Finding, str]]
+    report: AuditReport, outcomes: Iterable[tuple[AuditFinding, str]]
 ) -> dict[str, object]:
-    """In the form that programs may rely on."""
+    """Return the JSON document; its keys are stable."""
     findings = [
         {
             'arq': finding.suspect.uuid,

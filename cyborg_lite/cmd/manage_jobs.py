@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cyborg-lite-manage jobs``: what the conductors have to do, and a hand in it."""
+"""``cyborg-lite-manage jobs``: list, retry and cancel jobs."""
 
 import dataclasses
 import json
@@ -9,22 +9,23 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from cyborg_lite.cmd import database
-from cyborg_lite.cmd.text_table import table
-from cyborg_lite.db import job_table
-from cyborg_lite.model.jobs import JobRecord, JobState, Kind
+from cyborg_lite.cmd.text_table import format_table
+from cyborg_lite.db.jobs import administration
+from cyborg_lite.model.jobs import JobRecord, JobState, JobType, describe_payload
 
-_LONGEST_ERROR: Final = 60  # of the table; JSON has all of it
+_ERROR_WIDTH: Final = 60  # characters in the table; JSON has the whole text
 
 
 # Any, here and below: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
+    """Add the commands ``jobs list``, ``jobs retry`` and ``jobs cancel``."""
     group = parsers.add_parser('jobs', help='list, retry or cancel jobs')
     commands = group.add_subparsers(title='commands', required=True, metavar='COMMAND')
     listing = commands.add_parser(
-        'list', help='jobs that are not done; exit status 1 if one has failed'
+        'list', help='list unfinished jobs; the exit status is 1 if one has failed'
     )
     listing.add_argument(
-        '--kind', action='append', default=[], help=f'{", ".join(Kind)}; repeatable'
+        '--kind', action='append', default=[], help=f'{", ".join(JobType)}; repeatable'
     )
     listing.add_argument(
         '--state',
@@ -39,32 +40,32 @@ def add_parsers(parsers: Any) -> None:
     retry.add_argument('uuid')
     retry.set_defaults(run=_retry)
     cancel = commands.add_parser(
-        'cancel', help='have a job given up: a bind fails, a release stays as failed'
+        'cancel', help='cancel a job: a bind fails, a release is kept as failed'
     )
     cancel.add_argument('uuid')
     cancel.set_defaults(run=_cancel)
 
 
 def _list(conf: cfg.ConfigOpts) -> int:
-    asked = conf.command
-    with database.opened(conf) as opened:
-        found = opened.read(job_table.listed, asked.kind, asked.state)
-    if asked.format == 'json':
-        print(json.dumps([dataclasses.asdict(job) for job in found], indent=2))
+    command = conf.command
+    with database.open_database(conf) as db:
+        jobs = db.read(administration.list_jobs, command.kind, command.state)
+    if command.format == 'json':
+        print(json.dumps([dataclasses.asdict(job) for job in jobs], indent=2))
     else:
-        print(table(_rows(found)))
-    return int(any(job.state is JobState.FAILED for job in found))
+        print(format_table(_rows(jobs)))
+    return int(any(job.state is JobState.FAILED for job in jobs))
 
 
-def _rows(found: Iterable[JobRecord]) -> list[Sequence[object]]:
+def _rows(jobs: Iterable[JobRecord]) -> list[Sequence[object]]:
     rows: list[Sequence[object]] = [
         ('UUID', 'KIND', 'STATE', 'ABOUT', 'AGE', 'ATTEMPTS', 'LAST ERROR')
     ]
-    for job in found:
+    for job in jobs:
         state = f'{job.state}, cancelled' if job.cancelled else job.state
         error = job.last_error
-        if len(error) > _LONGEST_ERROR:
-            error = f'{error[: _LONGEST_ERROR - 3]}...'
+        if len(error) > _ERROR_WIDTH:
+            error = f'{error[: _ERROR_WIDTH - 3]}...'
         age = f'{job.age:.0f} s'
         rows.append(
             (job.uuid, job.kind, state, _about(job), age, job.attempts, error or '-')
@@ -73,27 +74,24 @@ def _rows(found: Iterable[JobRecord]) -> list[Sequence[object]]:
 
 
 def _about(job: JobRecord) -> str:
-    """What of the payload says it best."""
-    for field in ('instance', 'host', 'deployable', 'handle'):
-        if field in job.payload:
-            return f'{field} {job.payload[field]}'
-    return job.key or '-'
+    """Return the object of the job, from its payload."""
+    return describe_payload(job.payload) or job.key or '-'
 
 
 def _retry(conf: cfg.ConfigOpts) -> int:
     uuid = conf.command.uuid
-    with database.opened(conf) as opened:
-        kept = opened.write(job_table.retry, uuid)
-    if kept:
-        print(f'Job {uuid} runs as soon as a conductor is free.')
+    with database.open_database(conf) as db:
+        is_queued = db.write(administration.retry_job, uuid)
+    if is_queued:
+        print(f'Job {uuid} is queued and runs on the next free worker.')
     else:
-        print(f'Job {uuid} is forgotten: a later one does the same.')
+        print(f'Job {uuid} was removed, because a newer job replaces it.')
     return 0
 
 
 def _cancel(conf: cfg.ConfigOpts) -> int:
     uuid = conf.command.uuid
-    with database.opened(conf) as opened:
-        opened.write(job_table.cancel, uuid)
-    print(f'Job {uuid} is cancelled; a conductor winds up what it has begun.')
+    with database.open_database(conf) as db:
+        db.write(administration.cancel_job, uuid)
+    print(f'Job {uuid} is cancelled. A conductor reverts its incomplete changes.')
     return 0

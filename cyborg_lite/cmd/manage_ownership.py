@@ -1,66 +1,70 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cyborg-lite-manage ownership``: who has which card, and how to change that."""
+"""``cyborg-lite-manage ownership``: which service owns each device."""
 
-import dataclasses
 import json
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import Any
 
 from oslo_config import cfg
 
 from cyborg_lite.cmd import database
-from cyborg_lite.cmd.text_table import table
-from cyborg_lite.db import owners
-from cyborg_lite.model.owners import OwnedDevice, lines_for_nova, lines_for_us
+from cyborg_lite.cmd.text_table import format_table
+from cyborg_lite.db import device_owners
+from cyborg_lite.model.owners import (
+    OwnedDevice,
+    config_lines_for_cyborg,
+    config_lines_for_nova,
+)
 
 
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
+    """Add the command ``ownership``."""
     parser = parsers.add_parser(
-        'ownership', help='who has which device; exit status 1 if two have one'
+        'ownership',
+        help='list the owner of each device; the exit status is 1 on a conflict',
     )
-    # Not `host`: that is an option of ours, and the library refuses it twice.
+    # The name `host` is taken by an option of this service.
     parser.add_argument(
-        '--host', dest='of_host', help='of that host alone, with configuration lines'
+        '--host', dest='of_host', help='show only this host, with configuration lines'
     )
     parser.add_argument('--format', choices=['table', 'json'], default='table')
     parser.set_defaults(run=_show)
 
 
 def _show(conf: cfg.ConfigOpts) -> int:
-    asked = conf.command
-    with database.opened(conf) as opened:
-        devices = opened.read(owners.owned, asked.of_host)
-    if asked.format == 'json':
+    command = conf.command
+    with database.open_database(conf) as db:
+        devices = db.read(device_owners.list_owned_devices, command.of_host)
+    if command.format == 'json':
         print(json.dumps([_document(device) for device in devices], indent=2))
     elif devices:
-        print(table(_rows(devices)))
-        shown = devices if asked.of_host else [one for one in devices if one.conflict]
-        _print_lines(shown)
+        print(format_table(_rows(devices)))
+        conflicts = [device for device in devices if device.conflict]
+        _print_lines(devices if command.of_host else conflicts)
     else:
-        where = f'host {asked.of_host}' if asked.of_host else 'any host'
-        print(f'No agent has reported a device of {where}.')
+        scope = f'host {command.of_host}' if command.of_host else 'any host'
+        print(f'No agent has reported a device of {scope}.')
     return int(any(device.conflict for device in devices))
 
 
 def _rows(devices: Iterable[OwnedDevice]) -> list[Sequence[object]]:
     rows: list[Sequence[object]] = [
-        ('HOST', 'ADDRESS', 'DEVICE', 'DRIVER', 'OWNER', 'WHY')
+        ('HOST', 'ADDRESS', 'DEVICE', 'DRIVER', 'OWNER', 'REASON')
     ]
-    for one in devices:
-        about = one.hostname, one.address, one.model, one.driver
-        rows.append((*about, one.owner, one.why or '-'))
+    for device in devices:
+        subject = device.hostname, device.address, device.model, device.driver
+        rows.append((*subject, device.owner, device.owner_reason or '-'))
     return rows
 
 
 def _print_lines(devices: Iterable[OwnedDevice]) -> None:
-    for host, those in groupby(devices, key=lambda device: device.hostname):
-        for device in those:
-            print(f'\nTo give {device.address} of {host} to Nova alone:')
-            _print_indented(lines_for_nova(device))
-            print(f'To give {device.address} of {host} to this service alone:')
-            _print_indented(lines_for_us(device))
+    for device in devices:
+        name = f'{device.address} of host {device.hostname}'
+        print(f'\nTo assign {name} to Nova:')
+        _print_indented(config_lines_for_nova(device))
+        print(f'To assign {name} to this service:')
+        _print_indented(config_lines_for_cyborg(device))
 
 
 def _print_indented(lines: Iterable[tuple[str, str]]) -> None:
@@ -69,9 +73,18 @@ def _print_indented(lines: Iterable[tuple[str, str]]) -> None:
 
 
 def _document(device: OwnedDevice) -> dict[str, object]:
+    """Return the JSON object; its keys are stable."""
     return {
-        **dataclasses.asdict(device),
+        'hostname': device.hostname,
+        'address': device.address,
+        'vendor': device.vendor,
+        'product': device.product,
+        'model': device.model,
+        'driver': device.driver,
+        'conflict': device.conflict,
+        'schedulable': device.schedulable,
+        'reason': device.reason,
         'owner': device.owner,
-        'for_nova': [list(line) for line in lines_for_nova(device)],
-        'for_this_service': [list(line) for line in lines_for_us(device)],
+        'for_nova': [list(line) for line in config_lines_for_nova(device)],
+        'for_this_service': [list(line) for line in config_lines_for_cyborg(device)],
     }

@@ -1,50 +1,92 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cyborg-lite-manage placement audit``: what differs there, and what is done."""
+"""``cyborg-lite-manage placement audit``: compares Placement with the database."""
 
 import json
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from oslo_config import cfg
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd import database
-from cyborg_lite.cmd.text_table import table
-from cyborg_lite.conductor.placement_sync import PlacementSync, SyncResult
-from cyborg_lite.db import owners
+from cyborg_lite.cmd.text_table import format_table
+from cyborg_lite.conductor.jobs import create_owner
+from cyborg_lite.conductor.placement.host_jobs import HostSyncJobs
+from cyborg_lite.conductor.placement.sync import PlacementSync, SyncMode, SyncResult
+from cyborg_lite.db import device_owners, providers
+from cyborg_lite.db.device_profiles import profiles
+from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.providers import OWNER
+from cyborg_lite.model.provider_changes import is_generated_trait
+from cyborg_lite.model.queries import Query
+from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG
 
+# Outcomes. Programs parse them in the JSON output, so the values do not change.
 _PLANNED: Final = 'to be repaired'
 _DONE: Final = 'repaired'
-_LEFT: Final = 'left as it is'
+_SKIPPED: Final = 'left as it is'
 _UNKNOWN: Final = 'cannot be told'
-_NOT_OURS: Final = 'left: no agent of the host is known; --host has it removed'
+_UNKNOWN_HOST: Final = 'left: no agent of the host is known; --host has it removed'
+
+# The same for readers of the table.
+_OUTCOME_TEXTS: Final = {
+    _PLANNED: 'to be repaired',
+    _DONE: 'repaired',
+    _SKIPPED: 'not changed',
+    _UNKNOWN: 'unknown',
+    _UNKNOWN_HOST: 'not changed: unknown host; remove it with --host',
+}
+
+_PRUNE_WARNING: Final = (
+    'Warning: nova-compute caches the providers of its host. After the deletion of a '
+    'provider, builds on its host fail until the cache expires. Restart nova-compute '
+    'on these hosts, or prune while no instance is built.'
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What is wrong with one provider, and what comes of it."""
+    """A difference of one provider and the outcome of the audit for it."""
 
     host: str
-    provider: str  # empty: of the host as a whole
+    provider: str  # empty: the line concerns the host as a whole
     uuid: str
-    what: str
+    difference: str
     outcome: str
+
+    def as_json(self) -> dict[str, str]:
+        """Return the JSON object; its keys are stable."""
+        return {
+            'host': self.host,
+            'provider': self.provider,
+            'uuid': self.uuid,
+            'what': self.difference,
+            'outcome': self.outcome,
+        }
 
 
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
+    """Add the command ``placement audit``."""
     group = parsers.add_parser('placement', help='compare with Placement')
     commands = group.add_subparsers(title='commands', required=True, metavar='COMMAND')
     audit = commands.add_parser(
-        'audit', help='what differs there; exit status 1 if something does'
+        'audit', help='list differences; the exit status is 1 if there is one'
     )
     audit.add_argument(
-        '--apply', action='store_true', help='repair what is ours, not only say so'
+        '--apply',
+        action='store_true',
+        help='repair the providers of this service in Placement',
     )
-    # Not `host`: that is an option of ours, and the library refuses it twice.
+    audit.add_argument(
+        '--prune',
+        action='store_true',
+        help='as --apply; also delete the empty providers of removed devices and the '
+        'unused custom traits of this service',
+    )
+    # The name `host` is taken by an option of this service.
     audit.add_argument(
         '--host',
         dest='of_host',
@@ -56,58 +98,111 @@ def add_parsers(parsers: Any) -> None:
 
 
 def _audit(conf: cfg.ConfigOpts) -> int:
-    asked = conf.command
-    with database.opened(conf) as opened:
-        placement = Placement.configured(conf)
-        sync = PlacementSync(opened, placement, conf.conductor.hosts_without_compute)
-        hosts = asked.of_host or opened.read(owners.hosts)
-        lines = [line for host in hosts for line in _lines(sync, host, asked.apply)]
-        if not asked.of_host:
-            lines += _left_over(sync, placement, hosts)
-    if asked.format == 'json':
-        print(json.dumps([asdict(line) for line in lines], indent=2))
+    command = conf.command
+    if command.prune:
+        print(_PRUNE_WARNING, file=sys.stderr)
+    with database.open_database(conf) as db:
+        placement = Placement.from_config(conf)
+        sync = PlacementSync(db, placement, conf.conductor.hosts_without_compute)
+        owner = create_owner(conf.conductor.job_lease)
+        auditor = _Auditor(sync, HostSyncJobs(db, sync, owner), prunes=command.prune)
+        hosts = command.of_host or db.read(device_owners.list_hosts)
+        applies = command.apply or command.prune
+        # Pruning deletes the records of the traits.
+        published = db.read(providers.list_published_traits)
+        lines = [line for host in hosts for line in auditor.audit(host, applies)]
+        if not command.of_host:
+            lines += _unknown_host_lines(auditor, placement, hosts)
+            if command.prune:
+                lines += _prune_traits(db, placement, published)
+    if command.format == 'json':
+        print(json.dumps([line.as_json() for line in lines], indent=2))
     elif lines:
-        print(table(_rows(lines)))
+        print(format_table(_rows(lines)))
     else:
-        print(f'Placement is as it should be, for {len(hosts)} hosts.')
+        print(f'Placement is up to date for {len(hosts)} hosts.')
     outcomes = {line.outcome for line in lines}
     if _UNKNOWN in outcomes:
         return 2
     return int(bool(outcomes - {_DONE}))
 
 
-def _lines(sync: PlacementSync, host: str, apply: bool) -> Iterator[Line]:
-    try:
-        result = sync.sync(host, deep=True) if apply else sync.rehearse(host)
-    except CyborgError as error:
-        yield Line(host, '', '', f'{error.text} {error.advice}', _UNKNOWN)
-        return
-    yield from _of_result(host, result, _DONE if apply else _PLANNED)
+@dataclass(frozen=True, slots=True)
+class _Auditor:
+    """Compares hosts with Placement."""
+
+    sync: PlacementSync
+    jobs: HostSyncJobs
+    prunes: bool
+
+    def audit(self, host: str, applies: bool) -> Iterator[Line]:
+        """Yield the differences of a host.
+
+        :param applies: remove the differences
+        """
+        try:
+            if applies:
+                mode = SyncMode(deep=True, prune=self.prunes)
+                result = self.jobs.sync_in_mode(host, mode)
+            else:
+                result = self.sync.rehearse(host)
+        except CyborgError as error:
+            yield Line(host, '', '', f'{error.text} {error.advice}', _UNKNOWN)
+            return
+        yield from _result_lines(host, result, _DONE if applies else _PLANNED)
 
 
-def _left_over(
-    sync: PlacementSync, placement: Placement, known: Collection[str]
+def _prune_traits(
+    db: Database, placement: Placement, published: Collection[str]
 ) -> Iterator[Line]:
-    """Of hosts that the database does not know, and that another one may."""
+    """Delete custom traits of this service that nobody uses.
+
+    :param published: traits that this service had set on providers
+    """
+    used = db.read(providers.list_desired_traits) | {
+        key.partition(':')[2]
+        for profile in db.read(profiles.list_profiles, Query())
+        for group in profile.groups
+        for key in group
+    }
     try:
-        strangers = sorted(placement.hosts_with(OWNER) - set(known))
+        for name in sorted(placement.list_unused_traits() - used):
+            is_own = name in published or name == EMPTIED or is_generated_trait(name)
+            if is_own and placement.delete_trait(name):
+                yield Line('', '', '', f'custom trait {name}: deleted, unused', _DONE)
+    except CyborgError as error:
+        yield Line('', '', '', f'{error.text} {error.advice}', _UNKNOWN)
+
+
+def _unknown_host_lines(
+    auditor: _Auditor, placement: Placement, known_hosts: Collection[str]
+) -> Iterator[Line]:
+    """Yield the providers of hosts that are not in the database.
+
+    They may belong to another deployment, so they are reported but never removed.
+    """
+    try:
+        unknown_hosts = sorted(
+            placement.list_hosts_with_trait(OWNER_CYBORG) - set(known_hosts)
+        )
     except CyborgError as error:
         yield Line('', '', '', f'{error.text} {error.advice}', _UNKNOWN)
         return
-    for host in strangers:
-        for line in _lines(sync, host, apply=False):
-            yield replace(line, outcome=_NOT_OURS)
+    for host in unknown_hosts:
+        for line in auditor.audit(host, applies=False):
+            yield replace(line, outcome=_UNKNOWN_HOST)
 
 
-def _of_result(host: str, result: SyncResult, outcome: str) -> Iterator[Line]:
+def _result_lines(host: str, result: SyncResult, outcome: str) -> Iterator[Line]:
     for change in result.changes:
-        yield Line(host, change.name, change.uuid, change.what, outcome)
+        yield Line(host, change.name, change.uuid, change.description, outcome)
     for problem in result.problems:
-        yield Line(host, problem.name, problem.uuid, problem.reason, _LEFT)
+        yield Line(host, problem.name, problem.uuid, problem.reason, _SKIPPED)
 
 
 def _rows(lines: Iterable[Line]) -> list[Sequence[object]]:
-    rows: list[Sequence[object]] = [('HOST', 'PROVIDER', 'OUTCOME', 'WHAT')]
+    rows: list[Sequence[object]] = [('HOST', 'PROVIDER', 'OUTCOME', 'DIFFERENCE')]
     for line in lines:
-        rows.append((line.host, line.provider or '-', line.outcome, line.what))
+        outcome = _OUTCOME_TEXTS[line.outcome]
+        rows.append((line.host, line.provider or '-', outcome, line.difference))
     return rows

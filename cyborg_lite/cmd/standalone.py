@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cyborg-lite-standalone: API, conductor and agent in one process, on one host.
+"""Entry point of cyborg-lite-standalone: API, conductor and agent in one process.
 
-Without a configuration it uses messaging inside the process and trusts every caller,
-and therefore listens on loopback alone.
+By default, messages stay inside the process and every caller is an administrator. For
+that reason the API listens on a loopback address only.
 """
 
-from cyborg_lite import runtime  # isort: skip  # first of all: it may patch
+from cyborg_lite import runtime  # isort: skip  # must be imported first: it may monkey-patch
 
 import ipaddress
 import sys
@@ -31,51 +31,56 @@ OPTIONS: Final = [
     cfg.BoolOpt(
         'trust-network',
         default=False,
-        help='Listen on an address that others can reach although every caller is '
-        'trusted. For closed laboratory networks alone.',
+        help='Allow auth_strategy noauth on an address that other hosts can reach. '
+        'Every caller is then an administrator. Use it in closed lab networks only.',
     )
 ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status."""
-    given = sys.argv[1:] if arguments is None else arguments
-    conf = configuration.parse(given, BINARY, command_line=OPTIONS)
+    """Run all daemons until SIGTERM; return the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    conf = configuration.parse(arguments, BINARY, command_line=OPTIONS)
     set_defaults(conf)
     identity = daemon.Identity(BINARY, opens_database=True)
     return daemon.run(conf, identity, build)
 
 
 def set_defaults(conf: cfg.ConfigOpts) -> None:
-    """What a lone host wants; a file that says something else is heard."""
-    transport.address(conf)  # makes its option known
+    """Set the defaults for a single host. Configuration files override them."""
+    transport.address(conf)  # registers the option transport_url
     conf.set_default('transport_url', 'local://')
     conf.set_default('auth_strategy', 'noauth', 'api')
     conf.set_default('host', '127.0.0.1', 'api')
 
 
 def build(conf: cfg.ConfigOpts) -> 'Standalone':
-    """:raises ConfigurationError: a value is wrong, or would open the door to all"""
-    _check_door(conf)
+    """Build all daemons from the configuration, without starting them.
+
+    :raises ConfigurationError: if a value is invalid, or if other hosts could use the
+        API without authentication
+    """
+    _check_exposure(conf)
     return Standalone(
         prepare=lambda: migration.upgrade(conf.database.connection),
-        # They end in the opposite order: clients of the API hear answers to the last,
+        # The order of the shutdown is the reverse: the API answers its last requests,
         # and the conductor needs the agent to finish a job.
         start=[agent.build(conf), conductor.build(conf), api.build(conf)],
     )
 
 
-def _check_door(conf: cfg.ConfigOpts) -> None:
+def _check_exposure(conf: cfg.ConfigOpts) -> None:
     if conf.api.auth_strategy != 'noauth' or _is_loopback(conf.api.host):
         return
     if not conf.trust_network:
         raise ConfigurationError(
-            reason=f'[api] host is {conf.api.host}, which others can reach, and '
-            'auth_strategy is noauth, which trusts them all. Use 127.0.0.1 or '
-            'keystone, or give --trust-network.'
+            reason=f'[api] host is {conf.api.host}, which other hosts can reach, and '
+            '[api] auth_strategy is noauth, which makes every caller an administrator. '
+            'Set host to 127.0.0.1, set auth_strategy to keystone, or pass '
+            '--trust-network.'
         )
     LOG.warning(
-        'EVERYBODY WHO REACHES %s IS AN ADMINISTRATOR: --trust-network was given.',
+        'EVERY CALLER OF %s IS AN ADMINISTRATOR: --trust-network is set.',
         conf.api.host,
     )
 
@@ -88,46 +93,56 @@ def _is_loopback(host: str) -> bool:
 
 
 @runtime_checkable
-class Retiring(Protocol):
-    """For daemons that do something of their own accord, beside serving others."""
+class Retirable(Protocol):
+    """A daemon with periodic work that can stop before its RPC server does."""
 
     def retire(self) -> None:
-        """Do nothing more unless asked, but go on serving."""
+        """Stop the periodic work and continue to serve calls."""
         ...
 
 
 class Standalone:
-    """Daemons that live and end together."""
+    """Several daemons that start and stop as one."""
 
     def __init__(
         self, prepare: Callable[[], None], start: Sequence[daemon.Daemon]
     ) -> None:
-        """:param start: each may need those before it, to serve and to end"""
+        """Store the daemons.
+
+        :param prepare: called before the first daemon starts
+        :param start: the daemons in start order; each may depend on earlier ones, both
+            to serve and to stop
+        """
         self._prepare = prepare
-        self._parts = start
+        self._daemons = start
         self._started: list[daemon.Daemon] = []
 
     def start(self) -> None:
+        """Start the daemons in order. If one fails, stop the earlier ones and raise."""
         self._prepare()
-        for part in self._parts:
+        for service in self._daemons:
             try:
-                part.start()
+                service.start()
             except CyborgError:
                 self.wait()
                 raise
-            self._started.append(part)
+            self._started.append(service)
 
     def stop(self) -> None:
-        """Only begin nothing new: one may stop when those that need it have ended."""
-        for part in self._started:
-            if isinstance(part, Retiring):
-                part.retire()
+        """Stop the periodic work of all daemons.
+
+        A daemon itself stops in ``wait``, after the daemons that depend on it.
+        """
+        for service in self._started:
+            if isinstance(service, Retirable):
+                service.retire()
 
     def wait(self) -> None:
+        """Stop the daemons one after the other, in reverse order of their start."""
         while self._started:
-            part = self._started.pop()
-            part.stop()
-            part.wait()
+            service = self._started.pop()
+            service.stop()
+            service.wait()
 
 
 if __name__ == '__main__':

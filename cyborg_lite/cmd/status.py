@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cyborg-lite-status: how the daemons are, and whether an upgrade may go on."""
+"""Entry point of cyborg-lite-status: state of the daemons, and upgrade checks."""
 
-from cyborg_lite import runtime  # isort: skip  # first of all: it may patch
+from cyborg_lite import runtime  # isort: skip  # must be imported first: it may monkey-patch
 
 import sys
 from argparse import _SubParsersAction
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence, Set
+from datetime import datetime
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -15,32 +15,34 @@ from oslo_upgradecheck import upgradecheck
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import database
-from cyborg_lite.cmd.text_table import table
+from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.cmd.upgrade_checks import Checks
-from cyborg_lite.db import conflicts, job_table, jobs, services
+from cyborg_lite.db import clock, device_owners, services
+from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.jobs import JobCount, JobState, Kind
+from cyborg_lite.model.jobs import JobCount, JobState, JobType, job_key
 from cyborg_lite.model.services import Service
 
 __all__ = ['main', 'runtime']
 
 PROG: Final = 'cyborg-lite-status'
 
-# A daemon that missed so many heartbeats is not merely late.
-_MISSED: Final = 3
-_CONDUCTOR_HEARTBEAT: Final = 30  # seconds; that of agents is an option
+# Number of missed heartbeats after which a daemon is shown as down.
+_MISSED_HEARTBEATS: Final = 3
+_CONDUCTOR_HEARTBEAT: Final = 30  # seconds; for agents the interval is an option
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 0 all is well, 1 something is not or could not be found out.
+    """Run the command.
 
-    ``upgrade check`` has the statuses that operators know from other services:
-    0 success, 1 warning, 2 failure.
+    :returns: 0 if there is no problem, 1 if there is one or the state is unknown. As in
+        other OpenStack services, ``upgrade check`` returns 0 for success, 1 for a
+        warning and 2 for a failure.
     """
-    given = sys.argv[1:] if arguments is None else arguments
-    conf = configuration.parse(given, PROG, command_line=[_COMMANDS])
+    arguments = sys.argv[1:] if arguments is None else arguments
+    conf = configuration.parse(arguments, PROG, command_line=[_COMMANDS])
     if conf.command.name == 'upgrade':
-        # Where the library looks whether --json was given.
+        # The library reads the option --json from there.
         upgradecheck.CONF = conf
         return int(Checks(conf).check())
     try:
@@ -51,52 +53,57 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show(conf: cfg.ConfigOpts) -> int:
-    opened = database.configured(conf)
-    try:
-        daemons = opened.read(services.listed)
-        counts = opened.read(jobs.count)
-        contested = opened.read(conflicts.listed)
-        late = opened.read(job_table.listed, [Kind.PLACEMENT_SYNC])
-    finally:
-        opened.close()
-    patience = _MISSED * max(_CONDUCTOR_HEARTBEAT, conf.agent.heartbeat_interval)
-    silent = [daemon for daemon in daemons if _age(daemon) > patience]
+    with database.open_database(conf) as db:
+        daemons = db.read(services.list_services)
+        current = db.read(clock.read_time_before, 0)
+        counts = db.read(queue.count_jobs)
+        conflicts = db.read(device_owners.list_contested_devices)
+        sync_jobs = db.read(administration.list_jobs, [JobType.PLACEMENT_SYNC])
+    down_after = _MISSED_HEARTBEATS * max(
+        _CONDUCTOR_HEARTBEAT, conf.agent.heartbeat_interval
+    )
+    ages = {daemon.uuid: _heartbeat_age(daemon, current) for daemon in daemons}
+    down = {uuid for uuid, age in ages.items() if age > down_after}
     failed = sum(count.count for count in counts if count.state is JobState.FAILED)
-    print(table(_daemon_rows(daemons, silent)))
+    print(format_table(_daemon_rows(daemons, ages, down)))
     print()
-    print(table(_job_rows(counts)))
+    print(format_table(_job_rows(counts)))
     if not daemons:
-        print('\nNo daemon has ever been seen: start cyborg-lite-conductor.')
+        print('\nNo daemon has ever started. Start cyborg-lite-conductor.')
     if failed:
-        print('\nFailed jobs are kept; the log of the conductor says why they failed.')
-    behind = [job for job in late if job.last_error]
-    for job in behind:
-        host = job.payload.get('host')
-        print(f'\nPlacement does not follow host {host}: {job.last_error}')
-    for device in contested:
+        print('\nFor the errors of failed jobs run cyborg-lite-manage jobs list.')
+    failing = [job for job in sync_jobs if job.last_error]
+    for job in failing:
+        host = job_key(job.kind, job.payload)
+        print(f'\nPlacement is not up to date for host {host}: {job.last_error}')
+    for device in conflicts:
         print(
-            f'\nDevice {device.address} of host {device.hostname} is not offered. '
-            f'{device.reason}'
+            f'\nDevice {device.control_address} of host {device.hostname} is not '
+            f'schedulable. {device.reason}'
         )
-    return int(bool(not daemons or silent or failed or behind or contested))
+    return int(bool(not daemons or down or failed or failing or conflicts))
 
 
-def _age(daemon: Service) -> float:
-    """Seconds since its last sign of life."""
-    return (datetime.now(UTC) - daemon.heartbeat_at).total_seconds()
+def _heartbeat_age(daemon: Service, current: datetime) -> float:
+    """Return the seconds since the last heartbeat.
+
+    :param current: time of the clock that writes the heartbeats
+    """
+    return (current - daemon.heartbeat_at).total_seconds()
 
 
 def _daemon_rows(
-    daemons: Iterable[Service], silent: Iterable[Service]
+    daemons: Iterable[Service], ages: Mapping[str, float], down: Set[str]
 ) -> list[Sequence[object]]:
     rows: list[Sequence[object]] = [
         ('DAEMON', 'HOST', 'VERSION', 'STARTED', 'LAST HEARTBEAT', 'STATE')
     ]
     for daemon in sorted(daemons, key=lambda daemon: (daemon.binary, daemon.host)):
         started = daemon.started_at.isoformat(sep=' ', timespec='seconds')
-        seen = f'{_age(daemon):.0f} s ago'
-        state = 'silent' if daemon in silent else 'up'
-        rows.append((daemon.binary, daemon.host, daemon.version, started, seen, state))
+        heartbeat = f'{ages[daemon.uuid]:.0f} s ago'
+        state = 'down' if daemon.uuid in down else 'up'
+        subject = daemon.binary, daemon.host, daemon.version
+        rows.append((*subject, started, heartbeat, state))
     return rows
 
 
@@ -110,13 +117,13 @@ def _job_rows(counts: Iterable[JobCount]) -> list[Sequence[object]]:
     return [('JOBS', *heads), *(rows or [('none', *('-' for _ in heads))])]
 
 
-# Any: the parsers of argparse, whose type takes a parameter that is not public.
+# Any: the type parameter of the argparse class is not public.
 def _add_parsers(parsers: '_SubParsersAction[Any]') -> None:
     parsers.required = False
-    parsers.add_parser('show', help='daemons and jobs; this is the default')
-    upgrade = parsers.add_parser('upgrade', help='look before an upgrade goes on')
+    parsers.add_parser('show', help='show daemons and jobs (default)')
+    upgrade = parsers.add_parser('upgrade', help='check whether an upgrade can proceed')
     upgrade.add_argument('check', choices=['check'])
-    upgrade.add_argument('--json', action='store_true', help='for programs')
+    upgrade.add_argument('--json', action='store_true', help='print JSON')
 
 
 _COMMANDS: Final = cfg.SubCommandOpt('command', title='commands', handler=_add_parsers)

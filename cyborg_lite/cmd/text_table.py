@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of cells as text for a terminal."""
+"""Text tables for a terminal."""
 
 from collections.abc import Sequence
 
 
-def table(rows: Sequence[Sequence[object]]) -> str:
-    """Columns as wide as their widest cell; the last is followed by nothing."""
+def format_table(rows: Sequence[Sequence[object]]) -> str:
+    """Return the rows with aligned columns, without trailing spaces."""
     columns = zip(*rows, strict=True)
     widths = [max(len(str(cell)) for cell in column) for column in columns]
     lines = (

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``cyborg-lite-status upgrade check`` looks at, before daemons are restarted."""
+"""The checks of ``cyborg-lite-status upgrade check``.
+
+They run before the daemons are restarted with a new version.
+"""
 
 from collections.abc import Callable
 
@@ -8,7 +11,8 @@ from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 
 from cyborg_lite import version
 from cyborg_lite.cmd import address, database
-from cyborg_lite.db import jobs, migration, services
+from cyborg_lite.db import attach_handles, migration, services
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.jobs import JobCount, JobState
 from cyborg_lite.model.services import Service
@@ -16,53 +20,68 @@ from cyborg_lite.rpc import transport
 
 
 class Checks(UpgradeCommands):
-    """Each one tells what to do when it is not content."""
+    """The upgrade checks; the details of a failed check name the remedy."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
 
     def _schema(self) -> Result:
-        return _unless_away(lambda: _of_schema(self._conf.database.connection))
+        return _failure_on_error(lambda: _check_schema(self._conf.database.connection))
 
     def _bus(self) -> Result:
-        where = address.without_password(transport.address(self._conf))
-        if where not in ('rabbit:/', 'rabbit:///'):
+        url = address.without_password(transport.address(self._conf))
+        if url not in ('rabbit:/', 'rabbit:///'):
             return Result(Code.SUCCESS)
         return Result(
             Code.WARNING,
-            'transport_url is not set; RabbitMQ is looked for on this host.',
+            'transport_url is not set; the default is RabbitMQ on this host.',
         )
 
     def _daemons_and_jobs(self) -> tuple[tuple[Service, ...], tuple[JobCount, ...]]:
-        opened = database.configured(self._conf)
-        try:
-            return opened.read(services.listed), opened.read(jobs.count)
-        finally:
-            opened.close()
+        with database.open_database(self._conf) as db:
+            return db.read(services.list_services), db.read(queue.count_jobs)
 
     def _versions(self) -> Result:
-        return _unless_away(lambda: _of_versions(self._daemons_and_jobs()[0]))
+        return _failure_on_error(lambda: _check_versions(self._daemons_and_jobs()[0]))
 
     def _jobs(self) -> Result:
-        return _unless_away(lambda: _of_jobs(self._daemons_and_jobs()[1]))
+        return _failure_on_error(lambda: _check_jobs(self._daemons_and_jobs()[1]))
+
+    def _unmanaged_functions(self) -> Result:
+        if self._conf.nova.attaches_unmanaged:
+            return Result(Code.SUCCESS)
+        return _failure_on_error(self._check_unmanaged)
+
+    def _check_unmanaged(self) -> Result:
+        with database.open_database(self._conf) as db:
+            hosts = db.read(attach_handles.list_hosts_with_unmanaged_handles)
+        if not hosts:
+            return Result(Code.SUCCESS)
+        return Result(
+            Code.WARNING,
+            'Nova 34 detaches functions from their driver that must keep it. Binds of '
+            f'such functions fail on {", ".join(hosts)}. Set [nova] attaches_unmanaged '
+            'only if Nova reads the key managed of a handle.',
+        )
 
     _upgrade_checks = (
-        ('The schema of the database', _schema),
-        ('The message bus', _bus),
-        ('The versions of the daemons', _versions),
+        ('Database schema', _schema),
+        ('Message bus', _bus),
+        ('Daemon versions', _versions),
         ('Failed jobs', _jobs),
+        ('Functions that keep their driver', _unmanaged_functions),
     )
 
 
-def _unless_away(check: Callable[[], Result]) -> Result:
+def _failure_on_error(check: Callable[[], Result]) -> Result:
     try:
         return check()
     except CyborgError as error:
         return Result(Code.FAILURE, f'{error.text} {error.advice}')
 
 
-def _of_schema(connection: str) -> Result:
-    current, head = migration.current(connection), migration.head()
+def _check_schema(connection: str) -> Result:
+    current, head = migration.current_revision(connection), migration.head_revision()
     if current == head:
         return Result(Code.SUCCESS)
     return Result(
@@ -72,23 +91,24 @@ def _of_schema(connection: str) -> Result:
     )
 
 
-def _of_versions(daemons: tuple[Service, ...]) -> Result:
-    others = [
+def _check_versions(daemons: tuple[Service, ...]) -> Result:
+    outdated = [
         f'{daemon.binary} on {daemon.host} ({daemon.version})'
         for daemon in daemons
         if daemon.version != version.version()
     ]
-    if not others:
+    if not outdated:
         return Result(Code.SUCCESS)
     return Result(
-        Code.WARNING, f'Of another version, restart them: {", ".join(others)}.'
+        Code.WARNING,
+        f'Restart the daemons of another version: {", ".join(outdated)}.',
     )
 
 
-def _of_jobs(counts: tuple[JobCount, ...]) -> Result:
+def _check_jobs(counts: tuple[JobCount, ...]) -> Result:
     failed = sum(count.count for count in counts if count.state is JobState.FAILED)
     if not failed:
         return Result(Code.SUCCESS)
     return Result(
-        Code.WARNING, f'{failed} jobs have failed for good; see cyborg-lite-status.'
+        Code.WARNING, f'{failed} jobs have failed; run cyborg-lite-manage jobs list.'
     )
