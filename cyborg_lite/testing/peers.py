@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands for Placement, Nova and Glance around a conductor that may die."""
+"""Doubles of Placement, Nova and Glance for conductors that crash."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,25 +8,30 @@ from typing import Final
 
 from cyborg_lite.clients.nova import BoundEvent, EventOutcome, Nova
 from cyborg_lite.clients.placement import Consumer
-from cyborg_lite.crash_kit.fate import Fate
 from cyborg_lite.exceptions import NotFound, RemoteError
 from cyborg_lite.model.bitstreams import Image
+from cyborg_lite.testing.crash_points import CrashPoint
 
 PROJECT: Final = 'a' * 32
 
 
-class Shelf:
-    """Glance, with the images that a test puts on it."""
+class FakeGlance:
+    """An image service with fixed images."""
 
     def __init__(self, images: Sequence[tuple[Image, bytes]]) -> None:
         self._images = {image.id: (image, content) for image, content in images}
 
     def image(self, uuid: str) -> Image:
+        """Return an image.
+
+        :raises NotFound: there is no such image
+        """
         if uuid not in self._images:
             raise NotFound(what='Image', name=uuid)
         return self._images[uuid][0]
 
     def bitstreams(self, properties: Mapping[str, str]) -> tuple[Image, ...]:
+        """Return the images that have all the given properties."""
         return tuple(
             image
             for image, _ in self._images.values()
@@ -34,32 +39,46 @@ class Shelf:
         )
 
     def content(self, uuid: str, algorithm: str, expected: str) -> Iterator[bytes]:
+        """Yield the content of an image.
+
+        :raises RemoteError: the digest of the content differs from ``expected``
+        """
         content = self._images[uuid][1]
         yield content
         if hashlib.new(algorithm, content).hexdigest() != expected:
-            reason = f'image {uuid} is not what its hash says'
+            reason = f'image {uuid} does not match its digest'
             raise RemoteError(service='Glance', status=200, reason=reason)
 
 
-class MortalNova(Nova):
-    def __init__(self, fate: Fate) -> None:
+class CrashableNova(Nova):
+    """A compute service that accepts all events; each call is a step."""
+
+    def __init__(self, crash_point: CrashPoint) -> None:
         super().__init__(None)
-        self._fate = fate
-        self.heard: list[BoundEvent] = []
+        self._crash_point = crash_point
+        self.events: list[BoundEvent] = []
 
     def post_events(self, events: Sequence[BoundEvent]) -> tuple[EventOutcome, ...]:
-        with self._fate.step('the POST to Nova'):
-            self.heard += events
+        """Accept the events."""
+        with self._crash_point.step('the POST to Nova'):
+            self.events += events
             return tuple(EventOutcome(event, 200) for event in events)
 
 
 @dataclass
-class AllocatingPlacement:
-    """Has allocated one provider to whoever asks."""
+class FakePlacementClient:
+    """A placement service in which each instance has an allocation at one provider."""
 
-    fate: Fate
+    crash_point: CrashPoint
     provider: str
 
-    def consumer(self, uuid: str) -> Consumer | None:
-        with self.fate.step('the look at Placement'):
+    def list_names_with_trait(
+        self, _trait: str, name: str | None = None
+    ) -> frozenset[str]:
+        """Return the compute node: its Nova attaches all handles."""
+        return frozenset() if name is None else frozenset({name})
+
+    def find_consumer(self, uuid: str) -> Consumer | None:
+        """Return an instance with its allocation."""
+        with self.crash_point.step('the request to Placement'):
             return Consumer(uuid, PROJECT, PROJECT, 1, {self.provider: {}})

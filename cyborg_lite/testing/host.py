@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host whose agent process can crash, and the RPC client of the conductor for it."""
+
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.discovery import Discovery
+from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
+from cyborg_lite.agent.image_cache import ImageCache, ImageSource
+from cyborg_lite.agent.journal import Journal
+from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
+from cyborg_lite.agent.preparation import Preparation
+from cyborg_lite.agent.programming import BitstreamStore, Programming
+from cyborg_lite.drivers.base import Driver, TracksHandles
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.exceptions import HostAway
+from cyborg_lite.model.bitstreams import LoadOrder
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import Device, DiscoveryResult, HostReport
+from cyborg_lite.rpc import wire
+from cyborg_lite.rpc.agent import AgentAPI
+from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.testing.crash_points import CrashableKernel, CrashPoint
+from cyborg_lite.testing.driver_checks import HOSTNAME, Bench
+from cyborg_lite.testing.fault_injection import ProcessCrash
+
+T = TypeVar('T')
+
+MAX_IMAGE_SIZE: Final = 1 << 30  # bytes, of one image and of the cache
+_INTERVALS: Final = AgentIntervals(
+    discovery_interval=60, heartbeat_interval=60, driver_timeout=60, removal_scans=1
+)
+
+
+class AgentProcess:
+    """A process of the agent, with the state that it read at its start."""
+
+    def __init__(
+        self, driver: Driver, host: Host, state: Path, images: ImageSource
+    ) -> None:
+        """Start the process and scan the host.
+
+        :param state: directory of the state files
+        """
+        self.cache, journal = Cache(state), Journal(state)
+        self.cache.open()
+        journal.open()
+        loaded = LoadedBitstreams(state)
+        self._discovery = Discovery(host, {driver.NAME: driver}, 60, loaded.amend)
+        parts = self._discovery, self.cache, journal
+        self._monitor = HardwareMonitor(*parts, _INTERVALS, threading.Event())
+        if isinstance(driver, TracksHandles):
+            driver.restore_handles(
+                [prepared.handle for prepared in self.cache.handles.values()]
+            )
+        self._monitor.restore_results()
+        self.preparation = Preparation(*parts)
+        image_cache = ImageCache(
+            state / 'images', images, largest=MAX_IMAGE_SIZE, capacity=MAX_IMAGE_SIZE
+        )
+        store = BitstreamStore(image_cache, loaded)
+        self.programming = Programming(self._discovery, store)
+        self._monitor.scan()
+
+    @property
+    def results(self) -> tuple[DiscoveryResult, ...]:
+        """The results of the last scan."""
+        return self._discovery.results
+
+    def report(self) -> HostReport:
+        """Scan the host and return the report."""
+        self._monitor.scan()
+        return self._discovery.report()
+
+
+class CrashableHost:
+    """A host whose files persist while agent processes crash and restart."""
+
+    def __init__(
+        self, bench: Bench, images: ImageSource, root: Path, crash_point: CrashPoint
+    ) -> None:
+        """Build the host of the bench in a new directory ``root``."""
+        self.crash_point = crash_point
+        self._bench = bench
+        self._images = images
+        self._state = root / 'agent'
+        tree = root / 'host'
+        tree.mkdir(parents=True)
+        kernel = CrashableKernel(bench.build(tree), crash_point)
+        self._host = Host(HOSTNAME, tree, kernel)
+        self._agent: AgentProcess | None = None  # None: crashed or not started
+        self._is_calling = False
+        crash_point.on_crash = self._freeze_state
+
+    @property
+    def agent(self) -> AgentProcess:
+        """The running agent process; it is started if there is none."""
+        if self._agent is None:
+            driver = self._bench.make(self._host)
+            self._agent = AgentProcess(driver, self._host, self._state, self._images)
+        return self._agent
+
+    def restart_agent(self) -> AgentProcess:
+        """Start a new agent process and return it."""
+        self._agent = None
+        return self.agent
+
+    def call(self, operation: Callable[[AgentProcess], T]) -> T:
+        """Call the agent.
+
+        :raises HostAway: the agent crashed during the call
+        """
+        self._is_calling = True
+        try:
+            return operation(self.agent)
+        except ProcessCrash:
+            self._agent = None
+            self.crash_point.restart()
+            raise HostAway(host=HOSTNAME) from None
+        finally:
+            self._is_calling = False
+
+    def _freeze_state(self) -> None:
+        """Copy the state files at a crash, so that later writes have no effect.
+
+        The crashed process still runs its cleanup, which a killed process would not.
+        """
+        if not self._is_calling:
+            return  # the conductor crashed
+        frozen = self._state.with_name(f'{self._state.name}-left')
+        if self._state.exists():
+            shutil.copytree(self._state, frozen)
+        self._state = frozen
+
+
+class CrashableAgents(AgentAPI):
+    """The RPC client of the conductor. Each call is a step of both processes."""
+
+    def __init__(self, host: CrashableHost) -> None:
+        self._host = host
+
+    def prepare(
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
+    ) -> None:
+        """Prepare handles, as ``AgentAPI.prepare``."""
+        self._call(
+            'prepare', lambda agent: agent.preparation.prepare(_transfer(handles))
+        )
+
+    def release(
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
+    ) -> None:
+        """Release handles, as ``AgentAPI.release``."""
+        self._call(
+            'release', lambda agent: agent.preparation.release(_transfer(handles))
+        )
+
+    def program(self, context: RequestContext, host: str, order: LoadOrder) -> Device:
+        """Load a bitstream, as ``AgentAPI.program``."""
+        received = wire.load(LoadOrder, wire.dump(order))
+        return self._call('program', lambda agent: agent.programming.program(received))
+
+    def _call(self, method: str, operation: Callable[[AgentProcess], T]) -> T:
+        crash_point = self._host.crash_point
+
+        def work(agent: AgentProcess) -> T:
+            with crash_point.step(f'the work of {method}'):
+                return operation(agent)
+
+        with crash_point.step(f'the call of {method}'):
+            return self._host.call(work)
+
+
+def _transfer(handles: Sequence[AllocatedHandle]) -> tuple[AllocatedHandle, ...]:
+    """Return handles as they arrive over the message bus."""
+    return wire.load_all(AllocatedHandle, wire.dump(list(handles)))
