@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Only what setup.cfg cannot say: the migrations lie outside the package.
+"""Packages of the wheel, which setup.cfg cannot describe.
 
-They stand in ``alembic/`` at the top of the tree and travel in the wheel as
-``cyborg_lite.db.migrations``; ``cyborg_lite/db/migration.py`` finds either place.
+The migrations are in ``alembic/`` at the top of the repository. The wheel contains them
+as ``cyborg_lite.db.migrations``. ``cyborg_lite/db/migration.py`` supports both places.
 """
 
 from setuptools import find_packages, setup

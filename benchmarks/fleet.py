@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many hosts one conductor process bears: ``python -m benchmarks.fleet --help``.
+"""The number of hosts that one conductor process can serve.
 
-Simulated agents speak the real RPC over RabbitMQ to one conductor in a process of its
-own, with a real database and a real Placement. Three parts:
+Usage: ``python -m benchmarks.fleet --help``
 
-start    so many hosts report at once; the time until each device is in Placement
+Simulated agents send the real RPCs over RabbitMQ to one conductor process with a real
+database and a real Placement. There are three phases:
+
+start    many hosts report at once; time until each device is in Placement
 steady   all hosts send their heartbeats, spread over the interval
 limit    heartbeats as fast as they are answered
 
-Needs the RabbitMQ and the database server of the functional tests. The agents run on
-the same machine and take their share of it: the CPU time of the conductor is what
-carries over to others.
+The benchmark requires the RabbitMQ and database servers of the functional tests. The
+agents run on the same machine and use its CPUs, so only the CPU time of the conductor
+is comparable between machines.
 """
 
 import argparse
@@ -30,36 +32,39 @@ from uuid import uuid4
 from oslo_config import cfg
 
 from benchmarks.process_cost import Cost, Meter
-from cyborg_lite.db import jobs, services
+from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.rpc.context import of_daemon
+from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.version import version
-from tests.fakes import rabbitmq
-from tests.fakes.cards import HOST, numbered
-from tests.fakes.databases import fresh_database
-from tests.fakes.stack import Cloud, expect
+from tests.builders.reports import HOST, list_cards
+from tests.servers import rabbitmq
+from tests.servers.databases import fresh_database
+from tests.servers.stack import Cloud, expect
 
-_BREATHS: Final = 4  # threads on which hosts that have started go on living
-_PAUSE: Final = 0.2  # seconds between two looks at what is left to do
-_FINISH: Final = 3600.0  # seconds after which the first part is given up
+_HEARTBEAT_THREADS: Final = 4  # send heartbeats of started hosts
+_POLL_INTERVAL: Final = 0.2  # seconds between two counts of the jobs
+_START_TIMEOUT: Final = 3600.0  # seconds for the phase ``start``
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """The size of the benchmark."""
+
     hosts: int
-    starting: int  # of the hosts, those that report at once
-    devices: int  # of each host
+    starting: int  # hosts that report at once
+    devices: int  # per host
     interval: float  # seconds between two heartbeats of a host
-    seconds: float  # of each part that is measured by time
-    clients: int  # threads that play agents
+    seconds: float  # duration of the phases steady and limit
+    clients: int  # threads that simulate agents
 
 
 class Fleet:
-    """The agents, and what they are told."""
+    """The simulated agents."""
 
     def __init__(self, plan: Plan, conductor: ConductorAPI, database: Database) -> None:
         self.plan = plan
@@ -67,206 +72,221 @@ class Fleet:
         self.database = database
         prefix = f'compute-{uuid4().hex[:6]}'
         self.names = [f'{prefix}-{number:05d}' for number in range(plan.hosts)]
-        self._devices = tuple(numbered(plan.devices, 1))
+        self._devices = tuple(list_cards(plan.devices, 1))
 
     def report(self, name: str) -> HostReport:
+        """Return the report of a host."""
         devices = (
-            replace(one, root=replace(one.root, name=one.root.name.replace(HOST, name)))
-            for one in self._devices
+            replace(
+                device,
+                root=replace(device.root, name=device.root.name.replace(HOST, name)),
+            )
+            for device in self._devices
         )
         return HostReport(name, 'boot', tuple(devices))
 
-    def begin(self, name: str) -> tuple[str, str]:
-        """What an agent does when it starts; the host and its digest."""
+    def start_agent(self, name: str) -> tuple[str, str]:
+        """Send the first report of a host; return the host and its digest."""
         report = self.report(name)
         while True:
             try:
-                if self.beat(name, report.digest):
-                    self.conductor.report_host(of_daemon(), report)
+                if self.send_heartbeat(name, report.digest):
+                    self.conductor.report_host(daemon_context(), report)
                 return name, report.digest
             except CyborgError as error:
                 print(f'{name}: {error.text}', file=sys.stderr)
 
-    def beat(self, name: str, digest: str) -> bool:
-        return self.conductor.heartbeat(of_daemon(), name, digest, version())
+    def send_heartbeat(self, name: str, digest: str) -> bool:
+        """Send a heartbeat; return True if the conductor requests a report."""
+        return self.conductor.heartbeat(daemon_context(), name, digest, version())
 
-    def digests(self) -> list[tuple[str, str]]:
+    def list_digests(self) -> list[tuple[str, str]]:
+        """Return each host with the digest of its report."""
         return [(name, self.report(name).digest) for name in self.names]
 
-    def adopt(self, digests: Sequence[tuple[str, str]]) -> None:
-        """Hosts without their devices that the database has known for long."""
+    def store_hosts(self, digests: Sequence[tuple[str, str]]) -> None:
+        """Store hosts without devices in the database."""
         for name, digest in digests:
-            self.database.write(services.keep_digest, name, digest, 'boot')
+            self.database.write(services.store_digest, name, digest, 'boot')
 
-    def greet(self, digests: Sequence[tuple[str, str]]) -> None:
-        """The conductor has heard each of them before."""
+    def send_first_heartbeats(self, digests: Sequence[tuple[str, str]]) -> None:
+        """Send one heartbeat per host, so that later ones are repeated heartbeats."""
         with ThreadPoolExecutor(self.plan.clients) as pool:
-            list(pool.map(lambda one: self.beat(*one), digests))
+            list(pool.map(lambda item: self.send_heartbeat(*item), digests))
 
-    def left(self) -> int:
-        return sum(one.count for one in self.database.read(jobs.count))
+    def count_jobs(self) -> int:
+        """Return the number of unfinished jobs."""
+        return sum(count.count for count in self.database.read(queue.count_jobs))
 
 
-# --- the parts ----------------------------------------------------------------------
+# --- phases -------------------------------------------------------------------------
 
 
 def start(fleet: Fleet, meter: Meter) -> None:
-    """All at once, and until Placement has everything."""
+    """Start all agents at once and wait until Placement is up to date."""
     names = fleet.names[: fleet.plan.starting]
-    began = time.monotonic()
+    started_at = time.monotonic()
     with (
-        meter.measured() as cost,
+        meter.measure() as cost,
         ThreadPoolExecutor(fleet.plan.clients) as pool,
-        _alive(fleet) as alive,
+        _heartbeats(fleet) as hosts,
     ):
-        alive.extend(pool.map(fleet.begin, names))
-        reported = time.monotonic() - began
-        while fleet.left() and time.monotonic() - began < _FINISH:
-            time.sleep(_PAUSE)
-    took = time.monotonic() - began
+        hosts.extend(pool.map(fleet.start_agent, names))
+        report_time = time.monotonic() - started_at
+        while fleet.count_jobs() and time.monotonic() - started_at < _START_TIMEOUT:
+            time.sleep(_POLL_INTERVAL)
+    duration = time.monotonic() - started_at
     print(f'start: {len(names)} hosts with {fleet.plan.devices} devices each')
-    print(f'  reports stored after           {reported:9.1f} s')
-    print(f'  all in Placement after         {took:9.1f} s')
+    print(f'  reports stored after           {report_time:9.1f} s')
+    print(f'  all in Placement after         {duration:9.1f} s')
     _print_cost(cost, len(names), 'host')
 
 
 @contextmanager
-def _alive(fleet: Fleet) -> Iterator[list[tuple[str, str]]]:
-    """Hosts that are added are not called silent while others still start."""
+def _heartbeats(fleet: Fleet) -> Iterator[list[tuple[str, str]]]:
+    """Send heartbeats for the hosts in the list, so that they do not go down."""
     hosts: list[tuple[str, str]] = []
-    ended = threading.Event()
+    stopping = threading.Event()
 
-    def breathe(first: int) -> None:
-        while not ended.wait(fleet.plan.interval):
-            for name, digest in hosts[first::_BREATHS]:
+    def send_heartbeats(first: int) -> None:
+        while not stopping.wait(fleet.plan.interval):
+            for name, digest in hosts[first::_HEARTBEAT_THREADS]:
                 with suppress(CyborgError):
-                    fleet.beat(name, digest)
+                    fleet.send_heartbeat(name, digest)
 
-    threads = [threading.Thread(target=breathe, args=(n,)) for n in range(_BREATHS)]
+    threads = [
+        threading.Thread(target=send_heartbeats, args=(n,))
+        for n in range(_HEARTBEAT_THREADS)
+    ]
     for thread in threads:
         thread.start()
     try:
         yield hosts
     finally:
-        ended.set()
+        stopping.set()
         for thread in threads:
             thread.join()
 
 
 def steady(fleet: Fleet, meter: Meter, digests: Sequence[tuple[str, str]]) -> None:
-    """Each host at its own moment of the interval."""
+    """Send heartbeats of all hosts, spread over the interval."""
     plan = fleet.plan
-    due = _moments(len(digests), plan.interval, plan.seconds)
-    lags = _Lags()
-    lock, began = threading.Lock(), time.monotonic()
+    schedule = _schedule(len(digests), plan.interval, plan.seconds)
+    delays = _Delays()
+    lock, started_at = threading.Lock(), time.monotonic()
 
-    def play() -> None:
+    def run_client() -> None:
         while True:
             with lock:
-                moment, number = next(due, (None, 0))
+                moment, number = next(schedule, (None, 0))
             if moment is None:
                 return
-            time.sleep(max(0.0, began + moment - time.monotonic()))
-            lags.time(partial(fleet.beat, *digests[number]), began + moment)
+            time.sleep(max(0.0, started_at + moment - time.monotonic()))
+            delays.time(
+                partial(fleet.send_heartbeat, *digests[number]), started_at + moment
+            )
 
-    with meter.measured() as cost:
-        _all(play, plan.clients)
-        took = time.monotonic() - began
+    with meter.measure() as cost:
+        _run_threads(run_client, plan.clients)
+        duration = time.monotonic() - started_at
     print(f'steady: {len(digests)} hosts, a heartbeat each {plan.interval:.0f} s')
-    lags.show(took, len(digests) / plan.interval)
-    _print_cost(cost, len(lags.seconds), 'heartbeat')
+    delays.show(duration, len(digests) / plan.interval)
+    _print_cost(cost, len(delays.seconds), 'heartbeat')
 
 
 def limit(fleet: Fleet, meter: Meter, digests: Sequence[tuple[str, str]]) -> None:
-    """Each client sends the next heartbeat when it has the answer to the last."""
-    lags = _Lags()
-    began = time.monotonic()
+    """Send heartbeats without a pause; each client waits for the answer."""
+    delays = _Delays()
+    started_at = time.monotonic()
     numbers = iter(range(10**9))
     lock = threading.Lock()
 
-    def play() -> None:
-        while (now := time.monotonic()) - began < fleet.plan.seconds:
+    def run_client() -> None:
+        while (now := time.monotonic()) - started_at < fleet.plan.seconds:
             with lock:
                 number = next(numbers)
-            mine = digests[number % len(digests)]
-            lags.time(partial(fleet.beat, *mine), now)
+            digest = digests[number % len(digests)]
+            delays.time(partial(fleet.send_heartbeat, *digest), now)
 
-    with meter.measured() as cost:
-        _all(play, fleet.plan.clients)
-        took = time.monotonic() - began
+    with meter.measure() as cost:
+        _run_threads(run_client, fleet.plan.clients)
+        duration = time.monotonic() - started_at
     print(f'limit: {fleet.plan.clients} agents at a time, without a pause')
-    lags.show(took, None)
-    _print_cost(cost, len(lags.seconds), 'heartbeat')
+    delays.show(duration, None)
+    _print_cost(cost, len(delays.seconds), 'heartbeat')
 
 
-def _moments(
+def _schedule(
     hosts: int, interval: float, seconds: float
 ) -> Iterator[tuple[float, int]]:
-    """When whose heartbeat is due, seconds from the beginning."""
+    """Yield time in seconds since the start, and the number of the host."""
     number = 0
     while (moment := number * interval / hosts) < seconds:
         yield moment, number % hosts
         number += 1
 
 
-def _all(play: Callable[[], None], clients: int) -> None:
-    threads = [threading.Thread(target=play) for _ in range(clients)]
+def _run_threads(target: Callable[[], None], clients: int) -> None:
+    threads = [threading.Thread(target=target) for _ in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
 
-class _Lags:
-    """Seconds from the moment a heartbeat was due until its answer was there."""
+class _Delays:
+    """The seconds from the due time of each heartbeat to its answer."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
-        self.failed = 0
+        self.failures = 0
 
     def time(self, send: Callable[[], object], due: float) -> None:
         try:
             send()
         except CyborgError:
-            self.failed += 1
+            self.failures += 1
             return
         self.seconds.append(time.monotonic() - due)
 
-    def show(self, took: float, wanted: float | None) -> None:
+    def show(self, duration: float, target: float | None) -> None:
         ordered = sorted(self.seconds) or [0.0]
-        of_wanted = '' if wanted is None else f' of {wanted:.1f} wanted'
-        print(f'  heartbeats a second            {len(ordered) / took:9.1f}{of_wanted}')
+        suffix = '' if target is None else f' of {target:.1f} expected'
+        print(
+            f'  heartbeats a second            {len(ordered) / duration:9.1f}{suffix}'
+        )
         for percent in (50, 95, 99):
-            lag = ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
-            print(f'  lag, {percent} in 100                {lag * 1000:9.1f} ms')
-        print(f'  failed                         {self.failed:9d}')
+            delay = ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
+            print(f'  delay, {percent}th percentile         {delay * 1000:9.1f} ms')
+        print(f'  failed                         {self.failures:9d}')
 
 
-def _print_cost(cost: Cost, count: int, what: str) -> None:
-    each = 1000 * cost.cpu / max(1, count)
-    print(f'  conductor, CPU of a {what:<10} {each:9.2f} ms')
+def _print_cost(cost: Cost, count: int, unit: str) -> None:
+    per_unit = 1000 * cost.cpu / max(1, count)
+    print(f'  conductor, CPU of a {unit:<10} {per_unit:9.2f} ms')
     print(f'  conductor, of one core         {100 * cost.cpu / cost.wall:9.1f} %')
     print(f'  conductor, memory              {cost.memory / 2**20:9.1f} MiB\n')
 
 
-# --- what they run against ----------------------------------------------------------
+# --- the cloud ----------------------------------------------------------------------
 
 
 @contextmanager
-def cloud(kind: str, directory: Path) -> Iterator[tuple[Cloud, str, str]]:
-    """One conductor and a Placement; where the bus and the database are."""
+def create_cloud(kind: str, directory: Path) -> Iterator[tuple[Cloud, str, str]]:
+    """Create a cloud; yield it with the URLs of its message bus and database."""
     with ExitStack() as cleanup:
         url = cleanup.enter_context(rabbitmq.virtual_host())
         database = fresh_database(kind)
         connection = next(database)
         cleanup.callback(next, database, None)
-        made = Cloud(directory, transport_url=url, connection=connection)
-        cleanup.enter_context(made)
-        made.migrate()
-        yield made, url, connection
+        cloud = Cloud(directory, transport_url=url, connection=connection)
+        cleanup.enter_context(cloud)
+        cloud.migrate()
+        yield cloud, url, connection
 
 
-def bus(url: str, directory: Path) -> transport.Transport:
+def connect(url: str, directory: Path) -> transport.Transport:
+    """Connect the simulated agents to the message bus."""
     file = directory / 'agents.conf'
     file.write_text(f'[DEFAULT]\ntransport_url = {url}\nrpc_response_timeout = 60\n')
     conf = cfg.ConfigOpts()
@@ -275,32 +295,34 @@ def bus(url: str, directory: Path) -> transport.Transport:
 
 
 def run(plan: Plan, kind: str, directory: Path) -> None:
-    with cloud(kind, directory) as (made, url, connection):
-        conductor = made.start('conductor')
-        wire = bus(url, directory)
+    """Run all phases."""
+    with create_cloud(kind, directory) as (cloud, url, connection):
+        conductor = cloud.start('conductor')
+        bus = connect(url, directory)
         database = Database(connection)
-        fleet = Fleet(plan, ConductorAPI(wire), database)
+        fleet = Fleet(plan, ConductorAPI(bus), database)
         try:
             for name in fleet.names[: plan.starting]:
                 node = {'name': name, 'uuid': str(uuid4())}
-                expect(made.placement.ask('POST', '/resource_providers', node), 200)
+                expect(cloud.placement.ask('POST', '/resource_providers', node), 200)
             meter = Meter(conductor)
             start(fleet, meter)
-            digests = fleet.digests()
-            fleet.adopt(digests[plan.starting :])
-            fleet.greet(digests)
+            digests = fleet.list_digests()
+            fleet.store_hosts(digests[plan.starting :])
+            fleet.send_first_heartbeats(digests)
             steady(fleet, meter, digests)
             limit(fleet, meter, digests)
         finally:
-            wire.cleanup()
+            bus.cleanup()
             database.close()
 
 
 def main() -> int:
+    """Run the benchmark; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
     parser.add_argument('--hosts', type=int, default=1000)
     parser.add_argument(
-        '--starting', type=int, help='that start at once; default: all of them'
+        '--starting', type=int, help='hosts that start at once (default: all)'
     )
     parser.add_argument('--devices', type=int, default=8)
     parser.add_argument('--interval', type=float, default=30.0)
@@ -309,17 +331,17 @@ def main() -> int:
     parser.add_argument(
         '--database', choices=['mariadb', 'postgresql'], default='mariadb'
     )
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     plan = Plan(
-        hosts=given.hosts,
-        starting=given.hosts if given.starting is None else given.starting,
-        devices=given.devices,
-        interval=given.interval,
-        seconds=given.seconds,
-        clients=given.clients,
+        hosts=arguments.hosts,
+        starting=arguments.hosts if arguments.starting is None else arguments.starting,
+        devices=arguments.devices,
+        interval=arguments.interval,
+        seconds=arguments.seconds,
+        clients=arguments.clients,
     )
     with tempfile.TemporaryDirectory(prefix='fleet-') as directory:
-        run(plan, given.database, Path(directory))
+        run(plan, arguments.database, Path(directory))
     return 0
 
 

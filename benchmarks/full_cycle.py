@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a whole cycle of accelerator requests costs, and what its parts cost alone.
+"""The cost of a whole ARQ cycle, and of its basic operations.
 
-A cycle is what Nova asks for one server: create, bind, the event, read, delete. The
-stack is real: API and conductor as processes, a broker, a database, a Placement, and a
-receiver that stands for Nova. The floor is measured in the same run: a bare call of the
-API, an echo over the broker, a row committed to the database, a POST.
+A cycle consists of the calls of Nova for one instance: create, bind, receive the event,
+read, delete. API and conductor run as processes with a real message broker, a real
+database, a real Placement and a fake Nova. The same run measures the minimum cost of
+the basic operations: an API call, an RPC echo, a committed row and a POST.
 
     python -m benchmarks.full_cycle --connection mysql+pymysql://root@127.0.0.1/bench \\
         --transport rabbit://guest:guest@127.0.0.1:5672/
 
-The database must exist and be empty. CPU is that of API and conductor together; compare
-it with the floor of the same run alone, and on a machine that does nothing else.
+The database must exist and be empty. CPU time is the sum of API and conductor. Compare
+it only with the minimum of the same run, on an idle machine.
 
-Where the rest goes, by samples of both, of which the conductor uses three fifths: half
-of the conductor's are in its six transactions, of nineteen statements, of which the
-library and the driver have nearly all; a quarter receives the calls, a twelfth asks
-Placement and tells Nova. Of the API's a third is the bus, a tenth the policy, and
-nearly all the rest the server, the middlewares, WebOb and Pecan.
+Profiles of both processes show where the CPU time is spent. The conductor uses three
+fifths. Half of that is in six transactions with nineteen statements, nearly all of it
+in SQLAlchemy and the database driver. A quarter receives RPCs, and a twelfth calls
+Placement and Nova. In the API a third is RPC and a tenth is policy. Nearly all of the
+rest is the web server, the middlewares, WebOb and Pecan.
 """
 
 import argparse
@@ -43,14 +43,14 @@ from sqlalchemy import create_engine, text
 
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import Base
-from tests.fakes.stack import NOVA, Cloud
-from tests.functional.db.test_cost import crowd
+from tests.builders.bound_arqs import add_bound_arqs
+from tests.servers.stack import NOVA, Cloud
 
 _ARQS: Final = '/v2/accelerator_requests'
 _TICK: Final = os.sysconf('SC_CLK_TCK')
 _BATCH: Final = 5_000
-_HOSTS: Final = 2  # each with a card of sixteen units, so that 32 clients find one
-# What a cycle cannot do without; and one POST to Nova.
+_HOSTS: Final = 2  # with 16 handles each, enough for 32 clients
+# Basic operations of a cycle, in addition to one POST to Nova.
 _API_CALLS, _RPC_CALLS, _TRANSACTIONS = 4, 4, 8
 
 
@@ -63,7 +63,7 @@ class Site:
 
 
 class Client:
-    """One connection that is kept open, and the times of each step."""
+    """A client with a persistent connection, which records the time of each step."""
 
     def __init__(self, cloud: Cloud, profile: str, site: Site) -> None:
         self._cloud = cloud
@@ -72,49 +72,50 @@ class Client:
         self._connection = http.client.HTTPConnection('127.0.0.1', cloud.port)
         self.times: dict[str, list[float]] = defaultdict(list)
 
-    def cycle(self) -> None:
+    def run_cycle(self) -> None:
+        """Run one cycle for a new instance."""
         instance = str(uuid4())
         body = {'device_profile_name': self._profile}
-        made = self._timed('create', 'POST', _ARQS, body)
-        uuids = [arq['uuid'] for arq in made['arqs']]
+        created = self._measure('create', 'POST', _ARQS, body)
+        uuids = [arq['uuid'] for arq in created['arqs']]
         values = {
             '/hostname': self._site.host,
             '/device_rp_uuid': self._site.provider,
             '/instance_uuid': instance,
         }
         patch = [{'op': 'add', 'path': p, 'value': v} for p, v in values.items()]
-        began = time.perf_counter()
-        self._timed('bind', 'PATCH', _ARQS, dict.fromkeys(uuids, patch))
-        while not self._heard(uuids[-1]):
+        started_at = time.perf_counter()
+        self._measure('bind', 'PATCH', _ARQS, dict.fromkeys(uuids, patch))
+        while not self._has_event(uuids[-1]):
             time.sleep(0.001)
-        self.times['event'].append(time.perf_counter() - began)
-        self._timed('read', 'GET', f'{_ARQS}?instance={instance}')
-        self._timed('delete', 'DELETE', f'{_ARQS}?instance={instance}')
+        self.times['event'].append(time.perf_counter() - started_at)
+        self._measure('read', 'GET', f'{_ARQS}?instance={instance}')
+        self._measure('delete', 'DELETE', f'{_ARQS}?instance={instance}')
 
-    def _heard(self, tag: str) -> bool:
+    def _has_event(self, tag: str) -> bool:
         posts = self._cloud.nova.posts[-32:]
         return any(event['tag'] == tag for post in posts for event in post.events)
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
-        """JSON of any shape."""
+        """Send a request and return the decoded JSON body, of any type."""
         headers = {'Content-Type': 'application/json', **NOVA}
-        content = None if body is None else json.dumps(body)
-        self._connection.request(method, path, content, headers)
+        payload = None if body is None else json.dumps(body)
+        self._connection.request(method, path, payload, headers)
         answer = self._connection.getresponse()
-        said = answer.read()
+        content = answer.read()
         if answer.status >= 300:
-            raise SystemExit(f'{method} {path}: {answer.status} {said.decode()}')
-        return json.loads(said) if said else None
+            raise SystemExit(f'{method} {path}: {answer.status} {content.decode()}')
+        return json.loads(content) if content else None
 
-    def _timed(self, step: str, method: str, path: str, body: object = None) -> Any:
-        began = time.perf_counter()
+    def _measure(self, step: str, method: str, path: str, body: object = None) -> Any:
+        started_at = time.perf_counter()
         answer = self.ask(method, path, body)
-        self.times[step].append(time.perf_counter() - began)
+        self.times[step].append(time.perf_counter() - started_at)
         return answer
 
 
-def cpu(cloud: Cloud) -> float:
-    """Seconds that API and conductor have used so far."""
+def read_cpu_time(cloud: Cloud) -> float:
+    """Return the CPU seconds that API and conductor have used so far."""
     total = 0
     for child in cloud.children:
         if child.status is None and not child.name.endswith('agent'):
@@ -123,24 +124,27 @@ def cpu(cloud: Cloud) -> float:
     return total / _TICK
 
 
-def each(number: int, act: Callable[[], object], clock: Callable[[], float]) -> float:
-    """Seconds, by a clock of CPU, for one of ``number`` acts."""
-    began = clock()
+def average_cost(
+    number: int, act: Callable[[], object], clock: Callable[[], float]
+) -> float:
+    """Return the average seconds of ``number`` calls, measured with ``clock``."""
+    started_at = clock()
     for _ in range(number):
         act()
-    return (clock() - began) / number
+    return (clock() - started_at) / number
 
 
 class Echo:
-    """The endpoint of the bare call over the broker."""
+    """The RPC endpoint of the echo call."""
 
     def echo(self, context: object, value: object) -> object:
+        """Return the value."""
         return value
 
 
 @contextmanager
 def echo(url: str) -> Iterator[Callable[[], object]]:
-    """A call over the bus, client and server in this process."""
+    """Yield a function that makes an RPC; client and server are in this process."""
     transport = oslo_messaging.get_rpc_transport(cfg.CONF, url)
     target = oslo_messaging.Target(topic=f'echo-{uuid4()}', server='here')
     server = oslo_messaging.get_rpc_server(transport, target, [Echo()])
@@ -155,15 +159,17 @@ def echo(url: str) -> Iterator[Callable[[], object]]:
         transport.cleanup()
 
 
-def floor(cloud: Cloud, client: Client, arguments: argparse.Namespace) -> float:
-    """CPU seconds of the parts that a cycle cannot do without."""
-    before = cpu(cloud)
+def measure_minimum(
+    cloud: Cloud, client: Client, arguments: argparse.Namespace
+) -> float:
+    """Return the CPU seconds of the basic operations of a cycle."""
+    before = read_cpu_time(cloud)
     for _ in range(200):
         client.ask('GET', '/v2')
-    api = (cpu(cloud) - before) / 200
+    api = (read_cpu_time(cloud) - before) / 200
     with echo(arguments.transport) as call:
         call()
-        bus = each(200, call, time.process_time)
+        bus = average_cost(200, call, time.process_time)
     engine = create_engine(arguments.connection)
     with engine.begin() as connection:
         connection.execute(text('CREATE TABLE floor_rows (word VARCHAR(64))'))
@@ -172,51 +178,55 @@ def floor(cloud: Cloud, client: Client, arguments: argparse.Namespace) -> float:
         with engine.begin() as connection:
             connection.execute(text("INSERT INTO floor_rows VALUES ('x')"))
 
-    row = each(200, commit, time.process_time)
+    row = average_cost(200, commit, time.process_time)
     with engine.begin() as connection:
         connection.execute(text('DROP TABLE floor_rows'))
     engine.dispose()
     with requests.Session() as session:
         url = f'{cloud.nova.endpoint}/nowhere'
-        # Of this thread alone: who answers is in this process too.
-        post = each(200, lambda: session.post(url, json={}), time.thread_time)
+        # Only this thread, because the server of the POST runs in this process.
+        post = average_cost(200, lambda: session.post(url, json={}), time.thread_time)
     parts = _API_CALLS * api + _RPC_CALLS * bus + _TRANSACTIONS * row + post
     print(
-        f'floor: API call {api * 1e3:.2f} ms, bus {bus * 1e3:.2f} ms, '
+        f'minimum: API call {api * 1e3:.2f} ms, bus {bus * 1e3:.2f} ms, '
         f'row {row * 1e3:.2f} ms, POST {post * 1e3:.2f} ms; '
-        f'of a cycle {parts * 1e3:.1f} ms CPU'
+        f'per cycle {parts * 1e3:.1f} ms CPU'
     )
     return parts
 
 
-def measure(cloud: Cloud, crew: Sequence[Client], cycles: int, parts: float) -> None:
-    """Print what so many cycles cost, and how often the ``parts`` of one."""
-    before, began = cpu(cloud), time.perf_counter()
-    share = threading.Semaphore(cycles)
+def measure(cloud: Cloud, clients: Sequence[Client], cycles: int, parts: float) -> None:
+    """Print the cost of the cycles, also as a multiple of ``parts``.
+
+    :param parts: CPU seconds of the basic operations of a cycle
+    """
+    before, started_at = read_cpu_time(cloud), time.perf_counter()
+    remaining = threading.Semaphore(cycles)
 
     def work(client: Client) -> None:
-        while share.acquire(blocking=False):
-            client.cycle()
+        while remaining.acquire(blocking=False):
+            client.run_cycle()
 
-    with ThreadPoolExecutor(len(crew)) as pool:
-        list(pool.map(work, crew))
-    seconds, used = time.perf_counter() - began, cpu(cloud) - before
+    with ThreadPoolExecutor(len(clients)) as pool:
+        list(pool.map(work, clients))
+    seconds, used = time.perf_counter() - started_at, read_cpu_time(cloud) - before
     steps: dict[str, list[float]] = defaultdict(list)
-    for client in crew:
+    for client in clients:
         for step, times in client.times.items():
             steps[step] += times
     medians = ' '.join(
         f'{step} {statistics.median(times) * 1e3:.1f}' for step, times in steps.items()
     )
     print(
-        f'{len(crew):3} clients: {cycles / seconds:6.1f} cycles/s, '
-        f'{used / cycles * 1e3:5.1f} ms CPU each, {used / cycles / parts:.1f} of the '
-        f'floor; median ms: {medians}'
+        f'{len(clients):3} clients: {cycles / seconds:6.1f} cycles/s, '
+        f'{used / cycles * 1e3:5.1f} ms CPU each, {used / cycles / parts:.1f} times '
+        f'the minimum; median ms: {medians}'
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description='Cycles of accelerator requests.')
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description='The cost of ARQ cycles.')
     parser.add_argument('--connection', required=True)
     parser.add_argument('--transport', required=True)
     parser.add_argument('--others', type=int, nargs='+', default=[0, 10_000, 100_000])
@@ -243,27 +253,29 @@ def main() -> None:
 
 
 def run(cloud: Cloud, database: Database, arguments: argparse.Namespace) -> None:
-    sites = [site(cloud, number) for number in range(_HOSTS)]
-    one, eight = cloud.create_profile('FPGA'), cloud.create_profile('FPGA', 8)
-    parts = floor(cloud, Client(cloud, one, sites[0]), arguments)
-    there = 0
-    for others in sorted(arguments.others):
-        while there < others:
-            wanted = min(others - there, _BATCH)
-            database.write(crowd, one, wanted)
-            there += wanted
-        print(f'with {there} other requests, one for each server:')
+    """Measure the cycles for each number of ARQs and clients."""
+    sites = [start_site(cloud, number) for number in range(_HOSTS)]
+    single, eight = cloud.create_profile('FPGA'), cloud.create_profile('FPGA', 8)
+    parts = measure_minimum(cloud, Client(cloud, single, sites[0]), arguments)
+    existing = 0
+    for number in sorted(arguments.others):
+        while existing < number:
+            batch = min(number - existing, _BATCH)
+            database.write(add_bound_arqs, single, batch)
+            existing += batch
+        print(f'with {existing} other ARQs, one per instance:')
         for clients in arguments.clients:
-            crew = [
-                Client(cloud, one, sites[number % _HOSTS]) for number in range(clients)
+            pool = [
+                Client(cloud, single, sites[number % _HOSTS])
+                for number in range(clients)
             ]
-            measure(cloud, crew, arguments.cycles, parts)
-        print('eight for each server:')
+            measure(cloud, pool, arguments.cycles, parts)
+        print('eight per instance:')
         measure(cloud, [Client(cloud, eight, sites[0])], arguments.cycles, parts)
 
 
-def site(cloud: Cloud, number: int) -> Site:
-    """Start the agent of one more host."""
+def start_site(cloud: Cloud, number: int) -> Site:
+    """Start the agent of another host."""
     if number:
         cloud.next_host()
     folder = cloud.directory / f'agent-{number}'

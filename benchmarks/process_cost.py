@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPU time and memory of a daemon and of whatever it started, as the kernel counts."""
+"""CPU time and memory of a daemon and its child processes, from /proc."""
 
 import os
 import time
@@ -17,21 +17,22 @@ _PAGE: Final = os.sysconf('SC_PAGE_SIZE')
 
 @dataclass
 class Cost:
-    """Known when the block has ended."""
+    """The cost of a block of code; the values are set at its end."""
 
     cpu: float = 0.0  # seconds
     wall: float = 0.0  # seconds
-    memory: int = 0  # bytes that are resident then
+    memory: int = 0  # resident bytes at the end
 
 
 class Meter:
-    """Of one child and its process group."""
+    """Measures the process group of a child process."""
 
     def __init__(self, child: Child) -> None:
         self._child = child
 
     @contextmanager
-    def measured(self) -> Iterator[Cost]:
+    def measure(self) -> Iterator[Cost]:
+        """Measure the block of a ``with`` statement."""
         cost = Cost()
         before, began = self._cpu(), time.monotonic()
         yield cost
@@ -40,7 +41,7 @@ class Meter:
         cost.memory = sum(_fields(pid)[21] for pid in self._pids()) * _PAGE
 
     def _cpu(self) -> float:
-        # User and system time: fields 14 and 15 of proc(5), of which two are cut off.
+        # User and system time: fields 14 and 15 of proc(5). Index 0 is field 3.
         return sum(sum(_fields(pid)[11:13]) for pid in self._pids()) / _TICKS
 
     def _pids(self) -> list[int]:
@@ -48,6 +49,6 @@ class Meter:
 
 
 def _fields(pid: int) -> list[int]:
-    """Those of ``/proc/PID/stat`` behind the name, the state left out as 0."""
+    """Return the fields of ``/proc/PID/stat`` from the state (as 0) on."""
     text = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
     return [0, *map(int, text[1:40])]

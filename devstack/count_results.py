@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line over the result files of all suites: ``count_results.py DIRECTORY``."""
+"""Prints one line about the results of all suites: ``count_results.py DIRECTORY``."""
 
 import sys
 from collections import Counter
@@ -7,8 +7,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 
-def count(directory: Path) -> Counter[str]:
-    """Of tests, by how they ended."""
+def count_results(directory: Path) -> Counter[str]:
+    """Return the numbers of passed, failed and skipped tests in the XML files."""
     total: Counter[str] = Counter()
     for path in directory.glob('*.xml'):
         for suite in ElementTree.parse(path).iter('testsuite'):
@@ -24,8 +24,8 @@ _NAMES = ('tests', 'failures', 'errors', 'skipped')
 
 
 if __name__ == '__main__':
-    counted = count(Path(sys.argv[1]))
+    results = count_results(Path(sys.argv[1]))
     print(
-        f'{counted["passed"]} passed, {counted["failed"]} failed, '
-        f'{counted["skipped"]} skipped'
+        f'{results["passed"]} passed, {results["failed"]} failed, '
+        f'{results["skipped"]} skipped'
     )

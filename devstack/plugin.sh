@@ -28,7 +28,7 @@ function configure_cyborg_lite {
         cyborg-lite-api
 }
 
-# Bind and unbind need a service token, which Nova sends only when it is told to.
+# Bind and unbind require a service token, which Nova sends only with this option.
 function configure_nova_for_cyborg_lite {
     local file
     for file in "$NOVA_CONF" "$NOVA_CPU_CONF"; do

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Begins under the Python of the machine, goes on under that of the environment."""
+"""Entry point of standalone.sh.
+
+It starts with the Python of the machine, creates the virtual environment, and then
+executes itself again with the Python of that environment.
+"""
 
 import os
 import signal
@@ -7,85 +11,86 @@ import sys
 import time
 from typing import Final
 
-from devstack.launcher import demo, environment, farewell, places, stack
+from devstack.launcher import demo, environment, next_steps, paths, stack
 from devstack.launcher.failure import LaunchFailed
 from devstack.launcher.options import Options, parse
 
-_PAUSE: Final = 0.5  # seconds between two looks at the children
+_POLL_INTERVAL: Final = 0.5  # seconds between two checks of the child processes
 _INTERRUPTED: Final = 130
 
 
 def main() -> int:
+    """Run the launcher; return the exit status."""
     options = parse(sys.argv[1:])
     try:
         if options.stop:
             return _stop()
-        if not environment.active():
+        if not environment.is_active():
             environment.ensure()
-            _go_on_inside()
+            _execute_in_environment()
         return _launch(options)
     except LaunchFailed as failure:
         print(f'\n{failure}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print('\nInterrupted; nothing is left running.', file=sys.stderr)
+        print('\nInterrupted. All processes are stopped.', file=sys.stderr)
         return _INTERRUPTED
 
 
 def _stop() -> int:
-    was_running = stack.end_earlier()
+    was_running = stack.stop_previous_run()
     print('Stopped.' if was_running else 'Nothing was running.')
     return 0
 
 
-def _go_on_inside() -> None:
-    """Become the Python of the environment; does not return."""
-    arguments = [str(places.PYTHON), '-P', '-m', 'devstack.launcher', *sys.argv[1:]]
-    os.execv(places.PYTHON, arguments)
+def _execute_in_environment() -> None:
+    """Replace this process by the Python of the environment. Does not return."""
+    arguments = [str(paths.PYTHON), '-P', '-m', 'devstack.launcher', *sys.argv[1:]]
+    os.execv(paths.PYTHON, arguments)
 
 
 def _launch(options: Options) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    if stack.end_earlier():
-        print('Stopped what an earlier run had started.', flush=True)
+    if stack.stop_previous_run():
+        print('Stopped the processes of a previous run.', flush=True)
     running = stack.Stack(options)
-    stay = False
+    keep_running = False
     try:
         running.start()
-        farewell.write_env(running)
+        next_steps.write_env(running)
         if options.demo:
-            demo.play(running, needs_gpu=options.sysfs_root is None)
-        farewell.show_commands()
-        stay = options.background
-        if not stay and (not options.demo or sys.stdin.isatty()):
+            demo.run(running, needs_gpu=options.sysfs_root is None)
+        next_steps.show_commands()
+        keep_running = options.background
+        if not keep_running and (not options.demo or sys.stdin.isatty()):
             _watch(running)
-        elif not stay:
-            print('No terminal, so it ends now; --background keeps it running.')
+        elif not keep_running:
+            print('No terminal: stopping now. Use --background to keep it running.')
     finally:
-        if not stay:
-            _deaf()
+        if not keep_running:
+            _ignore_signals()
             running.end()
     return 0
 
 
 def _watch(running: stack.Stack) -> None:
     try:
-        print('Ctrl-C ends it.', flush=True)
-        while (ended := running.failed()) is None:
-            time.sleep(_PAUSE)
+        print('Press Ctrl-C to stop.', flush=True)
+        while (child := running.find_exited_child()) is None:
+            time.sleep(_POLL_INTERVAL)
     except KeyboardInterrupt:
         print('\nStopping.', flush=True)
         return
-    raise LaunchFailed(f'{ended.tail()}\n\n{ended.name} ended by itself.')
+    raise LaunchFailed(f'{child.tail()}\n\n{child.name} exited unexpectedly.')
 
 
 def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _deaf() -> None:
-    """A second Ctrl-C must not leave half of it running."""
+def _ignore_signals() -> None:
+    """Prevent a second Ctrl-C from interrupting the shutdown."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration files of the two services."""
+"""Configuration files of cyborg_lite and Placement."""
 
 import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from devstack.launcher import places
+from devstack.launcher import paths
 
 HOST: Final = socket.gethostname()
 
-# All that there are: the tree that is looked at may be of any host.
+# All drivers, because --sysfs-root may contain the devices of any host.
 _DRIVERS: Final = (
     'fake_driver',
     'nvidia_gpu_driver',
@@ -36,8 +36,8 @@ port = {port}
 connection = sqlite:///{database}
 
 [conductor]
-# Binds are made by hand here, and nobody schedules: without an allocation there is
-# only a warning. A deployment with Nova leaves the default, which refuses them.
+# Users bind ARQs by hand here, without a scheduler. A bind without an allocation only
+# logs a warning. A deployment with Nova keeps the default, which rejects such a bind.
 require_allocation = false
 
 [agent]
@@ -68,12 +68,15 @@ connection = sqlite:///{database}
 
 @dataclass(frozen=True, slots=True)
 class Ports:
+    """The TCP ports of the services on loopback."""
+
     api: int
     placement: int
     nova: int
 
 
 def free_port() -> int:
+    """Return a TCP port that is free on loopback now."""
     with socket.socket() as probe:
         probe.bind(('127.0.0.1', 0))
         port: int = probe.getsockname()[1]
@@ -81,8 +84,9 @@ def free_port() -> int:
 
 
 def is_free(port: int) -> bool:
+    """Check whether a server could listen on the port."""
     with socket.socket() as probe:
-        # As servers do: connections of the last run that linger are no obstacle.
+        # As in servers: connections in TIME_WAIT do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(('127.0.0.1', port))
@@ -91,21 +95,22 @@ def is_free(port: int) -> bool:
         return True
 
 
-def write(ports: Ports, sysfs_root: Path) -> None:
-    places.CONFIG.parent.mkdir(parents=True, exist_ok=True)
-    places.CONFIG.write_text(
+def write_files(ports: Ports, sysfs_root: Path) -> None:
+    """Write the configuration files of both services."""
+    paths.CONFIG.parent.mkdir(parents=True, exist_ok=True)
+    paths.CONFIG.write_text(
         _CYBORG_LITE.format(
             host=HOST,
             drivers=','.join(_DRIVERS),
             port=ports.api,
             placement_port=ports.placement,
             nova_port=ports.nova,
-            database=places.DATABASE,
+            database=paths.DATABASE,
             sysfs_root=sysfs_root,
-            agent=places.AGENT,
-            locks=places.LOCKS,
+            agent=paths.AGENT,
+            locks=paths.LOCKS,
         )
     )
-    places.PLACEMENT_CONFIG.write_text(
-        PLACEMENT.format(database=places.PLACEMENT_DATABASE)
+    paths.PLACEMENT_CONFIG.write_text(
+        PLACEMENT.format(database=paths.PLACEMENT_DATABASE)
     )

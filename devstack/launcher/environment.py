@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual environment: made once, and again when what it is made from changed.
+"""The virtual environment. It is created again when one of its input files changes.
 
-Runs under the Python of the machine, so only the standard library is at hand.
+This module runs with the Python of the machine, so it uses only the standard library.
 """
 
 import hashlib
@@ -10,10 +10,10 @@ import subprocess
 import sys
 from typing import Final
 
-from devstack.launcher import places
+from devstack.launcher import paths
 from devstack.launcher.failure import LaunchFailed
 
-_MADE_FROM: Final = (
+_INPUT_FILES: Final = (
     'setup.py',
     'setup.cfg',
     'pyproject.toml',
@@ -21,27 +21,30 @@ _MADE_FROM: Final = (
     'devstack/requirements.txt',
     'devstack/constraints.txt',
 )
-_LOG: Final = places.LOGS / 'install.log'
+_LOG: Final = paths.LOGS / 'install.log'
 
 
-def active() -> bool:
-    """Whether this process runs in it."""
-    return sys.prefix == str(places.VENV)
+def is_active() -> bool:
+    """Check whether this process runs in the environment."""
+    return sys.prefix == str(paths.VENV)
 
 
 def ensure() -> None:
-    """:raises LaunchFailed: it cannot be made"""
-    made_from = stamp()
-    if places.STAMP.is_file() and places.STAMP.read_text() == made_from:
+    """Create the environment unless it is up to date.
+
+    :raises LaunchFailed: if the installation fails
+    """
+    digest = input_digest()
+    if paths.STAMP.is_file() and paths.STAMP.read_text() == digest:
         return
-    print(f'Installing into {places.VENV}: a minute or two, once.', flush=True)
-    places.LOGS.mkdir(parents=True, exist_ok=True)
-    places.STAMP.unlink(missing_ok=True)
-    shutil.rmtree(places.VENV, ignore_errors=True)
-    _run([sys.executable, '-m', 'venv', str(places.VENV)], _advice_on_venv())
+    print(f'Installing into {paths.VENV} (one to two minutes, once).', flush=True)
+    paths.LOGS.mkdir(parents=True, exist_ok=True)
+    paths.STAMP.unlink(missing_ok=True)
+    shutil.rmtree(paths.VENV, ignore_errors=True)
+    _run([sys.executable, '-m', 'venv', str(paths.VENV)], _advice_on_venv())
     _run(
         [
-            *(str(places.PYTHON), '-m', 'pip', 'install'),
+            *(str(paths.PYTHON), '-m', 'pip', 'install'),
             *('--disable-pip-version-check', '--quiet'),
             *('--constraint', 'devstack/constraints.txt'),
             *('--requirement', 'devstack/requirements.txt'),
@@ -49,23 +52,23 @@ def ensure() -> None:
         ],
         'Check that this machine can reach a package index.',
     )
-    places.STAMP.write_text(made_from)
+    paths.STAMP.write_text(digest)
 
 
-def stamp() -> str:
-    """Changes with all that the environment is made from."""
-    made_from = hashlib.sha256(sys.version.encode())
-    for name in _MADE_FROM:
-        made_from.update((places.ROOT / name).read_bytes())
-    return made_from.hexdigest()
+def input_digest() -> str:
+    """Return a digest of the Python version and all input files."""
+    digest = hashlib.sha256(sys.version.encode())
+    for name in _INPUT_FILES:
+        digest.update((paths.ROOT / name).read_bytes())
+    return digest.hexdigest()
 
 
 def _run(command: list[str], advice: str) -> None:
     with _LOG.open('ab') as log:
-        done = subprocess.run(
-            command, cwd=places.ROOT, stdout=log, stderr=log, check=False
+        process = subprocess.run(
+            command, cwd=paths.ROOT, stdout=log, stderr=log, check=False
         )
-    if done.returncode:
+    if process.returncode:
         tail = '\n'.join(_LOG.read_text(errors='replace').splitlines()[-15:])
         raise LaunchFailed(f'{tail}\n\nThe installation failed. {advice}')
 
@@ -73,6 +76,6 @@ def _run(command: list[str], advice: str) -> None:
 def _advice_on_venv() -> str:
     version = f'{sys.version_info.major}.{sys.version_info.minor}'
     return (
-        'Some distributions keep the module venv in a package of its own, '
-        f'python{version}-venv or python3-venv.'
+        f'Install the package python{version}-venv or python3-venv, if the '
+        'distribution has one.'
     )

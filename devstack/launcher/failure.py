@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ends the launcher with a message and status 1."""
+"""The exception that ends the launcher with a message and status 1."""
 
 
 class LaunchFailed(Exception):
-    """The text says what is wrong and what to do."""
+    """A failure of the launcher; its text names the cause and the remedy."""

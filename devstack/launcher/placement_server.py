@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Placement on one port: ``placement_server.py CONFIG PORT``, until SIGTERM.
+"""A real Placement service on loopback: ``placement_server.py CONFIG PORT``.
 
-Makes its schema first. One thread serves: one transaction at a time spares SQLite its
-locks, and a laptop needs no more.
+It creates the schema, then serves until SIGTERM. A single thread serves all requests,
+because concurrent transactions would fail on the locks of SQLite.
 """
 
 import signal
@@ -16,6 +16,7 @@ from placement.db.sqlalchemy import migration
 
 
 def main(config: str, port: str) -> None:
+    """Serve until SIGTERM."""
     conf = cfg.ConfigOpts()
     placement_conf.register_opts(conf)
     conf([], default_config_files=[config], default_config_dirs=[])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child processes with a log each: started, waited for, and ended with all they began.
+"""Child processes with one log file each: start, wait for readiness, stop.
 
-Each child leads a process group of its own, so that its workers end with it. A record
-on disk lets another run of the launcher end them too.
+Each child leads its own process group, so that its workers stop with it. A record on
+disk allows a later run of the launcher to stop them.
 """
 
 import json
@@ -18,36 +18,48 @@ from typing import Final, Self
 
 from devstack.launcher.failure import LaunchFailed
 
-_PATIENCE: Final = 20.0  # seconds for a clean end, before SIGKILL
-_PAUSE: Final = 0.05
-_MORTAL: Final = (sys.executable, str(Path(__file__).with_name('mortal.py')))
+_STOP_TIMEOUT: Final = 20.0  # seconds from SIGTERM to SIGKILL
+_POLL_INTERVAL: Final = 0.05  # seconds
+_WRAPPER: Final = (
+    sys.executable,
+    str(Path(__file__).with_name('die_with_parent.py')),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A process group by its leader; the time of birth tells it from a later one."""
+    """A process group, identified by pid and start time of its leader.
+
+    The start time distinguishes the leader from a later process with the same pid.
+    """
 
     name: str
     pid: int
-    born: str
+    born: str  # start time in clock ticks since boot, as in /proc/PID/stat
 
     @classmethod
     def of(cls, name: str, pid: int) -> Self:
-        return cls(name, pid, _birth(pid))
+        """Return the group whose leader has the pid."""
+        return cls(name, pid, _start_time(pid))
 
     @property
-    def ours(self) -> bool:
-        """False: the leader is gone and its number was given to somebody else."""
-        return _birth(self.pid) in (self.born, '')
+    def is_valid(self) -> bool:
+        """Return False if another process has the pid of the leader now."""
+        return _start_time(self.pid) in (self.born, '')
 
     def members(self) -> list[int]:
-        """Those that still run, the leader or not."""
-        if not self.ours:
+        """Return the pids of the running processes of the group."""
+        if not self.is_valid:
             return []
-        return [pid for pid in _all_pids() if _status(pid)[:2] == ('', str(self.pid))]
+        group = str(self.pid)
+        return [pid for pid in _all_pids() if _status(pid)[:2] == ('', group)]
 
-    def end(self, patience: float = _PATIENCE) -> None:
-        """Ask the leader, then those that it left; kill all after ``patience`` s."""
+    def end(self, patience: float = _STOP_TIMEOUT) -> None:
+        """Stop the group.
+
+        Send SIGTERM to the leader, then to the remaining processes. Kill all of them
+        after ``patience`` seconds.
+        """
         deadline = time.monotonic() + patience
         if self.pid in self.members():
             self._send(os.kill, signal.SIGTERM)
@@ -56,10 +68,10 @@ class Group:
         _wait(lambda: not self.members(), deadline)
         while self.members():
             self.signal(signal.SIGKILL)
-            time.sleep(_PAUSE)
+            time.sleep(_POLL_INTERVAL)
 
     def signal(self, number: int) -> None:
-        """To all of them."""
+        """Send a signal to all processes of the group."""
         if self.members():
             self._send(os.killpg, number)
 
@@ -67,12 +79,12 @@ class Group:
         try:
             send(self.pid, number)
         except ProcessLookupError:
-            return  # it was quicker
+            return  # it has exited meanwhile
 
 
-def _wait(happened: Callable[[], bool], deadline: float) -> None:
-    while not happened() and time.monotonic() < deadline:
-        time.sleep(_PAUSE)
+def _wait(condition: Callable[[], bool], deadline: float) -> None:
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(_POLL_INTERVAL)
 
 
 def _all_pids() -> list[int]:
@@ -80,23 +92,26 @@ def _all_pids() -> list[int]:
 
 
 def _status(pid: int) -> tuple[str, str, str]:
-    """'gone' or '', the group, the time of birth. A zombie is gone."""
+    """Return 'exited' or '', the process group and the start time.
+
+    A zombie process counts as exited.
+    """
     try:
         text = Path(f'/proc/{pid}/stat').read_text()
     except OSError:
-        return 'gone', '', ''
-    # The second field is a name in brackets, which may hold spaces and brackets.
+        return 'exited', '', ''
+    # The second field is a name in parentheses. It may contain spaces and parentheses.
     fields = text.rpartition(')')[2].split()
-    return ('gone' if fields[0] in 'ZX' else ''), fields[2], fields[19]
+    return ('exited' if fields[0] in 'ZX' else ''), fields[2], fields[19]
 
 
-def _birth(pid: int) -> str:
-    """Empty when there is no such process."""
+def _start_time(pid: int) -> str:
+    """Return the start time, or an empty string if the process does not exist."""
     return _status(pid)[2]
 
 
 class Child:
-    """One process that this one started."""
+    """A child process with a log file."""
 
     def __init__(self, name: str, log: Path) -> None:
         self.name = name
@@ -111,14 +126,15 @@ class Child:
         *,
         survive: bool = False,
     ) -> None:
-        """``survive``: it may outlive us; else the kernel ends it when we end.
+        """Start the process.
 
-        That is bound to the thread which calls this, not to the whole process.
+        :param survive: if False, the kernel stops the child when the calling thread
+            (not only the process) exits
         """
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open('ab') as log:
             self._process = subprocess.Popen(
-                [*([] if survive else _MORTAL), *command],
+                [*([] if survive else _WRAPPER), *command],
                 env={**os.environ, **(environment or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -129,59 +145,61 @@ class Child:
 
     @property
     def group(self) -> Group:
+        """The process group of the child."""
         if self._group is None:
-            raise RuntimeError(f'{self.name} was not started')
+            raise RuntimeError(f'{self.name} has not been started')
         return self._group
 
     @property
     def status(self) -> int | None:
-        """The exit status; None: it runs."""
+        """The exit status, or None while the process runs."""
         return None if self._process is None else self._process.poll()
 
     def until(self, ready: Callable[[], bool], limit: float = 60.0) -> None:
-        """Wait until ``ready`` says so.
+        """Wait until ``ready`` returns True.
 
-        :raises LaunchFailed: it ended, or ``limit`` seconds have passed
+        :raises LaunchFailed: if the process exits, or after ``limit`` seconds
         """
         deadline = time.monotonic() + limit
         while not ready():
             if self.status is not None:
-                raise LaunchFailed(f'{self.tail()}\n\n{self.name} ended by itself.')
+                raise LaunchFailed(f'{self.tail()}\n\n{self.name} exited unexpectedly.')
             if time.monotonic() > deadline:
                 raise LaunchFailed(
                     f'{self.tail()}\n\n{self.name} is not ready after {limit:.0f} s.'
                 )
-            time.sleep(_PAUSE)
+            time.sleep(_POLL_INTERVAL)
 
-    def end(self, patience: float = _PATIENCE) -> int | None:
-        """Clean, or by force after ``patience`` seconds; its exit status."""
+    def end(self, patience: float = _STOP_TIMEOUT) -> int | None:
+        """Stop the process, kill it after ``patience`` seconds; return the status."""
         if self._process is None:
             return None
-        # A member that only waits to be collected by us counts as gone.
+        # A zombie, which waits for the call below, counts as exited.
         self.group.end(patience)
         return self._process.wait()
 
     def kill(self) -> None:
-        """At once, as a power cut would."""
+        """Kill the process group at once."""
         self.group.signal(signal.SIGKILL)
         self.end()
 
     def signal(self, number: int) -> None:
-        """To the leader alone, as systemd does."""
+        """Send a signal to the leader only, as systemd does."""
         if self._process is not None:
             self._process.send_signal(number)
 
     def tail(self, lines: int = 20) -> str:
-        """The end of its log."""
+        """Return the last lines of the log."""
         return '\n'.join(self.log.read_text(errors='replace').splitlines()[-lines:])
 
 
 def write_record(path: Path, groups: Sequence[Group]) -> None:
+    """Write the process groups of this run to a file."""
     path.write_text(json.dumps([asdict(group) for group in groups]))
 
 
 def read_record(path: Path) -> list[Group]:
-    """Those of an earlier run; none when it left no record."""
+    """Return the process groups of a previous run; empty if there is no record."""
     if not path.is_file():
         return []
     return [Group(**fields) for fields in json.loads(path.read_text())]

@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the service has written down, read from its database itself."""
+"""Read-only queries of the database of the service."""
 
 import sqlite3
 from contextlib import closing
 from typing import Any
 
-from devstack.launcher import places
+from devstack.launcher import paths
 
 
 def rows(query: str, value: str) -> list[tuple[Any, ...]]:
-    """Of a query with one parameter; Any: columns are of any type."""
-    address = f'{places.DATABASE.as_uri()}?mode=ro'
+    """Return the rows of a query with one parameter. Any: columns have any type."""
+    address = f'{paths.DATABASE.as_uri()}?mode=ro'
     with closing(sqlite3.connect(address, uri=True)) as database:
         return database.execute(query, (value,)).fetchall()
 
 
-def placement_knows(since: str) -> bool:
-    """Whether the agent has told its devices since then, and Placement was told.
+def is_placement_updated(since: str) -> bool:
+    """Check whether the agent has reported and Placement is up to date.
 
-    :param since: UTC, as SQLite has it
+    :param since: UTC time in the format of SQLite; earlier reports do not count
     """
     query = (
         "SELECT count(*) FROM services WHERE binary = 'cyborg-lite-agent' "
         'AND digest IS NOT NULL AND heartbeat_at >= ? '
         "AND NOT EXISTS (SELECT * FROM jobs WHERE kind = 'placement-sync')"
     )
-    ((known,),) = rows(query, since)
-    return bool(known)
+    ((count,),) = rows(query, since)
+    return bool(count)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON over HTTP with the standard library."""
+"""A JSON client over HTTP that uses only the standard library."""
 
 import json
 import urllib.error
@@ -13,21 +13,23 @@ _TIMEOUT: Final = 30.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """An HTTP response."""
+
     status: int
-    body: Any  # JSON is of any shape; None: the body is empty or something else
+    body: Any  # any JSON value; None if the body is empty or not JSON
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One service, asked by one persona."""
+    """A service endpoint with the headers of one user."""
 
     endpoint: str
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def ask(self, method: str, path: str, body: object = None) -> Answer:
-        """The answer, whatever its status.
+        """Send a request and return the response, also for an error status.
 
-        :raises OSError: there is none
+        :raises OSError: if the service cannot be reached
         """
         request = urllib.request.Request(
             f'{self.endpoint}{path}',
@@ -38,11 +40,11 @@ class Service:
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
                 return Answer(answer.status, _json(answer.read()))
-        except urllib.error.HTTPError as refusal:
-            return Answer(refusal.code, _json(refusal.read()))
+        except urllib.error.HTTPError as error:
+            return Answer(error.code, _json(error.read()))
 
     def answers(self) -> bool:
-        """Whether it listens at all."""
+        """Check whether the service can be reached."""
         try:
             self.ask('GET', '/')
         except OSError:

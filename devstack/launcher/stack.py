@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three processes: begun in order, found again by a later run, ended together."""
+"""The processes of a run: Placement, a receiver of Nova events, and the service."""
 
 import os
 import shutil
@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from devstack.launcher import configuration, places, processes, records
+from devstack.launcher import configuration, paths, processes, records
 from devstack.launcher.configuration import Ports
 from devstack.launcher.failure import LaunchFailed
 from devstack.launcher.options import Options
 from devstack.launcher.processes import Child, Group
 from devstack.launcher.rest import Service
 
-# Turing, with the plain passthrough of one card and the vGPU mode of another.
+# A host with two Turing cards: one for passthrough, the other for vGPUs.
 _SAMPLE: Final = 't4-mdev'
 _PLACEMENT_HEADERS: Final = {
     'X-Auth-Token': 'admin',
@@ -24,7 +24,7 @@ _PLACEMENT_HEADERS: Final = {
 
 
 class Stack:
-    """What this run of the launcher started."""
+    """The processes that this run of the launcher started."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -36,31 +36,31 @@ class Stack:
         )
 
     def start(self) -> None:
-        """Return when everything is ready.
+        """Start all processes and return when they are ready.
 
-        :raises LaunchFailed: something is not; call ``end`` all the same
+        :raises LaunchFailed: if a process is not ready in time; call ``end`` also then
         """
         options = self._options
         _prepare_state(options.keep)
         _check_free('--port', options.port)
         _check_free('--placement-port', options.placement_port)
         ports = Ports(options.port, options.placement_port, self._nova_port)
-        configuration.write(ports, options.sysfs_root or _sample_host())
+        configuration.write_files(ports, options.sysfs_root or _sample_host())
         self._start_placement()
-        self._make_compute_node()
+        self._create_compute_node()
         self._start_nova()
         self._start_service()
 
     def end(self) -> None:
-        """The service first: it may still talk to the others."""
+        """Stop the processes: the service first, because it uses the others."""
         for child in reversed(self._children):
             child.end()
-        # Another run may have replaced us, and keeps a record of its own by now.
-        if processes.read_record(places.RUNNING) == self._groups():
-            places.RUNNING.unlink(missing_ok=True)
+        # Another run may have replaced this one and written its own record.
+        if processes.read_record(paths.RUNNING) == self._groups():
+            paths.RUNNING.unlink(missing_ok=True)
 
-    def failed(self) -> Child | None:
-        """One that ended by itself, if any."""
+    def find_exited_child(self) -> Child | None:
+        """Return a process that exited unexpectedly, or None."""
         for child in self._children:
             if child.status is not None:
                 return child
@@ -69,53 +69,59 @@ class Stack:
     def _start_placement(self) -> None:
         script = Path(__file__).with_name('placement_server.py')
         port = str(self._options.placement_port)
-        child = self._begin(
-            'placement', str(script), str(places.PLACEMENT_CONFIG), port
+        child = self._start_child(
+            'placement', str(script), str(paths.PLACEMENT_CONFIG), port
         )
         child.until(self.placement.answers)
         print(f'Placement answers at {self.placement.endpoint}.', flush=True)
 
-    def _make_compute_node(self) -> None:
-        """As nova-compute does when it starts."""
+    def _create_compute_node(self) -> None:
+        """Create the resource provider that nova-compute would create."""
         name = configuration.HOST
-        found = self.placement.ask('GET', f'/resource_providers?name={name}').body
-        if found['resource_providers']:
+        existing = self.placement.ask('GET', f'/resource_providers?name={name}').body
+        if existing['resource_providers']:
             return
         node = {'name': name, 'uuid': str(uuid.uuid4())}
-        made = self.placement.ask('POST', '/resource_providers', node)
-        if made.status not in (200, 201):
-            raise LaunchFailed(f'Placement refused the compute node: {made.body}')
+        response = self.placement.ask('POST', '/resource_providers', node)
+        if response.status not in (200, 201):
+            raise LaunchFailed(f'Placement rejected the compute node: {response.body}')
+        # Nova attaches mdevs since 34.0.0, and sets this trait since then.
+        traits = {'traits': ['OWNER_NOVA'], 'resource_provider_generation': 0}
+        path = f'/resource_providers/{node["uuid"]}/traits'
+        response = self.placement.ask('PUT', path, traits)
+        if response.status != 200:
+            raise LaunchFailed(f'Placement rejected the trait: {response.body}')
         print(f'Placement has the compute node {name}.', flush=True)
 
     def _start_nova(self) -> None:
-        port, record = str(self._nova_port), str(places.NOVA_EVENTS)
-        child = self._begin(
-            'nova', '-m', 'tests.fakes.nova', '--port', port, '--record', record
+        port, record = str(self._nova_port), str(paths.NOVA_EVENTS)
+        child = self._start_child(
+            'nova', '-m', 'tests.doubles.nova', '--port', port, '--record', record
         )
         child.until(Service(f'http://127.0.0.1:{port}').answers)
-        print(f'The receiver of events writes {places.NOVA_EVENTS}.', flush=True)
+        print(f'Nova events are written to {paths.NOVA_EVENTS}.', flush=True)
 
     def _start_service(self) -> None:
-        begun = datetime.now(UTC).strftime('%F %T')
-        command = str(places.BIN / 'cyborg-lite-standalone')
-        child = self._begin('cyborg-lite', command)
+        started_at = datetime.now(UTC).strftime('%F %T')
+        command = str(paths.BIN / 'cyborg-lite-standalone')
+        child = self._start_child('cyborg-lite', command)
         child.until(self.accelerator.answers)
         print(f'The service answers at {self.accelerator.endpoint}.', flush=True)
-        child.until(lambda: records.placement_knows(begun))
-        print('Placement was told of the devices of this host.', flush=True)
+        child.until(lambda: records.is_placement_updated(started_at))
+        print('Placement has the devices of this host.', flush=True)
 
-    def _begin(self, name: str, *arguments: str) -> Child:
-        child = Child(name, places.LOGS / f'{name}.log')
+    def _start_child(self, name: str, *arguments: str) -> Child:
+        child = Child(name, paths.LOGS / f'{name}.log')
         child.log.unlink(missing_ok=True)
         environment = {
-            'CYBORG_LITE_CONFIG': str(places.CONFIG),
-            'PYTHONPATH': str(places.ROOT),
+            'CYBORG_LITE_CONFIG': str(paths.CONFIG),
+            'PYTHONPATH': str(paths.ROOT),
             'PYTHONUNBUFFERED': '1',
         }
-        command = [str(places.PYTHON), '-P', *arguments]
+        command = [str(paths.PYTHON), '-P', *arguments]
         child.start(command, environment, survive=self._options.background)
         self._children.append(child)
-        processes.write_record(places.RUNNING, self._groups())
+        processes.write_record(paths.RUNNING, self._groups())
         return child
 
     def _groups(self) -> list[Group]:
@@ -125,37 +131,35 @@ class Stack:
         return groups
 
 
-def end_earlier() -> bool:
-    """End what an earlier run left; whether there was anything."""
+def stop_previous_run() -> bool:
+    """Stop the processes of a previous run; return False if there were none."""
     groups = [
-        group for group in processes.read_record(places.RUNNING) if group.members()
+        group for group in processes.read_record(paths.RUNNING) if group.members()
     ]
-    # The last one first: a launcher on some terminal, which ends the others itself.
+    # In reverse order: the last is a launcher on a terminal, which stops the others.
     for group in reversed(groups):
         group.end()
-    places.RUNNING.unlink(missing_ok=True)
+    paths.RUNNING.unlink(missing_ok=True)
     return bool(groups)
 
 
 def _prepare_state(keep: bool) -> None:
     if not keep:
-        shutil.rmtree(places.STATE, ignore_errors=True)
-    places.LOCKS.mkdir(parents=True, exist_ok=True)
-    places.LOGS.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(paths.STATE, ignore_errors=True)
+    paths.LOCKS.mkdir(parents=True, exist_ok=True)
+    paths.LOGS.mkdir(parents=True, exist_ok=True)
 
 
 def _check_free(option: str, port: int) -> None:
     if not configuration.is_free(port):
-        raise LaunchFailed(
-            f'Port {port} is taken by another program. Choose one with {option}.'
-        )
+        raise LaunchFailed(f'Port {port} is in use. Choose another port with {option}.')
 
 
 def _sample_host() -> Path:
-    # Only at hand in the virtual environment, and needed only here.
-    from tests.fakes import sysfs_tree
+    # Importable only in the virtual environment.
+    from tests.hosts import sysfs_tree
 
-    shutil.rmtree(places.SAMPLE_HOST, ignore_errors=True)
-    about = sysfs_tree.build(_SAMPLE, places.SAMPLE_HOST).about
-    print(f'The sample host: {about}.', flush=True)
-    return places.SAMPLE_HOST
+    shutil.rmtree(paths.SAMPLE_HOST, ignore_errors=True)
+    description = sysfs_tree.build(_SAMPLE, paths.SAMPLE_HOST).about
+    print(f'Sample host: {description}.', flush=True)
+    return paths.SAMPLE_HOST

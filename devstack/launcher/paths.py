@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the launcher keeps its things."""
+"""Files and directories of the launcher."""
 
 import os
 from pathlib import Path
@@ -12,9 +12,9 @@ TOP: Final = Path(os.environ.get(VARIABLE) or ROOT / '.standalone').resolve()
 VENV: Final = TOP / 'venv'
 BIN: Final = VENV / 'bin'
 PYTHON: Final = BIN / 'python'
-STAMP: Final = TOP / 'installed'  # tells from what the environment was made
+STAMP: Final = TOP / 'installed'  # digest of the inputs of the environment
 
-STATE: Final = TOP / 'state'  # all that --fresh forgets
+STATE: Final = TOP / 'state'  # deleted by --fresh
 DATABASE: Final = STATE / 'cyborg-lite.sqlite'
 PLACEMENT_DATABASE: Final = STATE / 'placement.sqlite'
 NOVA_EVENTS: Final = STATE / 'nova-events.jsonl'
