@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every test needs."""
+"""Setup of all tests: the concurrency backend and the profile of Hypothesis."""
 
-# First, as in every entry point: libraries look at once at what runs this process.
+# Import this module first, as every entry point does: it chooses the concurrency
+# backend, which libraries detect when they are imported.
 from cyborg_lite import runtime  # isort: skip
 
 from hypothesis import settings
 
 __all__ = ['runtime']
 
-# How long an example takes says more of the machine than of the code.
+# The time of an example depends on the machine more than on the code.
 settings.register_profile('untimed', deadline=None)
 settings.load_profile('untimed')

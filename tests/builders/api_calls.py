@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of the API and rendered views, without an application."""
+
+from typing import Any
+from unittest import mock
+
+import webob
+from wsme.rest.json import tojson
+
+from cyborg_lite.api.call import Call
+from cyborg_lite.api.links import Links
+from cyborg_lite.api.microversion import MINIMUM, Microversion
+from cyborg_lite.api.middleware import MICROVERSION
+from cyborg_lite.api.resource import ApiContext
+from cyborg_lite.rpc.context import RequestContext
+
+LINKS = Links('http://api')
+
+
+def build_call(version: Microversion = MINIMUM, *, is_admin: bool = False) -> Call:
+    """Return a call of a microversion."""
+    request = webob.Request.blank('/v2', environ={MICROVERSION: version})
+    call = Call(request, mock.create_autospec(ApiContext, instance=True))
+    call.caller = RequestContext(is_admin=is_admin)
+    call.links = LINKS
+    return call
+
+
+def render(view: Any) -> Any:
+    """Return the JSON of a view, as a response contains it."""
+    return tojson(type(view), view)

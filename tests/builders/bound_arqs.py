@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bound ARQs in the database."""
+
+from uuid import uuid4
+
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db import binding
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.tables import Arq, DeviceProfile, now
+from cyborg_lite.model.arqs import Scope
+from cyborg_lite.model.jobs import JobType, NewJob
+from tests.builders.rows import OWNER, PROJECT, add_arqs, add_card, bindings
+
+_BATCH = 5_000
+
+
+def create_bound_arqs(
+    database: Database, number: int, *, needs_host: bool = True
+) -> list[str]:
+    """Create bound ARQs of one instance on a card of their own; no job remains."""
+    uuids, _ = create_bound_instance(database, number, needs_host=needs_host)
+    return uuids
+
+
+def create_bound_instance(
+    database: Database, number: int, *, needs_host: bool = False
+) -> tuple[list[str], str]:
+    """Create bound ARQs of one new instance; return their uuids and its uuid."""
+    instance = str(uuid4())
+    rp_uuid = add_card(database, number, needs_host=needs_host)
+    uuids = add_arqs(database, number)
+    everybody = Scope(project_id=None)
+    bindings_by_arq = bindings(uuids, rp_uuid, instance)
+    job = database.write(
+        binding.accept_bind, bindings_by_arq, everybody, NewJob(JobType.BIND, {}), OWNER
+    )
+    event = NewJob(JobType.NOVA_EVENT, {})
+    claimed = database.write(binding.claim_for_bind, job, uuids, None, event)
+    following = claimed.job
+    if claimed.handles:
+        following = database.write(binding.complete_bind, following, uuids, None, event)
+    database.write(queue.finish_job, following)
+    return uuids, instance
+
+
+def add_bound_arqs(session: Session, profile: str, number: int) -> None:
+    """Add bound ARQs of a profile, each of another instance."""
+    profile_id = session.scalar(
+        select(DeviceProfile.id).where(DeviceProfile.name == profile)
+    )
+    row = {
+        'state': 'Bound',
+        'device_profile_id': profile_id,
+        'device_profile_name': profile,
+        'device_profile_group_id': 0,
+        'device_profile_group': {'resources:PGPU': '1'},
+        'project_id': PROJECT,
+        'hostname': 'compute-9',
+        'instance_slot': 0,
+        'created_at': now(),
+    }
+    for begin in range(0, number, _BATCH):
+        session.execute(
+            insert(Arq),
+            [
+                {**row, 'uuid': str(uuid4()), 'instance_uuid': str(uuid4())}
+                for _ in range(begin, min(begin + _BATCH, number))
+            ],
+        )

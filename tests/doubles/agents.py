@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fake agents of all hosts, without a message bus."""
+
+from collections.abc import Sequence
+
+from cyborg_lite.exceptions import CyborgError, HostAway
+from cyborg_lite.model.bitstreams import LoadOrder
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import Device
+from cyborg_lite.rpc.agent import AgentAPI
+from cyborg_lite.rpc.context import RequestContext
+from tests.builders.fpga_reports import holding, with_shell
+
+
+class FakeAgents(AgentAPI):
+    """Agents that record their calls and answer as the test configures."""
+
+    def __init__(self) -> None:
+        self.prepared: set[str] = set()  # uuids of handles
+        self.calls: list[tuple[str, str, int]] = []  # method, host, handles
+        self.away: set[str] = set()  # names of hosts that do not answer
+        self.refusal: CyborgError | None = None  # raised by every call
+        self.cannot_load: CyborgError | None = None  # raised by ``program``
+        self.forgets_to_answer = False  # after it has loaded
+        self.cards: dict[str, Device] = {}  # by address: cards that can be loaded
+        self.loads: list[LoadOrder] = []
+        self.boot_id = ''
+
+    def prepare(
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
+    ) -> None:
+        self._record_call('prepare', host, handles)
+        self.prepared |= {handle.uuid for handle in handles}
+
+    def release(
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
+    ) -> None:
+        self._record_call('release', host, handles)
+        self.prepared -= {handle.uuid for handle in handles}
+
+    def read_boot_id(self, context: RequestContext, host: str) -> str:
+        self._record_call('read_boot_id', host, [])
+        return self.boot_id
+
+    def program(self, context: RequestContext, host: str, order: LoadOrder) -> Device:
+        self._record_call('program', host, [])
+        if self.cannot_load is not None:
+            raise self.cannot_load
+        self.loads.append(order)
+        function = order.bitstream.function_id
+        card = self.cards[order.address]
+        if order.bitstream.is_shell:
+            card = with_shell(card, function)
+        else:
+            card = holding(card, order.part, function)
+        self.cards[order.address] = card
+        if self.forgets_to_answer:
+            raise HostAway(host=host)
+        return card
+
+    def _record_call(
+        self, method: str, host: str, handles: Sequence[AllocatedHandle]
+    ) -> None:
+        self.calls.append((method, host, len(handles)))
+        if host in self.away:
+            raise HostAway(host=host)
+        if self.refusal is not None:
+            raise self.refusal

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A driver whose cards are files of a folder, so that a test adds and removes cards.
+
+Each file describes a card in JSON, for example ``{"address": "fa4f:01:00.0",
+"units": 2, "resource_class": "PGPU"}``. The handles need their host. The host refuses
+to prepare them while a file ``refuse`` exists in the folder.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from oslo_config import cfg
+
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.exceptions import DriverError
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import (
+    AttachHandle,
+    Deployable,
+    Device,
+    DiscoveryResult,
+    HandleType,
+)
+
+REFUSAL: Final = 'The card refuses to be prepared.'
+
+
+class CardsDriver:
+    """Cards with one deployable each."""
+
+    NAME: ClassVar[str] = 'cards_driver'
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
+        cfg.StrOpt('folder', default='/nowhere', help='Folder of the card files.'),
+    )
+
+    # Any: options of drivers have any type.
+    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+        self._host = host
+        self._folder = Path(options['folder'])
+
+    def discover(self) -> Iterator[DiscoveryResult]:
+        """Read one card per file."""
+        for path in sorted(self._folder.glob('*.json')):
+            card = json.loads(path.read_text())
+            yield self._build_result(**card)
+
+    def _build_result(
+        self, address: str, units: int, resource_class: str
+    ) -> DiscoveryResult:
+        root = Deployable(
+            name=f'{self._host.name}_{address}',
+            resource_class=resource_class,
+            traits=('CUSTOM_CARDS', 'OWNER_CYBORG'),
+            total=units,
+            handles=tuple(_build_handle(address, n) for n in range(units)),
+        )
+        device = Device(
+            type='GPU',
+            vendor='fa4f',
+            model='Card',
+            driver=self.NAME,
+            control_address=address,
+            hardware_id=address,
+            root=root,
+        )
+        return DiscoveryResult(
+            address, 'fa4f:0001', '', self.NAME, 'described by a file', device
+        )
+
+    def prepare(self, handle: AllocatedHandle) -> None:
+        """Prepare nothing.
+
+        :raises DriverError: the folder holds a file ``refuse``
+        """
+        if (self._folder / 'refuse').exists():
+            raise DriverError(reason=REFUSAL)
+
+    def release(self, handle: AllocatedHandle) -> None:
+        """Release nothing."""
+
+
+def _build_handle(address: str, number: int) -> AttachHandle:
+    domain, bus, slot = address.split(':')
+    info = {'domain': domain, 'bus': bus, 'device': slot[:2], 'function': str(number)}
+    key = f'{domain}:{bus}:{slot[:2]}.{number}'
+    return AttachHandle(key, HandleType.PCI, info, needs_host=True)

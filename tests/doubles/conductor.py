@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fake conductor with the rules of the real one, without a message bus."""
+
+import dataclasses
+from collections.abc import Mapping
+from uuid import uuid4
+
+from cyborg_lite.exceptions import (
+    AttributeExists,
+    AttributeNotFound,
+    DeployableNotFound,
+    DeviceNotFound,
+    JobNotFound,
+)
+from cyborg_lite.model.bitstream_list import ListedBitstream
+from cyborg_lite.model.devices import (
+    Attribute,
+    DeployableRecord,
+    DeviceRecord,
+    DeviceStatus,
+)
+from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
+from cyborg_lite.model.queries import Query
+from cyborg_lite.model.services import HeartbeatDetails, Service
+from cyborg_lite.rpc.context import RequestContext
+from tests.doubles.conductor_arqs import ArqsInMemory
+from tests.doubles.paging import page
+
+
+class FakeConductor(ArqsInMemory):
+    """Conductor whose content and callers are visible to tests."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.devices: dict[str, DeviceRecord] = {}
+        self.deployables: dict[str, DeployableRecord] = {}
+        self.attributes: dict[str, Attribute] = {}
+        self.programmed: list[tuple[str, str]] = []
+        self.jobs: dict[str, ProgramJob] = {}
+        self.bitstreams: dict[str, ListedBitstream] = {}  # by deployable uuid
+        self.bitstream_filters: list[dict[str, str]] = []
+        self.services: dict[str, Service] = {}
+        self.reports: dict[str, HostReport] = {}  # by host
+        self.calls: list[str] = []  # methods that agents called
+
+    # --- devices, deployables, attributes ---
+
+    def list_devices(
+        self, context: RequestContext, query: Query
+    ) -> tuple[DeviceRecord, ...]:
+        self._heard(context)
+        return page(self.devices.values(), query)
+
+    def list_deployables(
+        self, context: RequestContext, query: Query
+    ) -> tuple[DeployableRecord, ...]:
+        self._heard(context)
+        uuids = {record.id: record.uuid for record in self.deployables.values()}
+
+        def value(record: DeployableRecord, key: str) -> object:
+            if key in ('parent_uuid', 'root_uuid'):
+                number = record.parent_id if key == 'parent_uuid' else record.root_id
+                return uuids.get(number or 0)
+            return getattr(record, key)
+
+        return page(self.deployables.values(), query, value)
+
+    def list_attributes(
+        self, context: RequestContext, query: Query
+    ) -> tuple[Attribute, ...]:
+        self._heard(context)
+        return page(self.attributes.values(), query)
+
+    def set_device_status(
+        self, context: RequestContext, uuid: str, status: DeviceStatus, reason: str = ''
+    ) -> None:
+        self._heard(context)
+        if uuid not in self.devices:
+            raise DeviceNotFound(uuid=uuid)
+        self.devices[uuid] = dataclasses.replace(
+            self.devices[uuid], status=status, status_reason=reason
+        )
+
+    def program_deployable(
+        self, context: RequestContext, uuid: str, image_uuid: str
+    ) -> DeployableRecord:
+        self._heard(context)
+        if uuid not in self.deployables:
+            raise DeployableNotFound(uuid=uuid)
+        self.programmed.append((uuid, image_uuid))
+        self.deployables[uuid] = dataclasses.replace(
+            self.deployables[uuid], bitstream_id=image_uuid
+        )
+        return self.deployables[uuid]
+
+    def start_programming(
+        self, context: RequestContext, uuid: str, image_uuid: str
+    ) -> ProgramJob:
+        self.program_deployable(context, uuid, image_uuid)
+        job = ProgramJob(
+            str(uuid4()),
+            uuid,
+            image_uuid,
+            ProgramState.RUNNING,
+            ProgramStep.ACCEPTED,
+            '',
+            self.now(),
+        )
+        self.jobs[job.uuid] = job
+        return job
+
+    def show_program_job(self, context: RequestContext, uuid: str) -> ProgramJob:
+        self._heard(context)
+        if uuid not in self.jobs:
+            raise JobNotFound(uuid=uuid)
+        return self.jobs[uuid]
+
+    def list_bitstreams(
+        self, context: RequestContext, filters: Mapping[str, str], deployable: str
+    ) -> tuple[ListedBitstream, ...]:
+        self._heard(context)
+        if deployable and deployable not in self.deployables:
+            raise DeployableNotFound(uuid=deployable)
+        self.bitstream_filters.append(dict(filters))
+        bitstream = self.bitstreams.get(deployable)
+        return () if bitstream is None else (bitstream,)
+
+    def create_attribute(
+        self, context: RequestContext, deployable_id: int, *, key: str, value: str
+    ) -> Attribute:
+        self._heard(context)
+        if deployable_id not in {record.id for record in self.deployables.values()}:
+            raise DeployableNotFound(uuid=deployable_id)
+        for attribute in self.attributes.values():
+            if (attribute.deployable_id, attribute.key) == (deployable_id, key):
+                raise AttributeExists(key=key, deployable=deployable_id)
+        created = Attribute(str(uuid4()), deployable_id, key, value, self.now())
+        self.attributes[created.uuid] = created
+        return created
+
+    def delete_attribute(self, context: RequestContext, uuid: str) -> None:
+        self._heard(context)
+        if self.attributes.pop(uuid, None) is None:
+            raise AttributeNotFound(uuid=uuid)
+
+    # --- daemons ---
+
+    def list_services(
+        self, context: RequestContext, query: Query
+    ) -> tuple[Service, ...]:
+        self._heard(context)
+        return page(self.services.values(), query)
+
+    # --- agents ---
+
+    def report_host(self, context: RequestContext, report: HostReport) -> None:
+        self.calls.append('report_host')
+        self._heard(context)
+        self.reports[report.hostname] = report
+
+    def heartbeat(
+        self,
+        context: RequestContext,
+        host: str,
+        digest: str,
+        version: str,
+        vitals: HeartbeatDetails | None = None,
+    ) -> bool:
+        self.calls.append('heartbeat')
+        self._heard(context)
+        stored = self.reports.get(host)
+        return stored is None or stored.digest != digest

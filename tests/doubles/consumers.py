@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Allocations of instances in Placement, as far as a bind reads them."""
+
+from cyborg_lite.clients.placement import Consumer
+from cyborg_lite.exceptions import ServiceUnavailable
+
+
+class FakeConsumers:
+    """Instances and their allocations."""
+
+    def __init__(self) -> None:
+        self.away = False
+        self.trait_reads: list[str | None] = []
+        """Names of the providers whose trait a bind has read, in order."""
+        self.old_hosts: set[str] = set()
+        """Compute nodes whose Nova attaches no mdevs."""
+        self._consumers: dict[str, Consumer] = {}
+
+    def allocate(self, instance: str, providers: list[str], project: str) -> None:
+        self._consumers[instance] = Consumer(
+            uuid=instance,
+            project_id=project,
+            user_id='user',
+            generation=1,
+            allocations={uuid: {'PGPU': 1} for uuid in providers},
+        )
+
+    def forget(self, instance: str) -> None:
+        """Delete the allocation of an instance, as Nova's clean-up does."""
+        del self._consumers[instance]
+
+    def list_consumers(self, provider: str) -> frozenset[str]:
+        if self.away:
+            raise ServiceUnavailable(what='Placement')
+        return frozenset(
+            uuid
+            for uuid, consumer in self._consumers.items()
+            if provider in consumer.providers
+        )
+
+    def list_names_with_trait(
+        self, trait: str, name: str | None = None
+    ) -> frozenset[str]:
+        self.trait_reads.append(name)
+        if self.away:
+            raise ServiceUnavailable(what='Placement')
+        return frozenset() if name is None else frozenset({name}) - self.old_hosts
+
+    def find_consumer(self, uuid: str) -> Consumer | None:
+        if self.away:
+            raise ServiceUnavailable(what='Placement')
+        return self._consumers.get(uuid)

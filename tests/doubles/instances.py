@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instances of Nova, as far as an audit reads them."""
+
+from collections.abc import Collection
+
+from cyborg_lite.exceptions import ServiceUnavailable
+
+
+class FakeInstances:
+    """Host of each instance by uuid; None: the instance has no host."""
+
+    def __init__(self) -> None:
+        self.hosts: dict[str, str | None] = {}
+        self.away = False
+        self.configured = True
+
+    def find_missing_instances(self, uuids: Collection[str]) -> frozenset[str] | None:
+        if self.away:
+            raise ServiceUnavailable(what='Nova')
+        return frozenset(set(uuids) - set(self.hosts)) if self.configured else None
+
+    def is_placed(self, uuid: str) -> bool | None:
+        if self.away:
+            raise ServiceUnavailable(what='Nova')
+        return self.hosts.get(uuid) is not None if self.configured else None

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drivers of the package on fixture hosts, for the conformance suite."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from cyborg_lite.drivers.ai_chips import Ascend, Gaudi
+from cyborg_lite.drivers.amd_gpu import AmdGpu
+from cyborg_lite.drivers.base import Driver
+from cyborg_lite.drivers.fake import FakeDriver
+from cyborg_lite.drivers.fpga.inspur import InspurFpga
+from cyborg_lite.drivers.fpga.intel import IntelFpga
+from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver
+from cyborg_lite.drivers.fpga.xilinx import XilinxFpga
+from cyborg_lite.drivers.generic_pci import GenericPci
+from cyborg_lite.drivers.host.kernel import Kernel
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.intel_gpu import IntelGpu
+from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
+from cyborg_lite.drivers.nvme import NvmeDrive
+from cyborg_lite.drivers.qat import IntelQat
+from cyborg_lite.drivers.sriov_nic import SriovNic
+from cyborg_lite.testing.driver_checks import Bench
+from tests.hosts import fixture_drivers, sysfs_tree
+from tests.hosts.kernel import FakeKernel
+
+# Seconds for one change: longer than the emulation takes on a busy machine.
+_TIMEOUT: Final = 3.0
+
+# Any: driver options have various types.
+Options = Mapping[str, Any]
+
+
+def bench(kind: type[Driver], name: str, **options: Any) -> Bench:
+    defaults = {option.dest: option.default for option in kind.OPTIONS}
+    chosen = {**defaults, 'change_timeout': _TIMEOUT, **options}
+
+    def make(host: Host) -> Driver:
+        return kind(host, chosen)
+
+    def build(root: Path) -> Kernel:
+        return FakeKernel(name, root, most_virtual=4)
+
+    return Bench(make, build)
+
+
+def fpga_bench(kind: type[ProgrammableFpgaDriver], name: str) -> Bench:
+    """Return a bench whose tools change the regions of the emulated host."""
+    chosen = {option.dest: option.default for option in kind.OPTIONS}
+
+    return Bench(lambda host: kind(host, chosen), lambda root: FakeKernel(name, root))
+
+
+def vgpu_rules(name: str) -> list[str]:
+    """Return the vGPU rules that the fixture configures."""
+    return fixture_drivers.list_vgpu_rules(sysfs_tree.expectation(name)['config'])
+
+
+def fixture_bench(kind: type[Driver], name: str) -> Bench:
+    """Return a bench of a driver with the options of the fixture host."""
+    config = sysfs_tree.expectation(name).get('config', {})
+    return bench(kind, name, **fixture_drivers.read_options(config).get(kind.NAME, {}))
+
+
+def on_demand_bench(kind: type[Driver], name: str, card: str, **options: Any) -> Bench:
+    """Return a bench of a card whose virtual functions do not exist yet."""
+    plain = bench(kind, name, virtual_functions=[f'{card}=4'], **options)
+
+    def build(root: Path) -> Kernel:
+        kernel = FakeKernel(name, root, most_virtual=4)
+        kernel.disable(card)
+        return kernel
+
+    return Bench(plain.make, build)
+
+
+PREPARING: Final = {
+    'mdevs': bench(NvidiaGpu, 't4-mdev', vgpu_types=vgpu_rules('t4-mdev')),
+    'mdevs of virtual functions': bench(
+        NvidiaGpu, 'a100-sriov-mig', vgpu_types=vgpu_rules('a100-sriov-mig')
+    ),
+    'types of virtual functions': bench(
+        NvidiaGpu, 'l40s-vendor-vfio', vgpu_types=vgpu_rules('l40s-vendor-vfio')
+    ),
+    'virtual functions on demand': bench(
+        NvidiaGpu, 'l40s-vendor-vfio', vgpu_types=['0000:c3:00.0=L40S-24Q']
+    ),
+    'Intel on demand': on_demand_bench(IntelGpu, 'generic-pci', '0000:d9:00.0'),
+    'QAT on demand': on_demand_bench(IntelQat, 'qat-services', '0000:e8:00.0'),
+    'NIC on demand': on_demand_bench(
+        SriovNic,
+        'qat-x710',
+        '0000:18:00.0',
+        physical_device_mappings=['physnet1:ens1f0'],
+    ),
+}
+LOOKING: Final = {
+    **PREPARING,
+    'NVIDIA whole': bench(NvidiaGpu, 't4-mdev'),
+    'AMD': bench(AmdGpu, 'generic-pci'),
+    'Intel as found': bench(IntelGpu, 'generic-pci'),
+    'fake': bench(FakeDriver, 'generic-pci'),
+    'Intel FPGA': bench(IntelFpga, 'fpga-intel'),
+    'Xilinx FPGA': bench(XilinxFpga, 'fpga-xilinx-u250'),
+    'Inspur FPGA': bench(InspurFpga, 'fpga-intel'),
+    'QAT': fixture_bench(IntelQat, 'qat-services'),
+    'QAT out of order': fixture_bench(IntelQat, 'qat-x710'),
+    'NIC': fixture_bench(SriovNic, 'qat-x710'),
+    'NIC of the host': fixture_bench(SriovNic, 'cx6dx-sriov'),
+    'NVMe': fixture_bench(NvmeDrive, 'nvme-ascend'),
+    'NVMe with multipath': fixture_bench(NvmeDrive, 'nvme-lvm'),
+    'Ascend': fixture_bench(Ascend, 'nvme-ascend'),
+    'Gaudi': fixture_bench(Gaudi, 'nvme-ascend'),
+    'any PCI function': fixture_bench(GenericPci, 'generic-pci'),
+}
+LOADING: Final = {
+    'Intel FPGA': fpga_bench(IntelFpga, 'fpga-intel'),
+    'Xilinx FPGA': fpga_bench(XilinxFpga, 'fpga-xilinx-u250'),
+}

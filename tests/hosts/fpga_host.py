@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixture host with FPGAs: its emulated kernel, its agent and the conductor's services.
+
+There is no message bus; messages are serialized as on a real one.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.discovery import Discovery
+from cyborg_lite.agent.image_cache import ImageCache
+from cyborg_lite.agent.journal import Journal
+from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
+from cyborg_lite.agent.preparation import Preparation
+from cyborg_lite.agent.programming import BitstreamStore, Programming
+from cyborg_lite.agent.recovery import HostRecovery
+from cyborg_lite.clients.glance import Glance
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.conductor.binding import BindHandler, build_bind_job
+from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
+from cyborg_lite.conductor.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.placement.sync import PlacementSync
+from cyborg_lite.conductor.recovery import RecoveryService
+from cyborg_lite.conductor.releasing import ReleaseHandler
+from cyborg_lite.db import arqs, binding, recovery, release
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.model.arqs import Arq, Binding, Scope
+from cyborg_lite.model.bitstreams import Image, LoadOrder
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.host_events import RecoveryResult
+from cyborg_lite.model.inventory import Deployable, Device
+from cyborg_lite.model.jobs import Job, JobType
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc import wire
+from cyborg_lite.rpc.agent import AgentAPI
+from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.context import RequestContext
+from tests.builders.bind_rules import RULES
+from tests.builders.bitstream_files import LARGEST
+from tests.builders.rows import OWNER, PROJECT, add_profile
+from tests.doubles.consumers import FakeConsumers
+from tests.hosts.driver_benches import LOADING
+from tests.hosts.kernel import FakeKernel
+from tests.servers.placement import CountedRemote
+
+# Attributes that drivers show only while they are bound to the card.
+_HIDDEN: Final = ('fpga_region', 'xclbinuuid', 'interface_uuids', 'logic_uuids')
+_EVERYBODY: Final = Scope(project_id=None)
+
+
+class HostAgents(AgentAPI):
+    """Agent of the host at the time of the call."""
+
+    def __init__(self, site: 'FpgaHost') -> None:
+        self._site = site
+
+    def prepare(
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
+    ) -> None:
+        sent = wire.load_all(AllocatedHandle, wire.dump(list(handles)))
+        self._site.preparation.prepare(sent)
+
+    def release(
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
+    ) -> None:
+        sent = wire.load_all(AllocatedHandle, wire.dump(list(handles)))
+        self._site.preparation.release(sent)
+
+    def program(self, context: RequestContext, host: str, order: LoadOrder) -> Device:
+        sent = wire.load(LoadOrder, wire.dump(order))
+        return wire.load(Device, wire.dump(self._site.programming.program(sent)))
+
+
+class RecoveryReceiver(ConductorAPI):
+    """Conductor that receives the recovery results of an agent."""
+
+    def __init__(self, conductor: RecoveryService) -> None:
+        self._conductor = conductor
+
+    def report_recovery(
+        self,
+        context: RequestContext,
+        host: str,
+        boot_id: str,
+        *,
+        rebuilt: Sequence[str],
+        lost: Mapping[str, str],
+    ) -> tuple[AllocatedHandle, ...]:
+        result = RecoveryResult(host, boot_id, tuple(rebuilt), lost)
+        return self._conductor.record_result(
+            wire.load(RecoveryResult, wire.dump(result))
+        )
+
+
+class DisconnectableGlance:
+    """Real Glance that can be disconnected."""
+
+    def __init__(self, glance: Glance) -> None:
+        self.away = False
+        self._glance = glance
+
+    def _connect(self) -> Glance:
+        if self.away:
+            raise ServiceUnavailable(what='Glance')
+        return self._glance
+
+    def image(self, uuid: str) -> Image:
+        return self._connect().image(uuid)
+
+    def bitstreams(self, properties: Mapping[str, str]) -> tuple[Image, ...]:
+        return self._connect().bitstreams(properties)
+
+    def content(self, uuid: str, algorithm: str, expected: str) -> Iterator[bytes]:
+        return self._connect().content(uuid, algorithm, expected)
+
+
+class FpgaHost:
+    """Host with a unique name, because all tests of a process share one Placement."""
+
+    def __init__(
+        self,
+        database: Database,
+        remote: CountedRemote,
+        root: Path,
+        cards: str,
+        shop: DisconnectableGlance,
+    ) -> None:
+        """Build the host.
+
+        :param cards: names of ``LOADING``
+        """
+        self._bench, self._shop = LOADING[cards], shop
+        self.database = database
+        tree = root / 'host'
+        tree.mkdir()
+        kernel = self._bench.build(tree)
+        assert isinstance(kernel, FakeKernel)
+        self.kernel = kernel
+        self.host = Host(f'compute-{uuid4()}', tree, kernel)
+        self.image_directory = root / 'images'
+        self._state = root / 'state'
+        self.placement = Placement(remote)
+        self.placement.create_provider(str(uuid4()), self.host.name, None)
+        self.sync = PlacementSync(database, self.placement)
+        self.consumers = FakeConsumers()
+        agents = HostAgents(self)
+        loader = BitstreamLoader(
+            database, agents, BitstreamCatalog(shop, LARGEST), self.sync.sync
+        )
+        self.binder = BindHandler(database, agents, self.consumers, RULES, loader)
+        self.releaser = ReleaseHandler(database, agents, loader)
+        self.start()
+        self.report()
+
+    def start(self) -> None:
+        """Start a new process of the agent."""
+        driver = self._bench.make(self.host)
+        loaded = LoadedBitstreams(self.image_directory)
+        self.discovery = Discovery(self.host, {driver.NAME: driver}, 60, loaded.amend)
+        self.cache, journal = Cache(self._state), Journal(self._state)
+        self.cache.open()
+        self.discovery.restore_results(self.cache.results or ())
+        journal.open()
+        store = ImageCache(
+            self.image_directory, self._shop, largest=LARGEST, capacity=LARGEST
+        )
+        self.programming = Programming(self.discovery, BitstreamStore(store, loaded))
+        parts = self.discovery, self.cache, journal
+        self.preparation = Preparation(*parts, self.programming.program)
+        self.recovery = HostRecovery(
+            self.discovery, self.preparation, self.cache, journal, patience=0
+        )
+        self.discovery.scan()
+
+    def report(self) -> None:
+        """Scan, store the report and synchronize with Placement."""
+        self.discovery.scan()
+        self.cache.save_results(self.discovery.list_reported_results())
+        self.tell()
+
+    def tell(self) -> None:
+        """Store the last report without a scan, as at a heartbeat."""
+        self.database.write(reports.store_report, self.discovery.report())
+        self.sync.sync(self.host.name)
+
+    def deployable(self, address: str) -> Deployable:
+        devices = self.discovery.report().devices
+        (device_root,) = (
+            device.root for device in devices if device.control_address == address
+        )
+        return device_root
+
+    def shown(self, address: str) -> tuple[frozenset[str], dict[str, tuple[int, int]]]:
+        """Return traits and inventories in Placement."""
+        uuid = self.deployable(address).provider_uuid
+        inventories = self.placement.get_inventories(uuid).inventories
+        return self.placement.get_traits(uuid).traits, {
+            name: (device.total, device.reserved)
+            for name, device in inventories.items()
+        }
+
+    # --- requests ---
+
+    def bind(self, address: str, group: Mapping[str, str]) -> str:
+        """Bind a new instance to the card and return it after the job has ended."""
+        profile = add_profile(self.database, [{'resources:FPGA': '1', **group}])
+        created = self.database.write(arqs.create_arqs, profile, PROJECT)
+        instance = str(uuid4())
+        provider = self.deployable(address).provider_uuid
+        self.consumers.allocate(instance, [provider], PROJECT)
+        bindings_by_arq = {
+            arq.uuid: Binding(self.host.name, provider, instance) for arq in created
+        }
+        new = build_bind_job(bindings_by_arq, RULES, None)
+        job = self.database.write(
+            binding.accept_bind, bindings_by_arq, _EVERYBODY, new, OWNER
+        )
+        self.binder.run(job)
+        self._clean()
+        return instance
+
+    def release(self, instance: str) -> None:
+        self.database.write(release.delete_arqs_of_instance, instance, _EVERYBODY, None)
+        self._clean()
+
+    def _clean(self) -> None:
+        for job in self._jobs(JobType.RELEASE):
+            self.releaser.run(job)
+        self.sync.sync(self.host.name)
+
+    def _jobs(self, kind: JobType) -> Sequence[Job]:
+        return self.database.write(queue.lease_jobs, OWNER, 10, [kind])
+
+    def arqs(self, instance: str) -> tuple[Arq, ...]:
+        query = Query({'instance_uuid': (instance,)})
+        return self.database.read(arqs.list_arqs, query, _EVERYBODY)
+
+    def state(self, instance: str) -> str:
+        """Return the state that all ARQs of an instance have."""
+        (state,) = {arq.state.value for arq in self.arqs(instance)}
+        return state
+
+    # --- guests ---
+
+    @contextmanager
+    def guest(self, address: str) -> Iterator[None]:
+        """Give the function to a guest, which hides its driver attributes."""
+        device = (self.host.root / 'sys/bus/pci/devices' / address).resolve()
+        driver, aside = device / 'driver', self._state.with_name('aside')
+        before = driver.readlink()
+        aside.mkdir()
+        hidden = [name for name in _HIDDEN if (device / name).exists()]
+        for name in hidden:
+            (device / name).rename(aside / name)
+        guests = self.host.root / 'sys/bus/pci/drivers/vfio-pci'
+        guests.mkdir(parents=True, exist_ok=True)
+        driver.unlink()
+        driver.symlink_to(guests)
+        yield
+        driver.unlink()
+        driver.symlink_to(before)
+        for name in hidden:
+            (aside / name).rename(device / name)
+        aside.rmdir()
+
+    # --- boots ---
+
+    def boot(self) -> None:
+        """Reboot the host; its agent sends the recovery results."""
+        self.kernel.reboot()
+        name, boot_id = self.host.name, self.host.boot_id
+        self.database.write(recovery.record_host_reboot, name, boot_id)
+        self.start()
+        self.recovery.rebuild(threading.Event(), 0)
+        conductor = RecoveryService(self.database, lambda: None, 60)
+        self.recovery.report_recovery(RecoveryReceiver(conductor))
+        self.report()

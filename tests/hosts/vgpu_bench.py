@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host with NVIDIA cards, an emulated kernel and their driver."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import Deployable, Device
+from cyborg_lite.testing.preparation_checks import build_handle
+from tests.hosts.kernel import FakeKernel
+
+
+class VgpuBench:
+    """Emulated host and the driver that scans it."""
+
+    def __init__(self, root: Path, name: str, *rules: str, timeout: float = 10) -> None:
+        self.kernel = FakeKernel(name, root, most_virtual=4)
+        self.host = Host('compute-1', root, self.kernel)
+        # Any: driver options have various types.
+        self.options: dict[str, Any] = {
+            'offer_without_reset': False,
+            'vgpu_types': list(rules),
+            'change_timeout': timeout,
+        }
+        self.restart()
+
+    def restart(
+        self, *remembered: AllocatedHandle, rules: tuple[str, ...] = ()
+    ) -> None:
+        if rules:
+            self.options['vgpu_types'] = list(rules)
+        self.driver = NvidiaGpu(self.host, self.options)
+        self.driver.restore_handles(remembered)
+
+    def device(self, address: str) -> Device:
+        (result,) = (e for e in self.driver.discover() if e.address == address)
+        assert result.device is not None, result.reason
+        return result.device
+
+    def root(self, address: str) -> Deployable:
+        return self.device(address).root
+
+    def handle(self, address: str, number: int = 0) -> AllocatedHandle:
+        """Return a free handle of a function as allocated."""
+        device = self.device(address)
+        free = [unit for unit in device.root.handles if not unit.in_use]
+        return build_handle(device, device.root, free[number])
+
+    def mdevs(self) -> set[str]:
+        return set(self.host.names('sys/bus/mdev/devices'))
+
+    def vgpu_type(self, address: str) -> str | None:
+        return self.host.text(f'sys/bus/pci/devices/{address}/nvidia/current_vgpu_type')
+
+
+def type_file(address: str) -> str:
+    return f'sys/bus/pci/devices/{address}/nvidia/current_vgpu_type'
+
+
+MakeBench = Callable[..., VgpuBench]

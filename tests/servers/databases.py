@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Databases for tests: a SQLite file, or a new database on a real server.
+
+In the ``conftest.py`` of a folder of tests::
+
+    from tests.servers.databases import database_fixture
+
+    database = database_fixture('sqlite', 'mariadb', 'postgresql')
+
+A test with the fixture ``database`` runs once for each of these and gets a
+``Database`` with the whole schema and no rows. Unit tests use ``sqlite`` only.
+
+CYBORG_LITE_TEST_MARIADB and CYBORG_LITE_TEST_POSTGRESQL are URLs of the servers,
+without a database. A test whose server does not answer is skipped, but fails if
+CYBORG_LITE_TEST_REQUIRE_SERVERS is 1. Each process of a test run creates one
+database per server, empties it between tests and drops it at the end.
+"""
+
+import functools
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from sqlalchemy import URL, Engine, create_engine, make_url, text
+from sqlalchemy.exc import OperationalError
+
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.tables import Base
+
+REQUIRED: Final = 'CYBORG_LITE_TEST_REQUIRE_SERVERS'
+
+_SERVERS: Final = {
+    'mariadb': ('CYBORG_LITE_TEST_MARIADB', 'mysql+pymysql://root@127.0.0.1/'),
+    'postgresql': (
+        'CYBORG_LITE_TEST_POSTGRESQL',
+        'postgresql+psycopg://root@127.0.0.1/',
+    ),
+}
+# database to which `root` connects before the database of the test exists
+_LOBBY: Final = {'mariadb': None, 'postgresql': 'postgres'}
+
+
+def database_fixture(*kinds: str) -> Callable[..., Iterator[Database]]:
+    """Return a fixture with the name of the variable that it is assigned to."""
+
+    @pytest.fixture(params=kinds)
+    def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+        opened = Database(_address(request, tmp_path))
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+    return database
+
+
+def _address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the URL of a database with the schema and no rows."""
+    kind = request.param
+    if kind == 'sqlite':
+        url = f'sqlite:///{tmp_path}/cyborg_lite.sqlite'
+        _make_schema(url)
+        return url
+    url = _process_database(kind, request.config)
+    _empty(url)
+    return url
+
+
+@functools.cache
+def _process_database(kind: str, config: pytest.Config) -> str:
+    """Return the database of this process on a server; the first call creates it."""
+    databases = fresh_database(kind)
+    url = next(databases)
+    config.add_cleanup(functools.partial(_exhaust, databases))
+    _make_schema(url)
+    return url
+
+
+def _exhaust(databases: Iterator[str]) -> None:
+    next(databases, None)
+
+
+def fresh_database(kind: str) -> Iterator[str]:
+    """Create an empty database, yield its URL, and drop it.
+
+    It skips or fails the test if the server does not answer.
+    """
+    server = _lobby(kind)
+    name = f'cyborg_lite_test_{os.getpid()}_{uuid.uuid4().hex[:8]}'
+    # Not UTF-8, because the tables must not depend on the operator's choice.
+    charset = ' CHARACTER SET latin1' if kind == 'mariadb' else ''
+    force = ' WITH (FORCE)' if kind == 'postgresql' else ''
+    with server.connect() as connection:
+        connection.execute(text(f'CREATE DATABASE {name}{charset}'))
+    yield server.url.set(database=name).render_as_string(hide_password=False)
+    with server.connect() as connection:
+        connection.execute(text(f'DROP DATABASE {name}{force}'))
+    server.dispose()
+
+
+def _lobby(kind: str) -> Engine:
+    variable, default = _SERVERS[kind]
+    url: URL = make_url(os.environ.get(variable, default))
+    engine = create_engine(
+        url.set(database=url.database or _LOBBY[kind]),
+        isolation_level='AUTOCOMMIT',
+        connect_args={'connect_timeout': 3},
+    )
+    try:
+        engine.connect().close()
+    except OperationalError as error:
+        message = f'{kind} does not answer at {url!r}: {error.orig}'
+        if os.environ.get(REQUIRED) == '1':
+            pytest.fail(message)
+        pytest.skip(message)
+    return engine
+
+
+def _make_schema(url: str) -> None:
+    engine = create_engine(url)
+    Base.metadata.create_all(engine)
+    engine.dispose()
+
+
+def _empty(url: str) -> None:
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        for table in reversed(Base.metadata.sorted_tables):
+            # Rows that refer to rows of their own table cannot be deleted at once.
+            for column in table.columns:
+                if any(key.column.table is table for key in column.foreign_keys):
+                    connection.execute(table.update().values({column: None}))
+            connection.execute(table.delete())
+    engine.dispose()

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proxy before a Placement that fails as a test decides."""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Final, Self
+
+import requests
+
+_CONFLICT: Final = b'{"errors": [{"code": "placement.concurrent_update"}]}'
+_REFUSALS: Final = {
+    '409': (409, _CONFLICT),
+    '409 of a proxy': (409, b'<html>Conflict</html>'),
+    '500': (500, b'<html>Internal Server Error</html>'),
+    '503': (503, b'{"errors": [{"title": "Service Unavailable"}]}'),
+}
+FATES: Final = (*_REFUSALS, 'lost', 'obeyed and lost')
+"""Faults of a request, besides ``passed``."""
+_PASSED_ON: Final = ('X-Auth-Token', 'OpenStack-API-Version', 'Content-Type')
+
+
+class PlacementProxy:
+    """Proxy of a Placement. ``fate`` chooses the fault of each ``METHOD path``."""
+
+    def __init__(self, target: str, fate: Callable[[str], str]) -> None:
+        """Store the arguments.
+
+        :param target: URL of Placement
+        """
+        self.target = target
+        self.fate = fate
+        self.requests: list[str] = []
+        """Requests as ``METHOD path``."""
+        self._server = _Server(self)
+
+    @property
+    def url(self) -> str:
+        return f'http://127.0.0.1:{self._server.server_address[1]}'
+
+    def __enter__(self) -> Self:
+        serve = self._server.serve_forever
+        threading.Thread(target=serve, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: '_Server'
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):
+            super().handle()
+
+    def _handle(self) -> None:
+        front = self.server.front
+        body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
+        line = f'{self.command} {self.path}'
+        fate = front.fate(line)
+        front.requests.append(line)
+        if fate == 'lost':
+            return
+        if fate in _REFUSALS:
+            self._send(*_REFUSALS[fate])
+            return
+        answer = requests.request(
+            self.command,
+            front.target + self.path,
+            headers={k: v for k, v in self.headers.items() if k in _PASSED_ON},
+            data=body,
+            timeout=60,
+        )
+        if fate == 'passed':
+            self._send(answer.status_code, answer.content)
+
+    # http.server requires these names.
+    do_GET = do_POST = do_PUT = do_DELETE = _handle  # noqa: N815
+
+    def _send(self, status: int, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Length', str(len(content)))
+        self.end_headers()
+        if status != 204:
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing; the requests are in ``requests``."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, front: PlacementProxy) -> None:
+        super().__init__(('127.0.0.1', 0), _Handler)
+        self.front = front

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual host on a real RabbitMQ for one test run.
+
+CYBORG_LITE_TEST_RABBITMQ is the URL of the broker. If `rabbitmqctl` is usable, each
+run has its own virtual host; otherwise runs share the one in the URL and must not
+overlap. A test whose broker does not answer is skipped, but fails if
+CYBORG_LITE_TEST_REQUIRE_SERVERS is 1.
+"""
+
+import fcntl
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from tests.servers.databases import REQUIRED
+
+_VARIABLE: Final = 'CYBORG_LITE_TEST_RABBITMQ'
+_DEFAULT: Final = 'rabbit://guest:guest@127.0.0.1:5672/'
+
+
+@contextmanager
+def virtual_host() -> Iterator[str]:
+    """Create a virtual host, yield its transport URL, and delete it."""
+    url = os.environ.get(_VARIABLE, _DEFAULT)
+    if not _answers(url):
+        reason = f'no RabbitMQ answers at {urlsplit(url).hostname}; see {_VARIABLE}'
+        if os.environ.get(REQUIRED) == '1':
+            pytest.fail(reason)
+        pytest.skip(reason)
+    name = f'cyborg-lite-{uuid.uuid4().hex[:12]}'
+    if _control('add_vhost', name):
+        try:
+            user = urlsplit(url).username or 'guest'
+            _control('set_permissions', '-p', name, user, '.*', '.*', '.*')
+            yield urlunsplit(urlsplit(url)._replace(path=f'/{name}'))
+        finally:
+            _control('delete_vhost', name)
+    else:
+        with _alone():
+            yield url
+
+
+def _answers(url: str) -> bool:
+    parts = urlsplit(url)
+    try:
+        address = (parts.hostname or '127.0.0.1', parts.port or 5672)
+        socket.create_connection(address, timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+def _control(*arguments: str) -> bool:
+    if shutil.which('rabbitmqctl') is None:
+        return False
+    completed = subprocess.run(
+        ['rabbitmqctl', '--quiet', *arguments],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    return completed.returncode == 0
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    lock = Path(tempfile.gettempdir()) / 'cyborg-lite-tests.lock'
+    with lock.open('w') as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
