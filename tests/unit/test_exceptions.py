@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every error says what is wrong, and survives the bus."""
+"""Checks that apply to every error class: texts, HTTP codes, transfer by RPC."""
 
 import string
 from collections.abc import Iterator
@@ -8,33 +8,32 @@ import pytest
 from oslo_messaging._drivers import common
 
 from cyborg_lite import exceptions
-from cyborg_lite.exceptions import CyborgError, NotFound
-from cyborg_lite.rpc import wire
+from cyborg_lite.exceptions import CyborgError, MalformedMessage, NotFound
 
 
-def _family(root: type[CyborgError]) -> Iterator[type[CyborgError]]:
+def _subclasses(root: type[CyborgError]) -> Iterator[type[CyborgError]]:
     yield root
     for child in root.__subclasses__():
         if child.__module__.startswith('cyborg_lite.'):
-            yield from _family(child)
+            yield from _subclasses(child)
 
 
-FAMILY = sorted(set(_family(CyborgError)), key=lambda cls: cls.__name__)
-every_error = pytest.mark.parametrize('cls', FAMILY, ids=lambda cls: cls.__name__)
+ERROR_CLASSES = sorted(set(_subclasses(CyborgError)), key=lambda cls: cls.__name__)
+all_errors = pytest.mark.parametrize('cls', ERROR_CLASSES, ids=lambda cls: cls.__name__)
 
 
 def _fields(cls: type[CyborgError]) -> dict[str, str]:
-    texts = f'{cls.message} {cls.advice}'
-    names = {name for _, name, _, _ in string.Formatter().parse(texts) if name}
+    templates = f'{cls.message} {cls.advice}'
+    names = {name for _, name, _, _ in string.Formatter().parse(templates) if name}
     return {name: f'<{name}>' for name in names}
 
 
-def test_all_errors_are_looked_at() -> None:
-    assert {CyborgError, NotFound, wire.MalformedMessage} <= set(FAMILY)
+def test_error_classes_include_every_module() -> None:
+    assert {CyborgError, NotFound, MalformedMessage} <= set(ERROR_CLASSES)
 
 
-@every_error
-def test_the_text_holds_every_field(cls: type[CyborgError]) -> None:
+@all_errors
+def test_error_text_contains_every_field(cls: type[CyborgError]) -> None:
     error = cls(**_fields(cls))
     assert str(error) == error.text
     assert '{' not in error.text
@@ -42,40 +41,40 @@ def test_the_text_holds_every_field(cls: type[CyborgError]) -> None:
         assert name is None or f'<{name}>' in error.text
 
 
-@every_error
-def test_the_code_is_one_of_http(cls: type[CyborgError]) -> None:
+@all_errors
+def test_error_code_is_http_error(cls: type[CyborgError]) -> None:
     assert 400 <= cls.code <= 599
 
 
-@every_error
-def test_text_and_advice_are_sentences(cls: type[CyborgError]) -> None:
+@all_errors
+def test_error_texts_are_sentences(cls: type[CyborgError]) -> None:
     assert cls.message.endswith(('.', '}'))
     assert cls.advice.endswith('.')
 
 
-@every_error
-def test_whoever_looks_after_the_service_is_told_what_to_do(
-    cls: type[CyborgError],
-) -> None:
+@all_errors
+def test_error_server_side_has_advice(cls: type[CyborgError]) -> None:
     if cls.code >= 500:
         assert cls.advice
 
 
-@every_error
-def test_it_arrives_over_the_bus_as_itself(cls: type[CyborgError]) -> None:
+@all_errors
+def test_error_sent_by_rpc_keeps_class_and_fields(cls: type[CyborgError]) -> None:
     error = cls(**_fields(cls))
     try:
         raise error
     except CyborgError:
-        sent = common.serialize_remote_exception((cls, error, error.__traceback__))
+        serialized = common.serialize_remote_exception(
+            (cls, error, error.__traceback__)
+        )
     rebuilt = common.deserialize_remote_exception(
-        sent, ['cyborg_lite.exceptions', 'cyborg_lite.rpc.wire']
+        serialized, ['cyborg_lite.exceptions', 'cyborg_lite.rpc.wire']
     )
     assert isinstance(rebuilt, cls)
     assert rebuilt.text == error.text
     assert rebuilt.kwargs == error.kwargs
 
 
-def test_a_field_that_is_missing_is_a_mistake_found_at_once() -> None:
+def test_error_without_required_field_raises_key_error() -> None:
     with pytest.raises(KeyError):
         exceptions.ArqNotFound()

@@ -1,44 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The law of the house: which room may open which, and how large its things may be."""
+"""Rules of the code structure: who may import whom, and how large a unit may be.
+
+Each test lists the offenders with file and line, and its message names the remedy.
+"""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
-from pathlib import Path
 from typing import Final
 
 import pytest
 
-ROOT: Final = Path(__file__).parents[2]
-PACKAGE: Final = ROOT / 'cyborg_lite'
+from tests.support.sources import (
+    PACKAGE,
+    ROOT,
+    Source,
+    list_functions,
+    list_imports,
+    read_all_sources,
+    read_sources,
+)
 
-# The bottom of the house. Everything else of it is allowed by name below.
-_FLOOR: Final = {'exceptions', 'model'}
+MAX_FILE_LINES: Final = 600
+MAX_FUNCTION_LINES: Final = 50
+VAGUE_NAMES: Final = frozenset({'utils', 'util', 'common', 'misc', 'helpers', 'helper'})
 
-MAY_OPEN: Final[dict[str, set[str]]] = {
+# Every package may import these two.
+_BASE: Final = {'exceptions', 'model'}
+
+# The packages that a package of cyborg_lite may import.
+MAY_IMPORT: Final[dict[str, set[str]]] = {
     'exceptions': set(),
     'version': set(),
     'runtime': set(),
     'model': {'exceptions'},
     'conf': {'version'},
     'policies': set(),
-    'drivers': _FLOOR,
-    'rpc': _FLOOR,
-    'clients': _FLOOR,
-    'db': _FLOOR,
-    'api': _FLOOR | {'policies', 'rpc'},
-    'conductor': _FLOOR | {'rpc', 'db', 'clients', 'version'},
-    'agent': _FLOOR | {'rpc', 'drivers', 'clients', 'version'},
-    # For the tests of drivers; no daemon opens it.
-    'crash_kit': {'conductor', 'agent', 'drivers', 'rpc', 'db', 'clients'} | _FLOOR,
+    'drivers': _BASE,
+    'rpc': _BASE,
+    'clients': _BASE,
+    'db': _BASE,
+    'api': _BASE | {'policies', 'rpc'},
+    'conductor': _BASE | {'rpc', 'db', 'clients', 'version'},
+    'agent': _BASE | {'rpc', 'drivers', 'clients', 'version'},
+    # Test kits for driver authors. Nothing in the package imports them.
+    'testing': _BASE | {'conductor', 'agent', 'drivers', 'rpc', 'db', 'clients'},
     'wsgi': {'cmd', 'runtime'},
     'cmd': {'runtime', 'conf', 'version', 'policies', 'api', 'conductor', 'agent'}
-    | _FLOOR
+    | _BASE
     | {'rpc', 'db', 'drivers', 'clients'},
 }
 
-# Where a library lives; nobody else may import it.
-AT_HOME: Final[dict[str, set[str]]] = {
+# The only packages that may import a library.
+LIBRARY_USERS: Final[dict[str, set[str]]] = {
     'sqlalchemy': {'db'},
     'alembic': {'db'},
     'oslo_db': {'db', 'conf'},
@@ -55,101 +69,184 @@ AT_HOME: Final[dict[str, set[str]]] = {
     'eventlet': {'runtime'},
 }
 
+# Vendor packages below drivers/. They share code through drivers/ itself.
+VENDORS: Final = ('nvidia', 'fpga', 'gpu')
 
-def room_of(module: Path) -> str:
-    """The second part of the name: ``cyborg_lite/db/arqs.py`` is in ``db``."""
-    return module.relative_to(PACKAGE).parts[0].removesuffix('.py')
-
-
-def imported(source: str) -> Iterator[str]:
-    """The full names of the modules that a source imports, wherever it does so."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f'{node.module}.{alias.name}' for alias in node.names)
+# A database test runs again on MariaDB and PostgreSQL by importing it whole.
+_STAR: Final = '*'
 
 
-def rooms_imported(source: str) -> set[str]:
+def package_of(source: Source) -> str:
+    """Return the part after ``cyborg_lite``: ``db`` for ``cyborg_lite/db/arqs.py``."""
+    return source.path.relative_to(PACKAGE).parts[0].removesuffix('.py')
+
+
+def list_packages_imported(tree: ast.AST) -> set[str]:
+    """Return the packages of cyborg_lite that a module imports from."""
+    prefix = f'{PACKAGE.name}.'
     return {
-        name.split('.')[1]
-        for name in imported(source)
-        if name.startswith(f'{PACKAGE.name}.')
+        name.split('.')[1] for name in list_imports(tree) if name.startswith(prefix)
     }
 
 
-def libraries_imported(source: str) -> set[str]:
-    return {name.partition('.')[0] for name in imported(source)}
-
-
-def functions(source: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
-
-
-def _modules() -> list[Path]:
-    return [
-        path for path in sorted(PACKAGE.rglob('*.py')) if path.parent != PACKAGE
-    ] + [path for path in sorted(PACKAGE.glob('*.py')) if path.name != '__init__.py']
-
-
-def _all_sources() -> list[Path]:
-    folders = ('cyborg_lite', 'alembic', 'devstack', 'tests', 'benchmarks')
-    return [
-        path
-        for folder in folders
-        for path in sorted((ROOT / folder).rglob('*.py'))
-        if '.standalone' not in path.parts
-    ]
-
-
-def _modules_imported(source: str, modules: set[str]) -> set[str]:
-    """The modules of ours, whether a module is imported or a name of it."""
-    names = set(imported(source))
+def list_modules_imported(source: Source, modules: set[str]) -> set[str]:
+    """Return which of the modules are imported, wholly or a name of them."""
+    names = set(list_imports(source.tree))
     return modules & (names | {name.rpartition('.')[0] for name in names})
 
 
-def _name(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+def is_test_module(name: str) -> bool:
+    """Check whether an imported name is, or belongs to, a test module."""
+    package, *parts = name.split('.')
+    return package == 'tests' and any(part.startswith('test_') for part in parts)
 
 
-@pytest.mark.parametrize('module', _modules(), ids=_name)
-def test_a_room_opens_only_its_own_doors(module: Path) -> None:
-    room = room_of(module)
-    assert room in MAY_OPEN, f'{room} is a new room: write into MAY_OPEN what it opens'
-    strangers = rooms_imported(module.read_text()) - MAY_OPEN[room] - {room}
-    assert not strangers, (
-        f'{_name(module)} reaches into {sorted(strangers)}; what rooms share belongs '
-        'into rpc or model'
+def package_sources() -> Iterator[Source]:
+    """Yield the modules of cyborg_lite, but not its own ``__init__.py``."""
+    for source in read_sources('cyborg_lite'):
+        if source.path != PACKAGE / '__init__.py':
+            yield source
+
+
+def join_lines(offenders: Iterable[str]) -> str:
+    """Return one offender per line, for the message of an assertion."""
+    return '\n' + '\n'.join(offenders)
+
+
+def test_packages_import_only_allowed_packages() -> None:
+    offenders = []
+    for source in package_sources():
+        package = package_of(source)
+        assert package in MAY_IMPORT, f'add the new package {package} to MAY_IMPORT'
+        forbidden = list_packages_imported(source.tree) - MAY_IMPORT[package]
+        offenders += [f'{source.name}: {name}' for name in forbidden - {package}]
+    assert not offenders, 'move shared code to rpc or model:' + join_lines(offenders)
+
+
+def test_libraries_are_imported_by_their_users_only() -> None:
+    offenders = []
+    for source in package_sources():
+        package = package_of(source)
+        libraries = {name.partition('.')[0] for name in list_imports(source.tree)}
+        offenders += [
+            f'{source.name}: {library}'
+            for library in libraries
+            if package not in LIBRARY_USERS.get(library, {package})
+        ]
+    assert not offenders, 'see LIBRARY_USERS:' + join_lines(offenders)
+
+
+def test_vendor_drivers_do_not_import_one_another() -> None:
+    offenders = []
+    for vendor in VENDORS:
+        foreign = [f'cyborg_lite.drivers.{name}' for name in VENDORS if name != vendor]
+        prefix = f'cyborg_lite.drivers.{vendor}.'
+        for source in read_sources('cyborg_lite'):
+            if source.module.startswith(prefix):
+                offenders += [
+                    f'{source.name}: {name}'
+                    for name in list_imports(source.tree)
+                    if any(f'{name}.'.startswith(f'{package}.') for package in foreign)
+                ]
+    assert not offenders, 'move shared code to drivers/:' + join_lines(offenders)
+
+
+def test_nothing_imports_test_modules() -> None:
+    offenders = [
+        f'{source.name}: {name}'
+        for source in read_all_sources()
+        for name in list_imports(source.tree)
+        if is_test_module(name) and not name.endswith(f'.{_STAR}')
+    ]
+    assert not offenders, 'move it to tests/support or builders:' + join_lines(
+        offenders
     )
 
 
-@pytest.mark.parametrize('module', _modules(), ids=_name)
-def test_a_library_stays_in_its_room(module: Path) -> None:
-    room = room_of(module)
-    strangers = {
-        library
-        for library in libraries_imported(module.read_text())
-        if room not in AT_HOME.get(library, {room})
-    }
-    assert not strangers, f'{_name(module)} imports {sorted(strangers)}'
+def test_star_imports_repeat_unit_tests_only() -> None:
+    offenders = [
+        f'{source.name}: {name}'
+        for source in read_all_sources()
+        for name in list_imports(source.tree)
+        if name.endswith(f'.{_STAR}')
+        and not (
+            source.name.startswith('tests/functional/')
+            and name.startswith('tests.unit.')
+        )
+    ]
+    assert not offenders, 'import names:' + join_lines(offenders)
 
 
-def test_no_module_leads_back_to_itself() -> None:
-    sources = {
-        '.'.join(path.relative_to(ROOT).with_suffix('').parts): path.read_text()
-        for path in _modules()
-    }
+def test_modules_do_not_import_in_cycles() -> None:
+    sources = {source.module: source for source in package_sources()}
+    modules = set(sources)
     imports = {
-        module: _modules_imported(source, set(sources))
-        for module, source in sources.items()
+        name: list_modules_imported(source, modules) for name, source in sources.items()
     }
-    TopologicalSorter(imports).prepare()  # raises CycleError, which names the modules
+    TopologicalSorter(imports).prepare()  # CycleError names the modules of the cycle
+
+
+def test_files_start_with_license_and_are_short() -> None:
+    offenders = []
+    for source in read_all_sources():
+        if not source.text.startswith('# SPDX-License-Identifier: Apache-2.0\n'):
+            offenders.append(f'{source.name}:1: the SPDX line is missing')
+        lines = len(source.text.splitlines())
+        if lines > MAX_FILE_LINES:
+            offenders.append(f'{source.name}: split {lines} lines by subject')
+    assert not offenders, join_lines(offenders)
+
+
+def test_functions_are_short() -> None:
+    offenders = [
+        f'{source.locate(node)}: {node.name}'
+        for source in read_all_sources()
+        for node in list_functions(source.tree)
+        if node.end_lineno is not None
+        and node.end_lineno - node.lineno >= MAX_FUNCTION_LINES
+    ]
+    assert not offenders, 'extract functions:' + join_lines(offenders)
+
+
+def test_modules_have_docstrings() -> None:
+    offenders = [
+        source.name
+        for source in package_sources()
+        if source.path.name != '__init__.py' and not ast.get_docstring(source.tree)
+    ]
+    assert not offenders, 'name the subject of the module:' + join_lines(offenders)
+
+
+def test_modules_are_named_by_subject() -> None:
+    offenders = [
+        source.name
+        for source in read_all_sources()
+        if VAGUE_NAMES & {source.path.stem, source.path.parent.name}
+    ]
+    assert not offenders, 'name the module by its subject:' + join_lines(offenders)
+
+
+def test_entry_points_import_runtime_first() -> None:
+    offenders = []
+    for source in read_sources('cyborg_lite'):
+        functions = {node.name for node in list_functions(source.tree)}
+        if source.path.parent == PACKAGE / 'cmd' and 'main' in functions:
+            prefix = PACKAGE.name
+            modules = [
+                name for name in list_imports(source.tree) if name.startswith(prefix)
+            ]
+            if modules[0] != 'cyborg_lite.runtime':
+                offenders.append(source.name)
+    assert not offenders, 'import cyborg_lite.runtime first:' + join_lines(offenders)
+
+
+def test_migrations_folder_does_not_hide_the_library() -> None:
+    """Python would import the folder instead of Alembic if it were a package."""
+    assert not (ROOT / 'alembic' / '__init__.py').exists()
 
 
 @pytest.mark.parametrize(
-    ('source', 'rooms'),
+    ('code', 'packages'),
     [
         ('import cyborg_lite.db.arqs', {'db'}),
         ('from cyborg_lite import conf as configuration', {'conf'}),
@@ -158,47 +255,5 @@ def test_no_module_leads_back_to_itself() -> None:
         ('import cyborg_lite_other.db', set()),
     ],
 )
-def test_an_import_is_found_wherever_it_stands(source: str, rooms: set[str]) -> None:
-    assert rooms_imported(source) == rooms
-
-
-@pytest.mark.parametrize('path', _all_sources(), ids=_name)
-def test_a_file_can_be_read_in_one_go(path: Path) -> None:
-    source = path.read_text()
-    assert source.startswith('# SPDX-License-Identifier: Apache-2.0\n')
-    assert len(source.splitlines()) <= 400, f'{_name(path)}: split it by subject'
-    long = [
-        f'{node.name}: {node.end_lineno - node.lineno + 1}'
-        for node in functions(source)
-        if node.end_lineno is not None and node.end_lineno - node.lineno >= 50
-    ]
-    assert not long, f'{_name(path)}: extract parts of {", ".join(long)}'
-
-
-@pytest.mark.parametrize('path', _modules(), ids=_name)
-def test_a_module_says_what_it_is(path: Path) -> None:
-    if path.name != '__init__.py':
-        assert ast.get_docstring(ast.parse(path.read_text()))
-
-
-def test_no_room_is_a_lumber_room() -> None:
-    lumber = {'utils', 'util', 'common', 'misc', 'helpers', 'helper'}
-    assert not [
-        path for path in _all_sources() if lumber & {path.stem, path.parent.name}
-    ]
-
-
-def test_the_migrations_do_not_hide_the_library_of_their_name() -> None:
-    """With an ``__init__.py`` our folder would be imported in its place."""
-    assert not (ROOT / 'alembic' / '__init__.py').exists()
-
-
-def test_every_entry_point_chooses_the_runtime_first() -> None:
-    for module in sorted((PACKAGE / 'cmd').glob('*.py')):
-        source = module.read_text()
-        if not any(node.name == 'main' for node in functions(source)):
-            continue
-        ours = [name for name in imported(source) if name.startswith('cyborg_lite')]
-        assert ours[0] == 'cyborg_lite.runtime', (
-            f'{_name(module)} must import cyborg_lite.runtime before anything of ours'
-        )
+def test_imports_are_recognized_at_any_place(code: str, packages: set[str]) -> None:
+    assert list_packages_imported(ast.parse(code)) == packages

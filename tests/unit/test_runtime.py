@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a process chooses what runs things side by side; each case in its own one."""
+"""Selection of the concurrency backend. Each test starts a process of its own."""
 
 import os
 import re
@@ -34,54 +34,58 @@ SHOW = (
 
 
 @pytest.mark.parametrize(
-    ('chosen', 'shown'),
+    ('backend', 'output'),
     [
         (None, 'threading threading False'),
         ('threading', 'threading threading False'),
         ('Eventlet', 'eventlet eventlet True'),
     ],
 )
-def test_the_environment_chooses(chosen: str | None, shown: str) -> None:
-    done = run(chosen, SHOW)
-    assert done.stdout.strip() == shown, done.stderr
+def test_runtime_uses_backend_from_environment(
+    backend: str | None, output: str
+) -> None:
+    process = run(backend, SHOW)
+    assert process.stdout.strip() == output, process.stderr
 
 
-def test_an_unknown_word_ends_the_process_with_the_known_ones() -> None:
-    done = run('asyncio', SHOW)
-    assert done.returncode == 1
-    assert 'CYBORG_LITE_CONCURRENCY must be one of threading, eventlet' in done.stderr
+def test_runtime_unknown_backend_exits_with_valid_backends() -> None:
+    process = run('asyncio', SHOW)
+    assert process.returncode == 1
+    assert (
+        'CYBORG_LITE_CONCURRENCY must be one of threading, eventlet' in process.stderr
+    )
 
 
-def test_patching_too_late_is_refused() -> None:
-    done = run('eventlet', f'import sqlalchemy, oslo_messaging; {SHOW}')
-    assert done.returncode == 1
-    (line,) = re.findall('imported before monkey patching: (.*)', done.stderr)
+def test_runtime_patching_after_import_exits() -> None:
+    process = run('eventlet', f'import sqlalchemy, oslo_messaging; {SHOW}')
+    assert process.returncode == 1
+    (line,) = re.findall('imported before monkey patching: (.*)', process.stderr)
     assert {'oslo_messaging', 'sqlalchemy'} <= set(line.split(', '))
 
 
-def test_threads_do_not_mind_what_was_imported() -> None:
+def test_runtime_threading_after_import_starts() -> None:
     assert run('threading', f'import sqlalchemy; {SHOW}').returncode == 0
 
 
-def test_commands_print_no_notice_of_a_library() -> None:
-    done = run(None, 'from cyborg_lite import runtime; import futurist')
-    assert (done.stdout, done.stderr) == ('', '')
+def test_runtime_prints_no_deprecation_warning() -> None:
+    process = run(None, 'from cyborg_lite import runtime; import futurist')
+    assert (process.stdout, process.stderr) == ('', '')
 
 
 @pytest.mark.parametrize('backend', ['threading', 'eventlet'])
-def test_a_join_with_a_limit_returns_when_it_is_reached(backend: str) -> None:
-    """On Python 3.13 eventlet itself would raise."""
-    done = run(
+def test_thread_join_with_timeout_returns(backend: str) -> None:
+    """Eventlet without the patch raises Timeout on Python 3.13."""
+    process = run(
         backend,
         'from cyborg_lite import runtime\n'
         'import threading\n'
-        'for_ever = threading.Event()\n'
-        'waiting = threading.Thread(target=for_ever.wait, daemon=True)\n'
+        'never = threading.Event()\n'
+        'waiting = threading.Thread(target=never.wait, daemon=True)\n'
         'waiting.start()\n'
         'waiting.join(0.01)\n'
         'print(waiting.is_alive())\n'
-        'for_ever.set()\n'
+        'never.set()\n'
         'waiting.join()\n'
         'print(waiting.is_alive())\n',
     )
-    assert done.stdout.split() == ['True', 'False'], done.stderr
+    assert process.stdout.split() == ['True', 'False'], process.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies in etc/ fits the code."""
+"""Sample files in etc/ compared with the code."""
 
 import configparser
 import shutil
@@ -12,42 +12,47 @@ import pytest
 from oslo_config import generator
 from oslo_policy import generator as policy_generator
 
-from cyborg_lite.drivers import privileged
+from cyborg_lite.drivers.host import privileged
 
 ETC = Path(__file__).parents[2] / 'etc'
 UNITS = sorted((ETC / 'systemd').glob('*.service'))
 
 
-def test_the_sample_configuration_has_every_option_as_it_is(tmp_path: Path) -> None:
-    """Ours: those of the libraries change with their versions."""
-    made = tmp_path / 'sample'
-    ours = ['--namespace', 'cyborg_lite', '--namespace', 'cyborg_lite.drivers']
-    generator.main([*ours, '--wrap-width', '79', '--output-file', str(made)])
+def test_sample_configuration_has_all_options(tmp_path: Path) -> None:
+    """Options of libraries are left out, because they change with their versions."""
+    generated = tmp_path / 'sample'
+    namespaces = ['--namespace', 'cyborg_lite', '--namespace', 'cyborg_lite.drivers']
+    generator.main([*namespaces, '--wrap-width', '79', '--output-file', str(generated)])
     sample = (ETC / 'cyborg-lite.conf.sample').read_text()
-    missing = [part for part in made.read_text().split('\n\n') if part not in sample]
+    missing = [
+        paragraph
+        for paragraph in generated.read_text().split('\n\n')
+        if paragraph not in sample
+    ]
     assert not missing, 'run `tox run -e genconfig`; not in the sample:\n' + '\n'.join(
         missing
     )
 
 
-def test_the_sample_policy_is_the_generated_one(tmp_path: Path) -> None:
-    made = tmp_path / 'sample'
+def test_sample_policy_equals_generated_policy(tmp_path: Path) -> None:
+    generated = tmp_path / 'sample'
     policy_generator.generate_sample(
-        ['--namespace', 'cyborg_lite', '--output-file', str(made)]
+        ['--namespace', 'cyborg_lite', '--output-file', str(generated)]
     )
     sample = (ETC / 'policy.yaml.sample').read_text()
-    assert made.read_text() == sample, 'run `tox run -e genpolicy`'
+    assert generated.read_text() == sample, 'run `tox run -e genpolicy`'
 
 
 def read(unit: Path) -> configparser.ConfigParser:
-    parser = configparser.ConfigParser(interpolation=None)
+    # systemd accepts an option several times.
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # as documented
     parser.read(unit)
     return parser
 
 
 @pytest.mark.parametrize('unit', UNITS, ids=lambda unit: unit.stem)
-def test_a_unit_starts_a_command_that_we_ship(unit: Path) -> None:
+def test_unit_starts_shipped_command(unit: Path) -> None:
     shipped = {script.name for script in metadata.entry_points(group='console_scripts')}
     service = read(unit)['Service']
     assert Path(service['ExecStart']).name in shipped
@@ -55,7 +60,7 @@ def test_a_unit_starts_a_command_that_we_ship(unit: Path) -> None:
     assert service['KillMode'] == 'mixed'
 
 
-def test_every_daemon_has_a_unit() -> None:
+def test_units_exist_for_all_daemons() -> None:
     assert {unit.stem for unit in UNITS} == {
         'cyborg-lite-api',
         'cyborg-lite-conductor',
@@ -63,18 +68,36 @@ def test_every_daemon_has_a_unit() -> None:
     }
 
 
-def test_the_agent_is_ready_before_nova_resumes_guests() -> None:
+def test_agent_unit_starts_before_nova_compute() -> None:
     unit = read(ETC / 'systemd' / 'cyborg-lite-agent.service')['Unit']
     assert 'nova-compute.service' in unit['Before'].split()
 
 
-def test_what_the_agent_made_since_the_boot_outlives_a_restart() -> None:
+@pytest.mark.skipif(
+    shutil.which('systemd-analyze') is None, reason='there is no systemd-analyze here'
+)
+@pytest.mark.parametrize(
+    ('name', 'maximum'), [('api', 2.0), ('conductor', 2.0), ('agent', 7.5)]
+)
+def test_unit_exposure_is_limited(name: str, maximum: float) -> None:
+    unit = ETC / 'systemd' / f'cyborg-lite-{name}.service'
+    analysis = subprocess.run(
+        ['systemd-analyze', 'security', '--offline=true', '--no-pager', str(unit)],
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    (line,) = (item for item in analysis.stdout.splitlines() if 'Overall' in item)
+    assert float(line.partition('.service: ')[2].split()[0]) <= maximum
+
+
+def test_agent_unit_preserves_runtime_directory() -> None:
     service = read(ETC / 'systemd' / 'cyborg-lite-agent.service')['Service']
     assert service['RuntimeDirectory'] == 'cyborg-lite'
     assert service['RuntimeDirectoryPreserve'] == 'yes'
 
 
-def test_sudo_allows_the_agent_one_command_of_one_context() -> None:
+def test_sudoers_allows_one_command_of_agent() -> None:
     rules = (ETC / 'sudoers.d' / 'cyborg-lite').read_text()
     (rule,) = (
         line
@@ -85,12 +108,12 @@ def test_sudo_allows_the_agent_one_command_of_one_context() -> None:
     assert privileged.CONTEXT.pypath in rule.split()
     assert '*' not in rule
     (socket,) = (word for word in rule.split() if word.endswith('/privsep.sock'))
-    with tempfile.TemporaryDirectory() as made:
-        assert len(f'{made}/privsep.sock') == len(socket)
+    with tempfile.TemporaryDirectory() as folder:
+        assert len(f'{folder}/privsep.sock') == len(socket)
 
 
-@pytest.mark.skipif(shutil.which('visudo') is None, reason='there is no sudo here')
-def test_sudo_understands_its_rule() -> None:
+@pytest.mark.skipif(shutil.which('visudo') is None, reason='needs visudo')
+def test_sudoers_syntax_is_valid() -> None:
     rules = ETC / 'sudoers.d' / 'cyborg-lite'
     checked = subprocess.run(
         ['visudo', '-c', '-f', str(rules)], capture_output=True, check=False

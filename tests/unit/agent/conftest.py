@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An empty memory for each test that asks for one."""
+"""Fixtures of the agent tests: an empty cache and an empty journal."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drivers run apart: what one does wrong costs the others nothing."""
+"""Tests of discovery: faults of one driver do not affect the other drivers."""
 
 import logging
 import threading
@@ -8,27 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.agent.discovery import Discovery, settled
+from cyborg_lite.agent.discovery import Discovery, resolve_conflicts
 from cyborg_lite.drivers.base import Driver
-from cyborg_lite.drivers.nvidia_gpu import NvidiaGpu
-from cyborg_lite.drivers.sysfs import Host
-from cyborg_lite.model.inventory import Finding, Health
-from tests.fakes import sysfs_tree
-from tests.fakes.drivers import HangingDriver, ScriptedDriver, finding
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
+from cyborg_lite.model.inventory import DiscoveryResult, Health
+from tests.doubles.drivers import HangingDriver, ScriptedDriver, discovery_result
+from tests.hosts import sysfs_tree
 
 _HOST = Host('compute-1', Path('/nonexistent'))
-_ONE, _OTHER = '0000:01:00.0', '0000:02:00.0'
+_FIRST, _SECOND = '0000:01:00.0', '0000:02:00.0'
 
 
 @pytest.fixture
-def good() -> ScriptedDriver:
+def healthy() -> ScriptedDriver:
     driver = ScriptedDriver(_HOST, {})
-    driver.findings = [finding(_ONE, 'good')]
+    driver.results = [discovery_result(_FIRST, 'healthy')]
     return driver
 
 
 @pytest.fixture
-def bad() -> ScriptedDriver:
+def faulty() -> ScriptedDriver:
     driver = ScriptedDriver(_HOST, {})
     driver.failure = OSError('the card is on fire')
     return driver
@@ -38,323 +38,392 @@ def _discovery(timeout: float = 60.0, **drivers: Driver) -> Discovery:
     return Discovery(_HOST, drivers, timeout)
 
 
-def test_a_driver_that_raises_costs_only_itself(
-    good: ScriptedDriver, bad: ScriptedDriver
+def test_scan_driver_raises_affects_only_failing_driver(
+    healthy: ScriptedDriver, faulty: ScriptedDriver
 ) -> None:
-    discovery = _discovery(bad=bad, good=good)
-    assert discovery.look() == tuple(good.findings)
-    assert discovery.silent == {'bad': 'OSError: the card is on fire'}
-    assert [device.address for device in discovery.report().devices] == [_ONE]
+    discovery = _discovery(faulty=faulty, healthy=healthy)
+    assert discovery.scan() == tuple(healthy.results)
+    assert discovery.unavailable_drivers == {'faulty': 'OSError: the card is on fire'}
+    assert [device.control_address for device in discovery.report().devices] == [_FIRST]
 
 
-def test_a_driver_that_hangs_costs_only_itself(good: ScriptedDriver) -> None:
-    stuck = HangingDriver(_HOST, {})
-    discovery = _discovery(timeout=1.0, stuck=stuck, good=good)
+def test_scan_driver_hangs_affects_only_failing_driver(healthy: ScriptedDriver) -> None:
+    hanging = HangingDriver(_HOST, {})
+    discovery = _discovery(timeout=1.0, hanging=hanging, healthy=healthy)
     try:
-        assert discovery.look() == tuple(good.findings)
-        assert list(discovery.silent) == ['stuck']
-        discovery.look()
-        assert stuck.looks == 1  # never two looks of one driver at once
-        assert good.looks == 2
+        assert discovery.scan() == tuple(healthy.results)
+        assert list(discovery.unavailable_drivers) == ['hanging']
+        discovery.scan()
+        assert (
+            hanging.scan_count == 1
+        )  # no second scan of a driver while the first one runs
+        assert healthy.scan_count == 2
     finally:
-        stuck.let_go.set()
+        hanging.continue_scan.set()
 
 
-def test_a_driver_that_returns_at_last_is_heard_again() -> None:
-    stuck = HangingDriver(_HOST, {})
-    stuck.findings = [finding(_OTHER, 'stuck')]
-    discovery = _discovery(timeout=1.0, stuck=stuck)
-    assert discovery.look() == ()
-    stuck.let_go.set()
-    (under_way,) = (t for t in threading.enumerate() if t.name == 'discover-stuck')
-    under_way.join()
-    assert discovery.look() == tuple(stuck.findings)
-    assert discovery.silent == {}
-    assert discovery.report().devices[0].address == _OTHER
+def test_scan_hanging_driver_returns_later_uses_results() -> None:
+    hanging = HangingDriver(_HOST, {})
+    hanging.results = [discovery_result(_SECOND, 'hanging')]
+    discovery = _discovery(timeout=1.0, hanging=hanging)
+    assert discovery.scan() == ()
+    hanging.continue_scan.set()
+    (scan_thread,) = (t for t in threading.enumerate() if t.name == 'discover-hanging')
+    scan_thread.join()
+    assert discovery.scan() == tuple(hanging.results)
+    assert discovery.unavailable_drivers == {}
+    assert discovery.report().devices[0].control_address == _SECOND
 
 
-def test_what_a_driver_said_stands_while_it_is_silent(good: ScriptedDriver) -> None:
-    """With a word about it; a device that is missing from a report is removed."""
-    discovery = _discovery(good=good)
-    before = discovery.look()
-    good.failure = RuntimeError('not now')
-    (stale,) = (finding.device for finding in discovery.look())
+def test_scan_driver_fails_reuses_last_result_as_degraded(
+    healthy: ScriptedDriver,
+) -> None:
+    """A device that is missing from a report is removed from the database."""
+    discovery = _discovery(healthy=healthy)
+    before = discovery.scan()
+    healthy.failure = RuntimeError('not now')
+    (stale,) = (result.device for result in discovery.scan())
     assert stale is not None
     assert stale.health is Health.DEGRADED
-    said = 'Driver good does not answer; this is what it said last.'
-    assert stale.health_reason == said
+    reason = 'Driver healthy does not answer; its last result is reused.'
+    assert stale.health_reason == reason
     assert replace(stale, health=Health.OK, health_reason='') == before[0].device
-    good.failure = None
-    assert discovery.look() == before
-    assert discovery.silent == {}
+    healthy.failure = None
+    assert discovery.scan() == before
+    assert discovery.unavailable_drivers == {}
 
 
-def test_a_driver_that_stays_silent_is_no_news_at_each_look(
-    good: ScriptedDriver,
+def test_scan_driver_fails_again_preserves_report_digest(
+    healthy: ScriptedDriver,
 ) -> None:
-    discovery = _discovery(good=good)
-    discovery.look()
-    good.failure = RuntimeError('not now')
-    discovery.look()
+    discovery = _discovery(healthy=healthy)
+    discovery.scan()
+    healthy.failure = RuntimeError('not now')
+    discovery.scan()
     digest = discovery.report().digest
-    good.failure = RuntimeError('still not')
-    discovery.look()
+    healthy.failure = RuntimeError('still not')
+    discovery.scan()
     assert discovery.report().digest == digest
 
 
-# --- a device goes ----------------------------------------------------------------
+# --- removal of devices ---
 
 
-def _healths(discovery: Discovery) -> list[Health]:
-    discovery.look()
+def _scan_healths(discovery: Discovery) -> list[Health]:
+    discovery.scan()
     return [device.health for device in discovery.report().devices]
 
 
-def test_a_device_goes_after_several_clean_looks_without_it(
-    good: ScriptedDriver,
+def test_missing_device_is_removed_after_several_scans(
+    healthy: ScriptedDriver,
 ) -> None:
-    discovery = _discovery(good=good)
-    assert _healths(discovery) == [Health.OK]
-    good.findings = []
-    assert _healths(discovery) == [Health.GONE]
-    assert discovery.unsettled
-    assert _healths(discovery) == [Health.GONE]
-    assert discovery.driver_of(_ONE) is good
-    assert _healths(discovery) == []
-    assert not discovery.unsettled
-    assert discovery.driver_of(_ONE) is None
+    discovery = _discovery(healthy=healthy)
+    assert _scan_healths(discovery) == [Health.OK]
+    healthy.results = []
+    assert _scan_healths(discovery) == [Health.GONE]
+    assert discovery.has_missing_devices
+    assert _scan_healths(discovery) == [Health.GONE]
+    assert discovery.find_driver(_FIRST) is healthy
+    assert _scan_healths(discovery) == []
+    assert not discovery.has_missing_devices
+    assert discovery.find_driver(_FIRST) is None
 
 
-def test_a_look_that_failed_does_not_count(good: ScriptedDriver) -> None:
-    discovery = _discovery(good=good)
-    discovery.look()
-    good.findings = []
-    discovery.look()
-    good.failure = OSError('sysfs is on fire')
+def test_failed_scan_does_not_count_for_removal(healthy: ScriptedDriver) -> None:
+    discovery = _discovery(healthy=healthy)
+    discovery.scan()
+    healthy.results = []
+    discovery.scan()
+    healthy.failure = OSError('sysfs is on fire')
     for _ in range(9):
-        assert _healths(discovery) == [Health.GONE]
-    good.failure = None
-    assert _healths(discovery) == [Health.GONE]
-    assert _healths(discovery) == []
+        assert _scan_healths(discovery) == [Health.GONE]
+    healthy.failure = None
+    assert _scan_healths(discovery) == [Health.GONE]
+    assert _scan_healths(discovery) == []
 
 
-def test_a_device_that_is_back_begins_anew(good: ScriptedDriver) -> None:
-    discovery = _discovery(good=good)
-    here = good.findings
-    for findings in (here, [], [], here, [], []):
-        good.findings = findings
-        healths = _healths(discovery)
-        assert healths == [Health.OK if findings else Health.GONE]
+def test_returned_device_resets_missing_scans(healthy: ScriptedDriver) -> None:
+    discovery = _discovery(healthy=healthy)
+    present = healthy.results
+    for results in (present, [], [], present, [], []):
+        healthy.results = results
+        healths = _scan_healths(discovery)
+        assert healths == [Health.OK if results else Health.GONE]
 
 
-def test_a_device_that_is_refused_all_at_once_says_why(good: ScriptedDriver) -> None:
-    """What could not be read once may be read at the next look."""
-    discovery = _discovery(good=good)
-    discovery.look()
-    good.findings = [finding(_ONE, 'good', offered=False)]
-    (found,) = discovery.look()
-    assert found.device is not None
-    assert (found.device.health, found.device.health_reason) == (
+def test_refused_device_is_gone_with_reason(healthy: ScriptedDriver) -> None:
+    """A value that is unreadable now may be readable in the next scan."""
+    discovery = _discovery(healthy=healthy)
+    discovery.scan()
+    healthy.results = [discovery_result(_FIRST, 'healthy', is_offered=False)]
+    (result,) = discovery.scan()
+    assert result.device is not None
+    assert (result.device.health, result.device.health_reason) == (
         Health.GONE,
         'no IOMMU group',
     )
-    discovery.look()
-    assert discovery.look() == tuple(good.findings)
+    discovery.scan()
+    assert discovery.scan() == tuple(healthy.results)
 
 
-def test_how_many_looks_it_takes_can_be_chosen(good: ScriptedDriver) -> None:
-    discovery = Discovery(_HOST, {'good': good}, 60.0, removal_scans=1)
-    discovery.look()
-    good.findings = []
-    assert _healths(discovery) == []
+def test_removal_scans_sets_number_of_scans(healthy: ScriptedDriver) -> None:
+    discovery = Discovery(_HOST, {'healthy': healthy}, 60.0, removal_scans=1)
+    discovery.scan()
+    healthy.results = []
+    assert _scan_healths(discovery) == []
 
 
-# --- what an earlier process knew ---------------------------------------------------
+# --- results of an earlier process ---
 
 
-def test_a_restart_removes_nothing_by_accident(bad: ScriptedDriver) -> None:
-    discovery = _discovery(bad=bad)
-    discovery.recall([finding(_ONE, 'bad'), finding(_OTHER, 'another driver')])
-    assert _healths(discovery) == [Health.DEGRADED]
-    assert discovery.driver_of(_ONE) is bad
-    bad.failure = None
-    assert [_healths(discovery) for _ in range(3)] == [
+def test_restore_results_preserves_devices_after_restart(
+    faulty: ScriptedDriver,
+) -> None:
+    discovery = _discovery(faulty=faulty)
+    discovery.restore_results(
+        [
+            discovery_result(_FIRST, 'faulty'),
+            discovery_result(_SECOND, 'another driver'),
+        ]
+    )
+    assert _scan_healths(discovery) == [Health.DEGRADED]
+    assert discovery.find_driver(_FIRST) is faulty
+    faulty.failure = None
+    assert [_scan_healths(discovery) for _ in range(3)] == [
         [Health.GONE],
         [Health.GONE],
         [],
     ]
 
 
-def test_what_is_kept_for_the_next_process_is_what_the_drivers_said(
-    good: ScriptedDriver,
+def test_list_reported_results_returns_last_driver_results(
+    healthy: ScriptedDriver,
 ) -> None:
-    discovery = _discovery(good=good)
-    discovery.look()
-    expected = tuple(good.findings)
-    good.findings = []
-    discovery.look()
-    assert discovery.reported() == expected
+    discovery = _discovery(healthy=healthy)
+    discovery.scan()
+    expected = tuple(healthy.results)
+    healthy.results = []
+    discovery.scan()
+    assert discovery.list_reported_results() == expected
 
 
-def test_drivers_that_quarrel_are_named(good: ScriptedDriver) -> None:
+def test_list_conflicts_names_conflicting_drivers(healthy: ScriptedDriver) -> None:
     rival = ScriptedDriver(_HOST, {})
-    rival.findings = [finding(_ONE, 'rival'), finding(_OTHER, 'rival')]
-    discovery = _discovery(good=good, rival=rival)
-    discovery.look()
-    assert discovery.quarrels() == (
-        f'{_ONE} is claimed by good and rival: enable only one of them',
+    rival.results = [
+        discovery_result(_FIRST, 'rival'),
+        discovery_result(_SECOND, 'rival'),
+    ]
+    discovery = _discovery(healthy=healthy, rival=rival)
+    discovery.scan()
+    assert discovery.list_conflicts() == (
+        f'{_FIRST} is claimed by healthy and rival: enable only one of them',
     )
 
 
-def test_a_failure_is_logged_once_until_it_changes(
-    bad: ScriptedDriver, caplog: pytest.LogCaptureFixture
+def test_scan_failure_is_logged_once_until_it_changes(
+    faulty: ScriptedDriver, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    discovery = _discovery(bad=bad)
+    discovery = _discovery(faulty=faulty)
     for _ in range(3):
-        discovery.look()
-    bad.failure = OSError('it burnt down')
-    discovery.look()
-    bad.failure = None
+        discovery.scan()
+    faulty.failure = OSError('it burnt down')
+    discovery.scan()
+    faulty.failure = None
     for _ in range(2):
-        discovery.look()
+        discovery.scan()
     assert [record.message for record in caplog.records] == [
-        'Driver bad failed.',
-        'Driver bad failed.',
-        'Driver bad answers again.',
+        'Scan by driver faulty failed; its last result is reused',
+        'Scan by driver faulty failed; its last result is reused',
+        'Scans by driver faulty succeed again',
     ]
 
 
-def test_a_driver_whose_device_cannot_be_sent_costs_only_itself(
-    good: ScriptedDriver, bad: ScriptedDriver
+def test_scan_unsendable_device_affects_only_failing_driver(
+    healthy: ScriptedDriver, faulty: ScriptedDriver
 ) -> None:
-    """The conductor refuses a whole report for one wrong value in it."""
-    wrong = finding(_OTHER, 'bad')
+    """The conductor rejects a whole report for one invalid value."""
+    wrong = discovery_result(_SECOND, 'faulty')
     assert wrong.device is not None
     info = {'bus': 2}
-    unit = replace(wrong.device.root.units[0], info=info)  # type: ignore[arg-type]  # it is the point
-    root = replace(wrong.device.root, units=(unit,))
-    bad.findings = [replace(wrong, device=replace(wrong.device, root=root))]
-    bad.failure = None
-    discovery = _discovery(bad=bad, good=good)
-    assert discovery.look() == tuple(good.findings)
-    assert 'MalformedMessage' in discovery.silent['bad']
+    attach_handle = replace(wrong.device.root.handles[0], info=info)  # type: ignore[arg-type]  # it is the point
+    root = replace(wrong.device.root, handles=(attach_handle,))
+    faulty.results = [replace(wrong, device=replace(wrong.device, root=root))]
+    faulty.failure = None
+    discovery = _discovery(faulty=faulty, healthy=healthy)
+    *others, withheld = discovery.scan()
+    assert others == healthy.results
+    assert withheld.device is None
+    assert 'expected' in withheld.reason
+    assert discovery.unavailable_drivers == {}
 
 
-def _named_as(address: str, by: Finding) -> Finding:
-    """Another device whose deployable has the name of that function's."""
-    assert by.device is not None
-    root = replace(by.device.root, name=f'compute-1_{address}')
-    return replace(by, device=replace(by.device, root=root))
+def _with_name_of(address: str, result: DiscoveryResult) -> DiscoveryResult:
+    """Return a result whose deployable has the name of the device at the address."""
+    assert result.device is not None
+    root = replace(result.device.root, name=f'compute-1_{address}')
+    return replace(result, device=replace(result.device, root=root))
 
 
-@pytest.mark.parametrize(
-    'nonsense', [finding(_ONE, 'bad'), _named_as(_ONE, finding(_OTHER, 'bad'))]
-)
-def test_a_driver_that_claims_what_another_one_has_costs_only_itself(
-    good: ScriptedDriver, bad: ScriptedDriver, nonsense: Finding
+def test_scan_claim_of_other_device_degrades_device(
+    healthy: ScriptedDriver, faulty: ScriptedDriver
 ) -> None:
-    bad.failure = None
-    bad.findings = [finding(_OTHER, 'bad')]
-    discovery = _discovery(bad=bad, good=good)
-    before = discovery.look()
-    bad.findings = [nonsense]
-    after = discovery.look()
+    faulty.failure = None
+    valid = discovery_result(_SECOND, 'faulty')
+    faulty.results = [valid]
+    discovery = _discovery(faulty=faulty, healthy=healthy)
+    before = discovery.scan()
+    faulty.results = [_with_name_of(_FIRST, valid)]
+    after = discovery.scan()
     assert after[0] == before[0]
     assert after[1].device is not None
+    assert valid.device is not None
+    assert after[1].device.root == valid.device.root
     assert after[1].device.health is Health.DEGRADED
-    assert 'which another driver has' in discovery.silent['bad']
-    bad.findings = [finding(_OTHER, 'bad')]
-    assert discovery.look() == before
+    assert 'which another driver claims' in after[1].device.health_reason
+    faulty.results = [valid]
+    assert discovery.scan() == before
 
 
-def test_a_new_card_that_two_drivers_claim_costs_them_nothing_else(
-    good: ScriptedDriver, bad: ScriptedDriver
+def test_scan_claim_of_other_address_is_withheld(
+    healthy: ScriptedDriver, faulty: ScriptedDriver
 ) -> None:
-    new = '0000:03:00.0'
-    bad.failure = None
-    bad.findings = [finding(_OTHER, 'bad')]
-    discovery = _discovery(bad=bad, good=good)
-    before = discovery.look()
-    bad.findings = [finding(_OTHER, 'bad'), finding(new, 'bad')]
-    good.findings = [finding(_ONE, 'good'), finding(new, 'good')]
+    faulty.failure = None
+    faulty.results = []
+    discovery = _discovery(faulty=faulty, healthy=healthy)
+    discovery.scan()
+    faulty.results = [discovery_result(_FIRST, 'faulty')]
+    results = discovery.scan()
+    assert [result.driver for result in results if result.device] == ['healthy']
+
+
+def test_scan_new_device_claimed_twice_refuses_only_it(
+    healthy: ScriptedDriver, faulty: ScriptedDriver
+) -> None:
+    new_address = '0000:03:00.0'
+    faulty.failure = None
+    faulty.results = [discovery_result(_SECOND, 'faulty')]
+    discovery = _discovery(faulty=faulty, healthy=healthy)
+    before = discovery.scan()
+    faulty.results = [
+        discovery_result(_SECOND, 'faulty'),
+        discovery_result(new_address, 'faulty'),
+    ]
+    healthy.results = [
+        discovery_result(_FIRST, 'healthy'),
+        discovery_result(new_address, 'healthy'),
+    ]
     for _ in range(2):
-        *old, one, other = discovery.look()
-        assert tuple(old) == before
-        assert one.device is other.device is None
+        *unchanged, first_claim, second_claim = discovery.scan()
+        assert tuple(unchanged) == before
+        assert first_claim.device is second_claim.device is None
 
 
-def test_a_driver_that_exits_has_failed(good: ScriptedDriver) -> None:
-    discovery = _discovery(good=good)
-    discovery.look()
-    good.failure = SystemExit(3)
-    assert _healths(discovery) == [Health.DEGRADED]
-    assert discovery.silent == {'good': 'SystemExit: 3'}
+def test_scan_driver_exits_counts_as_failure(healthy: ScriptedDriver) -> None:
+    discovery = _discovery(healthy=healthy)
+    discovery.scan()
+    healthy.failure = SystemExit(3)
+    assert _scan_healths(discovery) == [Health.DEGRADED]
+    assert discovery.unavailable_drivers == {'healthy': 'SystemExit: 3'}
 
 
-def test_two_drivers_that_give_one_name_are_both_refused() -> None:
-    found = settled([finding(_ONE, 'a'), _named_as(_ONE, finding(_OTHER, 'b'))])
-    assert [each.device for each in found] == [None, None]
-    assert {each.reason for each in found} == {
+def test_resolve_conflicts_equal_names_refuses_both() -> None:
+    results = resolve_conflicts(
+        [
+            discovery_result(_FIRST, 'a'),
+            _with_name_of(_FIRST, discovery_result(_SECOND, 'b')),
+        ]
+    )
+    assert [result.device for result in results] == [None, None]
+    assert {result.reason for result in results} == {
         'claimed by a and b: enable only one of them'
     }
 
 
-def test_two_drivers_that_offer_one_function_are_both_refused() -> None:
-    found = settled([finding(_ONE, 'a'), finding(_OTHER, 'a'), finding(_ONE, 'b')])
-    assert [(each.address, each.driver, bool(each.device)) for each in found] == [
-        (_ONE, 'a', False),
-        (_ONE, 'b', False),
-        (_OTHER, 'a', True),
+def test_resolve_conflicts_equal_addresses_refuses_both() -> None:
+    results = resolve_conflicts(
+        [
+            discovery_result(_FIRST, 'a'),
+            discovery_result(_SECOND, 'a'),
+            discovery_result(_FIRST, 'b'),
+        ]
+    )
+    assert [
+        (result.address, result.driver, bool(result.device)) for result in results
+    ] == [
+        (_FIRST, 'a', False),
+        (_FIRST, 'b', False),
+        (_SECOND, 'a', True),
     ]
-    assert found[0].reason == 'claimed by a and b: enable only one of them'
+    assert results[0].reason == 'claimed by a and b: enable only one of them'
 
 
-def test_a_driver_that_refuses_does_not_stop_one_that_offers() -> None:
-    offer = finding(_ONE, 'b')
-    assert settled([finding(_ONE, 'a', offered=False), offer]) == (offer,)
+def test_resolve_conflicts_shared_function_refuses_both() -> None:
+    """A driver offers a card, and another one offers a function of this card."""
+    card = discovery_result(_FIRST, 'a')
+    assert card.device is not None
+    (handle,) = card.device.root.handles
+    root = replace(card.device.root, handles=(replace(handle, key=_SECOND),))
+    card = replace(card, device=replace(card.device, root=root))
+    results = resolve_conflicts([card, discovery_result(_SECOND, 'b')])
+    assert [result.device for result in results] == [None, None]
 
 
-def test_of_two_refusals_one_is_told() -> None:
-    first = finding(_ONE, 'a', offered=False)
-    assert settled([first, finding(_ONE, 'b', offered=False)]) == (first,)
+def test_resolve_conflicts_refused_result_does_not_conflict() -> None:
+    offer = discovery_result(_FIRST, 'b')
+    assert resolve_conflicts(
+        [discovery_result(_FIRST, 'a', is_offered=False), offer]
+    ) == (offer,)
 
 
-def test_the_report_does_not_depend_on_the_order_of_drivers() -> None:
-    one, other = ScriptedDriver(_HOST, {}), ScriptedDriver(_HOST, {})
-    one.findings, other.findings = [finding(_ONE, 'a')], [finding(_OTHER, 'b')]
+def test_resolve_conflicts_two_refusals_returns_first() -> None:
+    first = discovery_result(_FIRST, 'a', is_offered=False)
+    assert resolve_conflicts(
+        [first, discovery_result(_FIRST, 'b', is_offered=False)]
+    ) == (first,)
+
+
+def test_report_ignores_order_of_drivers() -> None:
+    first, second = ScriptedDriver(_HOST, {}), ScriptedDriver(_HOST, {})
+    first.results, second.results = (
+        [discovery_result(_FIRST, 'a')],
+        [discovery_result(_SECOND, 'b')],
+    )
     reports = []
-    for drivers in ({'a': one, 'b': other}, {'b': other, 'a': one}):
+    for drivers in ({'a': first, 'b': second}, {'b': second, 'a': first}):
         discovery = Discovery(_HOST, drivers, 60.0)
-        discovery.look()
+        discovery.scan()
         reports.append(discovery.report())
     assert reports[0] == reports[1]
 
 
-def test_the_driver_of_a_function_is_the_one_that_judged_it(
-    good: ScriptedDriver,
+def test_find_driver_returns_driver_of_result(
+    healthy: ScriptedDriver,
 ) -> None:
-    good.findings = [finding(_ONE, 'good'), finding(_OTHER, 'good', offered=False)]
-    discovery = _discovery(good=good)
-    assert discovery.driver_of(_ONE) is None
-    discovery.look()
-    assert discovery.driver_of(_ONE) is good
-    assert discovery.driver_of(_OTHER) is good
-    assert discovery.driver_of('0000:03:00.0') is None
+    healthy.results = [
+        discovery_result(_FIRST, 'healthy'),
+        discovery_result(_SECOND, 'healthy', is_offered=False),
+    ]
+    discovery = _discovery(healthy=healthy)
+    assert discovery.find_driver(_FIRST) is None
+    discovery.scan()
+    assert discovery.find_driver(_FIRST) is healthy
+    assert discovery.find_driver(_SECOND) is healthy
+    assert discovery.find_driver('0000:03:00.0') is None
 
 
-def test_the_report_says_which_boot_it_is_of(tmp_path: Path) -> None:
+def test_report_contains_boot_id(tmp_path: Path) -> None:
     built = sysfs_tree.build('t4-mdev', tmp_path)
     host = Host('compute-1', tmp_path)
     driver = NvidiaGpu(host, {'offer_without_reset': False})
     discovery = Discovery(host, {'nvidia_gpu_driver': driver}, 60.0)
-    discovery.look()
+    discovery.scan()
     report = discovery.report()
     assert (report.hostname, report.boot_id) == ('compute-1', built.boot_id)
-    assert '0000:3b:00.0' in {device.address for device in report.devices}
+    assert '0000:3b:00.0' in {device.control_address for device in report.devices}
 
 
-def test_no_driver_finds_nothing() -> None:
+def test_scan_without_drivers_is_empty() -> None:
     discovery = _discovery()
-    assert discovery.look() == ()
+    assert discovery.scan() == ()
     assert discovery.report().devices == ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one driver says stands until it says otherwise, and goes slowly."""
+"""Tests of the watch of one driver: its results, errors and missing devices."""
 
 import time
 from pathlib import Path
@@ -8,106 +8,115 @@ import pytest
 
 from cyborg_lite.agent.driver_watch import DriverWatch
 from cyborg_lite.drivers.base import Driver
-from cyborg_lite.drivers.sysfs import Host
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.model.inventory import Health
-from tests.fakes.drivers import HangingDriver, ScriptedDriver, finding
+from tests.doubles.drivers import HangingDriver, ScriptedDriver, discovery_result
 
 HOST = Host('compute-1', Path('/nonexistent'))
-ONE, OTHER = '0000:01:00.0', '0000:02:00.0'
+ADDRESS, OTHER_ADDRESS = '0000:01:00.0', '0000:02:00.0'
 SCANS = 3
 
 
 @pytest.fixture
 def driver() -> ScriptedDriver:
     driver = ScriptedDriver(HOST, {})
-    driver.findings = [finding(ONE), finding(OTHER, offered=False)]
+    driver.results = [
+        discovery_result(ADDRESS),
+        discovery_result(OTHER_ADDRESS, is_offered=False),
+    ]
     return driver
 
 
-def watch_of(driver: Driver) -> DriverWatch:
+def watch_driver(driver: Driver) -> DriverWatch:
     return DriverWatch('scripted', driver, SCANS, HOST.name)
 
 
-def look(watch: DriverWatch, seconds: float = 60.0) -> None:
+def scan(watch: DriverWatch, seconds: float = 60.0) -> None:
     watch.begin()
     watch.finish(time.monotonic() + seconds)
 
 
 def healths(watch: DriverWatch) -> dict[str, Health]:
-    shown = {each.address: each.device for each in watch.shown()}
-    return {address: one.health for address, one in shown.items() if one is not None}
+    devices = {result.address: result.device for result in watch.list_results()}
+    return {
+        address: device.health
+        for address, device in devices.items()
+        if device is not None
+    }
 
 
-def test_before_the_first_look_nothing_is_known_and_that_is_said(
+def test_list_results_before_first_scan_is_empty_with_error(
     driver: ScriptedDriver,
 ) -> None:
-    watch = watch_of(driver)
-    assert watch.shown() == ()
-    assert watch.trouble == 'it has not answered yet'
-    look(watch)
-    assert watch.trouble == ''
-    assert watch.shown() == tuple(driver.findings)
+    watch = watch_driver(driver)
+    assert watch.list_results() == ()
+    assert watch.error == 'it has not completed a scan yet'
+    scan(watch)
+    assert watch.error == ''
+    assert watch.list_results() == tuple(driver.results)
 
 
-def test_only_devices_are_kept_for_another_process(driver: ScriptedDriver) -> None:
-    watch = watch_of(driver)
-    look(watch)
-    assert [each.address for each in watch.devices] == [ONE]
-    successor = watch_of(ScriptedDriver(HOST, {}))
-    for each in watch.devices:
-        successor.recall(each)
-    assert [each.address for each in successor.devices] == [ONE]
-
-
-def test_a_device_that_is_missing_is_gone_at_the_last_of_some_looks(
+def test_restore_result_transfers_devices_to_new_process(
     driver: ScriptedDriver,
 ) -> None:
-    watch = watch_of(driver)
-    look(watch)
-    driver.findings = []
-    seen = []
+    watch = watch_driver(driver)
+    scan(watch)
+    assert [result.address for result in watch.devices] == [ADDRESS]
+    successor = watch_driver(ScriptedDriver(HOST, {}))
+    for result in watch.devices:
+        successor.restore_result(result)
+    assert [result.address for result in successor.devices] == [ADDRESS]
+
+
+def test_missing_device_is_gone_then_removed(
+    driver: ScriptedDriver,
+) -> None:
+    watch = watch_driver(driver)
+    scan(watch)
+    driver.results = []
+    observed = []
     for _ in range(SCANS):
-        look(watch)
-        seen.append(healths(watch))
-    assert seen == [{ONE: Health.GONE}] * (SCANS - 1) + [{}]
+        scan(watch)
+        observed.append(healths(watch))
+    assert observed == [{ADDRESS: Health.GONE}] * (SCANS - 1) + [{}]
     assert watch.misses == {}
 
 
-def test_a_device_that_is_back_in_time_has_missed_nothing(
+def test_returned_device_resets_misses(
     driver: ScriptedDriver,
 ) -> None:
-    watch = watch_of(driver)
-    here = driver.findings
-    for found in (here, [], here, [], [], here):
-        driver.findings = found
-        look(watch)
-    assert healths(watch) == {ONE: Health.OK}
+    watch = watch_driver(driver)
+    present = driver.results
+    for results in (present, [], present, [], [], present):
+        driver.results = results
+        scan(watch)
+    assert healths(watch) == {ADDRESS: Health.OK}
     assert watch.misses == {}
 
 
-def test_a_look_that_fails_is_no_look_without_the_device(
+def test_failed_scan_does_not_count_as_miss(
     driver: ScriptedDriver,
 ) -> None:
-    watch = watch_of(driver)
-    look(watch)
-    driver.findings, driver.failure = [], OSError('the card is on fire')
+    watch = watch_driver(driver)
+    scan(watch)
+    driver.results, driver.failure = [], OSError('the card is on fire')
     for _ in range(2 * SCANS):
-        look(watch)
-    assert healths(watch) == {ONE: Health.DEGRADED}
-    assert watch.trouble == 'OSError: the card is on fire'
+        scan(watch)
+    assert healths(watch) == {ADDRESS: Health.DEGRADED}
+    assert watch.error == 'OSError: the card is on fire'
 
 
-def test_a_driver_that_hangs_is_asked_no_second_time_and_heard_in_the_end() -> None:
+def test_hanging_scan_is_not_repeated_and_completes_later() -> None:
     driver = HangingDriver(HOST, {})
-    driver.findings = [finding(ONE)]
-    watch = watch_of(driver)
+    driver.results = [discovery_result(ADDRESS)]
+    watch = watch_driver(driver)
     try:
         for _ in range(3):
-            look(watch, seconds=0)
-        assert (driver.looks, watch.trouble) == (1, 'it does not return')
+            scan(watch, seconds=0)
+        assert (driver.scan_count, watch.error) == (1, 'it exceeded driver_timeout')
     finally:
-        driver.let_go.set()
+        driver.continue_scan.set()
     assert watch._thread is not None
     watch._thread.join()
-    assert healths(watch) == {ONE: Health.OK}
-    assert watch.trouble == ''
+    assert healths(watch) == {ADDRESS: Health.OK}
+    assert watch.error == ''

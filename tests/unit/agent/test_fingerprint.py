@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cheap sign changes when a look at the hardware is worth it, and at no read."""
+"""Tests of the fingerprint of device names and links in sysfs."""
 
 import shutil
 from collections.abc import Callable
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.agent.fingerprint import fingerprint
-from cyborg_lite.drivers.sysfs import Host
-from tests.fakes.kernel import FakeKernel
+from cyborg_lite.agent.fingerprint import compute_fingerprint
+from cyborg_lite.drivers.host.sysfs import Host
+from tests.hosts.kernel import FakeKernel
 
 CARD = '0000:3b:00.0'
 MDEV = 'fa000000-0000-4000-8000-000000000001'
@@ -31,9 +31,9 @@ def unplug(kernel: FakeKernel) -> None:
 def rebind(kernel: FakeKernel) -> None:
     link = directory(kernel) / 'driver'
     link.unlink()
-    other = kernel.root / 'sys/bus/pci/drivers/vfio-pci'
-    other.mkdir(parents=True)
-    link.symlink_to(other)
+    other_driver = kernel.root / 'sys/bus/pci/drivers/vfio-pci'
+    other_driver.mkdir(parents=True)
+    link.symlink_to(other_driver)
 
 
 def unbind(kernel: FakeKernel) -> None:
@@ -45,34 +45,36 @@ def make_mdev(kernel: FakeKernel) -> None:
     kernel.write(kernel.root, f'sys/bus/pci/devices/{path}', MDEV)
 
 
-def take_types(kernel: FakeKernel) -> None:
+def remove_mdev_types(kernel: FakeKernel) -> None:
     shutil.rmtree(kernel.root / 'sys/class/mdev_bus')
 
 
-@pytest.mark.parametrize('change', [unplug, rebind, unbind, make_mdev, take_types])
-def test_it_is_another_one_after_a_change(
+@pytest.mark.parametrize(
+    'change', [unplug, rebind, unbind, make_mdev, remove_mdev_types]
+)
+def test_fingerprint_changes_with_names_and_links(
     kernel: FakeKernel, change: Callable[[FakeKernel], None]
 ) -> None:
     host = Host('compute-1', kernel.root)
-    before = fingerprint(host)
-    assert fingerprint(host) == before
+    before = compute_fingerprint(host)
+    assert compute_fingerprint(host) == before
     change(kernel)
-    assert fingerprint(host) != before
+    assert compute_fingerprint(host) != before
 
 
-def test_no_file_is_read_for_it(
+def test_fingerprint_reads_no_file(
     kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that is read may wake a device that sleeps, or never answer."""
+    """A read may wake a suspended device or never return."""
 
-    def read(_host: Host, path: str, _size: int = 0) -> bytes:
+    def fail_on_read(_host: Host, path: str, _size: int = 0) -> bytes:
         raise AssertionError(f'{path} is read')
 
-    monkeypatch.setattr(Host, 'raw', read)
-    fingerprint(Host('compute-1', kernel.root))
+    monkeypatch.setattr(Host, 'raw', fail_on_read)
+    compute_fingerprint(Host('compute-1', kernel.root))
 
 
-def test_a_host_without_any_device_has_one(tmp_path: Path) -> None:
-    assert fingerprint(Host('compute-1', tmp_path)) == fingerprint(
+def test_fingerprint_of_empty_host_is_constant(tmp_path: Path) -> None:
+    assert compute_fingerprint(Host('compute-1', tmp_path)) == compute_fingerprint(
         Host('compute-2', tmp_path)
     )

@@ -1,103 +1,107 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events wait for the conductor in order, and each one counts once."""
+"""Tests of the journal of events that wait for the conductor."""
 
 from pathlib import Path
 
 import pytest
 
-from cyborg_lite.agent.journal import Journal, News
+from cyborg_lite.agent.journal import Journal, NewEvent
 from cyborg_lite.model.host_events import HostEventKind
 
 
-def news(*addresses: str) -> list[News]:
-    return [News(HostEventKind.HOTPLUG, address) for address in addresses]
+def build_events(*addresses: str) -> list[NewEvent]:
+    return [NewEvent(HostEventKind.HOTPLUG, address) for address in addresses]
 
 
-def waiting(journal: Journal) -> list[tuple[int, str]]:
-    return [(event.number, event.address) for event in journal.waiting(100)]
+def list_unsent(journal: Journal) -> list[tuple[int, str]]:
+    return [(event.number, event.address) for event in journal.list_unsent(100)]
 
 
-def reopened(tmp_path: Path) -> Journal:
+def reopen_journal(tmp_path: Path) -> Journal:
     journal = Journal(tmp_path / 'state')
     journal.open()
     return journal
 
 
 @pytest.fixture
-def joined(journal: Journal) -> Journal:
-    """One of which the conductor has heard."""
-    journal.heard(0)
+def joined_journal(journal: Journal) -> Journal:
+    """Return a journal whose position the conductor has confirmed."""
+    journal.acknowledge(0)
     return journal
 
 
-def test_events_are_numbered_in_their_order(joined: Journal) -> None:
-    joined.note(news('a', 'b'))
-    joined.note(news('c'))
-    assert waiting(joined) == [(1, 'a'), (2, 'b'), (3, 'c')]
+def test_append_numbers_events_in_order(joined_journal: Journal) -> None:
+    joined_journal.append(build_events('a', 'b'))
+    joined_journal.append(build_events('c'))
+    assert list_unsent(joined_journal) == [(1, 'a'), (2, 'b'), (3, 'c')]
 
 
-def test_what_was_heard_waits_no_more(joined: Journal) -> None:
-    joined.note(news('a', 'b', 'c'))
-    joined.heard(2)
-    assert waiting(joined) == [(3, 'c')]
-    joined.note(news('d'))
-    assert waiting(joined) == [(3, 'c'), (4, 'd')]
+def test_acknowledge_removes_received_events(joined_journal: Journal) -> None:
+    joined_journal.append(build_events('a', 'b', 'c'))
+    joined_journal.acknowledge(2)
+    assert list_unsent(joined_journal) == [(3, 'c')]
+    joined_journal.append(build_events('d'))
+    assert list_unsent(joined_journal) == [(3, 'c'), (4, 'd')]
 
 
-def test_all_of_it_outlives_the_process(joined: Journal, tmp_path: Path) -> None:
-    joined.note(news('a', 'b'))
-    joined.heard(1)
-    again = reopened(tmp_path)
-    assert again.joined
-    assert again.waiting(9) == joined.waiting(9)
-    again.heard(2)
-    # Numbers are not given twice, though no event is left.
-    last = reopened(tmp_path)
-    last.note(news('c'))
-    assert waiting(last) == [(3, 'c')]
+def test_reopen_restores_events_and_numbers(
+    joined_journal: Journal, tmp_path: Path
+) -> None:
+    joined_journal.append(build_events('a', 'b'))
+    joined_journal.acknowledge(1)
+    reopened_journal = reopen_journal(tmp_path)
+    assert reopened_journal.is_joined
+    assert reopened_journal.list_unsent(9) == joined_journal.list_unsent(9)
+    reopened_journal.acknowledge(2)
+    # Numbers are not reused, although no event remains.
+    last_journal = reopen_journal(tmp_path)
+    last_journal.append(build_events('c'))
+    assert list_unsent(last_journal) == [(3, 'c')]
 
 
-def test_a_journal_that_was_lost_goes_on_where_the_conductor_is(
+def test_acknowledge_unjoined_journal_continues_at_conductor_number(
     journal: Journal,
 ) -> None:
-    """Its events would be taken for old ones otherwise."""
-    journal.note(news('a', 'b'))
-    assert not journal.joined
-    journal.heard(41)
-    assert waiting(journal) == [(42, 'a'), (43, 'b')]
-    journal.heard(43)
-    assert waiting(journal) == []
+    """The conductor would ignore lower numbers as duplicates."""
+    journal.append(build_events('a', 'b'))
+    assert not journal.is_joined
+    journal.acknowledge(41)
+    assert list_unsent(journal) == [(42, 'a'), (43, 'b')]
+    journal.acknowledge(43)
+    assert list_unsent(journal) == []
 
 
-def test_the_oldest_go_when_there_is_no_room(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, room=3)
-    journal.heard(0)
+def test_append_full_journal_drops_oldest_events(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, capacity=3)
+    journal.acknowledge(0)
     for address in 'abcde':
-        journal.note(news(address))
-    assert waiting(journal) == [(3, 'c'), (4, 'd'), (5, 'e')]
+        journal.append(build_events(address))
+    assert list_unsent(journal) == [(3, 'c'), (4, 'd'), (5, 'e')]
 
 
-def test_a_page_is_the_oldest(joined: Journal) -> None:
-    joined.note(news('a', 'b', 'c'))
-    assert [event.address for event in joined.waiting(2)] == ['a', 'b']
+def test_list_unsent_returns_oldest_events(joined_journal: Journal) -> None:
+    joined_journal.append(build_events('a', 'b', 'c'))
+    assert [event.address for event in joined_journal.list_unsent(2)] == ['a', 'b']
 
 
-def test_no_news_is_not_written(joined: Journal, tmp_path: Path) -> None:
+def test_append_nothing_writes_no_file(joined_journal: Journal, tmp_path: Path) -> None:
     file = tmp_path / 'state' / 'journal.json'
     file.unlink()
-    joined.note([])
-    joined.heard(0)
+    joined_journal.append([])
+    joined_journal.acknowledge(0)
     assert not file.exists()
 
 
-def test_a_reason_is_cut_to_what_can_be_kept(joined: Journal) -> None:
-    joined.note([News(HostEventKind.HEALTH, 'a', reason='x' * 1000)])
-    assert len(joined.waiting(1)[0].reason) == 255
+def test_append_truncates_reason(joined_journal: Journal) -> None:
+    joined_journal.append([NewEvent(HostEventKind.HEALTH, 'a', reason='x' * 1000)])
+    assert len(joined_journal.list_unsent(1)[0].reason) == 255
 
 
-def test_a_damaged_journal_starts_anew(joined: Journal, tmp_path: Path) -> None:
-    joined.note(news('a'))
+def test_reopen_damaged_journal_is_empty(
+    joined_journal: Journal, tmp_path: Path
+) -> None:
+    joined_journal.append(build_events('a'))
     (tmp_path / 'state' / 'journal.json').write_text('{')
-    again = reopened(tmp_path)
-    assert waiting(again) == []
-    assert not again.joined
+    reopened_journal = reopen_journal(tmp_path)
+    assert list_unsent(reopened_journal) == []
+    assert not reopened_journal.is_joined

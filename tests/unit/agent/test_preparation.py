@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handles are made ready all or none, and given back as far as they can be."""
+"""Tests of the preparation and release of handles."""
 
 import contextlib
 import threading
@@ -14,26 +14,26 @@ from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.preparation import Preparation
-from cyborg_lite.drivers.base import Driver, Preparing
-from cyborg_lite.drivers.sysfs import Host
+from cyborg_lite.drivers.base import Driver, PreparesHandles
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DeviceGone, DriverError
-from cyborg_lite.model.devices import HeldHandle
-from tests.fakes.drivers import (
+from cyborg_lite.model.devices import AllocatedHandle
+from tests.doubles.drivers import (
     PreparingDriver,
     ScriptedDriver,
-    finding,
+    discovery_result,
     handle,
     refusal,
 )
 
 _HOST = Host('compute-1', Path('/nonexistent'))
-_ONE, _OTHER = '0000:01:00.0', '0000:02:00.0'
+_FIRST, _SECOND = '0000:01:00.0', '0000:02:00.0'
 
 
 @pytest.fixture
 def driver() -> PreparingDriver:
     driver = PreparingDriver(_HOST, {})
-    driver.findings = [finding(_ONE), finding(_OTHER)]
+    driver.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
     return driver
 
 
@@ -42,22 +42,22 @@ class Prepare(Protocol):
 
 
 @pytest.fixture
-def prepared(cache: Cache, journal: Journal) -> Prepare:
-    """A preparation with these drivers, which have looked once."""
+def build_preparation(cache: Cache, journal: Journal) -> Prepare:
+    """Return a factory of preparations whose drivers have scanned once."""
 
-    def _prepared(**drivers: Driver) -> Preparation:
+    def _build_preparation(**drivers: Driver) -> Preparation:
         discovery = Discovery(_HOST, drivers, 60.0)
-        discovery.look()
+        discovery.scan()
         return Preparation(discovery, cache, journal)
 
-    return _prepared
+    return _build_preparation
 
 
-def test_all_handles_are_prepared_and_released(
-    driver: PreparingDriver, prepared: Prepare
+def test_prepare_and_release_are_idempotent(
+    driver: PreparingDriver, build_preparation: Prepare
 ) -> None:
-    preparation = prepared(scripted=driver)
-    handles = [handle(_ONE, 'a'), handle(_ONE, 'b'), handle(_OTHER, 'c')]
+    preparation = build_preparation(scripted=driver)
+    handles = [handle(_FIRST, 'a'), handle(_FIRST, 'b'), handle(_SECOND, 'c')]
     preparation.prepare(handles)
     assert driver.prepared == {'a', 'b', 'c'}
     preparation.prepare(handles)
@@ -67,155 +67,161 @@ def test_all_handles_are_prepared_and_released(
     assert driver.prepared == set()
 
 
-def turn(number: int) -> HeldHandle:
-    return replace(handle(_ONE, 'a'), turn=number)
+def with_generation(number: int) -> AllocatedHandle:
+    return replace(handle(_FIRST, 'a'), generation=number)
 
 
-def test_what_was_released_is_not_prepared_by_an_older_order(
-    driver: PreparingDriver, prepared: Prepare, cache: Cache
+def test_prepare_after_release_of_same_generation_raises(
+    driver: PreparingDriver, build_preparation: Prepare, cache: Cache
 ) -> None:
-    """The host stood still, and heard of both in the wrong order."""
-    preparation = prepared(scripted=driver)
-    preparation.release([turn(1)])
+    """After a pause the agent may receive stale RPCs out of order."""
+    preparation = build_preparation(scripted=driver)
+    preparation.release([with_generation(1)])
     with pytest.raises(DriverError, match='was released before'):
-        preparation.prepare([turn(1)])
-    assert (driver.prepared, cache.kept) == (set(), {})
-    preparation.prepare([turn(2)])
+        preparation.prepare([with_generation(1)])
+    assert (driver.prepared, cache.handles) == (set(), {})
+    preparation.prepare([with_generation(2)])
     assert driver.prepared == {'a'}
 
 
-def test_an_order_that_waits_for_the_device_is_looked_at_again(
-    driver: PreparingDriver, prepared: Prepare, monkeypatch: pytest.MonkeyPatch
+def test_prepare_released_while_waiting_raises(
+    driver: PreparingDriver, build_preparation: Prepare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The release has come and gone meanwhile."""
-    preparation = prepared(scripted=driver)
-    intend = Cache.intend
+    """The release of the same generation arrives before the lock is taken."""
+    preparation = build_preparation(scripted=driver)
+    add_handles = Cache.add_handles
 
-    def overtaken(cache: Cache, handles: Iterable[HeldHandle]) -> None:
-        intend(cache, handles)
-        preparation.release([turn(1)])
+    def add_and_release(cache: Cache, handles: Iterable[AllocatedHandle]) -> None:
+        add_handles(cache, handles)
+        preparation.release([with_generation(1)])
 
-    monkeypatch.setattr(Cache, 'intend', overtaken)
+    monkeypatch.setattr(Cache, 'add_handles', add_and_release)
     with pytest.raises(DriverError, match='was released before'):
-        preparation.prepare([turn(1)])
+        preparation.prepare([with_generation(1)])
     assert driver.prepared == set()
 
 
-def test_what_another_has_by_now_is_not_released_by_an_older_order(
-    driver: PreparingDriver, prepared: Prepare, cache: Cache
+def test_release_older_generation_is_ignored(
+    driver: PreparingDriver, build_preparation: Prepare, cache: Cache
 ) -> None:
-    preparation = prepared(scripted=driver)
-    preparation.prepare([turn(2)])
-    preparation.release([turn(1)])
+    preparation = build_preparation(scripted=driver)
+    preparation.prepare([with_generation(2)])
+    preparation.release([with_generation(1)])
     with pytest.raises(DriverError, match='was released before'):
-        preparation.prepare([turn(1)])
+        preparation.prepare([with_generation(1)])
     assert driver.prepared == {'a'}
-    assert cache.kept['a'].handle.turn == 2
-    preparation.release([turn(2)])
+    assert cache.handles['a'].handle.generation == 2
+    preparation.release([with_generation(2)])
     assert driver.prepared == set()
 
 
-def test_one_that_failed_may_be_prepared_again_in_the_same_turn(
-    driver: PreparingDriver, prepared: Prepare
+def test_prepare_after_failure_accepts_same_generation(
+    driver: PreparingDriver, build_preparation: Prepare
 ) -> None:
-    """The others were given back, but nobody has taken the handles from the request."""
-    preparation = prepared(scripted=driver)
-    driver.refused['b'] = RuntimeError('a mistake')
-    both = [turn(1), handle(_ONE, 'b')]
+    """The handles stay allocated to the ARQ after the failed call."""
+    preparation = build_preparation(scripted=driver)
+    driver.refusals['b'] = RuntimeError('a mistake')
+    both = [with_generation(1), handle(_FIRST, 'b')]
     with pytest.raises(RuntimeError):
         preparation.prepare(both)
-    driver.refused.clear()
+    driver.refusals.clear()
     preparation.prepare(both)
     assert driver.prepared == {'a', 'b'}
 
 
 @pytest.mark.parametrize('failure', [refusal(), RuntimeError('a mistake')])
-def test_when_one_cannot_be_prepared_none_stays_so(
-    driver: PreparingDriver, failure: Exception, prepared: Prepare
+def test_prepare_failure_releases_all_handles_of_call(
+    driver: PreparingDriver, failure: Exception, build_preparation: Prepare
 ) -> None:
-    driver.refused['c'] = failure
-    preparation = prepared(scripted=driver)
+    driver.refusals['c'] = failure
+    preparation = build_preparation(scripted=driver)
     with pytest.raises(type(failure)):
-        preparation.prepare([handle(_ONE, 'a'), handle(_ONE, 'b'), handle(_ONE, 'c')])
+        preparation.prepare(
+            [handle(_FIRST, 'a'), handle(_FIRST, 'b'), handle(_FIRST, 'c')]
+        )
     assert driver.prepared == set()
 
 
-def test_only_what_this_call_prepared_is_given_back(
-    driver: PreparingDriver, prepared: Prepare
+def test_prepare_failure_preserves_handles_of_earlier_call(
+    driver: PreparingDriver, build_preparation: Prepare
 ) -> None:
-    preparation = prepared(scripted=driver)
-    preparation.prepare([handle(_ONE, 'before')])
-    driver.refused['b'] = refusal()
+    preparation = build_preparation(scripted=driver)
+    preparation.prepare([handle(_FIRST, 'before')])
+    driver.refusals['b'] = refusal()
     with pytest.raises(DriverError):
-        preparation.prepare([handle(_ONE, 'a'), handle(_ONE, 'b')])
+        preparation.prepare([handle(_FIRST, 'a'), handle(_FIRST, 'b')])
     assert driver.prepared == {'before'}
 
 
 @pytest.mark.parametrize('failure', [refusal(), RuntimeError('a mistake')])
-def test_one_that_cannot_be_released_does_not_keep_the_others(
-    driver: PreparingDriver, failure: Exception, prepared: Prepare
+def test_release_failure_releases_remaining_handles(
+    driver: PreparingDriver, failure: Exception, build_preparation: Prepare
 ) -> None:
-    preparation = prepared(scripted=driver)
-    handles = [handle(_ONE, 'a'), handle(_ONE, 'b'), handle(_ONE, 'c')]
+    preparation = build_preparation(scripted=driver)
+    handles = [handle(_FIRST, 'a'), handle(_FIRST, 'b'), handle(_FIRST, 'c')]
     preparation.prepare(handles)
-    driver.refused['a'] = failure
+    driver.refusals['a'] = failure
     with pytest.raises(DriverError):
         preparation.release(handles)
     assert driver.prepared == {'a'}
 
 
-def test_a_driver_whose_handles_need_nothing_is_not_asked(prepared: Prepare) -> None:
+def test_prepare_driver_without_preparation_is_not_called(
+    build_preparation: Prepare,
+) -> None:
     driver = ScriptedDriver(_HOST, {})
-    driver.findings = [finding(_ONE)]
-    assert not isinstance(driver, Preparing)
-    preparation = prepared(scripted=driver)
-    preparation.prepare([handle(_ONE)])
-    preparation.release([handle(_ONE)])
+    driver.results = [discovery_result(_FIRST)]
+    assert not isinstance(driver, PreparesHandles)
+    preparation = build_preparation(scripted=driver)
+    preparation.prepare([handle(_FIRST)])
+    preparation.release([handle(_FIRST)])
 
 
-def test_a_device_that_is_gone_cannot_be_prepared(
-    driver: PreparingDriver, prepared: Prepare
+def test_prepare_missing_device_raises_device_gone(
+    driver: PreparingDriver, build_preparation: Prepare
 ) -> None:
     with pytest.raises(DeviceGone):
-        prepared(scripted=driver).prepare([handle('0000:09:00.0')])
+        build_preparation(scripted=driver).prepare([handle('0000:09:00.0')])
 
 
-def test_what_was_made_on_a_device_that_is_gone_is_gone(
-    driver: PreparingDriver, prepared: Prepare
+def test_release_missing_device_succeeds(
+    driver: PreparingDriver, build_preparation: Prepare
 ) -> None:
-    prepared(scripted=driver).release([handle('0000:09:00.0')])
+    build_preparation(scripted=driver).release([handle('0000:09:00.0')])
     assert driver.prepared == set()
 
 
-def test_while_a_driver_is_silent_no_device_is_taken_for_gone(
-    driver: PreparingDriver, prepared: Prepare
+def test_unavailable_driver_raises_driver_error(
+    driver: PreparingDriver, build_preparation: Prepare
 ) -> None:
     driver.failure = OSError('not now')
-    preparation = prepared(scripted=driver)
-    for act in (preparation.prepare, preparation.release):
+    preparation = build_preparation(scripted=driver)
+    for method in (preparation.prepare, preparation.release):
         with pytest.raises(DriverError, match='scripted does not answer') as caught:
-            act([handle(_ONE)])
+            method([handle(_FIRST)])
         assert not isinstance(caught.value, DeviceGone)
 
 
-class _MeetingDriver(PreparingDriver):
-    """Waits in ``prepare`` for a second caller, who may be kept from coming."""
+class _ConcurrentDriver(PreparingDriver):
+    """Driver whose ``prepare`` waits for a second caller, up to a timeout."""
 
-    def __init__(self, host: Host, patience: float) -> None:
+    def __init__(self, host: Host, timeout: float) -> None:
         super().__init__(host, {})
-        self.met = 0
-        self._meeting = threading.Barrier(2, timeout=patience)
+        self.concurrent_calls = 0
+        self._barrier = threading.Barrier(2, timeout=timeout)
 
-    def prepare(self, handle: HeldHandle) -> None:
+    def prepare(self, handle: AllocatedHandle) -> None:
         with contextlib.suppress(threading.BrokenBarrierError):
-            self._meeting.wait()
-            self.met += 1
+            self._barrier.wait()
+            self.concurrent_calls += 1
         super().prepare(handle)
 
 
-def _prepare_side_by_side(preparation: Preparation, handles: list[HeldHandle]) -> None:
+def _prepare_concurrently(
+    preparation: Preparation, handles: list[AllocatedHandle]
+) -> None:
     threads = [
-        threading.Thread(target=preparation.prepare, args=([each],)) for each in handles
+        threading.Thread(target=preparation.prepare, args=([item],)) for item in handles
     ]
     for thread in threads:
         thread.start()
@@ -223,106 +229,119 @@ def _prepare_side_by_side(preparation: Preparation, handles: list[HeldHandle]) -
         thread.join()
 
 
-def test_devices_do_not_wait_for_one_another(prepared: Prepare) -> None:
-    driver = _MeetingDriver(_HOST, patience=30.0)
-    driver.findings = [finding(_ONE), finding(_OTHER)]
-    _prepare_side_by_side(
-        prepared(scripted=driver), [handle(_ONE, 'a'), handle(_OTHER, 'b')]
+def test_prepare_different_devices_runs_concurrently(
+    build_preparation: Prepare,
+) -> None:
+    driver = _ConcurrentDriver(_HOST, timeout=30.0)
+    driver.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
+    _prepare_concurrently(
+        build_preparation(scripted=driver), [handle(_FIRST, 'a'), handle(_SECOND, 'b')]
     )
     assert driver.prepared == {'a', 'b'}
-    assert driver.met == 2
+    assert driver.concurrent_calls == 2
 
 
-def test_one_thing_at_a_time_happens_to_a_device(prepared: Prepare) -> None:
-    driver = _MeetingDriver(_HOST, patience=0.5)
-    driver.findings = [finding(_ONE)]
-    _prepare_side_by_side(
-        prepared(scripted=driver), [handle(_ONE, 'a'), handle(_ONE, 'b')]
+def test_prepare_same_device_runs_serially(build_preparation: Prepare) -> None:
+    driver = _ConcurrentDriver(_HOST, timeout=0.5)
+    driver.results = [discovery_result(_FIRST)]
+    _prepare_concurrently(
+        build_preparation(scripted=driver), [handle(_FIRST, 'a'), handle(_FIRST, 'b')]
     )
     assert driver.prepared == {'a', 'b'}
-    assert driver.met == 0
+    assert driver.concurrent_calls == 0
 
 
-# --- what is remembered ----------------------------------------------------------
+# --- cache and journal ---
 
 
 class _WatchedDriver(PreparingDriver):
-    """Notes what the agent knew when the driver was asked."""
+    """Driver that records the cached handles at each call."""
 
     def __init__(self, cache: Cache) -> None:
         super().__init__(_HOST, {})
-        self.findings = [finding(_ONE)]
-        self.known: list[dict[str, str | None]] = []
+        self.results = [discovery_result(_FIRST)]
+        self.snapshots: list[dict[str, str | None]] = []
         self._cache = cache
 
-    def prepare(self, handle: HeldHandle) -> None:
-        self.known.append({u: one.boot_id for u, one in self._cache.kept.items()})
+    def prepare(self, handle: AllocatedHandle) -> None:
+        self.snapshots.append(
+            {
+                uuid: handle_state.boot_id
+                for uuid, handle_state in self._cache.handles.items()
+            }
+        )
         super().prepare(handle)
 
 
-def test_a_handle_is_ours_before_anything_is_made_of_it(
-    cache: Cache, prepared: Prepare
+def test_prepare_caches_handles_before_driver_call(
+    cache: Cache, build_preparation: Prepare
 ) -> None:
-    """So that what a crash left behind is not taken for a stranger's."""
+    """After a crash the agent recognizes its own leftovers."""
     driver = _WatchedDriver(cache)
-    prepared(scripted=driver).prepare([handle(_ONE, 'a'), handle(_ONE, 'b')])
-    assert driver.known[0] == {'a': None, 'b': None}
-    assert {u: one.boot_id for u, one in cache.kept.items()} == {'a': '', 'b': ''}
+    build_preparation(scripted=driver).prepare(
+        [handle(_FIRST, 'a'), handle(_FIRST, 'b')]
+    )
+    assert driver.snapshots[0] == {'a': None, 'b': None}
+    assert {
+        uuid: handle_state.boot_id for uuid, handle_state in cache.handles.items()
+    } == {'a': '', 'b': ''}
 
 
-def test_what_was_given_back_is_forgotten(
-    driver: PreparingDriver, cache: Cache, prepared: Prepare
+def test_prepare_failure_removes_handles_from_cache(
+    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
 ) -> None:
-    preparation = prepared(scripted=driver)
-    preparation.prepare([handle(_ONE, 'kept')])
-    driver.refused['b'] = refusal()
+    preparation = build_preparation(scripted=driver)
+    preparation.prepare([handle(_FIRST, 'earlier')])
+    driver.refusals['b'] = refusal()
     with pytest.raises(DriverError):
-        preparation.prepare([handle(_ONE, 'a'), handle(_ONE, 'b'), handle(_ONE, 'c')])
-    assert set(cache.kept) == {'kept'}
-    preparation.release([handle(_ONE, 'kept')])
-    assert cache.kept == {}
+        preparation.prepare(
+            [handle(_FIRST, 'a'), handle(_FIRST, 'b'), handle(_FIRST, 'c')]
+        )
+    assert set(cache.handles) == {'earlier'}
+    preparation.release([handle(_FIRST, 'earlier')])
+    assert cache.handles == {}
 
 
-def test_what_cannot_be_released_is_not_forgotten(
-    driver: PreparingDriver, cache: Cache, prepared: Prepare
+def test_release_failure_preserves_handle_in_cache(
+    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
 ) -> None:
-    preparation = prepared(scripted=driver)
-    preparation.prepare([handle(_ONE, 'a'), handle(_ONE, 'b')])
-    driver.refused['a'] = refusal()
+    preparation = build_preparation(scripted=driver)
+    preparation.prepare([handle(_FIRST, 'a'), handle(_FIRST, 'b')])
+    driver.refusals['a'] = refusal()
     with pytest.raises(DriverError):
-        preparation.release([handle(_ONE, 'a'), handle(_ONE, 'b')])
-    assert set(cache.kept) == {'a'}
+        preparation.release([handle(_FIRST, 'a'), handle(_FIRST, 'b')])
+    assert set(cache.handles) == {'a'}
 
 
-def test_a_failure_does_not_forget_what_was_ready_before(
-    driver: PreparingDriver, cache: Cache, prepared: Prepare
+def test_prepare_failure_preserves_earlier_handle_in_cache(
+    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
 ) -> None:
-    preparation = prepared(scripted=driver)
-    preparation.prepare([handle(_ONE, 'a')])
-    driver.refused['x'] = refusal()
+    preparation = build_preparation(scripted=driver)
+    preparation.prepare([handle(_FIRST, 'a')])
+    driver.refusals['x'] = refusal()
     with pytest.raises(DriverError):
-        preparation.prepare([handle(_ONE, 'x'), handle(_ONE, 'a')])
-    assert set(cache.kept) == {'a'}
+        preparation.prepare([handle(_FIRST, 'x'), handle(_FIRST, 'a')])
+    assert set(cache.handles) == {'a'}
 
 
-def test_the_journal_tells_of_each_once(
-    driver: PreparingDriver, journal: Journal, prepared: Prepare
+def test_repeated_calls_record_one_event_each(
+    driver: PreparingDriver, journal: Journal, build_preparation: Prepare
 ) -> None:
-    preparation = prepared(scripted=driver)
+    preparation = build_preparation(scripted=driver)
     for _ in range(2):
-        preparation.prepare([handle(_ONE, 'a')])
+        preparation.prepare([handle(_FIRST, 'a')])
     for _ in range(2):
-        preparation.release([handle(_ONE, 'a')])
-    told = [(event.kind, event.arq_uuid) for event in journal.waiting(9)]
-    assert told == [('Prepared', 'arq-of-a'), ('Released', 'arq-of-a')]
+        preparation.release([handle(_FIRST, 'a')])
+    events = [(event.kind, event.arq_uuid) for event in journal.list_unsent(9)]
+    assert events == [('Prepared', 'arq-of-a'), ('Released', 'arq-of-a')]
 
 
-def test_what_was_released_meanwhile_is_not_rebuilt(
-    driver: PreparingDriver, cache: Cache, prepared: Prepare
+def test_rebuild_released_handle_does_nothing(
+    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
 ) -> None:
-    preparation = prepared(scripted=driver)
-    cache.intend([handle(_ONE, 'a')])
-    preparation.release([handle(_ONE, 'a')])
-    preparation.rebuild(handle(_ONE, 'a'))
+    preparation = build_preparation(scripted=driver)
+    cache.add_handles([handle(_FIRST, 'a')])
+    preparation.release([handle(_FIRST, 'a')])
+    preparation.rebuild(handle(_FIRST, 'a'))
     assert driver.prepared == set()
-    assert cache.kept == {}
+    assert cache.handles == {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole load on a host: fetched, loaded into a fabricated card, and told."""
+"""Tests of programming: fetch an image, load it into a card, report the result."""
 
 import json
 import threading
@@ -13,10 +13,10 @@ import pytest
 
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.image_cache import ImageCache
-from cyborg_lite.agent.loaded import LoadedRegions
-from cyborg_lite.agent.programming import Programming, Stock
-from cyborg_lite.drivers.intel_fpga import IntelFpga
-from cyborg_lite.drivers.sysfs import Host
+from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
+from cyborg_lite.agent.programming import BitstreamStore, Programming
+from cyborg_lite.drivers.fpga.intel import IntelFpga
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import (
     BitstreamRefused,
     DeviceGone,
@@ -24,21 +24,21 @@ from cyborg_lite.exceptions import (
     LoadingFailed,
 )
 from cyborg_lite.model.bitstreams import FUNCTION, LoadOrder
-from cyborg_lite.model.inventory import Device, Finding, Health
-from tests.fakes import sysfs_tree
-from tests.fakes.bitstream_files import IMAGE_ID, OTHER_FUNCTION, bitstream, gbs
-from tests.fakes.drivers import ScriptedDriver, finding
-from tests.fakes.host_tools import FakeTool
-from tests.fakes.images import FakeImages
-from tests.fakes.kernel_regions import Fate
+from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
+from tests.builders.bitstream_files import IMAGE_ID, OTHER_FUNCTION, bitstream, gbs
+from tests.doubles.drivers import ScriptedDriver, discovery_result
+from tests.doubles.glance import FakeGlance
+from tests.hosts import sysfs_tree
+from tests.hosts.host_tools import FakeTool
+from tests.hosts.kernel_regions import LoadOutcome
 
 _CARD = '0000:5e:00.0'
 _OPTIONS = {'offer_without_reset': False, 'tool': 'fpgaconf', 'program_timeout': 60}
 _TOPOLOGY = json.dumps({'pf_1': {'vf_1': {'capability': 'ipsec'}}})
 
 
-class Bench:
-    """A host with Intel cards and an agent's rooms around them."""
+class FpgaHost:
+    """Host with Intel cards and the components of an agent."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.host = Host('compute-1', tmp_path / 'root')
@@ -47,228 +47,243 @@ class Bench:
         region = directory / 'fpga_region/region0'
         manager = region / 'dfl-fme.0/dfl-fme-mgr.0/fpga_manager/fpga0'
         self.tool = FakeTool(region / 'dfl-port.0/afu_id', manager, OTHER_FUNCTION)
-        self.images = FakeImages()
+        self.images = FakeGlance()
         self.images.contents[IMAGE_ID] = gbs()
-        self.stock = tmp_path / 'stock'
+        self.store_directory = tmp_path / 'images'
         self.restart()
 
     def restart(self) -> None:
-        """The agent, with nothing in its memory."""
+        """Create the components anew, as a restarted agent does."""
         driver = IntelFpga(self.host, _OPTIONS, self.tool)
-        loaded = LoadedRegions(self.stock)
-        cache = ImageCache(self.stock, self.images, largest=10_000, capacity=10_000)
-        self.discovery = Discovery(self.host, {driver.NAME: driver}, 60, loaded.amended)
-        # The findings of Discovery name the driver by its entry point.
-        self.discovery.look()
-        self.kept_stock = Stock(cache, loaded)
-        self.programming = Programming(self.discovery, self.kept_stock)
+        loaded = LoadedBitstreams(self.store_directory)
+        cache = ImageCache(
+            self.store_directory, self.images, largest=10_000, capacity=10_000
+        )
+        self.discovery = Discovery(self.host, {driver.NAME: driver}, 60, loaded.amend)
+        # Discovery results name the driver by its entry point.
+        self.discovery.scan()
+        self.bitstream_store = BitstreamStore(cache, loaded)
+        self.programming = Programming(self.discovery, self.bitstream_store)
 
     # Any: fields of an image.
-    def program(self, address: str = _CARD, part: str = '', **changes: Any) -> Device:
-        order = LoadOrder(address, part, bitstream(gbs(), **changes))
+    def program(
+        self, address: str = _CARD, region_suffix: str = '', **changes: Any
+    ) -> Device:
+        order = LoadOrder(address, region_suffix, bitstream(gbs(), **changes))
         return self.programming.program(order)
 
     @property
-    def reported(self) -> Device:
-        self.discovery.look()
+    def reported_device(self) -> Device:
+        self.discovery.scan()
         devices = self.discovery.report().devices
-        (device,) = (each for each in devices if each.address == _CARD)
+        (device,) = (item for item in devices if item.control_address == _CARD)
         return device
 
     @property
-    def kept(self) -> list[str]:
-        return [each.name for each in self.stock.glob('sha*')]
+    def stored_files(self) -> list[str]:
+        return [path.name for path in self.store_directory.glob('sha*')]
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+def fpga_host(tmp_path: Path) -> FpgaHost:
+    return FpgaHost(tmp_path)
 
 
-def test_what_is_answered_is_what_is_reported_from_then_on(bench: Bench) -> None:
-    device = bench.program()
+def test_program_returns_device_as_reported_later(fpga_host: FpgaHost) -> None:
+    device = fpga_host.program()
     assert device.root.attributes[FUNCTION] == OTHER_FUNCTION
-    assert bench.reported == device
-    (command,) = bench.tool.commands
-    assert Path(command[-1]).parent == bench.stock
+    assert fpga_host.reported_device == device
+    (command,) = fpga_host.tool.commands
+    assert Path(command[-1]).parent == fpga_host.store_directory
 
 
-def test_nobody_has_to_look_before_it_is_reported(bench: Bench) -> None:
-    device = bench.program()
-    assert device in bench.discovery.report().devices
+def test_program_updates_report_without_scan(fpga_host: FpgaHost) -> None:
+    device = fpga_host.program()
+    assert device in fpga_host.discovery.report().devices
 
 
-def test_a_look_that_began_before_the_load_does_not_count(bench: Bench) -> None:
-    """It may end after it, with what was true when it began."""
-    driver = bench.discovery.driver_of(_CARD)
+def test_program_ignores_results_of_older_scan(fpga_host: FpgaHost) -> None:
+    """The scan ends after the load, but returns the state before it."""
+    driver = fpga_host.discovery.find_driver(_CARD)
     assert driver is not None
-    stale, device = list(driver.discover()), bench.program()
+    stale, device = list(driver.discover()), fpga_host.program()
 
-    def slow() -> list[Finding]:
-        bench.discovery.learn(device)
+    def scan_slowly() -> list[DiscoveryResult]:
+        fpga_host.discovery.update_device(device)
         return stale
 
-    with patch.object(driver, 'discover', slow):
-        bench.discovery.look()
-    assert device in bench.discovery.report().devices
+    with patch.object(driver, 'discover', scan_slowly):
+        fpga_host.discovery.scan()
+    assert device in fpga_host.discovery.report().devices
 
 
-@pytest.mark.parametrize('fate', [Fate.SUCCESS, Fate.WRONG_ID])
-def test_whoever_looks_at_the_hardware_is_told_of_a_load(
-    fate: Fate, bench: Bench
+@pytest.mark.parametrize('outcome', [LoadOutcome.SUCCESS, LoadOutcome.WRONG_ID])
+def test_program_calls_callback_on_success_and_failure(
+    outcome: LoadOutcome, fpga_host: FpgaHost
 ) -> None:
-    told = Mock()
-    programming = Programming(bench.discovery, bench.kept_stock, told)
-    bench.tool.fate = fate
+    callback = Mock()
+    programming = Programming(fpga_host.discovery, fpga_host.bitstream_store, callback)
+    fpga_host.tool.outcome = outcome
     with suppress(LoadingFailed):
         programming.program(LoadOrder(_CARD, '', bitstream(gbs())))
-    told.assert_called_once_with()
+    callback.assert_called_once_with()
 
 
-def test_it_is_safe_to_repeat(bench: Bench) -> None:
-    assert bench.program() == bench.program()
-    assert len(bench.tool.commands) == 1
-    assert bench.images.fetched == [IMAGE_ID]
+def test_program_repeated_load_is_skipped(fpga_host: FpgaHost) -> None:
+    assert fpga_host.program() == fpga_host.program()
+    assert len(fpga_host.tool.commands) == 1
+    assert fpga_host.images.fetched == [IMAGE_ID]
 
 
-def test_an_order_that_comes_too_late_is_not_carried_out(bench: Bench) -> None:
-    """The host stood still, and hears of a load that was undone meanwhile."""
+def test_program_older_order_raises(fpga_host: FpgaHost) -> None:
+    """After a pause the agent may receive stale load orders."""
     order = LoadOrder(_CARD, '', bitstream(gbs()))
-    bench.programming.program(replace(order, ordered_at=2))
-    before = len(bench.tool.commands)
-    with pytest.raises(DriverError, match='since it was ordered'):
-        bench.programming.program(replace(order, ordered_at=1))
-    assert len(bench.tool.commands) == before
-    bench.programming.program(replace(order, ordered_at=2))
-    bench.programming.program(order)
+    fpga_host.programming.program(replace(order, ordered_at=2))
+    before = len(fpga_host.tool.commands)
+    with pytest.raises(DriverError, match='already loaded into'):
+        fpga_host.programming.program(replace(order, ordered_at=1))
+    assert len(fpga_host.tool.commands) == before
+    fpga_host.programming.program(replace(order, ordered_at=2))
+    fpga_host.programming.program(order)
 
 
-def test_a_file_that_is_not_what_it_says_is_not_kept(bench: Bench) -> None:
+def test_program_mismatching_file_raises_and_is_removed(fpga_host: FpgaHost) -> None:
     content = gbs(function='cd' * 16)
-    bench.images.contents[IMAGE_ID] = content
+    fpga_host.images.contents[IMAGE_ID] = content
     order = LoadOrder(_CARD, '', bitstream(content))
-    with pytest.raises(BitstreamRefused, match='The file holds function'):
-        bench.programming.program(order)
-    assert bench.kept == []
-    assert bench.tool.commands == []
+    with pytest.raises(BitstreamRefused, match='The file contains function'):
+        fpga_host.programming.program(order)
+    assert fpga_host.stored_files == []
+    assert fpga_host.tool.commands == []
 
 
 @pytest.mark.parametrize(
     'changes', [{'hash_value': 'ab' * 64}, {'size': 10}, {'size': 20_000}]
 )
-def test_what_cannot_be_fetched_never_reaches_the_driver(
-    changes: dict[str, Any], bench: Bench
+def test_program_unfetchable_image_does_not_reach_driver(
+    changes: dict[str, Any], fpga_host: FpgaHost
 ) -> None:
-    before = bench.reported
+    before = fpga_host.reported_device
     with pytest.raises(BitstreamRefused):
-        bench.program(**changes)
-    assert bench.tool.commands == []
-    assert bench.kept == []
-    assert bench.reported == before
+        fpga_host.program(**changes)
+    assert fpga_host.tool.commands == []
+    assert fpga_host.stored_files == []
+    assert fpga_host.reported_device == before
 
 
-@pytest.mark.parametrize('fate', [Fate.TIMEOUT, Fate.HALF_LOADED, Fate.WRONG_ID])
-def test_a_region_that_failed_stays_closed_over_a_restart(
-    fate: Fate, bench: Bench
+@pytest.mark.parametrize(
+    'outcome', [LoadOutcome.TIMEOUT, LoadOutcome.HALF_LOADED, LoadOutcome.WRONG_ID]
+)
+def test_program_failed_load_closes_region_after_restart(
+    outcome: LoadOutcome, fpga_host: FpgaHost
 ) -> None:
-    bench.tool.fate = fate
+    fpga_host.tool.outcome = outcome
     with pytest.raises(LoadingFailed) as caught:
-        bench.program()
+        fpga_host.program()
     for _ in range(2):
-        device = bench.reported
+        device = fpga_host.reported_device
         assert device.health is Health.DEGRADED
         assert device.root.reserved == device.root.total == 1
-        bench.restart()
+        fpga_host.restart()
     assert (
-        fate is Fate.HALF_LOADED
+        outcome is LoadOutcome.HALF_LOADED
         or device.health_reason == caught.value.text
         or ('CRC' in device.health_reason)
     )
 
 
-def test_a_load_that_goes_well_opens_it_again(bench: Bench) -> None:
-    bench.tool.fate = Fate.WRONG_ID
+def test_program_successful_load_opens_region(fpga_host: FpgaHost) -> None:
+    fpga_host.tool.outcome = LoadOutcome.WRONG_ID
     with pytest.raises(LoadingFailed):
-        bench.program()
-    bench.tool.fate = Fate.SUCCESS
-    bench.program()
-    device = bench.reported
+        fpga_host.program()
+    fpga_host.tool.outcome = LoadOutcome.SUCCESS
+    fpga_host.program()
+    device = fpga_host.reported_device
     assert (device.health, device.root.reserved) == (Health.OK, 0)
 
 
-def test_a_tool_that_changed_nothing_closes_nothing(bench: Bench) -> None:
-    before = bench.reported
-    bench.tool.fate = Fate.REFUSED
+def test_program_refused_by_tool_changes_nothing(fpga_host: FpgaHost) -> None:
+    before = fpga_host.reported_device
+    fpga_host.tool.outcome = LoadOutcome.REFUSED
     with pytest.raises(DriverError):
-        bench.program()
-    assert bench.reported == before
+        fpga_host.program()
+    assert fpga_host.reported_device == before
 
 
-def test_the_functions_of_an_image_are_shown_while_it_is_there(bench: Bench) -> None:
-    device = bench.program(properties={'topology': _TOPOLOGY})
-    names = {each.name.rpartition('0_')[2] for each in device.root.walk()}
+def test_program_reports_topology_until_function_is_replaced(
+    fpga_host: FpgaHost,
+) -> None:
+    device = fpga_host.program(properties={'topology': _TOPOLOGY})
+    names = {deployable.name.rpartition('0_')[2] for deployable in device.root.walk()}
     assert {'pf_1', 'vf_1'} <= names
-    bench.restart()
-    assert bench.reported == device
-    # The card lost power: its factory function is back.
-    bench.tool._show('d8424dc4a4a3c413f89e433683f9040b')
-    names = {each.name.rpartition('0_')[2] for each in bench.reported.root.walk()}
+    fpga_host.restart()
+    assert fpga_host.reported_device == device
+    # After a power loss the card has its factory function.
+    fpga_host.tool._show('d8424dc4a4a3c413f89e433683f9040b')
+    names = {
+        deployable.name.rpartition('0_')[2]
+        for deployable in fpga_host.reported_device.root.walk()
+    }
     assert 'pf_1' not in names
 
 
-def test_a_damaged_record_costs_only_itself(bench: Bench) -> None:
-    bench.stock.mkdir(exist_ok=True)
+def test_damaged_record_affects_only_record(fpga_host: FpgaHost) -> None:
+    fpga_host.store_directory.mkdir(exist_ok=True)
     for text in ('', '[]', '{"x": 5}', '{"x": {"topology": 5}}', '\0'):
-        (bench.stock / 'loaded.json').write_text(text)
-        bench.restart()
-        assert bench.reported.root.total == 1
-    bench.program()
+        (fpga_host.store_directory / 'loaded.json').write_text(text)
+        fpga_host.restart()
+        assert fpga_host.reported_device.root.total == 1
+    fpga_host.program()
 
 
-def test_a_device_that_is_not_there_is_gone(bench: Bench) -> None:
+def test_program_missing_device_raises_device_gone(fpga_host: FpgaHost) -> None:
     with pytest.raises(DeviceGone):
-        bench.program('0000:01:00.0')
-    assert bench.images.fetched == []
+        fpga_host.program('0000:01:00.0')
+    assert fpga_host.images.fetched == []
 
 
-def test_what_is_no_fpga_cannot_be_loaded(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    driver = ScriptedDriver(bench.host, {})
-    driver.findings = [finding('0000:01:00.0')]
-    discovery = Discovery(bench.host, {'scripted': driver}, 60)
-    discovery.look()
-    cache = ImageCache(bench.stock, bench.images, largest=1, capacity=1)
-    programming = Programming(discovery, Stock(cache, LoadedRegions(bench.stock)))
-    with pytest.raises(DriverError, match='scripted cannot load anything'):
+def test_program_device_without_loader_raises(tmp_path: Path) -> None:
+    fpga_host = FpgaHost(tmp_path)
+    driver = ScriptedDriver(fpga_host.host, {})
+    driver.results = [discovery_result('0000:01:00.0')]
+    discovery = Discovery(fpga_host.host, {'scripted': driver}, 60)
+    discovery.scan()
+    cache = ImageCache(
+        fpga_host.store_directory, fpga_host.images, largest=1, capacity=1
+    )
+    programming = Programming(
+        discovery, BitstreamStore(cache, LoadedBitstreams(fpga_host.store_directory))
+    )
+    with pytest.raises(DriverError, match='scripted cannot load bitstreams'):
         programming.program(LoadOrder('0000:01:00.0', '', bitstream()))
 
 
-def test_two_loads_of_a_card_never_meet(bench: Bench) -> None:
-    third = 'cd' * 16
-    other = bitstream(
-        gbs(function=third),
+def test_program_same_card_runs_serially(fpga_host: FpgaHost) -> None:
+    third_function = 'cd' * 16
+    second_bitstream = bitstream(
+        gbs(function=third_function),
         id='aaaaaaaa-0000-4000-8000-000000000001',
-        properties={'function_uuid': third},
+        properties={'function_uuid': third_function},
     )
-    bench.images.contents[other.image_id] = gbs(function=third)
+    fpga_host.images.contents[second_bitstream.image_id] = gbs(function=third_function)
     entered, second_entered = threading.Event(), threading.Event()
-    met = []
+    overlaps = []
 
-    def meanwhile() -> None:
+    def run_during_load() -> None:
         if entered.is_set():
             second_entered.set()
-            bench.tool.loads = third
+            fpga_host.tool.loads = third_function
             return
         entered.set()
-        # Without the lock the other load comes in at once.
-        met.append(second_entered.wait(0.3))
+        # Without the lock the second load starts at once.
+        overlaps.append(second_entered.wait(0.3))
 
-    bench.tool.meanwhile = meanwhile
-    first = threading.Thread(target=bench.program)
+    fpga_host.tool.meanwhile = run_during_load
+    first = threading.Thread(target=fpga_host.program)
     first.start()
     assert entered.wait(30)
-    device = bench.programming.program(LoadOrder(_CARD, '', other))
+    device = fpga_host.programming.program(LoadOrder(_CARD, '', second_bitstream))
     first.join()
-    assert met == [False]
-    assert device.root.attributes[FUNCTION] == third
-    assert bench.reported == device
+    assert overlaps == [False]
+    assert device.root.attributes[FUNCTION] == third_function
+    assert fpga_host.reported_device == device

@@ -1,299 +1,379 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conductor is told what it lacks, no more; and is told again until it hears."""
+"""Tests of the reporter: which calls it sends to the conductor, and when."""
 
 import logging
 import threading
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from cyborg_lite.agent import reporting
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
-from cyborg_lite.agent.journal import Journal, News
-from cyborg_lite.agent.measuring import Measurements
+from cyborg_lite.agent.journal import Journal, NewEvent
 from cyborg_lite.agent.preparation import Preparation
-from cyborg_lite.agent.recovery import Recovery
-from cyborg_lite.agent.reporting import Reporter, Sources
-from cyborg_lite.drivers.sysfs import Host
+from cyborg_lite.agent.recovery import HostRecovery
+from cyborg_lite.agent.reporting import Reporter, ReportSources
+from cyborg_lite.agent.telemetry import TelemetryCollector
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import InvalidInput, ServiceUnavailable
 from cyborg_lite.model.host_events import HostEventKind
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.model.usage import Usage
-from tests.fakes.drivers import PreparingDriver, finding, handle
-from tests.fakes.rebooting import boot
-from tests.fakes.report_keeper import ReportKeeper
+from cyborg_lite.rpc.context import RequestContext
+from tests.doubles.drivers import PreparingDriver, discovery_result, handle
+from tests.doubles.rebootable_host import boot
+from tests.doubles.report_receiver import ReportKeeper
+from tests.support.wall_clock import STEPS, step_wall_clock
 
-_AN_HOUR, _AT_EACH_TURN = 3600.0, 0.0
-_AWAY = ServiceUnavailable(what='cyborg-lite-conductor')
-_ONE = '0000:01:00.0'
+_HOUR, _ALWAYS_DUE = 3600.0, 0.0
+_UNAVAILABLE = ServiceUnavailable(what='cyborg-lite-conductor')
+_ADDRESS = '0000:01:00.0'
 
-# What each process says first.
-_FIRST = ['heartbeat', 'report_recovery', 'report_host', 'report_events']
+# The first calls of each process.
+_FIRST_CALLS = ['heartbeat', 'report_recovery', 'report_host', 'report_events']
 
 
 class MeasuredDriver(PreparingDriver):
-    """Its devices draw as much power as it is told."""
+    """Driver whose devices report the given power in watts."""
 
     power = 50.0
 
-    def usage(self, device: Device) -> Usage:
+    def read_usage(self, device: Device) -> Usage:
         return Usage(power=self.power)
 
 
-class Agent:
-    """A reporter with all it needs, turned by hand."""
+class ReportingAgent:
+    """Reporter and its components, driven by the test."""
 
-    def __init__(self, root: Path, heartbeat_interval: float = _AN_HOUR) -> None:
+    def __init__(
+        self,
+        root: Path,
+        heartbeat_interval: float = _HOUR,
+        conductor: ReportKeeper | None = None,
+    ) -> None:
         boot(root, 'boot-1')
         host = Host('compute-1', root)
         self.driver = MeasuredDriver(host, {})
-        self.driver.findings = [finding(_ONE)]
-        self.conductor = ReportKeeper()
+        self.driver.results = [discovery_result(_ADDRESS)]
+        self.conductor = conductor or ReportKeeper()
         self.stopping = threading.Event()
         drivers = {'scripted': self.driver}
         self.cache, self.journal = Cache(root / 'state'), Journal(root / 'state')
-        self.measurements = Measurements(drivers)
+        self.measurements = TelemetryCollector(drivers)
         self.discovery = Discovery(host, drivers, 60.0, removal_scans=1)
-        self.discovery.look()
-        parts = self.discovery, self.cache, self.journal
-        self.preparation = Preparation(*parts)
-        recovery = Recovery(
+        self.discovery.scan()
+        components = self.discovery, self.cache, self.journal
+        self.preparation = Preparation(*components)
+        recovery = HostRecovery(
             self.discovery, self.preparation, self.cache, self.journal, 0.0
         )
         self.reporter = Reporter(
-            Sources(self.discovery, self.measurements, recovery, self.journal),
+            ReportSources(self.discovery, self.measurements, recovery, self.journal),
             self.conductor,
             heartbeat_interval,
             self.stopping,
         )
-        self.reporter.rebuilt()
+        self.reporter.set_rebuilt()
 
-    def turn(self) -> list[str]:
-        """The calls that one more turn of the loop makes."""
+    def send_reports(self) -> list[str]:
+        """Scan and send reports once; return the calls to the conductor."""
         before = len(self.conductor.calls)
-        self.discovery.look()
-        self.reporter.tell()
-        self.measurements.finish()
+        self.discovery.scan()
+        self.reporter.send_reports()
+        self.measurements.wait()
         return self.conductor.calls[before:]
 
 
 @pytest.fixture
-def agent(tmp_path: Path) -> Agent:
-    return Agent(tmp_path)
+def agent(tmp_path: Path) -> ReportingAgent:
+    return ReportingAgent(tmp_path)
 
 
 @pytest.fixture
-def beating(tmp_path: Path) -> Agent:
-    """Whose heartbeat is due at each turn."""
-    return Agent(tmp_path, _AT_EACH_TURN)
+def heartbeat_agent(tmp_path: Path) -> ReportingAgent:
+    """Return an agent whose heartbeat is always due."""
+    return ReportingAgent(tmp_path, _ALWAYS_DUE)
 
 
-def test_the_first_turn_is_a_heartbeat_and_the_report(agent: Agent) -> None:
-    assert agent.turn() == _FIRST
+def test_first_reports_include_heartbeat_and_host_report(agent: ReportingAgent) -> None:
+    assert agent.send_reports() == _FIRST_CALLS
     assert agent.conductor.reports['compute-1'] == agent.discovery.report()
-    assert agent.conductor.vitals[0].boot_id == 'boot-1'
+    assert agent.conductor.heartbeats[0].boot_id == 'boot-1'
 
 
-def test_a_conductor_that_holds_the_digest_is_told_once_by_each_process(
-    agent: Agent,
+def test_known_digest_is_reported_once_per_process(
+    agent: ReportingAgent,
 ) -> None:
     agent.conductor.reports['compute-1'] = agent.discovery.report()
-    assert agent.turn() == _FIRST
-    assert agent.turn() == []
+    assert agent.send_reports() == _FIRST_CALLS
+    assert agent.send_reports() == []
 
 
-def test_what_has_not_changed_is_not_told_again(agent: Agent) -> None:
-    agent.turn()
-    assert [agent.turn() for _ in range(5)] == [[]] * 5
+def test_unchanged_host_is_not_reported_again(agent: ReportingAgent) -> None:
+    agent.send_reports()
+    assert [agent.send_reports() for _ in range(5)] == [[]] * 5
 
 
-def test_a_heartbeat_is_all_while_nothing_changes(beating: Agent) -> None:
-    beating.turn()
-    assert [beating.turn() for _ in range(3)] == [['heartbeat']] * 3
+def test_unchanged_host_sends_heartbeats_only(heartbeat_agent: ReportingAgent) -> None:
+    heartbeat_agent.send_reports()
+    assert [heartbeat_agent.send_reports() for _ in range(3)] == [['heartbeat']] * 3
 
 
-def test_a_change_is_told_at_once(agent: Agent) -> None:
-    agent.turn()
-    agent.driver.findings = []
-    assert agent.turn() == ['report_host']
+def test_changed_host_is_reported_at_once(agent: ReportingAgent) -> None:
+    agent.send_reports()
+    agent.driver.results = []
+    assert agent.send_reports() == ['report_host']
     assert agent.conductor.reports['compute-1'].devices == ()
 
 
-def test_a_conductor_that_forgot_is_told_anew(beating: Agent) -> None:
-    """What it forgot may be more than the inventory."""
-    beating.turn()
-    beating.conductor.reports.clear()
-    assert beating.turn() == ['heartbeat', 'report_recovery', 'report_host']
-    assert beating.turn() == ['heartbeat']
+def test_heartbeat_unknown_digest_repeats_reports(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    """The conductor may have lost more than the inventory."""
+    heartbeat_agent.send_reports()
+    heartbeat_agent.conductor.reports.clear()
+    assert heartbeat_agent.send_reports() == [
+        'heartbeat',
+        'report_recovery',
+        'report_host',
+    ]
+    assert heartbeat_agent.send_reports() == ['heartbeat']
 
 
-@pytest.mark.parametrize('failure', [_AWAY, InvalidInput(reason='x'), KeyError('x')])
-def test_what_the_conductor_did_not_hear_is_told_when_it_is_back(
-    agent: Agent, failure: Exception
+@pytest.mark.parametrize(
+    'failure', [_UNAVAILABLE, InvalidInput(reason='x'), KeyError('x')]
+)
+def test_failed_reports_are_repeated_after_recovery(
+    agent: ReportingAgent, failure: Exception
 ) -> None:
     agent.conductor.refusal = failure
-    assert [agent.turn() for _ in range(3)] == [['heartbeat']] * 3
+    assert [agent.send_reports() for _ in range(3)] == [['heartbeat']] * 3
     agent.conductor.refusal = None
-    assert agent.turn() == _FIRST
-    assert agent.turn() == []
+    assert agent.send_reports() == _FIRST_CALLS
+    assert agent.send_reports() == []
 
 
-def test_a_report_that_was_lost_is_sent_again(agent: Agent) -> None:
-    agent.turn()
-    agent.driver.findings = []
-    agent.conductor.refusal = _AWAY
-    assert agent.turn() == ['report_host']
+def test_failed_host_report_is_sent_again(agent: ReportingAgent) -> None:
+    agent.send_reports()
+    agent.driver.results = []
+    agent.conductor.refusal = _UNAVAILABLE
+    assert agent.send_reports() == ['report_host']
     agent.conductor.refusal = None
-    assert agent.turn() == ['report_host']
+    assert agent.send_reports() == ['report_host']
     assert agent.conductor.reports['compute-1'].devices == ()
 
 
-def test_the_log_tells_of_changes_only(
-    beating: Agent, caplog: pytest.LogCaptureFixture
+def test_log_contains_state_changes_only(
+    heartbeat_agent: ReportingAgent, caplog: pytest.LogCaptureFixture
 ) -> None:
-    beating.turn()
+    heartbeat_agent.send_reports()
     caplog.set_level(logging.INFO)
     caplog.clear()
-    for refusal in (_AWAY, _AWAY, _AWAY, None, None, _AWAY):
-        beating.conductor.refusal = refusal
-        beating.turn()
-    assert [(record.levelname, record.message[:30]) for record in caplog.records] == [
-        ('WARNING', 'The conductor is not told: The'),
-        ('INFO', 'The conductor answers again.'),
-        ('WARNING', 'The conductor is not told: The'),
+    for refusal in (_UNAVAILABLE, _UNAVAILABLE, _UNAVAILABLE, None, None, _UNAVAILABLE):
+        heartbeat_agent.conductor.refusal = refusal
+        heartbeat_agent.send_reports()
+    assert [(record.levelname, record.message[:39]) for record in caplog.records] == [
+        ('WARNING', 'Report to the conductor failed: The ser'),
+        ('INFO', 'Reports to the conductor succeed again'),
+        ('WARNING', 'Report to the conductor failed: The ser'),
     ]
 
 
-def test_the_loop_ends_when_it_is_told_to(agent: Agent) -> None:
+def test_run_ends_after_stop_event(agent: ReportingAgent) -> None:
     agent.stopping.set()
     agent.reporter.run()
-    assert agent.conductor.calls == _FIRST
+    assert agent.conductor.calls == _FIRST_CALLS
 
 
-# --- while the host is rebuilt ----------------------------------------------------
+# --- during a rebuild ---
 
 
-def test_a_host_that_is_being_rebuilt_only_says_that_it_lives(
-    beating: Agent,
+def test_rebuild_sends_heartbeats_only(
+    heartbeat_agent: ReportingAgent,
 ) -> None:
-    """What is half rebuilt is no inventory."""
-    beating.reporter._rebuilt.clear()
-    assert [beating.turn() for _ in range(3)] == [['heartbeat']] * 3
-    beating.reporter.rebuilt()
-    assert beating.turn() == _FIRST
+    """An inventory during a rebuild would be incomplete."""
+    heartbeat_agent.reporter._rebuilt.clear()
+    assert [heartbeat_agent.send_reports() for _ in range(3)] == [['heartbeat']] * 3
+    heartbeat_agent.reporter.set_rebuilt()
+    assert heartbeat_agent.send_reports() == _FIRST_CALLS
 
 
-def test_what_was_rebuilt_is_told_before_the_inventory(beating: Agent) -> None:
-    beating.preparation.prepare([handle(_ONE, 'a')])
-    beating.turn()
-    (outcome,) = beating.conductor.outcomes
-    assert (outcome.boot_id, outcome.rebuilt) == ('boot-1', ('a',))
+def test_recovery_result_is_reported_before_inventory(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    heartbeat_agent.preparation.prepare([handle(_ADDRESS, 'a')])
+    heartbeat_agent.send_reports()
+    (result,) = heartbeat_agent.conductor.outcomes
+    assert (result.boot_id, result.rebuilt) == ('boot-1', ('a',))
 
 
-def test_what_the_conductor_misses_is_told_until_it_has_all(beating: Agent) -> None:
-    beating.conductor.provisioning = [handle(_ONE, 'a')]
-    beating.turn()
-    assert beating.driver.prepared == {'a'}
-    assert beating.turn() == ['heartbeat', 'report_recovery']
-    assert beating.conductor.provisioning == []
-    assert beating.turn() == ['heartbeat']
+def test_recovery_is_reported_until_conductor_is_satisfied(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    heartbeat_agent.conductor.provisioning = [handle(_ADDRESS, 'a')]
+    heartbeat_agent.send_reports()
+    assert heartbeat_agent.driver.prepared == {'a'}
+    assert heartbeat_agent.send_reports() == ['heartbeat', 'report_recovery']
+    assert heartbeat_agent.conductor.provisioning == []
+    assert heartbeat_agent.send_reports() == ['heartbeat']
 
 
-# --- figures ----------------------------------------------------------------------
+# --- telemetry ---
 
 
-def figures(agent: Agent) -> list[list[float | None]]:
-    """The power in each heartbeat so far."""
+def list_power_values(agent: ReportingAgent) -> list[list[float | None]]:
+    """Return the power values of each received heartbeat."""
     return [
-        [usage.power for usage in vitals.figures.values()]
-        for vitals in agent.conductor.vitals
+        [usage.power for usage in heartbeat.telemetry.values()]
+        for heartbeat in agent.conductor.heartbeats
     ]
 
 
-def test_figures_are_told_when_they_have_changed(beating: Agent) -> None:
-    for power in (50.0, 50.0, 75.0, 75.0, 75.0):
-        beating.driver.power = power
-        beating.turn()
-    # Those of a turn are told with the next one.
-    assert figures(beating) == [[], [50.0], [], [75.0], []]
-
-
-def test_figures_that_were_not_heard_are_told_again(beating: Agent) -> None:
-    beating.turn()
-    beating.conductor.refusal = _AWAY
-    beating.turn()
-    beating.conductor.refusal = None
-    beating.turn()
-    beating.turn()
-    assert figures(beating) == [[], [50.0], []]
-
-
-def test_a_conductor_that_forgot_the_device_is_told_its_figures(
-    beating: Agent,
+def test_heartbeat_contains_changed_telemetry_only(
+    heartbeat_agent: ReportingAgent,
 ) -> None:
-    beating.turn()
-    beating.turn()
-    beating.conductor.reports.clear()
-    beating.turn()
-    beating.turn()
-    assert figures(beating) == [[], [50.0], [], [50.0]]
+    for power in (50.0, 50.0, 75.0, 75.0, 75.0):
+        heartbeat_agent.driver.power = power
+        heartbeat_agent.send_reports()
+    # Telemetry of one call is sent with the next heartbeat.
+    assert list_power_values(heartbeat_agent) == [[], [50.0], [], [75.0], []]
 
 
-# --- the journal ------------------------------------------------------------------
+def test_heartbeat_failure_sends_telemetry_again(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    heartbeat_agent.send_reports()
+    heartbeat_agent.conductor.refusal = _UNAVAILABLE
+    heartbeat_agent.send_reports()
+    heartbeat_agent.conductor.refusal = None
+    heartbeat_agent.send_reports()
+    heartbeat_agent.send_reports()
+    assert list_power_values(heartbeat_agent) == [[], [50.0], []]
 
 
-def note(agent: Agent, *addresses: str) -> None:
-    agent.journal.note(News(HostEventKind.HOTPLUG, each) for each in addresses)
+def test_heartbeat_unknown_digest_sends_telemetry_again(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    heartbeat_agent.send_reports()
+    heartbeat_agent.send_reports()
+    heartbeat_agent.conductor.reports.clear()
+    heartbeat_agent.send_reports()
+    heartbeat_agent.send_reports()
+    assert list_power_values(heartbeat_agent) == [[], [50.0], [], [50.0]]
 
 
-def heard(agent: Agent) -> list[str]:
+# --- the journal ---
+
+
+def append(agent: ReportingAgent, *addresses: str) -> None:
+    agent.journal.append(NewEvent(HostEventKind.HOTPLUG, item) for item in addresses)
+
+
+def list_received_addresses(agent: ReportingAgent) -> list[str]:
     return [event.address for event in agent.conductor.events]
 
 
-def test_events_are_told_in_order(agent: Agent) -> None:
-    note(agent, 'a', 'b')
-    agent.turn()
-    note(agent, 'c')
-    assert agent.turn() == ['report_events']
-    assert heard(agent) == ['a', 'b', 'c']
-    assert agent.turn() == []
+def test_events_are_sent_in_order(agent: ReportingAgent) -> None:
+    append(agent, 'a', 'b')
+    agent.send_reports()
+    append(agent, 'c')
+    assert agent.send_reports() == ['report_events']
+    assert list_received_addresses(agent) == ['a', 'b', 'c']
+    assert agent.send_reports() == []
 
 
-def test_what_happened_while_the_conductor_was_away_is_told_once(
-    agent: Agent,
+def test_events_during_outage_are_sent_once(
+    agent: ReportingAgent,
 ) -> None:
-    agent.turn()
-    agent.conductor.refusal = _AWAY
+    agent.send_reports()
+    agent.conductor.refusal = _UNAVAILABLE
     for address in 'abc':
-        note(agent, address)
-        agent.turn()
+        append(agent, address)
+        agent.send_reports()
     agent.conductor.refusal = None
-    agent.turn()
-    assert heard(agent) == ['a', 'b', 'c']
-    assert agent.turn() == []
+    agent.send_reports()
+    assert list_received_addresses(agent) == ['a', 'b', 'c']
+    assert agent.send_reports() == []
 
 
-def test_an_answer_that_was_lost_doubles_nothing(agent: Agent) -> None:
-    agent.turn()
-    note(agent, 'a')
+def test_events_with_lost_answer_are_not_duplicated(agent: ReportingAgent) -> None:
+    agent.send_reports()
+    append(agent, 'a')
     agent.conductor.answer_lost = True
-    agent.turn()
+    agent.send_reports()
     agent.conductor.answer_lost = False
-    note(agent, 'b')
-    agent.turn()
-    assert heard(agent) == ['a', 'b']
+    append(agent, 'b')
+    agent.send_reports()
+    assert list_received_addresses(agent) == ['a', 'b']
 
 
-def test_a_journal_that_was_lost_tells_its_events_all_the_same(agent: Agent) -> None:
+def test_events_of_new_journal_are_renumbered_and_sent(agent: ReportingAgent) -> None:
     agent.conductor.last_event = 1000
-    note(agent, 'a', 'b')
-    agent.turn()
-    assert heard(agent) == ['a', 'b']
+    append(agent, 'a', 'b')
+    agent.send_reports()
+    assert list_received_addresses(agent) == ['a', 'b']
 
 
-def test_a_great_many_events_come_in_pages(agent: Agent) -> None:
-    note(agent, *map(str, range(250)))
-    agent.turn()
-    while agent.turn():
+def test_many_events_are_sent_in_pages(agent: ReportingAgent) -> None:
+    append(agent, *map(str, range(250)))
+    agent.send_reports()
+    while agent.send_reports():
         pass
-    assert heard(agent) == list(map(str, range(250)))
+    assert list_received_addresses(agent) == list(map(str, range(250)))
+
+
+@pytest.mark.parametrize('step', STEPS)
+def test_wall_clock_step_changes_no_interval(
+    agent: ReportingAgent, monkeypatch: pytest.MonkeyPatch, step: float
+) -> None:
+    agent.send_reports()
+    step_wall_clock(monkeypatch, step)
+    assert agent.send_reports() == []
+    agent.driver.results = []
+    assert agent.send_reports() == ['report_host']
+
+
+class HalfDeadConductor(ReportKeeper):
+    """Two conductors, one of them dead: it receives calls, and never replies."""
+
+    def __init__(self, dead_calls: int) -> None:
+        """Prepare the receiver.
+
+        :param dead_calls: number of consecutive calls to the dead conductor
+        """
+        super().__init__()
+        self.now = 0.0  # monotonic time
+        self.received_at: list[float] = []
+        self._dead_calls = dead_calls
+        self._calls = 0
+
+    def _record_call(self, method: str, context: RequestContext) -> None:
+        self._calls += 1
+        if self._calls % (self._dead_calls + 1):
+            report_timeout, heartbeat_timeout = self.timeouts
+            is_heartbeat = method == 'heartbeat'
+            self.now += heartbeat_timeout if is_heartbeat else report_timeout
+            raise _UNAVAILABLE
+        if method == 'heartbeat':
+            self.received_at.append(self.now)
+
+
+@pytest.mark.parametrize('heartbeat_interval', [10.0, 30.0, 100.0])
+def test_heartbeats_with_dead_conductor_arrive_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heartbeat_interval: float
+) -> None:
+    """The documented ratio: agent_down_after is above three intervals."""
+    conductor = HalfDeadConductor(dead_calls=3)
+    agent = ReportingAgent(tmp_path, heartbeat_interval, conductor)
+    clock = SimpleNamespace(monotonic=lambda: conductor.now)
+    monkeypatch.setattr(reporting, 'time', clock)  # the other modules keep the real one
+    for _ in range(200):
+        completed = agent.reporter.send_reports()
+        conductor.now += agent.reporter.wait_seconds(completed)
+    received = conductor.received_at
+    assert len(received) > 20
+    gaps = [later - earlier for earlier, later in pairwise(received)]
+    assert max(gaps) < 3 * heartbeat_interval

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent on a bus: it reports, serves and stops."""
+"""Tests of the agent service on a message bus: report, serve, stop."""
 
 import threading
 from collections.abc import Iterable, Iterator
@@ -10,35 +10,36 @@ import pytest
 from oslo_config import cfg
 
 from cyborg_lite.agent.cache import Cache
-from cyborg_lite.agent.service import AgentService, Resources
-from cyborg_lite.agent.watching import Timing
+from cyborg_lite.agent.hardware_monitor import AgentIntervals
+from cyborg_lite.agent.readiness import Readiness
+from cyborg_lite.agent.service import AgentResources, AgentService
 from cyborg_lite.drivers.base import Driver
-from cyborg_lite.drivers.sysfs import Host
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError, DriverError, HostAway
-from cyborg_lite.model.devices import HeldHandle
+from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.rpc import conductor, transport, wire
 from cyborg_lite.rpc.agent import AgentAPI
-from cyborg_lite.rpc.context import of_daemon
-from tests.fakes.drivers import PreparingDriver, finding, handle, refusal
-from tests.fakes.rebooting import ForgetfulDriver, boot
+from cyborg_lite.rpc.context import daemon_context
+from tests.doubles.drivers import PreparingDriver, discovery_result, handle, refusal
+from tests.doubles.rebootable_host import ForgetfulDriver, boot
 
 _HOST = Host('compute-1', Path('/nonexistent'))
-_PATIENCE = 30.0  # seconds; only a failing test waits that long
+_TIMEOUT = 30.0  # seconds; only a failing test waits this long
 
 
-class Conductor:
-    """Endpoints that keep what they are told, and say when."""
+class RecordingConductor:
+    """Endpoints that record reports and signal the first one."""
 
     target = transport.interface(conductor.VERSION)
 
     def __init__(self) -> None:
         self.reports: list[HostReport] = []
-        self.outcomes: list[dict[str, Any]] = []
+        self.results: list[dict[str, Any]] = []
         self.boots: list[str] = []
-        self.told = threading.Event()
+        self.reported = threading.Event()
 
-    # Any, here and below: what arrives on the wire is of no known type.
+    # Any, here and below: RPC arguments have no known type.
     @transport.endpoint
     def heartbeat(
         self, context: object, host: str, digest: str, version: str, vitals: Any
@@ -47,8 +48,8 @@ class Conductor:
         return not self.reports
 
     @transport.endpoint
-    def report_recovery(self, context: object, **outcome: Any) -> list[Any]:
-        self.outcomes.append(outcome)
+    def report_recovery(self, context: object, **result: Any) -> list[Any]:
+        self.results.append(result)
         return []
 
     @transport.endpoint
@@ -58,13 +59,13 @@ class Conductor:
     @transport.endpoint
     def report_host(self, context: object, report: Any) -> None:
         self.reports.append(wire.load(HostReport, report))
-        self.told.set()
+        self.reported.set()
 
 
 @pytest.fixture
 def conf(request: pytest.FixtureRequest, tmp_path: Path) -> cfg.ConfigOpts:
     file = tmp_path / 'agent.conf'
-    # A bus of its own for each test.
+    # Each test uses its own bus.
     bus = f'transport_url = local:///{request.node.name}'
     file.write_text(f'[DEFAULT]\n{bus}\nrpc_response_timeout = 1\n')
     conf = cfg.ConfigOpts()
@@ -73,9 +74,9 @@ def conf(request: pytest.FixtureRequest, tmp_path: Path) -> cfg.ConfigOpts:
 
 
 @pytest.fixture
-def listener(conf: cfg.ConfigOpts) -> Iterator[Conductor]:
+def listener(conf: cfg.ConfigOpts) -> Iterator[RecordingConductor]:
     bus = transport.connect(conf)
-    endpoints = Conductor()
+    endpoints = RecordingConductor()
     server = transport.serve(bus, transport.CONDUCTOR_TOPIC, 'any', [endpoints])
     server.start()
     yield endpoints
@@ -87,7 +88,7 @@ def listener(conf: cfg.ConfigOpts) -> Iterator[Conductor]:
 @pytest.fixture
 def driver() -> PreparingDriver:
     driver = PreparingDriver(_HOST, {})
-    driver.findings = [finding()]
+    driver.results = [discovery_result()]
     return driver
 
 
@@ -96,40 +97,47 @@ class Start(Protocol):
 
 
 @pytest.fixture
-def made(conf: cfg.ConfigOpts, tmp_path: Path) -> Start:
-    """A service with these drivers; all of them remember the same things."""
+def build_service(conf: cfg.ConfigOpts, tmp_path: Path) -> Start:
+    """Return a factory of services that share one state directory."""
 
-    def _made(**drivers: Driver) -> AgentService:
-        resources = Resources(Host('compute-1', tmp_path), drivers, tmp_path / 'state')
-        timing = Timing(3600.0, 3600.0, 60.0, 3600.0, recovery_patience=0.0)
-        return AgentService(transport.connect(conf), resources, timing)
+    def _build_service(**drivers: Driver) -> AgentService:
+        resources = AgentResources(
+            Host('compute-1', tmp_path), drivers, tmp_path / 'state'
+        )
+        intervals = AgentIntervals(3600.0, 3600.0, 60.0, 3600.0, recovery_patience=0.0)
+        return AgentService(transport.connect(conf), resources, intervals)
 
-    return _made
-
-
-def test_a_constructor_only_keeps(made: Start, driver: PreparingDriver) -> None:
-    made(scripted=driver)
-    assert driver.looks == 0
+    return _build_service
 
 
-def test_it_reports_and_serves(
-    conf: cfg.ConfigOpts, listener: Conductor, driver: PreparingDriver, made: Start
+def test_constructor_does_not_scan(
+    build_service: Start, driver: PreparingDriver
 ) -> None:
-    service = made(scripted=driver)
+    build_service(scripted=driver)
+    assert driver.scan_count == 0
+
+
+def test_start_reports_devices_and_serves_calls(
+    conf: cfg.ConfigOpts,
+    listener: RecordingConductor,
+    driver: PreparingDriver,
+    build_service: Start,
+) -> None:
+    service = build_service(scripted=driver)
     service.start()
     bus = transport.connect(conf)
-    agents = AgentAPI(bus, _PATIENCE)
+    agents = AgentAPI(bus, _TIMEOUT)
     try:
-        assert listener.told.wait(_PATIENCE)
-        assert [device.address for device in listener.reports[0].devices] == [
+        assert listener.reported.wait(_TIMEOUT)
+        assert [device.control_address for device in listener.reports[0].devices] == [
             '0000:01:00.0'
         ]
-        agents.prepare(of_daemon(), 'compute-1', [handle(uuid='a')])
+        agents.prepare(daemon_context(), 'compute-1', [handle(uuid='a')])
         assert driver.prepared == {'a'}
-        driver.refused['b'] = refusal('The card is busy.')
+        driver.refusals['b'] = refusal('The card is busy.')
         with pytest.raises(DriverError, match=r'The card is busy\.'):
-            agents.prepare(of_daemon(), 'compute-1', [handle(uuid='b')])
-        agents.release(of_daemon(), 'compute-1', [handle(uuid='a')])
+            agents.prepare(daemon_context(), 'compute-1', [handle(uuid='b')])
+        agents.release(daemon_context(), 'compute-1', [handle(uuid='a')])
         assert driver.prepared == set()
     finally:
         service.stop()
@@ -137,138 +145,143 @@ def test_it_reports_and_serves(
         bus.cleanup()
 
 
-def test_after_its_end_it_is_away(
-    conf: cfg.ConfigOpts, listener: Conductor, driver: PreparingDriver, made: Start
+def test_stop_makes_agent_unreachable(
+    conf: cfg.ConfigOpts,
+    listener: RecordingConductor,
+    driver: PreparingDriver,
+    build_service: Start,
 ) -> None:
-    service = made(scripted=driver)
+    service = build_service(scripted=driver)
     service.start()
     service.stop()
     service.wait()
     bus = transport.connect(conf)
     with pytest.raises(HostAway):
-        AgentAPI(bus, 0.1).prepare(of_daemon(), 'compute-1', [handle()])
+        AgentAPI(bus, 0.1).prepare(daemon_context(), 'compute-1', [handle()])
     assert driver.prepared == set()
 
 
-def test_it_starts_and_stops_without_a_conductor(
-    driver: PreparingDriver, made: Start
+def test_start_without_conductor_scans_and_stops(
+    driver: PreparingDriver, build_service: Start
 ) -> None:
-    service = made(scripted=driver)
+    service = build_service(scripted=driver)
     service.start()
     service.stop()
     service.wait()
-    assert driver.looks == 1
+    assert driver.scan_count == 1
 
 
-def test_what_was_never_started_can_be_stopped(
-    driver: PreparingDriver, made: Start
+def test_stop_without_start_does_nothing(
+    driver: PreparingDriver, build_service: Start
 ) -> None:
-    service = made(scripted=driver)
+    service = build_service(scripted=driver)
     service.stop()
     service.wait()
-    assert driver.looks == 0
+    assert driver.scan_count == 0
 
 
-# --- boots and restarts -------------------------------------------------------------
+# --- reboots and restarts ---
 
 
 @pytest.fixture
-def booted(tmp_path: Path) -> ForgetfulDriver:
-    """Of a host that was booted since it had prepared a handle."""
+def rebooted_driver(tmp_path: Path) -> ForgetfulDriver:
+    """Return the driver of a host that rebooted after a preparation."""
     boot(tmp_path, 'boot-1')
     cache = Cache(tmp_path / 'state')
-    cache.intend([handle(uuid='a')])
-    cache.ready(['a'], 'boot-1')
+    cache.add_handles([handle(uuid='a')])
+    cache.mark_prepared(['a'], 'boot-1')
     boot(tmp_path, 'boot-2')
     return ForgetfulDriver(Host('compute-1', tmp_path), '0000:01:00.0')
 
 
-def test_it_rebuilds_where_there_is_no_conductor(
-    booted: ForgetfulDriver, made: Start
+def test_start_without_conductor_rebuilds_handles(
+    rebooted_driver: ForgetfulDriver, build_service: Start, tmp_path: Path
 ) -> None:
-    service = made(scripted=booted)
+    service = build_service(scripted=rebooted_driver)
+    assert not Readiness(tmp_path / 'state').is_ready('boot-2')
     service.start()
-    assert booted.prepared == {'a'}
+    assert rebooted_driver.prepared == {'a'}
+    assert Readiness(tmp_path / 'state').is_ready('boot-2')
     service.stop()
     service.wait()
 
 
-def test_it_rebuilds_before_it_serves_and_tells_before_it_reports(
-    booted: ForgetfulDriver, made: Start, listener: Conductor
+def test_start_reports_recovery_before_inventory(
+    rebooted_driver: ForgetfulDriver, build_service: Start, listener: RecordingConductor
 ) -> None:
-    service = made(scripted=booted)
+    service = build_service(scripted=rebooted_driver)
     service.start()
     try:
-        assert listener.told.wait(_PATIENCE)
+        assert listener.reported.wait(_TIMEOUT)
         assert listener.boots[0] == 'boot-2'
-        (outcome,) = listener.outcomes
-        assert (outcome['rebuilt'], outcome['lost']) == (['a'], {})
+        (result,) = listener.results
+        assert (result['rebuilt'], result['lost']) == (['a'], {})
     finally:
         service.stop()
         service.wait()
 
 
-def test_a_start_that_waits_for_a_vendor_driver_can_be_ended(
-    booted: ForgetfulDriver, conf: cfg.ConfigOpts, tmp_path: Path
+def test_stop_interrupts_start_waiting_for_driver(
+    rebooted_driver: ForgetfulDriver, conf: cfg.ConfigOpts, tmp_path: Path
 ) -> None:
-    booted.slow = 10**9
-    resources = Resources(
-        Host('compute-1', tmp_path), {'scripted': booted}, tmp_path / 'state'
+    rebooted_driver.slow = 10**9
+    resources = AgentResources(
+        Host('compute-1', tmp_path), {'scripted': rebooted_driver}, tmp_path / 'state'
     )
-    timing = Timing(3600.0, 3600.0, 60.0, 3600.0, recovery_patience=3600.0)
-    service = AgentService(transport.connect(conf), resources, timing)
+    intervals = AgentIntervals(3600.0, 3600.0, 60.0, 3600.0, recovery_patience=3600.0)
+    service = AgentService(transport.connect(conf), resources, intervals)
     starting = threading.Thread(target=service.start)
     starting.start()
     service.stop()
-    starting.join(_PATIENCE)
+    starting.join(_TIMEOUT)
     assert not starting.is_alive()
     service.wait()
 
 
-class RecallingDriver(PreparingDriver):
-    """Keeps what it was told before its first look."""
+class RestoringDriver(PreparingDriver):
+    """Driver that records the handles restored before its first scan."""
 
     def __init__(self) -> None:
         super().__init__(_HOST, {})
-        self.findings = [finding()]
-        self.recalled: list[str] = []
+        self.results = [discovery_result()]
+        self.restored_uuids: list[str] = []
 
-    def recall(self, handles: Iterable[HeldHandle]) -> None:
-        assert self.looks == 0
-        self.recalled += [handle.uuid for handle in handles]
+    def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
+        assert self.scan_count == 0
+        self.restored_uuids += [handle.uuid for handle in handles]
 
 
-def test_drivers_are_told_what_is_ours_before_they_look(
-    made: Start, tmp_path: Path
+def test_start_restores_handles_before_first_scan(
+    build_service: Start, tmp_path: Path
 ) -> None:
-    Cache(tmp_path / 'state').intend([handle(uuid='a')])
-    driver = RecallingDriver()
-    service = made(scripted=driver)
+    Cache(tmp_path / 'state').add_handles([handle(uuid='a')])
+    driver = RestoringDriver()
+    service = build_service(scripted=driver)
     service.start()
     service.stop()
     service.wait()
-    assert driver.recalled == ['a']
+    assert driver.restored_uuids == ['a']
 
 
-def test_two_drivers_that_claim_one_function_are_refused(
-    made: Start, driver: PreparingDriver
+def test_start_conflicting_drivers_raise_configuration_error(
+    build_service: Start, driver: PreparingDriver
 ) -> None:
     rival = PreparingDriver(_HOST, {})
-    rival.findings = [finding(driver='rival')]
-    service = made(scripted=driver, rival=rival)
+    rival.results = [discovery_result(driver='rival')]
+    service = build_service(scripted=driver, rival=rival)
     with pytest.raises(ConfigurationError, match='claimed by rival and scripted'):
         service.start()
     service.stop()
     service.wait()
 
 
-def test_a_damaged_memory_is_no_reason_not_to_start(
-    made: Start, driver: PreparingDriver, tmp_path: Path
+def test_start_damaged_state_files_are_moved_aside(
+    build_service: Start, driver: PreparingDriver, tmp_path: Path
 ) -> None:
     (tmp_path / 'state').mkdir()
     for name in ('handles.json', 'findings.json', 'journal.json'):
         (tmp_path / 'state' / name).write_text('{')
-    service = made(scripted=driver)
+    service = build_service(scripted=driver)
     service.start()
     service.stop()
     service.wait()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service that the conversations are with."""
+"""Fixtures of the API tests."""
 
 import pytest
 
-from tests.unit.api.conversation import Client
+from tests.support.api.conversation import Client
 
 
 @pytest.fixture
 def client() -> Client:
-    """An administrator, at the default microversion."""
+    """Return a client with the admin persona and the default microversion."""
     return Client()

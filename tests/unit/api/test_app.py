@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of the application stand in the order that the service needs."""
+"""Tests of the order of the middleware."""
 
 from typing import Final
 
 import pytest
 
 from cyborg_lite.api.app import assemble
-from tests.fakes.conductor import FakeConductor
-from tests.unit.api.conversation import Answer, Client, configuration
+from tests.doubles.conductor import FakeConductor
+from tests.support.api.conversation import Answer, Client, build_configuration
 
 VERSIONED: Final = {
     'openstack-api-minimum-version',
@@ -22,16 +22,16 @@ def too_large(client: Client) -> Answer:
     return client.send('POST', '/device_profiles', raw=b' ' * 200_000)
 
 
-def test_a_body_that_is_too_large_costs_no_look_at_a_token(client: Client) -> None:
-    stranger = client.as_(NOBODY)
-    assert stranger.post('/device_profiles', []).status == 401
-    assert too_large(stranger).status == 413
+def test_body_too_large_is_refused_before_authentication(client: Client) -> None:
+    anonymous = client.as_(NOBODY)
+    assert anonymous.post('/device_profiles', []).status == 401
+    assert too_large(anonymous).status == 413
 
 
-def test_whoever_refuses_the_answer_bears_our_headers(client: Client) -> None:
-    stranger = client.as_(NOBODY)
+def test_errors_of_all_layers_have_version_headers(client: Client) -> None:
+    anonymous = client.as_(NOBODY)
     answers = {
-        401: stranger.get('/devices'),
+        401: anonymous.get('/devices'),
         404: client.get('/nowhere'),
         405: client.send('PUT', '/devices'),
         406: client.at('9.9').get('/devices'),
@@ -43,10 +43,10 @@ def test_whoever_refuses_the_answer_bears_our_headers(client: Client) -> None:
     assert 'error_message' in answers[413].json
 
 
-def test_a_page_of_another_origin_reads_errors_too(client: Client) -> None:
-    conf = configuration()
+def test_cors_applies_to_errors(client: Client) -> None:
+    conf = build_configuration()
     origin = 'https://dashboard.example'
-    assemble(conf, client.conductor)  # the library has registered its section
+    assemble(conf, client.conductor)  # registers the section of the library
     conf.set_override('allowed_origin', [origin], group='cors')
     open_one = Client(client.conductor, assemble(conf, client.conductor))
     refused = open_one.as_(NOBODY).get('/devices', {'Origin': origin})
@@ -55,34 +55,34 @@ def test_a_page_of_another_origin_reads_errors_too(client: Client) -> None:
 
 
 @pytest.mark.parametrize('prefix', ['', '/accelerator'])
-def test_the_health_check_asks_for_no_token_and_shows_no_version(prefix: str) -> None:
-    stranger = Client(headers=NOBODY, prefix=prefix)
-    answer = stranger.get('/healthcheck')
+def test_healthcheck_needs_no_token_or_version(prefix: str) -> None:
+    anonymous = Client(headers=NOBODY, prefix=prefix)
+    answer = anonymous.get('/healthcheck')
     assert answer.status == 200
     assert 'OpenStack-API-Version' not in answer.headers
 
 
-def test_what_is_below_the_health_check_is_an_ordinary_path() -> None:
+def test_path_below_healthcheck_requires_token() -> None:
     assert Client(headers=NOBODY, prefix='').get('/healthcheck/x').status == 401
 
 
 @pytest.mark.parametrize('name', ['dp.json', 'dp.html', 'dp.'])
-def test_the_end_of_a_name_is_no_file_type(client: Client, name: str) -> None:
+def test_name_with_dot_is_no_file_type(client: Client, name: str) -> None:
     answer = client.at('2.2').get(f'/device_profiles/{name}')
     assert answer.status == 404
     assert name in answer.fault
 
 
-def test_a_slash_at_the_end_makes_no_difference_and_no_redirect(client: Client) -> None:
+def test_trailing_slash_makes_no_difference(client: Client) -> None:
     assert client.get('/devices/').status == client.get('/devices').status == 200
 
 
-def test_limits_of_profiles_are_those_of_the_configuration() -> None:
+def test_profile_limits_come_from_configuration() -> None:
     conductor = FakeConductor()
-    small = configuration(max_profile_groups=1, max_profile_accelerators=2)
+    small = build_configuration(max_profile_groups=1, max_profile_accelerators=2)
     client = Client(conductor, assemble(small, conductor))
     group = {'resources:FPGA': '1'}
     for groups in ([group, group], [{'resources:FPGA': '3'}]):
-        wanted = [{'name': 'dp1', 'groups': groups}]
-        assert client.post('/device_profiles', wanted).status == 400
-    assert client.profile('dp1', {'resources:FPGA': '2'})
+        body = [{'name': 'dp1', 'groups': groups}]
+        assert client.post('/device_profiles', body).status == 400
+    assert client.create_profile('dp1', {'resources:FPGA': '2'})

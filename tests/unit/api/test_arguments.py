@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Query strings are understood whole, or refused."""
+"""Tests of the parser of query strings."""
 
 from urllib.parse import quote, urlencode
 
@@ -16,17 +16,17 @@ UUID = 'd5ca2f11-3108-4426-a11c-a959987565df'
 
 
 @given(st.dictionaries(st.sampled_from(KNOWN), st.text()))
-def test_known_arguments_are_read_as_they_were_meant(given_: dict[str, str]) -> None:
-    assert arguments.read(urlencode(given_), KNOWN) == given_
+def test_parse_query_string_returns_arguments(values: dict[str, str]) -> None:
+    assert arguments.parse_query_string(urlencode(values), KNOWN) == values
 
 
-def test_raw_bytes_are_utf8_too() -> None:
+def test_parse_query_string_decodes_utf8() -> None:
     as_wsgi_has_it = 'name=\u00fc'.encode().decode('latin-1')
-    assert arguments.read(as_wsgi_has_it, KNOWN) == {'name': '\u00fc'}
+    assert arguments.parse_query_string(as_wsgi_has_it, KNOWN) == {'name': '\u00fc'}
 
 
 @pytest.mark.parametrize(
-    ('query', 'found'),
+    ('query', 'values'),
     [
         ('', {}),
         ('&&', {}),
@@ -38,8 +38,10 @@ def test_raw_bytes_are_utf8_too() -> None:
         ('n%61me=x', {'name': 'x'}),
     ],
 )
-def test_queries_that_servers_see(query: str, found: dict[str, str]) -> None:
-    assert arguments.read(query, KNOWN) == found
+def test_parse_query_string_accepts_client_notations(
+    query: str, values: dict[str, str]
+) -> None:
+    assert arguments.parse_query_string(query, KNOWN) == values
 
 
 @pytest.mark.parametrize(
@@ -57,13 +59,13 @@ def test_queries_that_servers_see(query: str, found: dict[str, str]) -> None:
         'filters.field=name&filters.value=x',
     ],
 )
-def test_a_wrong_query_is_refused(query: str) -> None:
+def test_parse_query_string_invalid_is_refused(query: str) -> None:
     with pytest.raises(InvalidInput):
-        arguments.read(query, KNOWN)
+        arguments.parse_query_string(query, KNOWN)
 
 
 @given(st.lists(st.tuples(st.sampled_from(['a', 'b', 'c']), st.text()), unique_by=min))
-def test_filters_are_paired_by_position_or_by_number(
+def test_filters_are_paired_by_position_or_index(
     pairs: list[tuple[str, str]],
 ) -> None:
     pairs = list(dict(pairs).items())
@@ -76,11 +78,11 @@ def test_filters_are_paired_by_position_or_by_number(
         for index, (field, value) in enumerate(pairs)
     )
     for query in (plain, numbered):
-        assert arguments.read(query, (), ('a', 'b', 'c')) == dict(pairs)
+        assert arguments.parse_query_string(query, (), ('a', 'b', 'c')) == dict(pairs)
 
 
 @pytest.mark.parametrize(
-    ('found', 'query'),
+    ('values', 'query'),
     [
         ({}, Query()),
         ({'limit': '5'}, Query(limit=5)),
@@ -92,12 +94,12 @@ def test_filters_are_paired_by_position_or_by_number(
         ({'sort_dir': 'desc'}, Query(descending=True)),
     ],
 )
-def test_paging_becomes_a_query(found: dict[str, str], query: Query) -> None:
-    assert arguments.query(found, name=None) == query
+def test_build_query_has_paging(values: dict[str, str], query: Query) -> None:
+    assert arguments.build_query(values, name=None) == query
 
 
 @pytest.mark.parametrize(
-    'found',
+    'values',
     [
         {'limit': ''},
         {'limit': '0'},
@@ -111,33 +113,36 @@ def test_paging_becomes_a_query(found: dict[str, str], query: Query) -> None:
         {'sort_dir': 'DESC'},
     ],
 )
-def test_wrong_paging_is_refused(found: dict[str, str]) -> None:
-    with pytest.raises(InvalidInput, match=next(iter(found))):
-        arguments.query(found)
+def test_build_query_invalid_paging_is_refused(values: dict[str, str]) -> None:
+    with pytest.raises(InvalidInput, match=next(iter(values))):
+        arguments.build_query(values)
 
 
-def test_filters_without_a_value_are_kept_and_none_is_left_out() -> None:
-    assert arguments.query({}, a=(), b=None, c=('x',)).filters == {'a': (), 'c': ('x',)}
+def test_build_query_omits_filters_of_none() -> None:
+    assert arguments.build_query({}, a=(), b=None, c=('x',)).filters == {
+        'a': (),
+        'c': ('x',),
+    }
 
 
 @pytest.mark.parametrize(
     ('text', 'elements'),
     [('', ()), (',', ()), ('a', ('a',)), (' a ,,b,', ('a', 'b')), ('a,a', ('a', 'a'))],
 )
-def test_lists_are_parted_by_commas(text: str, elements: tuple[str, ...]) -> None:
-    assert arguments.listed(text) == elements
+def test_split_list_separates_by_commas(text: str, elements: tuple[str, ...]) -> None:
+    assert arguments.split_list(text) == elements
 
 
-def test_a_list_has_an_end() -> None:
-    assert len(arguments.listed('a,' * 1000)) == 1000
+def test_split_list_too_long_is_refused() -> None:
+    assert len(arguments.split_list('a,' * 1000)) == 1000
     with pytest.raises(InvalidInput):
-        arguments.listed('a,' * 1001)
+        arguments.split_list('a,' * 1001)
 
 
 @given(st.text(st.characters(max_codepoint=255)))
-def test_any_query_string_is_read_or_refused(query: str) -> None:
+def test_parse_query_string_random_input_never_crashes(query: str) -> None:
     try:
-        found = arguments.read(query, KNOWN, ('a',))
+        values = arguments.parse_query_string(query, KNOWN, ('a',))
     except InvalidInput:
         return
-    assert set(found) <= {*KNOWN, 'a'}
+    assert set(values) <= {*KNOWN, 'a'}

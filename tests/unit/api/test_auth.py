@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With Keystone, a caller is who its token says, and nobody else."""
+"""Tests of authentication with Keystone."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +12,10 @@ from cyborg_lite.api import auth
 from cyborg_lite.api.app import assemble
 from cyborg_lite.conf import api as api_options
 from cyborg_lite.exceptions import ConfigurationError
-from tests.fakes.conductor import FakeConductor
-from tests.fakes.keystone import FakeKeystone, Token
-from tests.unit.api.conversation import ADMIN, PROJECT, Client, configuration
+from tests.doubles.conductor import FakeConductor
+from tests.doubles.keystone import FakeKeystone, Token
+from tests.support.api.conversation import ADMIN, PROJECT, Client, build_configuration
+from tests.support.wall_clock import STEPS, step_wall_clock
 
 MEMBER = ('member', 'reader')
 TOKENS = {
@@ -71,7 +72,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
         yield Cloud(keystone, client)
 
 
-def test_a_valid_token_is_served(cloud: Cloud) -> None:
+def test_valid_token_identifies_caller(cloud: Cloud) -> None:
     assert cloud.with_tokens('member').get('/device_profiles').status == 200
     (caller,) = cloud.client.conductor.callers
     assert (caller.user_id, caller.project_id) == ('a' * 32, PROJECT)
@@ -80,7 +81,7 @@ def test_a_valid_token_is_served(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize('token', [None, '', 'unknown', 'x' * 5000, '\xff', 'a b', ' '])
-def test_without_a_valid_token_it_is_401(cloud: Cloud, token: str | None) -> None:
+def test_invalid_token_returns_401(cloud: Cloud, token: str | None) -> None:
     answer = cloud.with_tokens(token).get('/device_profiles')
     assert answer.status == 401
     assert (
@@ -102,8 +103,8 @@ def test_version_documents_need_no_token(cloud: Cloud, path: str) -> None:
     assert not cloud.keystone.validated
 
 
-def test_identity_headers_of_a_client_count_for_nothing(cloud: Cloud) -> None:
-    """Else everybody were an administrator who says so."""
+def test_identity_headers_of_client_are_ignored(cloud: Cloud) -> None:
+    """Otherwise any client could claim to be an administrator."""
     forged = {
         **ADMIN,
         'X-Service-Roles': 'service',
@@ -132,7 +133,7 @@ def test_identity_headers_of_a_client_count_for_nothing(cloud: Cloud) -> None:
     'collection',
     ['device_profiles', 'accelerator_requests', 'devices', 'deployables', 'attributes'],
 )
-def test_a_token_without_a_project_is_refused(
+def test_token_without_project_is_refused(
     cloud: Cloud, token: str, collection: str
 ) -> None:
     for headers in ({}, {'OpenStack-System-Scope': 'all', 'X-Project-Id': PROJECT}):
@@ -153,7 +154,7 @@ def test_a_token_without_a_project_is_refused(
         ('member', 401),
     ],
 )
-def test_a_service_proves_itself_by_a_second_token(
+def test_service_token_is_validated(
     cloud: Cloud, service: str | None, status: int
 ) -> None:
     client = cloud.with_tokens('member', service)
@@ -161,21 +162,21 @@ def test_a_service_proves_itself_by_a_second_token(
     assert answer.status == status
 
 
-def test_no_token_of_an_admin_is_a_services(cloud: Cloud) -> None:
+def test_admin_token_is_no_service_token(cloud: Cloud) -> None:
     client = cloud.with_tokens('admin', 'no-service')
     answer = client.delete(f'/accelerator_requests?instance={INSTANCE}')
     assert answer.status in (401, 403)
 
 
-def test_roles_of_service_tokens_are_required_by_us_too(cloud: Cloud) -> None:
-    """Where an operator told the middleware to take any token as a service's."""
+def test_service_token_without_role_is_ignored(cloud: Cloud) -> None:
+    """The middleware may be configured to accept any token as a service token."""
     environ = {'HTTP_X_PROJECT_ID': PROJECT, 'HTTP_X_SERVICE_ROLES': 'admin, member'}
-    assert not auth.caller(environ, {'service'}).service_request
+    assert not auth.read_caller(environ, {'service'}).service_request
     environ['HTTP_X_SERVICE_ROLES'] = 'member, service'
-    assert auth.caller(environ, {'service'}).service_request
+    assert auth.read_caller(environ, {'service'}).service_request
 
 
-def test_a_keystone_that_is_away_is_a_503(cloud: Cloud) -> None:
+def test_keystone_unreachable_returns_503(cloud: Cloud) -> None:
     cloud.keystone.away = True
     answer = cloud.with_tokens('member').get('/device_profiles')
     assert answer.status == 503
@@ -183,7 +184,17 @@ def test_a_keystone_that_is_away_is_a_503(cloud: Cloud) -> None:
     assert answer.fault
 
 
-def test_keystone_must_be_configured() -> None:
-    conf = configuration(auth_strategy='keystone')
+def test_keystone_unconfigured_raises() -> None:
+    conf = build_configuration(auth_strategy='keystone')
     with pytest.raises(ConfigurationError, match='auth_type'):
         assemble(conf, FakeConductor())
+
+
+@pytest.mark.parametrize('step', STEPS)
+def test_validation_after_clock_step_does_not_wait(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, step: float
+) -> None:
+    assert cloud.with_tokens('admin').get('/device_profiles').status == 200
+    step_wall_clock(monkeypatch, step)
+    assert cloud.with_tokens('member').get('/device_profiles').status == 200
+    assert cloud.keystone.validated == ['admin', 'member']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request is read piece by piece, and each piece is checked."""
+"""Tests of parsing a request."""
 
 from io import BytesIO
 from typing import Any, Final
@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.frame import MICROVERSION
 from cyborg_lite.api.microversion import MINIMUM, V2_2, V2_4
+from cyborg_lite.api.middleware import MICROVERSION
 from cyborg_lite.api.validation import Schema
 from cyborg_lite.exceptions import (
     Forbidden,
@@ -17,67 +17,67 @@ from cyborg_lite.exceptions import (
     ServiceTokenRequired,
     UnsupportedMediaType,
 )
-from tests.unit.api.calls import backing, call, request
-from tests.unit.api.conversation import ADMIN, MEMBER, NOVA
+from tests.support.api.calls import build_api_context, build_call, build_request
+from tests.support.api.conversation import ADMIN, MEMBER, NOVA
 
 LIST: Final = Schema({'type': 'array', 'minItems': 1})
 MAYBE: Final = Schema({'type': ['object', 'null']}, optional=True)
 
 
 def sent(body: Any, content_type: str = 'application/json') -> Call:
-    made = request('/v2/things', body, ADMIN)
-    made.headers['Content-Type'] = content_type
-    return Call(made, backing())
+    request = build_request('/v2/things', body, ADMIN)
+    request.headers['Content-Type'] = content_type
+    return Call(request, build_api_context())
 
 
-def test_who_asks_is_known() -> None:
-    asked = call(headers=MEMBER)
-    assert (asked.caller.user_id, asked.caller.is_admin) == ('a' * 32, False)
-    assert call().caller.is_admin
+def test_caller_is_read_from_headers() -> None:
+    call = build_call(headers=MEMBER)
+    assert (call.caller.user_id, call.caller.is_admin) == ('a' * 32, False)
+    assert build_call().caller.is_admin
 
 
-def test_who_agreed_on_no_microversion_speaks_the_lowest() -> None:
-    bare = request('/v2', None, ADMIN)
+def test_microversion_default_is_minimum() -> None:
+    bare = build_request('/v2', None, ADMIN)
     del bare.environ[MICROVERSION]
-    assert Call(bare, backing()).microversion == MINIMUM
+    assert Call(bare, build_api_context()).microversion == MINIMUM
 
 
-def test_a_feature_names_the_version_that_it_needs() -> None:
-    call(version=V2_4).require_version(V2_4, 'Flying')
-    with pytest.raises(NotAcceptable, match=r'Flying needs microversion 2\.4'):
-        call(version=V2_2).require_version(V2_4, 'Flying')
+def test_require_version_names_feature() -> None:
+    build_call(version=V2_4).require_version(V2_4, 'Flying')
+    with pytest.raises(NotAcceptable, match=r'Flying requires microversion 2\.4'):
+        build_call(version=V2_2).require_version(V2_4, 'Flying')
 
 
-def test_a_rule_is_asked_and_named() -> None:
-    call().authorise('cyborg:device_profile:create')
+def test_authorize_names_rule() -> None:
+    build_call().authorize('cyborg:device_profile:create')
     with pytest.raises(Forbidden, match='cyborg:device_profile:create'):
-        call(headers=MEMBER).authorise('cyborg:device_profile:create')
+        build_call(headers=MEMBER).authorize('cyborg:device_profile:create')
 
 
-def test_only_a_service_may_do_what_needs_one() -> None:
-    call(headers=NOVA).require_service('Binding')
+def test_require_service_without_token_is_refused() -> None:
+    build_call(headers=NOVA).require_service('Binding')
     with pytest.raises(ServiceTokenRequired, match='Binding'):
-        call(headers=ADMIN).require_service('Binding')
+        build_call(headers=ADMIN).require_service('Binding')
 
 
 @pytest.mark.parametrize(
-    ('path', 'shown'),
+    ('path', 'quoted'),
     [
         ('/v2/devices/', 'v2/devices'),
         ('/v2/device%20profiles', 'v2/device%20profiles'),
         ('/v2/%C3%BC', 'v2/%C3%BC'),
     ],
 )
-def test_a_path_is_such_as_may_stand_in_a_link(path: str, shown: str) -> None:
-    assert call(path).path == shown
+def test_path_is_quoted_without_prefix(path: str, quoted: str) -> None:
+    assert build_call(path).path == quoted
 
 
-def test_arguments_that_nobody_knows_are_refused() -> None:
-    asked = call('/v2/things?limit=5')
-    asked.read_arguments(('limit',), ())
-    assert asked.arguments == {'limit': '5'}
+def test_parse_arguments_unknown_is_refused() -> None:
+    call = build_call('/v2/things?limit=5')
+    call.parse_arguments(('limit',), ())
+    assert call.arguments == {'limit': '5'}
     with pytest.raises(InvalidInput, match='limit'):
-        asked.read_arguments(('marker',), ())
+        call.parse_arguments(('marker',), ())
 
 
 @pytest.mark.parametrize(
@@ -88,38 +88,38 @@ def test_arguments_that_nobody_knows_are_refused() -> None:
         'application/json;charset="utf-8"',
     ],
 )
-def test_json_is_read_however_it_is_announced(content_type: str) -> None:
-    asked = sent([1], content_type)
-    asked.read_body(LIST)
-    assert asked.body == [1]
+def test_parse_body_accepts_json_content_types(content_type: str) -> None:
+    call = sent([1], content_type)
+    call.parse_body(LIST)
+    assert call.body == [1]
 
 
 @pytest.mark.parametrize(
     'content_type', ['', 'text/plain', 'application/json; charset=latin-1']
 )
-def test_what_is_announced_as_something_else_is_not_read(content_type: str) -> None:
+def test_parse_body_other_content_type_is_refused(content_type: str) -> None:
     with pytest.raises(UnsupportedMediaType):
-        sent([1], content_type).read_body(LIST)
+        sent([1], content_type).parse_body(LIST)
 
 
-def test_a_body_that_does_not_fit_is_refused() -> None:
+def test_parse_body_invalid_is_refused() -> None:
     with pytest.raises(InvalidInput, match='at least 1'):
-        sent([]).read_body(LIST)
+        sent([]).parse_body(LIST)
 
 
-def test_a_body_may_be_left_out_where_it_says_nothing() -> None:
-    asked = sent(None, '')
-    asked.read_body(MAYBE)
+def test_parse_body_optional_may_be_missing() -> None:
+    call = sent(None, '')
+    call.parse_body(MAYBE)
     with pytest.raises(UnsupportedMediaType):
-        asked.read_body(LIST)
+        call.parse_body(LIST)
 
 
-def test_a_body_that_ends_early_is_the_fault_of_the_client() -> None:
+def test_parse_body_truncated_returns_400() -> None:
     class Broken(BytesIO):
         def read(self, size: int | None = -1) -> bytes:
             raise OSError('the client has gone')
 
-    broken = request('/v2/things', [1], ADMIN)
+    broken = build_request('/v2/things', [1], ADMIN)
     broken.environ['wsgi.input'] = Broken()
     with pytest.raises(InvalidInput, match='cannot be read'):
-        Call(broken, backing()).read_body(LIST)
+        Call(broken, build_api_context()).parse_body(LIST)

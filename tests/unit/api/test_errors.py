@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every error reaches every client as it can show it."""
+"""Tests of the error document."""
 
 import json
 
@@ -26,34 +26,34 @@ REQUEST = 'req-6c7a8b2e'
         (ServiceUnavailable(what='The database'), 503, 'Server'),
     ],
 )
-def test_the_text_stands_where_each_client_looks(
+def test_error_text_is_in_both_formats(
     error: CyborgError, status: int, code: str
 ) -> None:
-    answer = errors.response(error, REQUEST)
+    answer = errors.build_response(error, REQUEST)
     assert (answer.status_int, answer.content_type) == (status, 'application/json')
     assert set(answer.json) == {'error_message', 'errors'}
     fault = json.loads(answer.json['error_message'])
     assert fault == {'faultcode': code, 'faultstring': error.text, 'debuginfo': None}
-    (shown,) = answer.json['errors']
-    assert (shown['status'], shown['detail']) == (status, error.text)
-    assert shown['request_id'] == REQUEST
+    (entry,) = answer.json['errors']
+    assert (entry['status'], entry['detail']) == (status, error.text)
+    assert entry['request_id'] == REQUEST
 
 
-def test_the_methods_that_are_answered_are_named() -> None:
+def test_method_not_allowed_lists_methods() -> None:
     error = MethodNotAllowed(method='PUT', allowed='GET, POST')
-    assert errors.response(error, REQUEST).headers['Allow'] == 'GET, POST'
+    assert errors.build_response(error, REQUEST).headers['Allow'] == 'GET, POST'
 
 
-def test_who_finds_something_away_is_told_when_to_come_again() -> None:
-    away = errors.response(ServiceUnavailable(what='The bus'), REQUEST)
+def test_service_unavailable_has_retry_after() -> None:
+    away = errors.build_response(ServiceUnavailable(what='The bus'), REQUEST)
     assert int(away.headers['Retry-After']) == errors.RETRY_AFTER
-    wrong = errors.response(InvalidInput(reason='No.'), REQUEST)
+    wrong = errors.build_response(InvalidInput(reason='No.'), REQUEST)
     assert 'Retry-After' not in wrong.headers
 
 
-def test_a_page_of_a_library_becomes_our_document() -> None:
+def test_library_page_is_replaced() -> None:
     page = webob.Response(status=413, body=b'<html>Too large</html>')
-    answer = errors.in_our_words(page, REQUEST)
+    answer = errors.replace_library_error(page, REQUEST)
     assert answer.status_int == 413
     assert b'html' not in answer.body
     assert answer.json['errors'][0]['title'] == answer.json['errors'][0]['detail'][:-1]

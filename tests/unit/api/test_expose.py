@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands above a method of a controller is done, and in that order."""
+"""Tests of the decorators of controller methods, and of their order."""
 
 from typing import Any, Final
 
@@ -17,9 +17,8 @@ from cyborg_lite.exceptions import (
     NotAcceptable,
     ServiceTokenRequired,
 )
-from tests.unit.api.calls import backing, request
-from tests.unit.api.calls import call as called
-from tests.unit.api.conversation import ADMIN, MEMBER, NOVA, Client
+from tests.support.api.calls import build_api_context, build_call, build_request
+from tests.support.api.conversation import ADMIN, MEMBER, NOVA, Client
 
 RULE: Final = 'cyborg:device_profile:create'
 LIST: Final = Schema({'type': 'array'})
@@ -43,10 +42,10 @@ def show(_controller: Any, call: Call) -> dict[str, str]:
 
 
 def sent(path: str, body: Any, headers: dict[str, str] = ADMIN) -> Call:
-    return Call(request(path, body, headers, V2_4), backing())
+    return Call(build_request(path, body, headers, V2_4), build_api_context())
 
 
-def test_a_method_gets_what_it_accepts() -> None:
+def test_accepts_passes_arguments_and_body() -> None:
     assert make(None, sent('/x?limit=1&state=up', [5])) == (
         {'limit': '1', 'state': 'up'},
         [5],
@@ -56,41 +55,39 @@ def test_a_method_gets_what_it_accepts() -> None:
 @pytest.mark.parametrize(
     ('call', 'refusal'),
     [
-        (called('/x?y=1', headers=MEMBER, version=V2_3), Forbidden),
-        (called('/x?y=1', version=V2_3), NotAcceptable),
+        (build_call('/x?y=1', headers=MEMBER, version=V2_3), Forbidden),
+        (build_call('/x?y=1', version=V2_3), NotAcceptable),
         (sent('/x?y=1', {}), InvalidInput),
         (sent('/x', {}), InvalidInput),
     ],
     ids=['the rule', 'the version', 'the arguments', 'the body'],
 )
-def test_the_first_that_is_wrong_is_told(
-    call: Call, refusal: type[CyborgError]
-) -> None:
-    """Each of the calls has all the faults that come after its first one."""
+def test_decorators_report_first_error(call: Call, refusal: type[CyborgError]) -> None:
+    """The calls also contain all the later errors."""
     with pytest.raises(refusal):
         make(None, call)
 
 
-def test_what_needs_a_service_is_refused_to_others_whom_the_rule_allows() -> None:
+def test_requires_service_refuses_other_callers() -> None:
     with pytest.raises(ServiceTokenRequired, match='Binding'):
-        bind(None, called(headers=ADMIN))
+        bind(None, build_call(headers=ADMIN))
     service = {**ADMIN, 'X-Service-Roles': NOVA['X-Service-Roles']}
-    assert bind(None, called(headers=service)) == 'bound'
+    assert bind(None, build_call(headers=service)) == 'bound'
 
 
-def test_a_service_too_must_be_allowed() -> None:
+def test_requires_checks_rule_of_service() -> None:
     with pytest.raises(Forbidden):
-        bind(None, called(headers=NOVA))
+        bind(None, build_call(headers=NOVA))
 
 
-def test_newer_arguments_are_unknown_to_older_clients() -> None:
-    assert show(None, called('/x?state=up', version=V2_4)) == {'state': 'up'}
+def test_newer_arguments_require_2_4() -> None:
+    assert show(None, build_call('/x?state=up', version=V2_4)) == {'state': 'up'}
     with pytest.raises(InvalidInput, match='state'):
-        show(None, called('/x?state=up', version=V2_3))
+        show(None, build_call('/x?state=up', version=V2_3))
 
 
-def test_the_facts_can_be_read_from_outside() -> None:
-    """The API document is made of them."""
+def test_decorators_publish_their_arguments() -> None:
+    """The API document is built from the arguments."""
 
     @expose(Link, status=201, accepted=Link, errors=(409,))
     @requires(RULE, service_for='Making')
@@ -118,7 +115,7 @@ _FACTS: Final[dict[str, Any]] = {
 }
 
 
-def test_an_answer_is_json_or_nothing_at_all(client: Client) -> None:
+def test_expose_returns_json_or_no_body(client: Client) -> None:
     created = client.post(
         '/device_profiles', [{'name': 'dp1', 'groups': [{'resources:FPGA': '1'}]}]
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A body is JSON of a sane size and depth, or refused."""
+"""Tests of the JSON parser."""
 
 import json
 from typing import Any
@@ -10,20 +10,11 @@ from hypothesis import strategies as st
 
 from cyborg_lite.api.json_body import parse
 from cyborg_lite.exceptions import InvalidInput
-
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=20,
-)
+from tests.builders.json_values import JSON
 
 
 @given(JSON)
-def test_what_json_can_say_is_understood(document: Any) -> None:
+def test_parse_valid_json(document: Any) -> None:
     assert parse(json.dumps(document).encode(), depth=1000) == document
 
 
@@ -54,7 +45,7 @@ def test_what_json_can_say_is_understood(document: Any) -> None:
         b'undefined',
     ],
 )
-def test_what_is_no_json_is_refused(raw: bytes) -> None:
+def test_parse_invalid_json_is_refused(raw: bytes) -> None:
     with pytest.raises(InvalidInput, match='not valid JSON'):
         parse(raw, depth=16)
 
@@ -62,23 +53,23 @@ def test_what_is_no_json_is_refused(raw: bytes) -> None:
 @pytest.mark.parametrize(
     ('opened', 'closed'), [(b'[', b']'), (b'{"a":', b'}'), (b'[{"a":', b'}]')]
 )
-def test_depth_is_limited(opened: bytes, closed: bytes) -> None:
-    each = opened.count(b'[') + opened.count(b'{')
-    fits = 16 // each
+def test_parse_too_deep_json_is_refused(opened: bytes, closed: bytes) -> None:
+    count = opened.count(b'[') + opened.count(b'{')
+    fits = 16 // count
     parse(opened * fits + b'1' + closed * fits, depth=16)
     for times in (fits + 1, 100, 20_000):
         with pytest.raises(InvalidInput, match='deeper than 16'):
             parse(opened * times + b'1' + closed * times, depth=16)
 
 
-def test_an_unclosed_bomb_is_refused() -> None:
+def test_parse_unclosed_nesting_is_refused() -> None:
     for bomb in (b'[' * 100_000, b'{"a":' * 20_000):
         with pytest.raises(InvalidInput):
             parse(bomb, depth=16)
 
 
 @given(st.binary(max_size=50))
-def test_any_bytes_are_json_or_refused(raw: bytes) -> None:
+def test_parse_random_bytes_never_crashes(raw: bytes) -> None:
     try:
         document = parse(raw, depth=16)
     except InvalidInput:

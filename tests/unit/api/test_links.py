@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links lead to where the service is, or to where the operator says it is."""
+"""Tests of the URLs in responses."""
 
 from typing import Any
 
@@ -35,14 +35,14 @@ ENVIRON: dict[str, Any] = {
         (None, '/\xff', 'http://controller:6666/%FF/v2/x'),
     ],
 )
-def test_a_link_begins_where_clients_see_us(
+def test_links_start_with_public_endpoint(
     public: str | None, script: str, href: str
 ) -> None:
-    links = Links.of({**ENVIRON, 'SCRIPT_NAME': script}, public)
-    assert links.to('v2/x') == href
+    links = Links.from_environ({**ENVIRON, 'SCRIPT_NAME': script}, public)
+    assert links.build_url('v2/x') == href
 
 
 @pytest.mark.parametrize('host', [None, ''])
-def test_a_request_without_a_host_gets_the_servers(host: str | None) -> None:
-    links = Links.of({**ENVIRON, 'HTTP_HOST': host}, None)
-    assert links.to('v2') == 'http://localhost:6666/v2'
+def test_links_without_host_header_use_server_name(host: str | None) -> None:
+    links = Links.from_environ({**ENVIRON, 'HTTP_HOST': host}, None)
+    assert links.build_url('v2') == 'http://localhost:6666/v2'

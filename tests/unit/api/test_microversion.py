@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a client and the service agree on a microversion."""
+"""Tests of the negotiation of microversions."""
 
 import logging
 
@@ -7,7 +7,7 @@ import pytest
 
 from cyborg_lite.api import microversion
 from cyborg_lite.exceptions import NotAcceptable
-from tests.unit.api.conversation import ADMIN, Client
+from tests.support.api.conversation import ADMIN, Client
 
 HEADER = 'OpenStack-API-Version'
 EVERYWHERE = {
@@ -18,7 +18,7 @@ EVERYWHERE = {
 
 
 @pytest.mark.parametrize(
-    ('asked', 'agreed'),
+    ('header', 'version'),
     [
         (None, '2.0'),  # Nova
         ('accelerator 2.0', '2.0'),
@@ -39,19 +39,19 @@ EVERYWHERE = {
         ('latest', '2.4'),
     ],
 )
-def test_a_served_version_is_agreed_on(
-    client: Client, asked: str | None, agreed: str
+def test_negotiate_supported_version_is_used(
+    client: Client, header: str | None, version: str
 ) -> None:
-    headers = {} if asked is None else {HEADER: asked}
+    headers = {} if header is None else {HEADER: header}
     answer = client.get('/devices', headers=headers)
     assert answer.status == 200
-    assert answer.headers[HEADER] == f'accelerator {agreed}'
+    assert answer.headers[HEADER] == f'accelerator {version}'
     for name, value in EVERYWHERE.items():
         assert answer.headers[name] == value
 
 
 @pytest.mark.parametrize(
-    'asked',
+    'header',
     [
         'accelerator 2.5',
         'accelerator 3.0',
@@ -75,9 +75,9 @@ def test_a_served_version_is_agreed_on(
         '\x00',
     ],
 )
-def test_another_version_is_refused_with_the_range(client: Client, asked: str) -> None:
-    asked = asked.encode().decode('latin-1')  # as WSGI has it
-    answer = client.get('/devices', headers={HEADER: asked})
+def test_negotiate_unsupported_version_names_range(client: Client, header: str) -> None:
+    header = header.encode().decode('latin-1')  # as WSGI has it
+    answer = client.get('/devices', headers={HEADER: header})
     assert answer.status == 406
     assert '2.0 to 2.4' in answer.fault
     assert HEADER not in answer.headers
@@ -85,7 +85,7 @@ def test_another_version_is_refused_with_the_range(client: Client, asked: str) -
         assert answer.headers[name] == value
 
 
-def test_a_bare_version_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_negotiate_bare_version_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert microversion.negotiate('2.1') == microversion.V2_1
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
 
@@ -98,7 +98,7 @@ def test_a_bare_version_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
         ({}, '/devices', 401),
     ],
 )
-def test_errors_bear_the_headers_too(
+def test_error_has_version_headers(
     client: Client, headers: dict[str, str], path: str, status: int
 ) -> None:
     answer = client.as_(headers, '2.2').get(path)
@@ -108,7 +108,7 @@ def test_errors_bear_the_headers_too(
         assert answer.headers[name] == value
 
 
-def test_the_range_is_that_of_the_list() -> None:
+def test_versions_range_matches_list() -> None:
     assert tuple(sorted(microversion.VERSIONS)) == microversion.VERSIONS
     assert str(microversion.MAXIMUM) == '2.4'
     with pytest.raises(NotAcceptable):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With authentication off every persona can be played, loudly."""
+"""Tests of the middleware for auth_strategy = noauth."""
 
 import logging
 
 import pytest
 
 from cyborg_lite.api.noauth import PROJECT
-from tests.unit.api.conversation import Client
+from tests.support.api.conversation import Client
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from tests.unit.api.conversation import Client
         ('Admin', 'Admin', PROJECT, False),
     ],
 )
-def test_a_token_names_user_and_project(
+def test_token_names_user_and_project(
     client: Client, token: str, user: str, project: str, admin: bool
 ) -> None:
     answer = client.as_({'X-Auth-Token': token}).get('/device_profiles')
@@ -45,7 +45,7 @@ def test_a_token_names_user_and_project(
         {'X-User-Id': 'u', 'X-Roles': 'admin', 'X-Project-Id': 'p' * 65},
     ],
 )
-def test_who_says_nothing_is_nobody(client: Client, headers: dict[str, str]) -> None:
+def test_missing_identity_returns_401(client: Client, headers: dict[str, str]) -> None:
     answer = client.as_(headers).get('/device_profiles')
     assert answer.status == 401
     assert answer.headers['WWW-Authenticate'] == 'Keystone uri=""'
@@ -71,14 +71,14 @@ def test_who_says_nothing_is_nobody(client: Client, headers: dict[str, str]) -> 
         {'X-Project-Id': 'p', 'Openstack-System-Scope': 'all'},
     ],
 )
-def test_who_has_no_project_is_refused(client: Client, more: dict[str, str]) -> None:
+def test_missing_project_is_refused(client: Client, more: dict[str, str]) -> None:
     headers = {'X-User-Id': 'u', 'X-Roles': 'admin,member,reader', **more}
     answer = client.as_(headers).get('/accelerator_requests')
     assert answer.status == 403
     assert 'cyborg:arq:get_all' in answer.fault
 
 
-def test_headers_count_before_the_token(client: Client) -> None:
+def test_identity_headers_precede_token(client: Client) -> None:
     headers = {'X-Auth-Token': 'admin', 'X-Roles': 'reader', 'X-Project-Id': 'p'}
     assert client.as_(headers).get('/devices').status == 403
 
@@ -87,13 +87,15 @@ def test_headers_count_before_the_token(client: Client) -> None:
     ('roles', 'service'),
     [('service', True), ('a, service ,b', True), ('services', False), ('', False)],
 )
-def test_service_roles_are_believed(client: Client, roles: str, service: bool) -> None:
+def test_service_roles_are_trusted(client: Client, roles: str, service: bool) -> None:
     headers = {'X-Auth-Token': 'joe', 'X-Service-Roles': roles}
     client.as_(headers).get('/accelerator_requests')
     assert client.conductor.callers[-1].service_request is service
 
 
-def test_it_is_said_loudly(caplog: pytest.LogCaptureFixture) -> None:
+def test_noauth_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     Client()
-    (record,) = [one for one in caplog.records if 'AUTHENTICATION' in one.message]
+    (record,) = [
+        record for record in caplog.records if 'AUTHENTICATION' in record.message
+    ]
     assert record.levelno == logging.WARNING

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every rule against every persona, through the routes that it guards."""
+"""Tests of every rule with every persona, through the routes that it guards."""
 
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from oslo_config import cfg
@@ -12,63 +10,42 @@ from oslo_config import cfg
 from cyborg_lite import policies
 from cyborg_lite.api import policy
 from cyborg_lite.api.app import assemble
-from cyborg_lite.api.controllers.root import Root
-from cyborg_lite.api.controllers.v2 import V2
-from cyborg_lite.api.resource import Resource
-from cyborg_lite.exceptions import NotFound
-from tests.fakes.conductor import FakeConductor
-from tests.unit.api.conversation import (
+from cyborg_lite.api.routes import ROUTES as API_ROUTES
+from tests.doubles.conductor import FakeConductor
+from tests.support.api.conversation import (
     ADMIN,
     MANAGER,
     MEMBER,
+    OTHER_PROJECT,
     READER,
     SERVICE_TOKEN,
     Client,
-    configuration,
-    persona,
+    add_device,
+    build_configuration,
+    build_persona,
 )
 
 U: Final = 'd5ca2f11-3108-4426-a11c-a959987565df'
 
 PERSONAS: Final = {
     'admin': ADMIN,
-    'bare admin': persona('admin'),
+    'bare admin': build_persona('admin'),
     'manager': MANAGER,
-    'bare manager': persona('manager'),
+    'bare manager': build_persona('manager'),
     'member': MEMBER,
-    'bare member': persona('member'),
+    'bare member': build_persona('member'),
     'reader': READER,
-    'service': persona('service'),
-    'other role': persona('observer'),
-    'no role': persona(''),
+    'service': build_persona('service'),
+    'other role': build_persona('observer'),
+    'no role': build_persona(''),
 }
 READERS: Final = {'admin', 'bare admin', 'manager', 'member', 'reader'}
 WRITERS: Final = {'admin', 'manager', 'member', 'bare member', 'service'}
 MANAGERS: Final = {'admin', 'bare admin', 'manager', 'bare manager'}
 ADMINS: Final = {'admin', 'bare admin'}
 
-# What may follow a path somewhere.
-SEGMENTS: Final = (
-    'v2',
-    'device_profiles',
-    'accelerator_requests',
-    'devices',
-    'deployables',
-    'attributes',
-    'bitstreams',
-    'jobs',
-    'services',
-    'enable',
-    'disable',
-    'program',
-    'events',
-    'access',
-    'explain',
-    U,
-)
-
-# A rule, who passes, and the requests that ask for it. None of them is a legal one
-# beyond what the rule looks at: they show that it is looked at first.
+# Rule, personas that it allows, and requests that it guards. The requests are invalid
+# otherwise, so that a status other than 403 shows that the rule was checked first.
 ROUTES: Final = [
     ('cyborg:device_profile:get_all', READERS, ['GET /device_profiles']),
     ('cyborg:device_profile:get_one', READERS, [f'GET /device_profiles/{U}']),
@@ -139,67 +116,58 @@ CASES: Final = [
 
 
 @pytest.fixture(scope='module')
-def shared() -> Client:
-    """One service for the whole matrix, which changes nothing in it."""
+def shared_client() -> Client:
+    """Return a client for all combinations; no test changes its data."""
     return Client()
 
 
 @pytest.mark.parametrize(('rule', 'name', 'request_', 'allowed'), CASES)
-def test_a_rule_lets_in_its_personas_alone(
-    shared: Client, rule: str, name: str, request_: str, allowed: bool
+def test_rule_allows_exactly_its_personas(
+    shared_client: Client, rule: str, name: str, request_: str, allowed: bool
 ) -> None:
     method, path = request_.split()
     headers = {**PERSONAS[name], **SERVICE_TOKEN}
-    answer = shared.as_(headers, '2.4').send(method, path, raw=b'{')
+    answer = shared_client.as_(headers, '2.4').send(method, path, raw=b'{')
     assert (answer.status != 403) is allowed
     if not allowed:
         assert answer.fault == f"Policy doesn't allow {rule} to be performed."
 
 
 @pytest.mark.parametrize('name', PERSONAS)
-def test_every_persona_is_refused_without_a_project(shared: Client, name: str) -> None:
+def test_rule_requires_project_scope(shared_client: Client, name: str) -> None:
     headers = {**PERSONAS[name], **SERVICE_TOKEN}
     del headers['X-Project-Id']
     for rule, _, requests in ROUTES:
         for request in requests:
             method, path = request.split()
-            answer = shared.as_(headers, '2.4').send(method, path)
+            answer = shared_client.as_(headers, '2.4').send(method, path)
             assert answer.status == 403
             assert rule in answer.fault
 
 
-def test_every_rule_guards_a_route_and_every_route_has_a_rule() -> None:
-    ours = {rule.name for rule in policies.list_rules() if 'cyborg:' in rule.name}
-    assert ours == {rule for rule, _, _ in ROUTES}
+def test_rules_and_routes_match() -> None:
+    rule_names = {rule.name for rule in policies.list_rules() if 'cyborg:' in rule.name}
+    assert rule_names == {rule for rule, _, _ in ROUTES}
 
 
-def below(resource: Resource) -> Iterator[Resource]:
-    """All controllers under this one, found as a request would find them."""
-    for segment in SEGMENTS:
-        with suppress(NotFound):
-            child = resource.below(segment)
-            yield child
-            yield from below(child)
-
-
-def test_no_controller_forgot_its_rule() -> None:
-    backing: Any = None  # controllers look at it only when they answer
-    guarded = {kind for kind in map(type, below(Root(backing))) if kind is not V2}
+def test_controllers_have_rules() -> None:
+    public = {'/', '/v2', '/v2/openapi.json'}
     rules = {
-        getattr(kind, method).rule
-        for kind in guarded
+        getattr(resource, method).rule
+        for path, resource in API_ROUTES.items()
+        if path not in public
         for method in ('get', 'post', 'patch', 'delete')
-        if hasattr(kind, method)
+        if hasattr(resource, method)
     }
     assert rules == {rule for rule, _, _ in ROUTES}
 
 
-# --- the operator's file ----------------------------------------------------------
+# --- the policy file --------------------------------------------------------------
 
 
-def ruled(tmp_path: Path, text: str) -> Client:
+def build_client(tmp_path: Path, text: str) -> Client:
     (tmp_path / 'policy.yaml').write_text(text)
-    conf = configuration()
+    conf = build_configuration()
     conductor = FakeConductor()
     assemble(conf, conductor)
     path = str(tmp_path / 'policy.yaml')
@@ -207,8 +175,10 @@ def ruled(tmp_path: Path, text: str) -> Client:
     return Client(conductor, assemble(conf, conductor))
 
 
-def test_a_rule_can_be_overridden(tmp_path: Path) -> None:
-    client = ruled(tmp_path, '"cyborg:device:get_all": "rule:project_reader_or_admin"')
+def test_rule_override_is_used(tmp_path: Path) -> None:
+    client = build_client(
+        tmp_path, '"cyborg:device:get_all": "rule:project_reader_or_admin"'
+    )
     assert client.as_(READER).get('/devices').status == 200
     assert client.as_(READER).get('/deployables').status == 403
 
@@ -221,18 +191,16 @@ def test_a_rule_can_be_overridden(tmp_path: Path) -> None:
         ('project_manager_api', 'role:observer'),
     ],
 )
-def test_a_base_rule_can_be_overridden(tmp_path: Path, rule: str, check: str) -> None:
-    client = ruled(tmp_path, f'"{rule}": "{check}"')
-    assert client.as_(persona('observer')).get('/devices').status == 200
+def test_base_rule_override_is_used(tmp_path: Path, rule: str, check: str) -> None:
+    client = build_client(tmp_path, f'"{rule}": "{check}"')
+    assert client.as_(build_persona('observer')).get('/devices').status == 200
 
 
 @pytest.mark.parametrize(
     'rule', ['public_api', 'allow', 'deny', 'default', 'is_admin', 'admin_or_owner']
 )
-def test_files_of_deployed_clouds_may_use_the_old_names(
-    tmp_path: Path, rule: str
-) -> None:
-    client = ruled(tmp_path, f'"cyborg:device:get_all": "rule:{rule}"')
+def test_policy_file_may_use_legacy_rules(tmp_path: Path, rule: str) -> None:
+    client = build_client(tmp_path, f'"cyborg:device:get_all": "rule:{rule}"')
     served = {'allow', 'admin_or_owner', 'default'}
     assert (client.as_(READER).get('/devices').status == 200) is (rule in served)
     everybody = {*served, 'is_admin'}
@@ -240,19 +208,22 @@ def test_files_of_deployed_clouds_may_use_the_old_names(
 
 
 @pytest.mark.parametrize('rule', ['cyborg:arq:update', 'cyborg:arq:delete'])
-def test_no_file_waives_the_service_token(tmp_path: Path, rule: str) -> None:
-    client = ruled(tmp_path, f'"{rule}": "@"')
+def test_policy_file_cannot_waive_service_token(tmp_path: Path, rule: str) -> None:
+    client = build_client(tmp_path, f'"{rule}": "@"')
     body = {U: [{'op': 'remove', 'path': '/hostname'}]}
     assert client.patch('/accelerator_requests', body).status == 403
     assert client.delete(f'/accelerator_requests?instance={U}').status == 403
 
 
-def test_no_file_lets_in_a_token_without_a_project(tmp_path: Path) -> None:
-    client = ruled(tmp_path, '"cyborg:arq:get_all": "@"')
-    assert client.as_(persona('admin', None)).get('/accelerator_requests').status == 403
+def test_policy_file_cannot_waive_project_scope(tmp_path: Path) -> None:
+    client = build_client(tmp_path, '"cyborg:arq:get_all": "@"')
+    assert (
+        client.as_(build_persona('admin', None)).get('/accelerator_requests').status
+        == 403
+    )
 
 
-def test_the_commands_of_the_library_get_the_rules_and_the_operators_file(
+def test_generator_enforcer_has_rules_and_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules, file = tmp_path / 'rules.yaml', tmp_path / 'cyborg-lite.conf'
@@ -262,8 +233,38 @@ def test_the_commands_of_the_library_get_the_rules_and_the_operators_file(
     command = ['oslopolicy-list-redundant', '--namespace', 'cyborg_lite']
     monkeypatch.setattr('sys.argv', [*command, '--config-file', str(file)])
 
-    enforcer = policy.generator_enforcer()
+    enforcer = policy.load_generator_enforcer()
     names = {rule.name for rule in policies.list_rules()}
     assert names == enforcer.registered_rules.keys()
     enforcer.load_rules()
     assert str(enforcer.rules['cyborg:device:get_all']) == '!'
+
+
+# --- administrators ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize('role', ['admin', 'Admin', 'ADMIN'])
+def test_admin_role_in_any_case_sees_all_projects(role: str) -> None:
+    client = Client()
+    client.create_profile('dp1')
+    (arq,) = client.as_(MEMBER).create_arqs()
+    admin = client.as_(build_persona(f'{role},reader', OTHER_PROJECT), '2.4')
+    uuids = [arq['uuid'] for arq in admin.get('/accelerator_requests').json['arqs']]
+    assert uuids == [arq['uuid']]
+    device = add_device(client.conductor, arqs=(arq['uuid'],))
+    assert admin.get(f'/devices/{device.uuid}').json['arqs'] == [arq['uuid']]
+    assert client.conductor.callers[-1].is_admin
+
+
+def test_admin_rule_overridden_decides_who_sees_all_projects(tmp_path: Path) -> None:
+    client = build_client(tmp_path, 'admin_api: "role:operator"')
+    client.conductor.profiles.clear()
+    operator = build_persona('operator', OTHER_PROJECT)
+    group = {'resources:FPGA': '1'}
+    body = [{'name': 'dp1', 'groups': [group]}]
+    assert client.as_(operator).post('/device_profiles', body).status == 201
+    (arq,) = client.as_(MEMBER).create_arqs()
+    path = f'/accelerator_requests/{arq["uuid"]}'
+    assert client.as_(operator).get(path).status == 200
+    stranger = build_persona('admin,reader', OTHER_PROJECT)
+    assert client.as_(stranger).get(path).status == 404

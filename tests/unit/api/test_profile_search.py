@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device profile is found by what clients call it."""
+"""Tests of the search for device profiles."""
 
 from typing import Final
 
@@ -7,62 +7,62 @@ import pytest
 
 from cyborg_lite.api import profile_search
 from cyborg_lite.exceptions import DeviceProfileNotFound
-from tests.fakes.conductor import FakeConductor
-from tests.unit.api.calls import backing, call
-from tests.unit.api.conversation import STRANGER, Client
+from tests.doubles.conductor import FakeConductor
+from tests.support.api.calls import build_api_context, build_call
+from tests.support.api.conversation import OTHER_MEMBER, Client
 
 UUID: Final = 'd5ca2f11-3108-4426-a11c-a959987565df'
 
 
 def found(client: Client, identifier: str) -> str:
-    """The name of what is found."""
-    asked = call(behind=backing(client.conductor))
-    return profile_search.found(client.conductor, asked, identifier).name
+    """Return the name of the profile that is found."""
+    call = build_call(context=build_api_context(client.conductor))
+    return profile_search.find_profile(client.conductor, call, identifier).name
 
 
-def test_by_its_name_and_by_any_spelling_of_its_uuid(client: Client) -> None:
-    uuid = client.profile('dp1')['uuid']
-    client.profile('dp2')
+def test_find_profile_by_name_or_uuid(client: Client) -> None:
+    uuid = client.create_profile('dp1')['uuid']
+    client.create_profile('dp2')
     for identifier in ('dp1', uuid, uuid.upper(), uuid.replace('-', '')):
         assert found(client, identifier) == 'dp1'
 
 
-def test_a_name_may_look_like_a_uuid(client: Client) -> None:
-    client.profile(UUID)
+def test_find_profile_name_may_look_like_uuid(client: Client) -> None:
+    client.create_profile(UUID)
     assert found(client, UUID) == UUID
 
 
-def test_the_uuid_of_one_goes_before_the_name_of_another(client: Client) -> None:
-    uuid = client.profile('dp1')['uuid']
-    client.profile(uuid)
+def test_find_profile_uuid_precedes_name(client: Client) -> None:
+    uuid = client.create_profile('dp1')['uuid']
+    client.create_profile(uuid)
     assert found(client, uuid) == 'dp1'
 
 
 @pytest.mark.parametrize('identifier', ['dp2', UUID, '', 'dp1\n', 'dp1,dp2', '%'])
-def test_what_is_not_there_is_named(client: Client, identifier: str) -> None:
-    client.profile('dp1')
+def test_find_profile_unknown_is_named(client: Client, identifier: str) -> None:
+    client.create_profile('dp1')
     with pytest.raises(DeviceProfileNotFound, match='not found'):
         found(client, identifier)
 
 
-def test_what_could_be_no_name_is_not_even_asked_for() -> None:
-    asked: list[object] = []
+def test_find_profile_malformed_name_skips_conductor() -> None:
+    call: list[object] = []
 
     class Watched(FakeConductor):
         def list_device_profiles(self, *arguments: object) -> list[object]:  # type: ignore[override]  # it is never used
-            asked.append(arguments)
+            call.append(arguments)
             return []
 
     conductor = Watched()
     with pytest.raises(DeviceProfileNotFound):
-        profile_search.found(conductor, call(), "dp1' OR 1=1")
-    assert asked == []
+        profile_search.find_profile(conductor, build_call(), "dp1' OR 1=1")
+    assert call == []
 
 
-def test_a_private_one_is_not_there_for_strangers(client: Client) -> None:
-    client.profile('dp1')
+def test_find_profile_private_is_hidden(client: Client) -> None:
+    client.create_profile('dp1')
     patch = [{'op': 'replace', 'path': '/is_public', 'value': False}]
     assert client.at('2.4').patch('/device_profiles/dp1', patch).status == 200
-    asked = call(headers=STRANGER, behind=backing(client.conductor))
+    call = build_call(headers=OTHER_MEMBER, context=build_api_context(client.conductor))
     with pytest.raises(DeviceProfileNotFound):
-        profile_search.found(client.conductor, asked, 'dp1')
+        profile_search.find_profile(client.conductor, call, 'dp1')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A path answers the methods that it has, and names them to who tries another."""
+"""Tests of the mapping from HTTP methods to Python methods."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -8,12 +8,12 @@ import pytest
 
 from cyborg_lite.api.microversion import V2_0, V2_3, V2_4, Microversion
 from cyborg_lite.api.resource import Resource
-from cyborg_lite.exceptions import MethodNotAllowed, NotFound
-from tests.unit.api.calls import backing
+from cyborg_lite.exceptions import MethodNotAllowed
+from tests.support.api.calls import build_api_context
 
 
 class Thing(Resource):
-    """Is read always, and changed since 2.4."""
+    """A resource with GET, and with PATCH since 2.4."""
 
     since: ClassVar[Mapping[str, Microversion]] = {'PATCH': V2_4}
 
@@ -24,18 +24,14 @@ class Thing(Resource):
         return 'changed'
 
 
-@pytest.fixture
-def thing() -> Thing:
-    return Thing(backing())
-
-
-def test_a_method_of_http_is_a_method_of_python(thing: Thing) -> None:
-    assert thing.handler('GET', V2_0)() == 'shown'
-    assert thing.handler('PATCH', V2_4)() == 'changed'
-
-
-def test_where_something_can_be_read_its_head_can(thing: Thing) -> None:
-    assert thing.handler('HEAD', V2_0)() == 'shown'
+@pytest.mark.parametrize(
+    ('http_method', 'version', 'name'),
+    [('GET', V2_0, 'get'), ('HEAD', V2_0, 'get'), ('PATCH', V2_4, 'patch')],
+)
+def test_find_method_supported_returns_name(
+    http_method: str, version: Microversion, name: str
+) -> None:
+    assert Thing.find_method(http_method, version) == name
 
 
 @pytest.mark.parametrize(
@@ -43,18 +39,18 @@ def test_where_something_can_be_read_its_head_can(thing: Thing) -> None:
     [
         ('DELETE', V2_4, 'GET, HEAD, PATCH'),
         ('PATCH', V2_3, 'GET, HEAD'),
-        ('below', V2_4, 'GET, HEAD, PATCH'),
+        ('context', V2_4, 'GET, HEAD, PATCH'),
         ('get', V2_4, 'GET, HEAD, PATCH'),
     ],
 )
-def test_another_method_is_refused_with_those_that_there_are(
-    thing: Thing, method: str, version: Microversion, allowed: str
+def test_find_method_unsupported_lists_allowed_methods(
+    method: str, version: Microversion, allowed: str
 ) -> None:
-    with pytest.raises(MethodNotAllowed) as refused:
-        thing.handler(method, version)
-    assert refused.value.kwargs['allowed'] == allowed
+    with pytest.raises(MethodNotAllowed) as error:
+        Thing.find_method(method, version)
+    assert error.value.kwargs['allowed'] == allowed
 
 
-def test_below_a_path_there_is_nothing_unless_it_says_so(thing: Thing) -> None:
-    with pytest.raises(NotFound, match='elsewhere not found'):
-        thing.below('elsewhere')
+def test_identifier_is_first_path_parameter() -> None:
+    thing = Thing(build_api_context(), ['a', 'b'])
+    assert thing.identifier == 'a'

@@ -1,42 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web server of our own: it listens, serves, and stops when all is answered."""
+"""Tests of the HTTP server: serving, refusing and stopping."""
 
 import http.client
 import json
+import logging
+import re
+import select
 import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from oslo_context.context import get_current
 
 from cyborg_lite.api.server import ApiServer
 from cyborg_lite.exceptions import ConfigurationError
-from tests.fakes.certificate import write_certificate
-from tests.unit.api.conversation import ADMIN, Client
+from cyborg_lite.rpc.context import RequestContext
+from tests.builders.certificate import write_certificate
+from tests.support.api.conversation import ADMIN, Client
+from tests.support.wall_clock import STEPS, step_wall_clock
 
 
 def section(**options: Any) -> Any:
-    """``[api]`` of a service on loopback."""
-    found = {
+    """Return the options ``[api]`` of a service on loopback."""
+    probe = {
         'host': '127.0.0.1',
         'port': 0,
         'threads': 4,
         'workers': 1,
         'certificate_file': None,
         'private_key_file': None,
+        'header_timeout': 10,
+        'body_timeout': 30,
+        'max_connections': 512,
+        'max_connections_per_address': 128,
     }
-    return SimpleNamespace(**{**found, **options})
+    return SimpleNamespace(**{**probe, **options})
 
 
 @pytest.fixture(scope='module')
-def shared() -> Iterator[ApiServer]:
-    """One server for requests that ought to leave no trace."""
+def shared_server() -> Iterator[ApiServer]:
+    """Start a server for tests that do not change it."""
     with serving(Client().application) as server:
         yield server
 
@@ -62,13 +72,15 @@ def ask(
 
 
 def echo(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
-    """Answers with what it was asked, as JSON."""
+    """Respond with the request headers as JSON."""
     start_response('200 OK', [('Content-Type', 'application/json')])
-    asked = {key: value for key, value in environ.items() if isinstance(value, str)}
-    return [json.dumps(asked).encode()]
+    headers_seen = {
+        key: value for key, value in environ.items() if isinstance(value, str)
+    }
+    return [json.dumps(headers_seen).encode()]
 
 
-def test_the_application_is_served(client: Client) -> None:
+def test_application_is_served(client: Client) -> None:
     with serving(client.application) as server:
         status, headers, body = ask(server, '/accelerator/v2')
         assert status == 200
@@ -79,13 +91,13 @@ def test_the_application_is_served(client: Client) -> None:
         assert ask(server, '/v2/devices')[0] == 401
 
 
-def test_one_connection_serves_many_requests(client: Client) -> None:
+def test_connection_serves_many_requests(client: Client) -> None:
     with (
         serving(client.application) as server,
         closing(http.client.HTTPConnection('127.0.0.1', server.port)) as connection,
     ):
         connection.connect()
-        kept = connection.sock
+        client_socket = connection.sock
         body = json.dumps([{'name': 'dp1', 'groups': [{'resources:FPGA': 1}]}])
         headers = {**ADMIN, 'Content-Type': 'application/json'}
         for method, path, sent, status in (
@@ -100,10 +112,10 @@ def test_one_connection_serves_many_requests(client: Client) -> None:
             response = connection.getresponse()
             response.read()
             assert response.status == status
-            assert connection.sock is kept
+            assert connection.sock is client_socket
 
 
-def test_a_body_in_chunks_is_read(client: Client) -> None:
+def test_chunked_body_is_read(client: Client) -> None:
     with (
         serving(client.application) as server,
         closing(http.client.HTTPConnection('127.0.0.1', server.port)) as connection,
@@ -114,13 +126,13 @@ def test_a_body_in_chunks_is_read(client: Client) -> None:
         assert connection.getresponse().status == 201
 
 
-def test_a_name_with_underscores_does_not_pass_for_one_with_hyphens() -> None:
-    """A proxy that takes X-Roles away would let X_Roles through."""
+def test_header_with_underscore_is_dropped() -> None:
+    """A proxy that removes X-Roles would forward X_Roles."""
     with serving(echo) as server:
         headers = {'X_Roles': 'admin', 'X-Project-Id': 'p'}
-        asked = json.loads(ask(server, '/', headers)[2])
-    assert asked['HTTP_X_PROJECT_ID'] == 'p'
-    assert 'HTTP_X_ROLES' not in asked
+        headers_seen = json.loads(ask(server, '/', headers)[2])
+    assert headers_seen['HTTP_X_PROJECT_ID'] == 'p'
+    assert 'HTTP_X_ROLES' not in headers_seen
 
 
 POST = b'POST /v2/device_profiles HTTP/1.1\r\nHost: x\r\nX-Auth-Token: admin'
@@ -135,7 +147,7 @@ def raw(server: ApiServer, sent: bytes) -> bytes:
 
 
 def check_clear(answer: bytes) -> None:
-    """Whoever refuses, the application or the server: it is our error document."""
+    """Both the application and the server send the error document."""
     head, _, body = answer.partition(b'\r\n\r\n')
     if head.split()[1] < b'400':
         return
@@ -170,11 +182,13 @@ def check_clear(answer: bytes) -> None:
         b'\x16\x03\x01\x02\x00\x01',
     ],
 )
-def test_no_request_line_is_a_fault_of_ours(shared: ApiServer, line: bytes) -> None:
-    answer = raw(shared, line + b'\r\nHost: x\r\nConnection: close\r\n\r\n')
+def test_invalid_request_line_returns_400(
+    shared_server: ApiServer, line: bytes
+) -> None:
+    answer = raw(shared_server, line + b'\r\nHost: x\r\nConnection: close\r\n\r\n')
     assert answer.split()[1][:1] in (b'2', b'4') or b'505' in answer
     check_clear(answer)
-    assert ask(shared, '/v2')[0] == 200
+    assert ask(shared_server, '/v2')[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -196,18 +210,18 @@ def test_no_request_line_is_a_fault_of_ours(shared: ApiServer, line: bytes) -> N
         b'no colon',
     ],
 )
-def test_no_header_is_a_fault_of_ours(shared: ApiServer, header: bytes) -> None:
+def test_invalid_header_returns_400(shared_server: ApiServer, header: bytes) -> None:
     sent = POST + b'\r\n' + header + b'\r\nConnection: close\r\n\r\nzz\r\n'
-    answer = raw(shared, sent)
-    # A server may refuse a transfer coding with 501, says its standard.
+    answer = raw(shared_server, sent)
+    # RFC 9112 allows 501 for an unknown transfer coding.
     status = answer.split()[1]
     assert status[:1] == b'4' or status == b'501'
     check_clear(answer)
-    assert ask(shared, '/v2')[0] == 200
+    assert ask(shared_server, '/v2')[0] == 200
 
 
-def test_a_body_that_nobody_read_is_not_the_next_request(client: Client) -> None:
-    """Else whoever shares a connection with us through a proxy could be spoken for."""
+def test_unread_body_is_not_next_request(client: Client) -> None:
+    """Otherwise a client could inject requests into a shared proxy connection."""
     chunks = b'%x\r\n%s\r\n0\r\n\r\n' % (len(NEXT), NEXT)
     coded = b'Transfer-Encoding: chunked\r\n\r\n' + chunks
     counted = b'Content-Length: %d\r\n\r\n%s' % (len(NEXT), NEXT)
@@ -223,7 +237,7 @@ def test_a_body_that_nobody_read_is_not_the_next_request(client: Client) -> None
 @pytest.mark.parametrize(
     ('more', 'status'), [({}, 413), ({'OpenStack-API-Version': 'x'}, 406)]
 )
-def test_who_sends_far_too_much_reads_the_answer_all_the_same(
+def test_oversized_body_client_reads_response(
     client: Client, coded: bool, more: dict[str, str], status: int
 ) -> None:
     body: Any = iter([b' ' * 2**20] * 20) if coded else b' ' * (20 * 2**20)
@@ -242,7 +256,7 @@ def test_who_sends_far_too_much_reads_the_answer_all_the_same(
 
 
 class Gate:
-    """An application that answers when it is told to."""
+    """An application that responds when the test releases it."""
 
     def __init__(self) -> None:
         self.entered = threading.Event()
@@ -255,7 +269,7 @@ class Gate:
         return [b'done']
 
 
-def test_a_request_in_hand_is_answered_before_the_end() -> None:
+def test_stop_waits_for_running_request() -> None:
     gate = Gate()
     server = ApiServer(gate, section())
     server.start()
@@ -263,14 +277,14 @@ def test_a_request_in_hand_is_answered_before_the_end() -> None:
         answer = pool.submit(ask, server, '/')
         gate.entered.wait()
         server.stop()
-        ended = pool.submit(server.wait)
-        assert not ended.done()
+        waiter = pool.submit(server.wait)
+        assert not waiter.done()
         gate.opened.set()
         assert answer.result()[2] == b'done'
-        ended.result()
+        waiter.result()
 
 
-def test_an_idle_connection_does_not_keep_us() -> None:
+def test_stop_closes_idle_connection() -> None:
     with (
         serving(echo) as server,
         closing(http.client.HTTPConnection('127.0.0.1', server.port)) as connection,
@@ -283,7 +297,7 @@ def test_an_idle_connection_does_not_keep_us() -> None:
             ask(server, '/')
 
 
-def test_stopping_twice_or_before_the_start_is_harmless() -> None:
+def test_stop_twice_or_before_start_is_harmless() -> None:
     server = ApiServer(echo, section())
     server.stop()
     server.wait()
@@ -293,27 +307,27 @@ def test_stopping_twice_or_before_the_start_is_harmless() -> None:
         server.wait()
 
 
-def test_several_workers_share_a_port() -> None:
-    with socket.create_server(('127.0.0.1', 0)) as found:
-        port = found.getsockname()[1]
+def test_workers_share_a_port() -> None:
+    with socket.create_server(('127.0.0.1', 0)) as probe:
+        port = probe.getsockname()[1]
     with (
-        serving(echo, port=port, workers=2) as one,
+        serving(echo, port=port, workers=2) as first,
         serving(echo, port=port, workers=2),
     ):
-        assert ask(one, '/')[0] == 200
+        assert ask(first, '/')[0] == 200
 
 
-def test_a_port_in_use_is_told_to_the_operator() -> None:
+def test_port_in_use_raises() -> None:
     with serving(echo) as server:
-        other = ApiServer(echo, section(port=server.port))
+        second = ApiServer(echo, section(port=server.port))
         with pytest.raises(ConfigurationError, match=str(server.port)):
-            other.start()
+            second.start()
 
 
 # --- TLS --------------------------------------------------------------------------
 
 
-def test_https_is_served_with_a_certificate(tmp_path: Path) -> None:
+def test_https_with_certificate(tmp_path: Path) -> None:
     files = write_certificate(tmp_path)
     context = ssl.create_default_context(cafile=files.certificate)
     options = {
@@ -326,8 +340,8 @@ def test_https_is_served_with_a_certificate(tmp_path: Path) -> None:
         )
         with closing(connection):
             connection.request('GET', '/')
-            asked = json.loads(connection.getresponse().read())
-            assert asked['wsgi.url_scheme'] == 'https'
+            headers_seen = json.loads(connection.getresponse().read())
+            assert headers_seen['wsgi.url_scheme'] == 'https'
 
 
 @pytest.mark.parametrize(
@@ -339,6 +353,218 @@ def test_https_is_served_with_a_certificate(tmp_path: Path) -> None:
         {'certificate_file': '/dev/null', 'private_key_file': '/dev/null'},
     ],
 )
-def test_a_wrong_certificate_is_told_to_the_operator(options: dict[str, str]) -> None:
+def test_invalid_certificate_raises(options: dict[str, str]) -> None:
     with pytest.raises(ConfigurationError, match=r'\[api\]'):
         ApiServer(echo, section(**options)).start()
+
+
+# --- limits -----------------------------------------------------------------------
+
+SHORT = 0.05  # seconds
+SLOW_HEADER = b'GET /v2 HTTP/1.1\r\nHost: x\r\n'
+SLOW_BODY = b'POST /v2/arqs HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n['
+
+
+def connect(server: ApiServer, sent: bytes = b'') -> socket.socket:
+    connection = socket.create_connection(('127.0.0.1', server.port))
+    connection.sendall(sent)
+    return connection
+
+
+def receive_all(connection: socket.socket) -> bytes:
+    return b''.join(iter(lambda: connection.recv(65536), b''))
+
+
+@pytest.mark.parametrize('part', [SLOW_HEADER, SLOW_BODY, b''])
+def test_slow_clients_occupy_no_thread(part: bytes) -> None:
+    with serving(echo, threads=1) as server, ExitStack() as slow:
+        for _ in range(40):
+            slow.enter_context(closing(connect(server, part)))
+        for _ in range(2):
+            assert ask(server, '/')[0] == 200
+
+
+@pytest.mark.parametrize(
+    ('part', 'missing'), [(SLOW_HEADER, b'header'), (SLOW_BODY, b'body')]
+)
+def test_slow_request_returns_408(part: bytes, missing: bytes) -> None:
+    with (
+        serving(echo, header_timeout=SHORT, body_timeout=SHORT) as server,
+        closing(connect(server, part)) as connection,
+    ):
+        answer = receive_all(connection)
+        assert answer.startswith(b'HTTP/1.1 408 ')
+        assert b'The %s of the request' % missing in answer
+        check_clear(answer)
+
+
+def test_header_deadline_is_not_extended_by_lines() -> None:
+    with (
+        serving(echo, header_timeout=SHORT) as server,
+        closing(connect(server, SLOW_HEADER)) as connection,
+    ):
+        while not select.select([connection], [], [], SHORT / 10)[0]:
+            connection.sendall(b'X: y\r\n')
+        assert connection.recv(65536).startswith(b'HTTP/1.1 408 ')
+
+
+def test_idle_connection_has_no_header_deadline() -> None:
+    with (
+        serving(echo, header_timeout=SHORT) as server,
+        closing(http.client.HTTPConnection('127.0.0.1', server.port)) as connection,
+    ):
+        for _ in range(2):
+            connection.request('GET', '/')
+            assert connection.getresponse().read()
+            select.select([connection.sock], [], [], 3 * SHORT)
+
+
+@pytest.mark.parametrize('option', ['max_connections', 'max_connections_per_address'])
+def test_too_many_connections_return_503(option: str) -> None:
+    with serving(echo, **{option: 2}) as server:
+        with closing(connect(server)), closing(connect(server)):
+            answer = raw(server, b'')
+            assert answer.startswith(b'HTTP/1.1 503 ')
+            check_clear(answer)
+        while raw(server, b'GET / HTTP/1.0\r\n\r\n').startswith(b'HTTP/1.1 503 '):
+            pass
+
+
+def test_pipelined_requests_are_answered_in_order(client: Client) -> None:
+    first = NEXT.replace(b'smuggled', b'devices')
+    last = NEXT.replace(b'Host: x', b'Host: x\r\nConnection: close')
+    with serving(client.application) as server:
+        answer = raw(server, first + first + last)
+    assert re.findall(rb'HTTP/1.1 (\d+)', answer) == [b'200', b'200', b'404']
+
+
+def test_expected_body_is_requested(client: Client) -> None:
+    body = b'[{"name": "dp1", "groups": [{"resources:FPGA": 1}]}]'
+    header = (
+        b'POST /v2/device_profiles HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n'
+        b'X-Auth-Token: admin\r\nX-Roles: admin\r\nConnection: close\r\n'
+        b'Content-Type: application/json\r\nContent-Length: %d\r\n\r\n' % len(body)
+    )
+    with (
+        serving(client.application) as server,
+        closing(connect(server, header)) as connection,
+    ):
+        assert connection.recv(65536) == b'HTTP/1.1 100 Continue\r\n\r\n'
+        connection.sendall(body)
+        answer = receive_all(connection)
+        assert b'100 Continue' not in answer
+        assert answer.startswith(b'HTTP/1.1 ')
+
+
+def test_stalled_body_keeps_response(client: Client) -> None:
+    """The response does not need the body, which is too large to be kept."""
+    sent = (
+        POST + b'\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n['
+    )
+    with (
+        serving(client.application, body_timeout=SHORT) as server,
+        closing(connect(server, sent)) as connection,
+    ):
+        answer = receive_all(connection)
+        assert answer.split()[1][:1] == b'4'
+        check_clear(answer)
+
+
+@pytest.mark.parametrize(
+    'target',
+    [
+        b'//[/v2',
+        b'//[::1/v2',
+        b'//]/v2',
+        b'//[x]/v2',
+        b'//[v1.]/v2',
+        b'http://[/v2',
+        b'http://[::g]/v2',
+        b'http://\xe2\x84\x80/v2',
+        b'//\xe2\x84\x80/v2',
+    ],
+)
+@pytest.mark.parametrize('method', [b'GET', b'OPTIONS', b'CONNECT'])
+def test_malformed_target_returns_4xx(
+    shared_server: ApiServer, method: bytes, target: bytes
+) -> None:
+    line = b'%s %s HTTP/1.1\r\nHost: x\r\n\r\n' % (method, target)
+    answer = raw(shared_server, line)
+    assert answer.split()[1] in (b'400', b'405')
+    check_clear(answer)
+
+
+@pytest.mark.parametrize('length', [b'+1', b'1_0', b'0x1', b'1 1', b'1, 1'])
+def test_ambiguous_content_length_returns_400(
+    shared_server: ApiServer, length: bytes
+) -> None:
+    answer = raw(shared_server, POST + b'\r\nContent-Length: %s\r\n\r\n' % length)
+    assert answer.startswith(b'HTTP/1.1 400 ')
+
+
+def test_large_header_returns_431(shared_server: ApiServer) -> None:
+    answer = raw(shared_server, SLOW_HEADER + b'X: y\r\n' * 12_000)
+    assert answer.startswith(b'HTTP/1.1 431 ')
+    check_clear(answer)
+
+
+def test_invalid_request_log_has_own_request_id(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    def identify(environ: dict[str, Any], start_response: Any) -> Any:
+        RequestContext(user_id='u' * 32, project_id='p' * 32)
+        return echo(environ, start_response)
+
+    contexts: list[Any] = []
+
+    class Recorder(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            contexts.append(get_current())
+
+    logger, recorder = logging.getLogger('cyborg_lite.api.server'), Recorder()
+    with serving(identify, threads=1) as server, caplog.at_level(logging.INFO):
+        ask(server, '/')
+        logger.addHandler(recorder)
+        try:
+            answer = raw(server, b'GET //[/v2 HTTP/1.1\r\n\r\n')
+        finally:
+            logger.removeHandler(recorder)
+    (context,) = contexts
+    assert (context.user_id, context.project_id) == (None, None)
+    assert context.request_id.encode() in answer
+
+
+@pytest.mark.parametrize('step', STEPS)
+def test_wall_clock_step_keeps_connections(
+    monkeypatch: pytest.MonkeyPatch, step: float
+) -> None:
+    with (
+        serving(echo) as server,
+        closing(http.client.HTTPConnection('127.0.0.1', server.port)) as connection,
+    ):
+        connection.connect()
+        client_socket = connection.sock
+        for _ in range(2):
+            connection.request('GET', '/')
+            assert connection.getresponse().read()
+            assert connection.sock is client_socket
+            step_wall_clock(monkeypatch, step)
+
+
+def test_slow_handshake_occupies_no_thread(tmp_path: Path) -> None:
+    files = write_certificate(tmp_path)
+    context = ssl.create_default_context(cafile=files.certificate)
+    options = {
+        'certificate_file': str(files.certificate),
+        'private_key_file': str(files.key),
+    }
+    with serving(echo, **options) as server, closing(connect(server, b'\x16\x03')):
+        with closing(connect(server, SLOW_HEADER)) as plain:
+            assert plain.recv(65536).startswith(b'HTTP/1.1 400 ')
+        connection = http.client.HTTPSConnection(
+            'localhost', server.port, context=context
+        )
+        with closing(connection):
+            for _ in range(2):
+                connection.request('POST', '/', b'x' * 100_000)
+                assert connection.getresponse().read()

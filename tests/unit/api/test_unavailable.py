@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service whose bus is away says so, and does not keep its clients waiting."""
+"""Tests of responses while the message bus is unreachable."""
 
 import socket
 from collections.abc import Iterator
@@ -13,34 +13,34 @@ from cyborg_lite.api.app import assemble
 from cyborg_lite.exceptions import ServiceUnavailable
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.conductor import ConductorAPI
-from tests.unit.api.conversation import Client, configuration
+from tests.support.api.conversation import Client, build_configuration
 
 
 @pytest.fixture
 def nobody() -> Iterator[int]:
-    """A port on which nobody listens, kept free of others."""
-    with socket.socket() as taken:
-        taken.bind(('127.0.0.1', 0))
-        yield taken.getsockname()[1]
+    """Reserve a port on which no process listens."""
+    with socket.socket() as listener:
+        listener.bind(('127.0.0.1', 0))
+        yield listener.getsockname()[1]
 
 
 @pytest.fixture
 def away(nobody: int) -> Iterator[ConductorAPI]:
-    """The conductor behind a broker that is not there."""
+    """Return a client of a conductor whose broker is unreachable."""
     conf = cfg.ConfigOpts()
     conf([])
     transport.address(conf)
     conf.set_override('transport_url', f'rabbit://user:secret@127.0.0.1:{nobody}/')
     connected = transport.connect(conf)
-    # Far longer than a test may take: who waits for this, waits.
+    # Much longer than the time limit of a test.
     conf.register_opts(rpc_client._client_opts)
     conf.set_override('rpc_response_timeout', 3600)
     yield ConductorAPI(connected)
     connected.cleanup()
 
 
-def test_a_broker_that_is_away_is_an_answer_and_no_wait(away: ConductorAPI) -> None:
-    client = Client(application=assemble(configuration(), away))
+def test_broker_unreachable_returns_503_at_once(away: ConductorAPI) -> None:
+    client = Client(application=assemble(build_configuration(), away))
     for path in ('/devices', '/accelerator_requests', '/device_profiles'):
         answer = client.get(path)
         assert answer.status == 503
@@ -49,7 +49,7 @@ def test_a_broker_that_is_away_is_an_answer_and_no_wait(away: ConductorAPI) -> N
         assert b'127.0.0.1' not in answer.body
 
 
-def test_whatever_is_away_says_when_to_come_back(client: Client) -> None:
+def test_service_unavailable_has_retry_after(client: Client) -> None:
     client.conductor.refusal = ServiceUnavailable(what='The database')
     answer = client.get('/devices')
     assert answer.status == 503

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A refused body is told where and what is wrong, in words that are short and safe."""
+"""Tests of the validation of bodies and of its error texts."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from cyborg_lite.api.schemas import (
 )
 from cyborg_lite.api.validation import Schema
 from cyborg_lite.exceptions import InvalidInput
-from tests.unit.api.test_json_body import JSON
+from tests.builders.json_values import JSON
 
 SCHEMAS = (
     arqs.CREATE,
@@ -78,18 +78,18 @@ def refusal(schema: Schema, body: Any) -> str:
         ),
     ],
 )
-def test_a_refusal_says_where_and_what(schema: Schema, body: Any, text: str) -> None:
+def test_check_error_names_place_and_rule(schema: Schema, body: Any, text: str) -> None:
     assert refusal(schema, body) == text
 
 
-def test_a_refusal_does_not_repeat_the_body() -> None:
+def test_check_error_does_not_repeat_body() -> None:
     assert 'secret' not in refusal(arqs.CREATE, {'device_profile_name': ['secret']})
     assert len(refusal(arqs.PATCH, {'x' * 100_000: 5})) < 200
 
 
 @pytest.mark.parametrize('schema', SCHEMAS)
 @given(body=JSON)
-def test_any_json_fits_or_is_refused_in_one_line(schema: Schema, body: Any) -> None:
+def test_check_any_json_passes_or_has_short_error(schema: Schema, body: Any) -> None:
     text = ''
     try:
         schema.check(body)
@@ -99,6 +99,6 @@ def test_any_json_fits_or_is_refused_in_one_line(schema: Schema, body: Any) -> N
     assert len(text) < 300
 
 
-def test_a_long_list_costs_no_more_than_its_first_error() -> None:
+def test_check_long_list_stops_at_first_error() -> None:
     body = [{'name': 'a', 'groups': [5] * 50_000}]
     assert '[0].groups[0]' in refusal(device_profiles.CREATE, body)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images are found by what they are for, and come whole or not at all."""
+"""Tests of the Glance client: image search and verified content."""
 
 import hashlib
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ from cyborg_lite.exceptions import (
     RemoteError,
     ServiceUnavailable,
 )
-from tests.fakes.http_service import Answer, HttpService
+from tests.doubles.http_service import Answer, HttpService
 
 CONTENT = bytes(range(256)) * 8192
 
 
-def stored(uuid: str = 'a', **more: Any) -> dict[str, Any]:
-    """An image as Glance shows it."""
+def build_image_body(uuid: str = 'a', **more: Any) -> dict[str, Any]:
+    """Return an image as Glance shows it."""
     return {
         'id': uuid,
         'name': 'an AFU',
@@ -42,98 +42,92 @@ def stored(uuid: str = 'a', **more: Any) -> dict[str, Any]:
 @pytest.fixture
 def service() -> Iterator[HttpService]:
     with HttpService() as service:
-        service.answers['GET /v2/images/a'] = Answer(body=stored())
+        service.answers['GET /v2/images/a'] = Answer(body=build_image_body())
         service.answers['GET /v2/images/a/file'] = Answer(body=CONTENT)
         yield service
 
 
-def configured(endpoint: str | None) -> Glance:
+def create_client(endpoint: str | None) -> Glance:
     conf = cfg.ConfigOpts()
     conf.register_opts(section.OPTIONS, group=section.GROUP)
     conf([])
     conf.set_override('endpoint_override', endpoint, group=section.GROUP)
     conf.set_override('connect_retries', 0, group=section.GROUP)
-    return Glance.configured(conf)
+    return Glance.from_config(conf)
 
 
 @pytest.fixture
 def glance(service: HttpService) -> Glance:
-    return configured(service.url)
+    return create_client(service.url)
 
 
-def read(glance: Glance) -> list[bytes]:
+def read_content(glance: Glance) -> list[bytes]:
     image = glance.image('a')
     algorithm, expected = image.hash_algo or '', image.hash_value or ''
     return list(glance.content('a', algorithm, expected))
 
 
-def test_an_empty_section_is_a_mistake_in_the_configuration() -> None:
+def test_from_config_empty_section_raises() -> None:
     with pytest.raises(ConfigurationError, match=r'\[glance\]'):
-        configured(None)
+        create_client(None)
 
 
-def test_an_image_is_told_with_what_its_maker_said(glance: Glance) -> None:
+def test_image_returns_attributes_and_properties(glance: Glance) -> None:
     image = glance.image('a')
     assert (image.id, image.name, image.size) == ('a', 'an AFU', len(CONTENT))
     assert image.tags == ('x',)
     assert image.properties == {'accel:function_id': 'f00'}
 
 
-def test_an_image_that_is_not_there_is_not_found(glance: Glance) -> None:
+def test_image_unknown_id_raises_not_found(glance: Glance) -> None:
     with pytest.raises(NotFound, match='Image b not found'):
         glance.image('b')
 
 
-def test_images_are_found_by_their_properties_page_by_page(
+def test_bitstreams_by_property_reads_all_pages(
     glance: Glance, service: HttpService
 ) -> None:
     first = '/v2/images?accel%3Afunction_id=f00&tag=FPGA&status=active'
     second = '/v2/images?marker=a'
     service.answers[f'GET {first}'] = Answer(
-        body={'images': [stored('a')], 'next': second}
+        body={'images': [build_image_body('a')], 'next': second}
     )
-    service.answers[f'GET {second}'] = Answer(body={'images': [stored('b')]})
-    found = glance.bitstreams({'accel:function_id': 'f00'})
-    assert [image.id for image in found] == ['a', 'b']
+    service.answers[f'GET {second}'] = Answer(body={'images': [build_image_body('b')]})
+    images = glance.bitstreams({'accel:function_id': 'f00'})
+    assert [image.id for image in images] == ['a', 'b']
 
 
-def test_content_comes_in_pieces_and_whole(glance: Glance) -> None:
-    pieces = read(glance)
+def test_content_is_returned_in_several_chunks(glance: Glance) -> None:
+    pieces = read_content(glance)
     assert len(pieces) > 1
     assert b''.join(pieces) == CONTENT
 
 
-def test_content_that_was_damaged_is_refused(
-    glance: Glance, service: HttpService
-) -> None:
+def test_content_with_wrong_hash_raises(glance: Glance, service: HttpService) -> None:
     service.answers['GET /v2/images/a/file'] = Answer(body=CONTENT[:-1] + b'?')
-    with pytest.raises(RemoteError, match='came damaged'):
-        read(glance)
+    with pytest.raises(RemoteError, match='its hash differs'):
+        read_content(glance)
 
 
-def test_an_image_without_content_is_refused(
-    glance: Glance, service: HttpService
-) -> None:
+def test_content_of_empty_image_raises(glance: Glance, service: HttpService) -> None:
     service.answers['GET /v2/images/a/file'] = Answer(204)
-    with pytest.raises(RemoteError, match='without content'):
-        read(glance)
+    with pytest.raises(RemoteError, match='has no content'):
+        read_content(glance)
 
 
-def test_content_without_a_hash_is_refused(
-    glance: Glance, service: HttpService
-) -> None:
+def test_content_without_hash_raises(glance: Glance, service: HttpService) -> None:
     service.answers['GET /v2/images/a'] = Answer(
-        body=stored(os_hash_algo=None, os_hash_value=None)
+        body=build_image_body(os_hash_algo=None, os_hash_value=None)
     )
     with pytest.raises(RemoteError, match='no hash'):
-        read(glance)
+        read_content(glance)
 
 
-def test_content_that_breaks_off_is_an_unavailable_glance(
+def test_content_interrupted_raises_service_unavailable(
     glance: Glance, service: HttpService
 ) -> None:
     service.answers['GET /v2/images/a/file'] = Answer(
         body=b'rubbish', headers={'Transfer-Encoding': 'chunked'}
     )
     with pytest.raises(ServiceUnavailable, match='Glance'):
-        read(glance)
+        read_content(glance)

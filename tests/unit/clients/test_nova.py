@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events as Nova gets them, through a receiver that judges them as Nova does."""
+"""Tests of the Nova client with a fake Nova that validates events as Nova does."""
 
 import json
 import logging
@@ -11,28 +11,17 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from oslo_config import cfg
 
-from cyborg_lite.clients.nova import BoundEvent, Nova
-from cyborg_lite.conf import nova as section
+from cyborg_lite.clients.nova import BoundEvent
 from cyborg_lite.exceptions import RemoteError, ServiceUnavailable
-from tests.fakes.nova import FakeNova, Rules
+from tests.builders.cloud_clients import create_nova_client
+from tests.doubles.nova import FakeNova, Rules
 
 
 @pytest.fixture
 def fake() -> Iterator[FakeNova]:
     with FakeNova() as fake:
         yield fake
-
-
-def nova_at(endpoint: str | None, patience: int = 0) -> Nova:
-    conf = cfg.ConfigOpts()
-    conf.register_opts(section.OPTIONS, group=section.GROUP)
-    conf([])
-    conf.set_override('endpoint_override', endpoint, group=section.GROUP)
-    conf.set_override('connect_retries', patience, group=section.GROUP)
-    conf.set_override('connect_retry_delay', 0.1, group=section.GROUP)
-    return Nova.configured(conf)
 
 
 def free_port() -> int:
@@ -45,107 +34,113 @@ def event(*, succeeded: bool = True) -> BoundEvent:
     return BoundEvent(str(uuid4()), str(uuid4()), succeeded)
 
 
-def test_all_events_leave_in_one_post(fake: FakeNova) -> None:
-    good, bad = event(), event(succeeded=False)
-    outcomes = nova_at(fake.endpoint).post_events([good, bad])
+def test_post_events_sends_all_events_in_one_request(fake: FakeNova) -> None:
+    succeeded_event, failed_event = event(), event(succeeded=False)
+    outcomes = create_nova_client(fake.endpoint).post_events(
+        [succeeded_event, failed_event]
+    )
     assert [(outcome.event, outcome.code) for outcome in outcomes] == [
-        (good, 200),
-        (bad, 200),
+        (succeeded_event, 200),
+        (failed_event, 200),
     ]
     assert len(fake.posts) == 1
     assert fake.events == [
         {
             'name': 'accelerator-request-bound',
-            'server_uuid': good.instance_uuid,
-            'tag': good.arq_uuid,
+            'server_uuid': succeeded_event.instance_uuid,
+            'tag': succeeded_event.arq_uuid,
             'status': 'completed',
         },
         {
             'name': 'accelerator-request-bound',
-            'server_uuid': bad.instance_uuid,
-            'tag': bad.arq_uuid,
+            'server_uuid': failed_event.instance_uuid,
+            'tag': failed_event.arq_uuid,
             'status': 'failed',
         },
     ]
 
 
-def test_the_microversion_is_the_one_that_knows_the_event(fake: FakeNova) -> None:
-    nova_at(fake.endpoint).post_events([event()])
+def test_post_events_uses_microversion_2_82(fake: FakeNova) -> None:
+    create_nova_client(fake.endpoint).post_events([event()])
     assert fake.posts[0].headers['OpenStack-API-Version'] == 'compute 2.82'
 
 
-def test_each_event_has_its_own_outcome(fake: FakeNova) -> None:
-    taken, hostless, unknown = event(), event(), event()
+def test_post_events_returns_outcome_of_each_event(fake: FakeNova) -> None:
+    accepted, hostless, unknown = event(), event(), event()
     fake.rules.codes = {hostless.instance_uuid: 422, unknown.instance_uuid: 404}
-    outcomes = nova_at(fake.endpoint).post_events([taken, hostless, unknown])
+    outcomes = create_nova_client(fake.endpoint).post_events(
+        [accepted, hostless, unknown]
+    )
     assert [outcome.code for outcome in outcomes] == [200, 422, 404]
 
 
-def test_events_of_one_instance_are_told_apart_by_their_tag(fake: FakeNova) -> None:
+def test_post_events_matches_outcomes_by_tag(fake: FakeNova) -> None:
     instance = str(uuid4())
     first, second = (BoundEvent(instance, str(uuid4()), True) for _ in range(2))
     fake.rules.codes = {second.arq_uuid: 422}
-    outcomes = nova_at(fake.endpoint).post_events([first, second])
+    outcomes = create_nova_client(fake.endpoint).post_events([first, second])
     assert [outcome.code for outcome in outcomes] == [200, 422]
 
 
-def test_a_nova_in_trouble_is_to_be_asked_again(fake: FakeNova) -> None:
+def test_post_events_failing_nova_raises_service_unavailable(fake: FakeNova) -> None:
     fake.rules.failures = 1
-    nova = nova_at(fake.endpoint)
+    nova = create_nova_client(fake.endpoint)
     with pytest.raises(ServiceUnavailable, match='Nova does not answer'):
         nova.post_events([event()])
     assert fake.events == []
     assert nova.post_events([event()])[0].code == 200
 
 
-def test_a_nova_that_is_not_there_is_to_be_asked_again(fake: FakeNova) -> None:
+def test_post_events_unreachable_nova_raises_service_unavailable(
+    fake: FakeNova,
+) -> None:
     endpoint = 'http://127.0.0.1:1'
     with pytest.raises(ServiceUnavailable):
-        nova_at(endpoint).post_events([event()])
+        create_nova_client(endpoint).post_events([event()])
 
 
-def test_a_request_that_nova_refuses_is_an_error_that_says_why(fake: FakeNova) -> None:
+def test_post_events_rejected_request_raises_with_reason(fake: FakeNova) -> None:
     malformed = BoundEvent('not-a-uuid', str(uuid4()), True)
     with pytest.raises(RemoteError, match='Nova answered 400: Invalid input'):
-        nova_at(fake.endpoint).post_events([malformed])
+        create_nova_client(fake.endpoint).post_events([malformed])
 
 
-def test_no_events_no_post(fake: FakeNova) -> None:
-    assert nova_at(fake.endpoint).post_events([]) == ()
+def test_post_events_without_events_sends_nothing(fake: FakeNova) -> None:
+    assert create_nova_client(fake.endpoint).post_events([]) == ()
     assert fake.posts == []
 
 
-def test_unknown_instances_alone_raise_suspicion_once(
+def test_post_events_unknown_instances_only_warns_once(
     fake: FakeNova, caplog: pytest.LogCaptureFixture
 ) -> None:
     events = [event(), event()]
-    fake.rules.codes = {one.instance_uuid: 404 for one in events}
-    nova = nova_at(fake.endpoint)
+    fake.rules.codes = {event.instance_uuid: 404 for event in events}
+    nova = create_nova_client(fake.endpoint)
     for _ in range(3):
         nova.post_events(events)
     assert caplog.text.count('admin role') == 1
 
 
-def test_a_known_instance_among_unknown_ones_raises_none(
+def test_post_events_some_unknown_instances_does_not_warn(
     fake: FakeNova, caplog: pytest.LogCaptureFixture
 ) -> None:
-    known, unknown = event(), event()
-    fake.rules.codes = {unknown.instance_uuid: 404}
-    nova_at(fake.endpoint).post_events([known, unknown])
+    known_event, unknown_event = event(), event()
+    fake.rules.codes = {unknown_event.instance_uuid: 404}
+    create_nova_client(fake.endpoint).post_events([known_event, unknown_event])
     assert 'admin role' not in caplog.text
 
 
-def test_a_404_for_the_whole_request_means_every_event(fake: FakeNova) -> None:
-    """So answer releases that know none of the instances."""
+def test_post_events_404_for_request_applies_to_all(fake: FakeNova) -> None:
+    """Nova releases that know none of the instances answer 404 for the request."""
     fake.rules.failures, fake.rules.failure = 1, 404
-    outcomes = nova_at(fake.endpoint).post_events([event(), event()])
+    outcomes = create_nova_client(fake.endpoint).post_events([event(), event()])
     assert [outcome.code for outcome in outcomes] == [404, 404]
 
 
-def test_without_configuration_events_are_dropped_and_it_is_said_once(
+def test_post_events_without_configuration_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    nova = nova_at(None)
+    nova = create_nova_client(None)
     with caplog.at_level(logging.DEBUG):
         outcomes = nova.post_events([event()]) + nova.post_events([event()])
     assert [outcome.code for outcome in outcomes] == [None, None]
@@ -153,11 +148,11 @@ def test_without_configuration_events_are_dropped_and_it_is_said_once(
     assert caplog.text.count('Event dropped') == 2
 
 
-def test_the_receiver_keeps_a_record_of_what_it_answered(tmp_path: Path) -> None:
+def test_fake_nova_records_accepted_events(tmp_path: Path) -> None:
     record = tmp_path / 'events.jsonl'
     sent = event()
     with FakeNova(rules=Rules(record=record, failures=1)) as fake:
-        nova = nova_at(fake.endpoint)
+        nova = create_nova_client(fake.endpoint)
         with pytest.raises(ServiceUnavailable):
             nova.post_events([sent])
         nova.post_events([sent])
@@ -165,13 +160,13 @@ def test_the_receiver_keeps_a_record_of_what_it_answered(tmp_path: Path) -> None
     assert [line['tag'] for line in lines] == [sent.arq_uuid]
 
 
-def test_the_receiver_runs_by_itself(tmp_path: Path) -> None:
+def test_fake_nova_runs_as_process(tmp_path: Path) -> None:
     record, port, sent = tmp_path / 'events.jsonl', free_port(), event()
-    command = [sys.executable, '-m', 'tests.fakes.nova']
+    command = [sys.executable, '-m', 'tests.doubles.nova']
     command += ['--port', str(port), '--record', str(record), '--fail-first', '1']
     with subprocess.Popen(command) as process:
         try:
-            nova = nova_at(f'http://127.0.0.1:{port}/v2.1', patience=100)
+            nova = create_nova_client(f'http://127.0.0.1:{port}/v2.1', retries=100)
             with pytest.raises(ServiceUnavailable):
                 nova.post_events([sent])
             assert nova.post_events([sent])[0].code == 200
@@ -180,56 +175,65 @@ def test_the_receiver_runs_by_itself(tmp_path: Path) -> None:
     assert json.loads(record.read_text())['tag'] == sent.arq_uuid
 
 
-# --- which servers there are ----------------------------------------------------------
+# --- instances ---
 
 
-def servers(number: int) -> dict[str, str | None]:
+def build_servers(number: int) -> dict[str, str | None]:
     return {str(uuid4()): 'compute-1' for _ in range(number)}
 
 
-def test_a_server_that_nova_does_not_know_is_missing(fake: FakeNova) -> None:
-    fake.rules.servers = servers(2)
-    gone = str(uuid4())
-    asked = [*fake.rules.servers, gone]
-    assert nova_at(fake.endpoint).missing(asked) == frozenset({gone})
+def test_find_missing_instances_returns_unknown_uuids(fake: FakeNova) -> None:
+    fake.rules.servers = build_servers(2)
+    missing = str(uuid4())
+    instance_uuids = [*fake.rules.servers, missing]
+    assert create_nova_client(fake.endpoint).find_missing_instances(
+        instance_uuids
+    ) == frozenset({missing})
     assert len(fake.gets) == 4
 
 
-def test_many_servers_are_looked_up_by_the_page(fake: FakeNova) -> None:
-    fake.rules.servers = servers(250)
+def test_find_missing_instances_many_instances_reads_pages(fake: FakeNova) -> None:
+    fake.rules.servers = build_servers(250)
     fake.rules.largest_page = 100
-    gone = frozenset({str(uuid4()), str(uuid4())})
-    assert nova_at(fake.endpoint).missing({*fake.rules.servers, *gone}) == gone
-    # Three pages, the empty one that ends them, and each that was in none.
+    missing = frozenset({str(uuid4()), str(uuid4())})
+    assert (
+        create_nova_client(fake.endpoint).find_missing_instances(
+            {*fake.rules.servers, *missing}
+        )
+        == missing
+    )
+    # Three pages, the empty last page, and one request per missing instance.
     assert len(fake.gets) == 4 + 2
 
 
-def test_who_may_not_see_all_servers_calls_none_missing(fake: FakeNova) -> None:
-    """To a user who is no admin every server of others is not found."""
-    fake.rules.servers = servers(1)
+def test_find_missing_instances_without_admin_role_raises(fake: FakeNova) -> None:
+    """Nova hides instances of other projects from users without the admin role."""
+    fake.rules.servers = build_servers(1)
     fake.rules.sees_all = False
     with pytest.raises(RemoteError, match='get_all_tenants'):
-        nova_at(fake.endpoint).missing(fake.rules.servers)
+        create_nova_client(fake.endpoint).find_missing_instances(fake.rules.servers)
 
 
 @pytest.mark.parametrize('number', [1, 101])
-def test_a_nova_that_fails_gives_no_verdict(fake: FakeNova, number: int) -> None:
+def test_find_missing_instances_failing_nova_raises(
+    fake: FakeNova, number: int
+) -> None:
     fake.rules.failures = 1
     with pytest.raises(ServiceUnavailable):
-        nova_at(fake.endpoint).missing(servers(number))
+        create_nova_client(fake.endpoint).find_missing_instances(build_servers(number))
 
 
-def test_where_there_is_no_nova_nothing_is_known() -> None:
-    nova = nova_at(None)
-    assert nova.missing(['x']) is None
+def test_unconfigured_nova_returns_none() -> None:
+    nova = create_nova_client(None)
+    assert nova.find_missing_instances(['x']) is None
     assert nova.is_placed('x') is None
 
 
-def test_a_server_is_placed_while_it_is_on_a_host(fake: FakeNova) -> None:
-    here, nowhere, gone = (str(uuid4()) for _ in range(3))
-    fake.rules.servers = {here: 'compute-1', nowhere: None}
-    nova = nova_at(fake.endpoint)
-    assert [nova.is_placed(one) for one in (here, nowhere, gone)] == [
+def test_is_placed_requires_host_of_instance(fake: FakeNova) -> None:
+    placed, unplaced, missing = (str(uuid4()) for _ in range(3))
+    fake.rules.servers = {placed: 'compute-1', unplaced: None}
+    nova = create_nova_client(fake.endpoint)
+    assert [nova.is_placed(uuid) for uuid in (placed, unplaced, missing)] == [
         True,
         False,
         False,

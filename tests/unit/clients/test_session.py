@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leaves this process for another service, and how its failures reach us."""
+"""Tests of requests to other services and of the errors they raise."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -13,9 +13,10 @@ from oslo_context.context import RequestContext
 from cyborg_lite.clients.session import Remote, connect
 from cyborg_lite.conf import placement as section
 from cyborg_lite.exceptions import RemoteError, ServiceUnavailable
-from tests.fakes.http_service import Answer, HttpService
+from tests.doubles.http_service import Answer, HttpService
+from tests.support.wall_clock import STEPS, step_wall_clock
 
-Reach: TypeAlias = Callable[..., Remote | None]
+ConnectRemote: TypeAlias = Callable[..., Remote | None]
 
 
 @pytest.fixture
@@ -26,10 +27,10 @@ def service() -> Iterator[HttpService]:
 
 
 @pytest.fixture
-def reach(tmp_path: Path) -> Reach:
-    """By a file, as the operator does: plugins read options that we do not know."""
+def connect_remote(tmp_path: Path) -> ConnectRemote:
+    """Return a factory of clients configured by a file, as plugins read own options."""
 
-    def reach(**options: object) -> Remote | None:
+    def connect_remote(**options: object) -> Remote | None:
         file = tmp_path / 'service.conf'
         lines = [f'{name} = {value}' for name, value in options.items()]
         file.write_text('\n'.join(['[placement]', 'connect_retries = 0', *lines]))
@@ -38,27 +39,27 @@ def reach(tmp_path: Path) -> Reach:
         conf(['--config-file', str(file)])
         return connect(conf, section.GROUP, 'Placement', '1.28')
 
-    return reach
+    return connect_remote
 
 
 @pytest.fixture
-def remote(reach: Reach, service: HttpService) -> Remote:
-    remote = reach(endpoint_override=service.url, timeout=5)
+def remote(connect_remote: ConnectRemote, service: HttpService) -> Remote:
+    remote = connect_remote(endpoint_override=service.url, timeout=5)
     assert remote is not None
     return remote
 
 
-def test_a_section_left_empty_is_no_service(reach: Reach) -> None:
-    assert reach() is None
+def test_connect_empty_section_returns_none(connect_remote: ConnectRemote) -> None:
+    assert connect_remote() is None
 
 
-def test_an_address_alone_asks_as_those_without_keystone_do(
+def test_send_without_auth_type_uses_admin_token(
     remote: Remote, service: HttpService
 ) -> None:
     remote.send('GET', '/thing')
-    (asked,) = service.asked
-    assert asked.headers['X-Auth-Token'] == 'admin'
-    assert asked.headers['OpenStack-API-Version'] == 'placement 1.28'
+    (request,) = service.requests
+    assert request.headers['X-Auth-Token'] == 'admin'
+    assert request.headers['OpenStack-API-Version'] == 'placement 1.28'
 
 
 @pytest.mark.parametrize(
@@ -68,42 +69,43 @@ def test_an_address_alone_asks_as_those_without_keystone_do(
         ({'auth_type': 'admin_token', 'endpoint': '{url}', 'token': 'a:b'}, 'a:b'),
     ],
 )
-def test_the_token_is_the_one_that_the_auth_type_calls_for(
-    reach: Reach, service: HttpService, options: dict[str, str], token: str
+def test_send_uses_token_of_auth_type(
+    connect_remote: ConnectRemote,
+    service: HttpService,
+    options: dict[str, str],
+    token: str,
 ) -> None:
-    there = {name: value.format(url=service.url) for name, value in options.items()}
-    remote = reach(**there)
+    formatted_options = {
+        name: value.format(url=service.url) for name, value in options.items()
+    }
+    remote = connect_remote(**formatted_options)
     assert remote is not None
     remote.send('GET', '/thing')
-    assert service.asked[0].headers['X-Auth-Token'] == token
+    assert service.requests[0].headers['X-Auth-Token'] == token
 
 
-def test_the_callers_request_id_goes_along(
-    remote: Remote, service: HttpService
-) -> None:
-    mine = 'req-7c9e6679-7425-40de-944b-e07fc1f90ae7'
-    RequestContext(global_request_id=mine)
+def test_send_forwards_global_request_id(remote: Remote, service: HttpService) -> None:
+    request_id = 'req-7c9e6679-7425-40de-944b-e07fc1f90ae7'
+    RequestContext(global_request_id=request_id)
     remote.send('GET', '/thing')
-    assert service.asked[0].headers['X-OpenStack-Request-ID'] == mine
+    assert service.requests[0].headers['X-OpenStack-Request-ID'] == request_id
 
 
-def test_one_connection_serves_many_requests(
-    remote: Remote, service: HttpService
-) -> None:
+def test_send_reuses_connection(remote: Remote, service: HttpService) -> None:
     for _ in range(5):
         remote.send('GET', '/thing')
-    assert (len(service.asked), service.connections) == (5, 1)
+    assert (len(service.requests), service.connections) == (5, 1)
 
 
-def test_a_body_is_sent_as_json(remote: Remote, service: HttpService) -> None:
+def test_send_encodes_body_as_json(remote: Remote, service: HttpService) -> None:
     service.answers['PUT /thing'] = Answer(body={'a': 2})
     answer = remote.send('PUT', '/thing', {'a': 2})
     assert answer.json() == {'a': 2}
-    assert json.loads(service.asked[0].body) == {'a': 2}
+    assert json.loads(service.requests[0].body) == {'a': 2}
 
 
 @pytest.mark.parametrize('status', [500, 502, 503, 504])
-def test_a_service_in_trouble_is_unavailable(
+def test_send_server_error_raises_service_unavailable(
     remote: Remote, service: HttpService, status: int
 ) -> None:
     service.answers['GET /thing'] = Answer(status)
@@ -111,18 +113,20 @@ def test_a_service_in_trouble_is_unavailable(
         remote.send('GET', '/thing')
 
 
-def test_a_service_that_is_not_there_is_unavailable(reach: Reach) -> None:
-    remote = reach(endpoint_override='http://127.0.0.1:1')
+def test_send_connection_refused_raises_service_unavailable(
+    connect_remote: ConnectRemote,
+) -> None:
+    remote = connect_remote(endpoint_override='http://127.0.0.1:1')
     assert remote is not None
     with pytest.raises(ServiceUnavailable, match='Placement'):
         remote.send('GET', '/thing')
 
 
-def test_a_service_that_never_answers_is_unavailable(
-    reach: Reach, service: HttpService
+def test_send_timeout_raises_service_unavailable(
+    connect_remote: ConnectRemote, service: HttpService
 ) -> None:
     service.answers['GET /thing'] = Answer(0)
-    remote = reach(endpoint_override=service.url, timeout=0.1)
+    remote = connect_remote(endpoint_override=service.url, timeout=0.1)
     assert remote is not None
     with pytest.raises(ServiceUnavailable, match='Placement'):
         remote.send('GET', '/thing')
@@ -139,7 +143,7 @@ def test_a_service_that_never_answers_is_unavailable(
         (b'<html>plain</html>', 'Not Found'),
     ],
 )
-def test_a_refusal_says_what_the_service_said(
+def test_send_client_error_raises_with_reason(
     remote: Remote, service: HttpService, body: object, reason: str
 ) -> None:
     service.answers['GET /thing'] = Answer(404, body)
@@ -147,14 +151,16 @@ def test_a_refusal_says_what_the_service_said(
         remote.send('GET', '/thing')
 
 
-def test_a_long_refusal_is_cut(remote: Remote, service: HttpService) -> None:
+def test_send_client_error_truncates_reason(
+    remote: Remote, service: HttpService
+) -> None:
     service.answers['GET /thing'] = Answer(400, {'error': {'message': 'x' * 9999}})
     with pytest.raises(RemoteError) as raised:
         remote.send('GET', '/thing')
     assert len(raised.value.text) < 300
 
 
-def test_a_refusal_that_the_sender_expects_is_an_answer(
+def test_send_accepted_status_returns_response(
     remote: Remote, service: HttpService
 ) -> None:
     service.answers['GET /thing'] = Answer(404)
@@ -163,9 +169,9 @@ def test_a_refusal_that_the_sender_expects_is_an_answer(
 
 
 @pytest.fixture
-def with_password(reach: Reach, service: HttpService) -> Remote:
-    """The service plays both parts: Keystone, and what its catalogue leads to."""
-    remote = reach(
+def authenticated_remote(connect_remote: ConnectRemote, service: HttpService) -> Remote:
+    """Return a client whose service acts as Keystone and as Placement."""
+    remote = connect_remote(
         auth_type='password',
         auth_url=f'{service.url}/v3',
         username='cyborg',
@@ -194,48 +200,61 @@ def with_password(reach: Reach, service: HttpService) -> Remote:
     service.answers['POST /v3/auth/tokens'] = Answer(
         201, {'token': token}, {'X-Subject-Token': 'from-keystone'}
     )
-    here = [{'rel': 'self', 'href': f'{service.url}/v3/'}]
-    version = {'id': 'v3.14', 'status': 'stable', 'links': here}
+    links = [{'rel': 'self', 'href': f'{service.url}/v3/'}]
+    version = {'id': 'v3.14', 'status': 'stable', 'links': links}
     service.answers['GET /v3'] = Answer(200, {'version': version})
     service.answers['GET /placement/thing'] = Answer(body={'a': 1})
     return remote
 
 
-def test_with_credentials_the_address_comes_from_the_catalogue(
-    with_password: Remote, service: HttpService
+def test_send_with_password_uses_catalogue_endpoint(
+    authenticated_remote: Remote, service: HttpService
 ) -> None:
     for _ in range(2):
-        assert with_password.send('GET', '/thing').json() == {'a': 1}
-    paths = [asked.path for asked in service.asked]
+        assert authenticated_remote.send('GET', '/thing').json() == {'a': 1}
+    paths = [request.path for request in service.requests]
     assert paths.count('/v3/auth/tokens') == 1
     assert paths[-2:] == ['/placement/thing'] * 2
-    assert service.asked[-1].headers['X-Auth-Token'] == 'from-keystone'
+    assert service.requests[-1].headers['X-Auth-Token'] == 'from-keystone'
 
 
-def test_credentials_that_keystone_refuses_are_named_as_such(
-    with_password: Remote, service: HttpService
+def test_send_rejected_credentials_name_keystone(
+    authenticated_remote: Remote, service: HttpService
 ) -> None:
     service.answers['POST /v3/auth/tokens'] = Answer(
         401, {'error': {'code': 401, 'message': 'Please log in.'}}
     )
     with pytest.raises(RemoteError, match='Keystone answered 401: ') as raised:
-        with_password.send('GET', '/thing')
+        authenticated_remote.send('GET', '/thing')
     assert 's3cr3t' not in raised.value.text
 
 
-def test_a_keystone_in_trouble_is_named_as_such(
-    with_password: Remote, service: HttpService
+def test_send_failing_keystone_raises_service_unavailable(
+    authenticated_remote: Remote, service: HttpService
 ) -> None:
     service.answers['POST /v3/auth/tokens'] = Answer(503)
     with pytest.raises(ServiceUnavailable, match='Keystone does not answer'):
-        with_password.send('GET', '/thing')
+        authenticated_remote.send('GET', '/thing')
 
 
-def test_a_catalogue_without_the_service_is_no_answer_from_it(
-    with_password: Remote, service: HttpService
+def test_send_missing_catalogue_entry_raises_service_unavailable(
+    authenticated_remote: Remote, service: HttpService
 ) -> None:
     answer = service.answers['POST /v3/auth/tokens']
     assert isinstance(answer.body, dict)
     answer.body['token']['catalog'] = []
     with pytest.raises(ServiceUnavailable, match='Placement'):
-        with_password.send('GET', '/thing')
+        authenticated_remote.send('GET', '/thing')
+
+
+@pytest.mark.parametrize('step', STEPS)
+def test_send_after_clock_step_does_not_wait(
+    authenticated_remote: Remote,
+    service: HttpService,
+    monkeypatch: pytest.MonkeyPatch,
+    step: float,
+) -> None:
+    other_version = authenticated_remote.with_microversion('1.30')
+    step_wall_clock(monkeypatch, step)
+    for remote in (authenticated_remote, other_version):
+        assert remote.send('GET', '/thing').json() == {'a': 1}

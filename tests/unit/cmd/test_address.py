@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a URL may stand in a log."""
+"""Tests of removing credentials from URLs."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from cyborg_lite.cmd import address
 
 
 @pytest.mark.parametrize(
-    ('url', 'shown'),
+    ('url', 'expected'),
     [
         ('rabbit://joe:secret@one:5672/cloud', 'rabbit://one:5672/cloud'),
         (
@@ -18,9 +18,9 @@ from cyborg_lite.cmd import address
         ('sqlite:////var/lib/cyborg.sqlite', 'sqlite:////var/lib/cyborg.sqlite'),
         ('local://', 'local://'),
         ('rabbit:/', 'rabbit:/'),
-        ('not a url at all, joe:secret@here', 'an unreadable address'),
+        ('not a url at all, joe:secret@here', 'an invalid URL'),
         ('mysql://u:p@ss@db/cyborg', 'mysql://db/cyborg'),
     ],
 )
-def test_hosts_are_shown_and_credentials_are_not(url: str, shown: str) -> None:
-    assert address.without_password(url) == shown
+def test_without_password_keeps_hosts_and_path(url: str, expected: str) -> None:
+    assert address.without_password(url) == expected

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent is built from its configuration, and mistakes are told at once."""
+"""Tests of building the agent from its configuration."""
 
 from pathlib import Path
 
@@ -16,21 +16,21 @@ def _build(tmp_path: Path, text: str) -> None:
     agent.build(configuration.parse([], 'cyborg-lite-agent', [str(file)]))
 
 
-def test_the_default_configuration_will_do(tmp_path: Path) -> None:
+def test_build_default_configuration_succeeds(tmp_path: Path) -> None:
     _build(tmp_path, '')
 
 
-def test_an_unknown_driver_is_told_before_anything_starts(tmp_path: Path) -> None:
+def test_build_unknown_driver_raises(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match='Unknown driver no_such'):
         _build(tmp_path, '[agent]\nenabled_drivers = no_such\n')
 
 
-@pytest.mark.parametrize('given', [[], ['discover']])
-def test_a_value_that_cannot_be_ends_the_command_with_a_line(
-    tmp_path: Path, given: list[str]
+@pytest.mark.parametrize('subcommand', [[], ['discover']])
+def test_main_invalid_option_exits_with_one_line(
+    tmp_path: Path, subcommand: list[str]
 ) -> None:
     file = tmp_path / 'agent.conf'
     file.write_text('[agent]\ndiscovery_interval = 0\n')
     with pytest.raises(SystemExit, match='discovery_interval') as caught:
-        agent.main([*given, '--config-file', str(file)])
+        agent.main([*subcommand, '--config-file', str(file)])
     assert '\n' not in str(caught.value)

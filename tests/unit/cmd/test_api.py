@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon of the API: its parts start and end together."""
+"""Tests of the API daemon: start, stop and RPC timeout."""
 
 import http.client
 import json
@@ -13,38 +13,38 @@ from cyborg_lite.cmd import api
 from cyborg_lite.exceptions import ConfigurationError
 
 
-def started(tmp_path: Path, more: str = '') -> api.ApiDaemon:
+def start_daemon(tmp_path: Path, options: str = '') -> api.ApiDaemon:
     file = tmp_path / 'api.conf'
     file.write_text(
         '[DEFAULT]\ntransport_url = fake://\nrpc_response_timeout = 1\n'
-        '[api]\nauth_strategy = noauth\nhost = 127.0.0.1\nport = 0\n' + more
+        '[api]\nauth_strategy = noauth\nhost = 127.0.0.1\nport = 0\n' + options
     )
     daemon = api.build(configuration.parse([], api.BINARY, [str(file)]))
     daemon.start()
     return daemon
 
 
-def ask(port: int, path: str) -> tuple[int, bytes]:
+def get(port: int, path: str) -> tuple[int, bytes]:
     with closing(http.client.HTTPConnection('127.0.0.1', port)) as connection:
         connection.request('GET', path, headers={'X-Auth-Token': 'admin'})
         response = connection.getresponse()
         return response.status, response.read()
 
 
-def test_it_serves_until_it_is_stopped(tmp_path: Path) -> None:
-    daemon = started(tmp_path)
+def test_daemon_after_stop_refuses_connections(tmp_path: Path) -> None:
+    daemon = start_daemon(tmp_path)
     port = daemon.port
-    assert ask(port, '/v2')[0] == 200
+    assert get(port, '/v2')[0] == 200
     daemon.stop()
     daemon.wait()
     with pytest.raises(ConnectionRefusedError):
-        ask(port, '/v2')
+        get(port, '/v2')
 
 
-def test_without_a_conductor_it_says_who_is_away(tmp_path: Path) -> None:
-    daemon = started(tmp_path)
+def test_request_without_conductor_returns_503(tmp_path: Path) -> None:
+    daemon = start_daemon(tmp_path)
     try:
-        status, body = ask(daemon.port, '/v2/devices')
+        status, body = get(daemon.port, '/v2/devices')
     finally:
         daemon.stop()
         daemon.wait()
@@ -53,13 +53,13 @@ def test_without_a_conductor_it_says_who_is_away(tmp_path: Path) -> None:
     assert 'cyborg-lite-conductor does not answer' in fault['faultstring']
 
 
-@pytest.mark.parametrize(('said', 'seconds'), [('', 30), ('1', 1), ('90', 90)])
-def test_it_waits_half_of_the_minute_that_its_clients_have(
-    tmp_path: Path, said: str, seconds: int
+@pytest.mark.parametrize(('option', 'seconds'), [('', 30), ('1', 1), ('90', 90)])
+def test_rpc_timeout_defaults_to_30_seconds(
+    tmp_path: Path, option: str, seconds: int
 ) -> None:
     file = tmp_path / 'api.conf'
-    wanted = f'rpc_response_timeout = {said}\n' if said else ''
-    file.write_text(f'[DEFAULT]\ntransport_url = fake://\n{wanted}')
+    line = f'rpc_response_timeout = {option}\n' if option else ''
+    file.write_text(f'[DEFAULT]\ntransport_url = fake://\n{line}')
     conf = configuration.parse([], api.BINARY, [str(file)])
     daemon = api.build(conf)
     conf.set_override('port', 0, group='api')
@@ -70,12 +70,12 @@ def test_it_waits_half_of_the_minute_that_its_clients_have(
     assert conf.rpc_response_timeout == seconds
 
 
-def test_stopping_before_the_start_is_harmless() -> None:
+def test_stop_before_start_does_nothing() -> None:
     daemon = api.build(configuration.parse([], api.BINARY, []))
     daemon.stop()
     daemon.wait()
 
 
-def test_a_wrong_configuration_ends_the_start(tmp_path: Path) -> None:
+def test_start_missing_certificate_raises(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError):
-        started(tmp_path, 'certificate_file = /nonexistent\n')
+        start_daemon(tmp_path, 'certificate_file = /nonexistent\n')

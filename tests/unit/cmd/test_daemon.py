@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runner of daemons, with real processes and real signals."""
+"""Tests of the daemon runner with real processes and signals."""
 
 import os
 import re
@@ -15,36 +15,36 @@ import pytest
 ROOT = Path(__file__).parents[3]
 BACKENDS = ('threading', 'eventlet')
 
-_LIMIT = 60  # seconds until a process that hangs is killed, and its test fails
+_LIMIT = 60  # seconds until a hanging process is killed and its test fails
 
 
-class Conversation:
-    """A running process and what it has said so far."""
+class RunningDaemon:
+    """A daemon process and the lines that it has printed."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
-        self.said: list[str] = []
+        self.lines: list[str] = []
 
-    def until(self, pattern: str, times: int = 1) -> list[str]:
-        """Read on until so many lines match; those lines."""
+    def wait_for(self, pattern: str, times: int = 1) -> list[str]:
+        """Read until ``times`` lines match, and return them."""
         assert self.process.stdout is not None
-        found: list[str] = []
+        matches: list[str] = []
         for line in self.process.stdout:
-            self.said.append(line)
+            self.lines.append(line)
             if re.search(pattern, line):
-                found.append(line)
-            if len(found) == times:
-                return found
-        raise AssertionError(f'{pattern} was not said in:\n{"".join(self.said)}')
+                matches.append(line)
+            if len(matches) == times:
+                return matches
+        raise AssertionError(f'{pattern} does not occur in:\n{"".join(self.lines)}')
 
-    def end(self) -> int:
-        """Wait for its end; the exit status."""
+    def wait(self) -> int:
+        """Wait for the exit and return the exit status."""
         assert self.process.stdout is not None
-        self.said += self.process.stdout
+        self.lines += self.process.stdout
         return self.process.wait(_LIMIT)
 
 
-Start = Callable[..., Conversation]
+Start = Callable[..., RunningDaemon]
 
 
 @pytest.fixture
@@ -60,17 +60,17 @@ def config(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(config: Path) -> Iterator[Start]:
-    started: list[subprocess.Popen[str]] = []
+    processes: list[subprocess.Popen[str]] = []
 
-    def _start(backend: str, workers: int = 1, mood: str = 'well') -> Conversation:
+    def _start(backend: str, workers: int = 1, mode: str = 'normal') -> RunningDaemon:
         process = subprocess.Popen(
             [
                 sys.executable,
                 '-m',
-                'tests.fakes.talking_daemon',
+                'tests.servers.scripted_daemon',
                 str(config),
                 str(workers),
-                mood,
+                mode,
             ],
             cwd=ROOT,
             env={**os.environ, 'CYBORG_LITE_CONCURRENCY': backend},
@@ -79,14 +79,14 @@ def start(config: Path) -> Iterator[Start]:
             text=True,
             start_new_session=True,
         )
-        started.append(process)
+        processes.append(process)
         guard = threading.Timer(_LIMIT, _kill, (process,))
         guard.daemon = True
         guard.start()
-        return Conversation(process)
+        return RunningDaemon(process)
 
     yield _start
-    for process in started:
+    for process in processes:
         _kill(process)
         process.communicate()
 
@@ -97,124 +97,120 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize('backend', BACKENDS)
-def test_sigterm_stops_and_then_waits_for_what_is_in_hand(
-    start: Start, backend: str
-) -> None:
-    talk = start(backend)
-    talk.until('Ready')
-    talk.process.terminate()
-    assert talk.end() == 0
-    calls = [line.split()[0] for line in talk.said if f'of {backend}' in line]
+def test_sigterm_calls_stop_then_wait(start: Start, backend: str) -> None:
+    daemon = start(backend)
+    daemon.wait_for('Ready')
+    daemon.process.terminate()
+    assert daemon.wait() == 0
+    calls = [line.split()[0] for line in daemon.lines if f'of {backend}' in line]
     assert calls == ['start', 'stop', 'wait']
 
 
-def test_it_says_what_it_is_and_shows_no_password(start: Start, config: Path) -> None:
-    talk = start('threading')
-    (line,) = talk.until('talking-daemon .* on host')
+def test_start_logs_configuration_without_password(start: Start, config: Path) -> None:
+    daemon = start('threading')
+    (line,) = daemon.wait_for('talking-daemon .* on host')
     assert 'transport rabbit://broker:5672/cloud' in line
     assert 'concurrency threading' in line
     assert 'workers 1' in line
     assert str(config) in line
-    talk.process.terminate()
-    talk.end()
-    assert 'secret' not in ''.join(talk.said)
+    daemon.process.terminate()
+    daemon.wait()
+    assert 'secret' not in ''.join(daemon.lines)
 
 
 @pytest.mark.parametrize('backend', BACKENDS)
-def test_sighup_reloads_what_may_change(
+def test_sighup_reloads_mutable_options(
     start: Start, config: Path, backend: str
 ) -> None:
-    talk = start(backend)
-    talk.until('Ready')
+    daemon = start(backend)
+    daemon.wait_for('Ready')
     config.write_text(f'{config.read_text()}debug = true\n')
-    talk.process.send_signal(signal.SIGHUP)
-    talk.until('reload debug=True')
-    talk.process.terminate()
-    assert talk.end() == 0
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.wait_for('reload debug=True')
+    daemon.process.terminate()
+    assert daemon.wait() == 0
 
 
-def test_a_broken_file_is_not_loaded_and_ends_nothing(
-    start: Start, config: Path
-) -> None:
-    talk = start('threading')
-    talk.until('Ready')
+def test_sighup_invalid_file_keeps_daemon_running(start: Start, config: Path) -> None:
+    daemon = start('threading')
+    daemon.wait_for('Ready')
     config.write_text('no section\n')
-    talk.process.send_signal(signal.SIGHUP)
-    talk.until('The configuration is not reloaded')
-    talk.process.terminate()
-    assert talk.end() == 0
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.wait_for('Cannot reload the configuration')
+    daemon.process.terminate()
+    assert daemon.wait() == 0
 
 
 @pytest.mark.parametrize('backend', BACKENDS)
-def test_work_that_does_not_end_is_cut_off_at_the_limit(
+def test_sigterm_unfinished_work_exits_after_timeout(
     start: Start, config: Path, backend: str
 ) -> None:
     text = config.read_text().replace('timeout = 50', 'timeout = 1')
     config.write_text(text)
-    talk = start(backend, mood='hang')
-    talk.until('Ready')
-    talk.process.terminate()
-    assert talk.end() == 1
-    assert 'Not finished after 1 seconds' in ''.join(talk.said)
+    daemon = start(backend, mode='hang')
+    daemon.wait_for('Ready')
+    daemon.process.terminate()
+    assert daemon.wait() == 1
+    assert 'Not stopped within 1 s' in ''.join(daemon.lines)
 
 
 @pytest.mark.parametrize('backend', BACKENDS)
-def test_a_start_that_never_returns_can_be_ended(start: Start, backend: str) -> None:
-    """It may wait for a bus that is not there."""
-    talk = start(backend, mood='stuck')
-    talk.until('start in')
-    talk.process.terminate()
-    assert talk.end() == 0
-    said = ''.join(talk.said)
-    assert 'Received SIGTERM before it was ready' in said
-    assert 'Ready' not in said
-    assert 'Traceback' not in said
+def test_sigterm_during_blocked_start_exits_with_0(start: Start, backend: str) -> None:
+    """The start may wait for an unreachable message bus."""
+    daemon = start(backend, mode='stuck')
+    daemon.wait_for('start in')
+    daemon.process.terminate()
+    assert daemon.wait() == 0
+    output = ''.join(daemon.lines)
+    assert 'Received SIGTERM during the start' in output
+    assert 'Ready' not in output
+    assert 'Traceback' not in output
 
 
 @pytest.mark.parametrize('backend', BACKENDS)
-def test_a_start_that_hears_of_its_end_ends_cleanly(start: Start, backend: str) -> None:
-    talk = start(backend, mood='slow')
-    talk.until('start in')
-    talk.process.terminate()
-    assert talk.end() == 0
-    assert [line.split()[0] for line in talk.said if f'of {backend}' in line][-1] == (
-        'wait'
-    )
+def test_sigterm_during_slow_start_stops_daemon(start: Start, backend: str) -> None:
+    daemon = start(backend, mode='slow')
+    daemon.wait_for('start in')
+    daemon.process.terminate()
+    assert daemon.wait() == 0
+    assert [line.split()[0] for line in daemon.lines if f'of {backend}' in line][
+        -1
+    ] == ('wait')
 
 
-def test_a_reload_during_the_start_is_done_after_it(start: Start, config: Path) -> None:
-    talk = start('threading', mood='signalled')
-    talk.until('Ready')
-    talk.until('reload')
-    talk.process.terminate()
-    assert talk.end() == 0
+def test_sighup_during_start_reloads_afterwards(start: Start, config: Path) -> None:
+    daemon = start('threading', mode='signalled')
+    daemon.wait_for('Ready')
+    daemon.wait_for('reload')
+    daemon.process.terminate()
+    assert daemon.wait() == 0
 
 
-def test_a_daemon_that_cannot_start_says_why_without_a_traceback(start: Start) -> None:
-    talk = start('threading', mood='refuse')
-    assert talk.end() == 1
-    said = ''.join(talk.said)
-    assert 'Cannot start: It is Monday. Correct the configuration file' in said
-    assert 'Traceback' not in said
+def test_start_failure_logs_reason_without_traceback(start: Start) -> None:
+    daemon = start('threading', mode='refuse')
+    assert daemon.wait() == 1
+    output = ''.join(daemon.lines)
+    assert 'Cannot start: It is Monday. Correct the configuration file' in output
+    assert 'Traceback' not in output
 
 
 @pytest.mark.parametrize('backend', BACKENDS)
-def test_each_worker_has_its_own_daemon_and_all_end(start: Start, backend: str) -> None:
-    talk = start(backend, workers=2)
-    talk.until('is ready', times=2)
-    talk.process.terminate()
-    assert talk.end() == 0
-    said = ''.join(talk.said)
-    started = set(re.findall(r'start in (\d+)', said))
+def test_workers_each_run_their_own_daemon(start: Start, backend: str) -> None:
+    daemon = start(backend, workers=2)
+    daemon.wait_for('is ready', times=2)
+    daemon.process.terminate()
+    assert daemon.wait() == 0
+    output = ''.join(daemon.lines)
+    started = set(re.findall(r'start in (\d+)', output))
     assert len(started) == 2
-    assert str(talk.process.pid) not in started
-    assert set(re.findall(r'wait in (\d+)', said)) == started
+    assert str(daemon.process.pid) not in started
+    assert set(re.findall(r'wait in (\d+)', output)) == started
 
 
-def test_sigusr2_writes_a_report_and_ends_nothing(start: Start) -> None:
-    talk = start('threading')
-    talk.until('Ready')
-    talk.process.send_signal(signal.SIGUSR2)
-    talk.until('Guru Meditation')
-    talk.process.terminate()
-    assert talk.end() == 0
+def test_sigusr2_prints_report_and_continues(start: Start) -> None:
+    daemon = start('threading')
+    daemon.wait_for('Ready')
+    daemon.process.send_signal(signal.SIGUSR2)
+    daemon.wait_for('Guru Meditation')
+    daemon.process.terminate()
+    assert daemon.wait() == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the section of the configuration to the database of a process."""
+"""Tests of opening the configured database."""
 
 from pathlib import Path
 
@@ -18,19 +18,19 @@ def _file(folder: Path, *lines: str) -> list[str]:
     return [str(file)]
 
 
-def test_what_is_configured_can_be_used(tmp_path: Path) -> None:
+def test_open_database_executes_statements(tmp_path: Path) -> None:
     lines = f'connection = sqlite:///{tmp_path}/file', 'max_pool_size = 3'
     conf = configuration.parse([], 'test', _file(tmp_path, *lines))
-    with database.opened(conf) as opened:
-        assert opened.read(lambda session: session.scalar(text('SELECT 1'))) == 1
+    with database.open_database(conf) as db:
+        assert db.read(lambda session: session.scalar(text('SELECT 1'))) == 1
 
 
-def test_a_driver_that_would_block_eventlet_is_refused_at_the_start(
+def test_database_blocking_driver_under_eventlet_raises(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connection = 'connection = postgresql+psycopg://user@host/name'
     conf = configuration.parse([], 'test', _file(tmp_path, connection))
-    database.configured(conf)
+    database.from_configuration(conf)
     monkeypatch.setattr(runtime, 'BACKEND', 'eventlet')
     with pytest.raises(ConfigurationError, match='under eventlet'):
-        database.configured(conf)
+        database.from_configuration(conf)

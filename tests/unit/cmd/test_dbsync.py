@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cyborg-lite-dbsync as an operator runs it, on a file."""
+"""Tests of cyborg-lite-dbsync on an SQLite file."""
 
 from pathlib import Path
 
@@ -7,11 +7,12 @@ import pytest
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import dbsync
+from cyborg_lite.db import migration
 
 
 @pytest.fixture(autouse=True)
-def _leave_logging_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The handlers would outlive the test, with a stream that is closed."""
+def _keep_logging(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not install log handlers, which would outlive the captured streams."""
     monkeypatch.setattr(configuration, 'set_up_logging', lambda _conf: None)
 
 
@@ -22,16 +23,17 @@ def options(tmp_path: Path) -> list[str]:
     return ['--config-file', str(file)]
 
 
-def test_upgrade_tells_what_it_did_and_then_that_it_was_done(
+def test_upgrade_prints_old_and_new_revision(
     options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    head = migration.head_revision()
     assert dbsync.main([*options, 'upgrade']) == 0
-    assert 'is at revision 0001 now; it was at None' in capsys.readouterr().out
+    assert f'upgraded from revision None to {head}' in capsys.readouterr().out
     assert dbsync.main([*options, 'upgrade']) == 0
-    assert 'is at revision 0001 already' in capsys.readouterr().out
+    assert f'already at revision {head}' in capsys.readouterr().out
 
 
-def test_current_says_what_is_left_to_do(
+def test_current_old_schema_prints_upgrade_command(
     options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dbsync.main([*options, 'current']) == 0
@@ -39,24 +41,26 @@ def test_current_says_what_is_left_to_do(
     dbsync.main([*options, 'upgrade'])
     capsys.readouterr()
     assert dbsync.main([*options, 'current']) == 0
-    assert capsys.readouterr().out == '0001 (head)\n'
+    assert capsys.readouterr().out == f'{migration.head_revision()} (head)\n'
 
 
-def test_history_lists_the_revisions(
+def test_history_lists_revisions(
     options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dbsync.main([*options, 'history']) == 0
-    assert capsys.readouterr().out == '0001 (head): The first schema.\n'
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == '0001: The first schema.'
+    assert last.startswith(f'{migration.head_revision()} (head): ')
 
 
-def test_an_unknown_revision_is_named(
+def test_upgrade_unknown_revision_prints_it(
     options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dbsync.main([*options, 'upgrade', '4711']) == 1
     assert "'4711'" in capsys.readouterr().err
 
 
-def test_a_database_that_cannot_be_opened_is_an_error_without_a_traceback(
+def test_upgrade_unreachable_database_prints_one_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / 'cyborg-lite.conf'
@@ -65,7 +69,7 @@ def test_a_database_that_cannot_be_opened_is_an_error_without_a_traceback(
     assert capsys.readouterr().err.startswith('cyborg-lite-dbsync: The database')
 
 
-def test_no_command_is_a_mistake(options: list[str]) -> None:
+def test_main_without_command_exits_with_2(options: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         dbsync.main(options)
     assert caught.value.code == 2

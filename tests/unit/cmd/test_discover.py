@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``cyborg-lite-agent discover`` prints, and how it ends."""
+"""Tests of the output and exit status of ``cyborg-lite-agent discover``."""
 
 import json
 from dataclasses import replace
@@ -9,8 +9,8 @@ import pytest
 
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.cmd import agent
-from tests.fakes import sysfs_tree
-from tests.fakes.drivers import handle
+from tests.doubles.drivers import handle
+from tests.hosts import sysfs_tree
 
 
 @pytest.fixture(autouse=True)
@@ -20,13 +20,13 @@ def _no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('CYBORG_LITE_CONFIG', str(empty))
 
 
-def _configured(tmp_path: Path, text: str) -> list[str]:
+def _config_arguments(tmp_path: Path, text: str) -> list[str]:
     file = tmp_path / 'agent.conf'
     file.write_text(text)
     return ['--config-file', str(file)]
 
 
-def test_a_table_unless_json_is_asked_for(
+def test_discover_prints_table_by_default(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sysfs_tree.build('t4-mdev', tmp_path)
@@ -37,105 +37,105 @@ def test_a_table_unless_json_is_asked_for(
     assert out.endswith('1 of 3 offered.\n')
 
 
-def test_json_is_a_list_of_verdicts(
+def test_discover_json_prints_list_of_rows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sysfs_tree.build('l40s-vendor-vfio', tmp_path)
-    given = ['discover', '--sysfs-root', str(tmp_path), '--format', 'json']
-    assert agent.main(given) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert len(found) == 34
-    assert [each['address'] for each in found if each['offered']] == ['0000:c3:00.0']
+    arguments = ['discover', '--sysfs-root', str(tmp_path), '--format', 'json']
+    assert agent.main(arguments) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 34
+    assert [row['address'] for row in rows if row['offered']] == ['0000:c3:00.0']
     fields = 'address ids class driver offered reason provider handles'
-    assert {tuple(each) for each in found} == {tuple(fields.split())}
+    assert {tuple(row) for row in rows} == {tuple(fields.split())}
 
 
 @pytest.mark.parametrize('form', ['table', 'json'])
-def test_that_there_is_nothing_is_no_failure(
+def test_discover_without_devices_returns_0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
-    given = ['discover', '--sysfs-root', str(tmp_path), '--format', form]
-    assert agent.main(given) == 0
-    nothing = 'No candidate function on this host.\n' if form == 'table' else '[]\n'
-    assert capsys.readouterr().out == nothing
+    arguments = ['discover', '--sysfs-root', str(tmp_path), '--format', form]
+    assert agent.main(arguments) == 0
+    expected = 'No candidate function on this host.\n' if form == 'table' else '[]\n'
+    assert capsys.readouterr().out == expected
 
 
-def test_the_configured_root_and_drivers_are_used(
+def test_discover_uses_configured_root_and_drivers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / 'root'
     sysfs_tree.build('qat-x710', root)
     drivers = 'enabled_drivers = fake_driver'
-    given = _configured(tmp_path, f'[agent]\nsysfs_root = {root}\n{drivers}\n')
-    assert agent.main(['discover', *given, '--format', 'json']) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [each['driver'] for each in found if each['offered']] == ['fake_driver']
-    assert '0000:6b:00.0' in {each['address'] for each in found}
+    config = _config_arguments(tmp_path, f'[agent]\nsysfs_root = {root}\n{drivers}\n')
+    assert agent.main(['discover', *config, '--format', 'json']) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row['driver'] for row in rows if row['offered']] == ['fake_driver']
+    assert '0000:6b:00.0' in {row['address'] for row in rows}
 
 
-def test_the_word_may_come_after_the_options(
+def test_discover_subcommand_after_options_is_accepted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert agent.main(['--sysfs-root', str(tmp_path), 'discover']) == 0
     assert 'No candidate' in capsys.readouterr().out
 
 
-def test_an_option_of_a_driver_is_heard(
+def test_discover_driver_option_is_applied(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     built = sysfs_tree.build('t4-mdev', tmp_path)
     card = tmp_path / built.functions['0000:3b:00.0']
     (card / 'reset').unlink()
     (card / 'reset_method').unlink()
-    look = ['discover', '--sysfs-root', str(tmp_path)]
-    assert agent.main(look) == 0
+    arguments = ['discover', '--sysfs-root', str(tmp_path)]
+    assert agent.main(arguments) == 0
     assert 'the kernel cannot reset it' in capsys.readouterr().out
     section = '[nvidia_gpu_driver]\noffer_without_reset = true\n'
-    assert agent.main([*look, *_configured(tmp_path, section)]) == 0
+    assert agent.main([*arguments, *_config_arguments(tmp_path, section)]) == 0
     assert '1 of 3 offered.' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ('text', 'said'),
+    ('text', 'message'),
     [
         ('[agent]\nenabled_drivers = no_such\n', 'Unknown driver no_such'),
         ('[nvidia_gpu_driver]\noffer_without_reset = maybe\n', 'offer_without_reset'),
         ('[agent]\nsysfs_root = /no/such/place\n', '/no/such/place'),
     ],
 )
-def test_a_mistake_in_the_configuration_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+def test_discover_invalid_configuration_prints_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
 ) -> None:
-    assert agent.main(['discover', *_configured(tmp_path, text)]) == 1
+    assert agent.main(['discover', *_config_arguments(tmp_path, text)]) == 1
     captured = capsys.readouterr()
     assert captured.out == ''
     assert captured.err.startswith('cyborg-lite-agent discover: ')
-    assert said in captured.err
+    assert message in captured.err
     assert captured.err.count('\n') == 1
 
 
-@pytest.mark.parametrize('elsewhere', [False, True])
-def test_what_the_agent_has_made_is_no_strangers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], elsewhere: bool
+@pytest.mark.parametrize('other_root', [False, True])
+def test_discover_prepared_handle_is_not_foreign(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], other_root: bool
 ) -> None:
-    """Of this host: its memory says nothing of a tree that is another one's."""
+    """The stored handles apply only to the configured sysfs root."""
     root, uuid = tmp_path / 'root', '1ae6d6ce-4f2a-4a52-9d0c-0f5f2e7a1001'
     sysfs_tree.build('t4-mdev', root)
-    place = {'domain': '0000', 'bus': 'af', 'device': '00', 'function': '0'}
-    held = replace(
-        handle('0000:af:00.0', uuid), info={**place, 'asked_type': 'nvidia-231'}
+    address = {'domain': '0000', 'bus': 'af', 'device': '00', 'function': '0'}
+    allocated = replace(
+        handle('0000:af:00.0', uuid), info={**address, 'asked_type': 'nvidia-231'}
     )
-    Cache(tmp_path / 'state').intend([held])
-    configured = _configured(
+    Cache(tmp_path / 'state').add_handles([allocated])
+    config = _config_arguments(
         tmp_path,
         f'[agent]\nstate_path = {tmp_path}/state\n'
-        f'sysfs_root = {tmp_path / "other" if elsewhere else root}\n'
+        f'sysfs_root = {tmp_path / "other" if other_root else root}\n'
         '[nvidia_gpu_driver]\nvgpu_types = 0000:af:00.0=nvidia-231\n',
     )
-    given = ['discover', '--sysfs-root', str(root), '--format', 'json', *configured]
-    assert agent.main(given) == 0
-    found = {each['address']: each for each in json.loads(capsys.readouterr().out)}
-    card = found['0000:af:00.0']
-    assert (uuid in card['reason']) is elsewhere
+    arguments = ['discover', '--sysfs-root', str(root), '--format', 'json', *config]
+    assert agent.main(arguments) == 0
+    rows = {row['address']: row for row in json.loads(capsys.readouterr().out)}
+    card = rows['0000:af:00.0']
+    assert (uuid in card['reason']) is other_root
     assert 'c0ffee00-0000-4000-8000-00000000beef' in card['reason']
-    assert card['provider']['reserved'] == (2 if elsewhere else 1)
+    assert card['provider']['reserved'] == (2 if other_root else 1)

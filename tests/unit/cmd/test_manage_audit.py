@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cyborg-lite-manage audit as an operator runs it, before a Nova and a Placement."""
+"""Tests of ``cyborg-lite-manage audit`` with fake Nova and Placement services."""
 
 import json
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ import pytest
 from cyborg_lite.cmd import manage
 from cyborg_lite.db import migration
 from cyborg_lite.db.engine import Database
-from tests.fakes.http_service import Answer, HttpService
-from tests.fakes.nova import FakeNova
-from tests.fakes.orphans import Cloud
-from tests.fakes.rows import add_arqs, owners, states
+from tests.builders.orphans import Cloud
+from tests.builders.rows import add_arqs, owners, states
+from tests.doubles.http_service import Answer, HttpService
+from tests.doubles.nova import FakeNova
 
 Out = pytest.CaptureFixture[str]
 
@@ -34,9 +34,9 @@ def placement() -> Iterator[HttpService]:
 def database(tmp_path: Path) -> Iterator[Database]:
     address = f'sqlite:///{tmp_path}/db.sqlite'
     migration.upgrade(address)
-    opened = Database(address)
-    yield opened
-    opened.close()
+    database = Database(address)
+    yield database
+    database.close()
 
 
 @pytest.fixture
@@ -58,11 +58,11 @@ def options(
     return ['--config-file', str(file), 'audit']
 
 
-def bound(cloud: Cloud, nova: FakeNova, placement: HttpService) -> tuple[str, str]:
-    """A request in order: its server is there, and so is the allocation."""
+def bind_arq(cloud: Cloud, nova: FakeNova, placement: HttpService) -> tuple[str, str]:
+    """Bind an ARQ whose instance and allocation exist."""
     uuid, instance = cloud.bound()
     nova.rules.servers[instance] = 'compute-1'
-    consumer = cloud.consumers.consumer(instance)
+    consumer = cloud.consumers.find_consumer(instance)
     assert consumer is not None
     (provider,) = consumer.providers
     path = f'GET /resource_providers/{provider}/allocations'
@@ -71,45 +71,45 @@ def bound(cloud: Cloud, nova: FakeNova, placement: HttpService) -> tuple[str, st
     return uuid, instance
 
 
-def test_a_cloud_in_order_is_status_0(
+def test_audit_without_findings_returns_0(
     options: list[str],
     cloud: Cloud,
     nova: FakeNova,
     placement: HttpService,
     capsys: Out,
 ) -> None:
-    bound(cloud, nova, placement)
+    bind_arq(cloud, nova, placement)
     assert manage.main(options) == 0
-    said = capsys.readouterr()
-    assert len(said.out.splitlines()) == 1
-    assert said.err == ''
+    output = capsys.readouterr()
+    assert len(output.out.splitlines()) == 1
+    assert output.err == ''
 
 
-def test_an_audit_says_what_it_would_do_and_does_nothing(
+def test_audit_without_apply_only_reports(
     options: list[str],
     cloud: Cloud,
     nova: FakeNova,
     placement: HttpService,
     capsys: Out,
 ) -> None:
-    uuid, instance = bound(cloud, nova, placement)
+    uuid, instance = bind_arq(cloud, nova, placement)
     del nova.rules.servers[instance]
     assert manage.main(options) == 1
     (line,) = capsys.readouterr().out.splitlines()[1:]
     assert line.startswith(f'{uuid}  server-gone')
-    assert f'Nova has no server {instance}.' in line
-    assert line.endswith('delete the request and release what it holds')
+    assert f'Instance {instance} does not exist in Nova.' in line
+    assert line.endswith('delete the ARQ and release its attach handle')
     assert owners(cloud.database) == [uuid]
 
 
-def test_what_it_said_it_does_when_told_to(
+def test_audit_apply_deletes_arq_of_deleted_instance(
     options: list[str],
     cloud: Cloud,
     nova: FakeNova,
     placement: HttpService,
     capsys: Out,
 ) -> None:
-    uuid, instance = bound(cloud, nova, placement)
+    uuid, instance = bind_arq(cloud, nova, placement)
     del nova.rules.servers[instance]
     assert manage.main([*options, '--apply', '--format', 'json']) == 0
     document = json.loads(capsys.readouterr().out)
@@ -121,35 +121,35 @@ def test_what_it_said_it_does_when_told_to(
     assert manage.main(options) == 0
 
 
-def test_what_needs_a_person_stays_status_1(
+def test_audit_finding_without_remedy_returns_1(
     options: list[str],
     cloud: Cloud,
     nova: FakeNova,
     placement: HttpService,
     capsys: Out,
 ) -> None:
-    uuid, _instance = bound(cloud, nova, placement)
+    uuid, _instance = bind_arq(cloud, nova, placement)
     for path in placement.answers:
         placement.answers[path] = Answer(200, {'allocations': {}})
     assert manage.main([*options, '--apply']) == 1
-    assert 'a person must decide' in capsys.readouterr().out
+    assert 'an operator must decide' in capsys.readouterr().out
     assert owners(cloud.database) == [uuid]
 
 
-def test_a_nova_that_is_away_is_status_2(
+def test_audit_nova_unreachable_returns_2(
     options: list[str],
     cloud: Cloud,
     nova: FakeNova,
     placement: HttpService,
     capsys: Out,
 ) -> None:
-    bound(cloud, nova, placement)
+    bind_arq(cloud, nova, placement)
     nova.rules.failures = 1
     assert manage.main(options) == 2
     assert 'Nova does not answer' in capsys.readouterr().err
 
 
-def test_the_grace_is_the_operators(
+def test_audit_grace_option_overrides_configuration(
     options: list[str], cloud: Cloud, capsys: Out
 ) -> None:
     add_arqs(cloud.database, 1)
@@ -158,12 +158,12 @@ def test_the_grace_is_the_operators(
     assert 'never-bound' in capsys.readouterr().out
 
 
-def test_servers_that_will_not_come_back_are_forgotten_where_told_to(
+def test_audit_apply_removes_deleted_former_instances(
     options: list[str], cloud: Cloud
 ) -> None:
-    """Those of disabled profiles, which a shelved server may need again."""
+    """Disabled profiles keep a list of instances that may be unshelved."""
     deleted = cloud.left()
     manage.main(options)
-    assert cloud.awaited() == [deleted]
+    assert cloud.list_former_instances() == [deleted]
     manage.main([*options, '--apply'])
-    assert cloud.awaited() == []
+    assert cloud.list_former_instances() == []

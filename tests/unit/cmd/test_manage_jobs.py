@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cyborg-lite-manage jobs as an operator runs it, with a conductor that winds up."""
+"""Tests of ``cyborg-lite-manage jobs``, with the handlers of cancelled jobs."""
 
 import json
 import re
@@ -10,19 +10,20 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.cmd import manage
-from cyborg_lite.conductor.binding import BindHandler, bind_job
+from cyborg_lite.conductor.binding import BindHandler, build_bind_job
 from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db import arqs, binding, job_table, jobs, migration, release
+from cyborg_lite.db import arqs, binding, migration, release
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.model.arqs import Scope
-from cyborg_lite.model.jobs import JobState, Kind, NewJob
+from cyborg_lite.model.jobs import JobState, JobType, NewJob
 from cyborg_lite.model.queries import Query
-from tests.fakes.agents import FakeAgents
-from tests.fakes.consumers import FakeConsumers
-from tests.fakes.rows import OWNER, add_arqs, add_card, bindings, owners, states
-from tests.unit.conductor.test_binding import RULES
+from tests.builders.bind_rules import RULES
+from tests.builders.rows import OWNER, add_arqs, add_card, bindings, owners, states
+from tests.doubles.agents import FakeAgents
+from tests.doubles.consumers import FakeConsumers
 
-EVERYBODY = Scope(project_id=None)
+ALL_PROJECTS = Scope(project_id=None)
 Out = pytest.CaptureFixture[str]
 
 
@@ -30,9 +31,9 @@ Out = pytest.CaptureFixture[str]
 def database(tmp_path: Path) -> Iterator[Database]:
     address = f'sqlite:///{tmp_path}/db.sqlite'
     migration.upgrade(address)
-    opened = Database(address)
-    yield opened
-    opened.close()
+    database = Database(address)
+    yield database
+    database.close()
 
 
 @pytest.fixture
@@ -42,19 +43,19 @@ def options(tmp_path: Path, database: Database) -> list[str]:
     return ['--config-file', str(file)]
 
 
-def waiting_release(database: Database) -> str:
-    new = NewJob(Kind.RELEASE, {'handle': 'h1'}, key='h1')
-    database.write(jobs.add, new)
-    (job,) = database.read(job_table.listed)
+def add_release_job(database: Database) -> str:
+    new = NewJob(JobType.RELEASE, {'handle': 'h1'}, key='h1')
+    database.write(queue.add_job, new)
+    (job,) = database.read(administration.list_jobs)
     return job.uuid
 
 
-def give_up(database: Database) -> None:
-    (job,) = database.write(jobs.take, OWNER, 1)
-    database.write(jobs.give_up, job, 'No answer. ' * 20)
+def fail_job(database: Database) -> None:
+    (job,) = database.write(queue.lease_jobs, OWNER, 1)
+    database.write(queue.fail_job, job, 'No answer. ' * 20)
 
 
-def test_no_jobs_are_an_empty_table(
+def test_list_without_jobs_prints_header_only(
     options: list[str], database: Database, capsys: Out
 ) -> None:
     assert manage.main([*options, 'jobs', 'list']) == 0
@@ -63,14 +64,14 @@ def test_no_jobs_are_an_empty_table(
     ]
 
 
-def test_a_waiting_job_is_nothing_wrong_and_a_failed_one_is(
+def test_list_returns_1_only_for_failed_jobs(
     options: list[str], database: Database, capsys: Out
 ) -> None:
-    uuid = waiting_release(database)
+    uuid = add_release_job(database)
     assert manage.main([*options, 'jobs', 'list']) == 0
     line = capsys.readouterr().out.splitlines()[1]
     assert re.split(r'  +', line)[:4] == [uuid, 'release', 'waiting', 'handle h1']
-    give_up(database)
+    fail_job(database)
     assert manage.main([*options, 'jobs', 'list', '--state', 'failed']) == 1
     line = capsys.readouterr().out.splitlines()[1]
     assert re.split(r'  +', line)[2] == 'failed'
@@ -78,11 +79,11 @@ def test_a_waiting_job_is_nothing_wrong_and_a_failed_one_is(
     assert manage.main([*options, 'jobs', 'list', '--kind', 'bind']) == 0
 
 
-def test_programs_read_json_with_the_whole_error(
+def test_list_json_contains_whole_error(
     options: list[str], database: Database, capsys: Out
 ) -> None:
-    uuid = waiting_release(database)
-    give_up(database)
+    uuid = add_release_job(database)
+    fail_job(database)
     assert manage.main([*options, 'jobs', 'list', '--format', 'json']) == 1
     (job,) = json.loads(capsys.readouterr().out)
     assert (job['uuid'], job['state']) == (uuid, 'failed')
@@ -90,29 +91,29 @@ def test_programs_read_json_with_the_whole_error(
     assert job['payload'] == {'handle': 'h1'}
 
 
-def test_a_failed_job_is_retried(
+def test_retry_failed_job_is_waiting_again(
     options: list[str], database: Database, capsys: Out
 ) -> None:
-    uuid = waiting_release(database)
-    give_up(database)
+    uuid = add_release_job(database)
+    fail_job(database)
     assert manage.main([*options, 'jobs', 'retry', uuid]) == 0
     assert uuid in capsys.readouterr().out
-    (job,) = database.read(job_table.listed)
+    (job,) = database.read(administration.list_jobs)
     assert (job.uuid, job.state) == (uuid, JobState.WAITING)
 
 
-@pytest.mark.parametrize('what', ['retry', 'cancel'])
-def test_an_unknown_job_is_status_2(
-    options: list[str], database: Database, capsys: Out, what: str
+@pytest.mark.parametrize('command', ['retry', 'cancel'])
+def test_command_unknown_job_returns_2(
+    options: list[str], database: Database, capsys: Out, command: str
 ) -> None:
-    assert manage.main([*options, 'jobs', what, 'nonsense']) == 2
+    assert manage.main([*options, 'jobs', command, 'nonsense']) == 2
     assert 'Job nonsense not found.' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     'arguments', [[], ['jobs'], ['jobs', 'retry'], ['jobs', 'list', '--state', 'x']]
 )
-def test_a_wrong_command_is_status_2(
+def test_invalid_command_exits_with_2(
     options: list[str], database: Database, arguments: list[str], capsys: Out
 ) -> None:
     with pytest.raises(SystemExit) as end:
@@ -121,37 +122,41 @@ def test_a_wrong_command_is_status_2(
     assert 'usage' in capsys.readouterr().err
 
 
-def test_a_wrong_file_is_status_2(tmp_path: Path, capsys: Out) -> None:
+def test_invalid_configuration_returns_2(tmp_path: Path, capsys: Out) -> None:
     file = tmp_path / 'wrong.conf'
     file.write_text('[conductor]\nworkers = many\n')
     assert manage.main(['--config-file', str(file), 'jobs', 'list']) == 2
     assert 'workers' in capsys.readouterr().err
 
 
-def test_a_database_without_tables_is_status_2(tmp_path: Path, capsys: Out) -> None:
+def test_list_without_schema_returns_2(tmp_path: Path, capsys: Out) -> None:
     file = tmp_path / 'cyborg-lite.conf'
     file.write_text(f'[database]\nconnection = sqlite:///{tmp_path}/new.sqlite\n')
     assert manage.main(['--config-file', str(file), 'jobs', 'list']) == 2
     assert 'cyborg-lite-dbsync' in capsys.readouterr().err
 
 
-# --- what becomes of what is cancelled ------------------------------------------------
+# --- handlers of cancelled jobs -----------------------------------------------------
 
 
-def test_a_cancelled_bind_fails_and_holds_nothing(
+def test_cancel_bind_fails_arqs_and_releases_handles(
     options: list[str], database: Database
 ) -> None:
-    """As if its time had run out; and Nova is told."""
+    """The result is the same as for a timeout, with an event to Nova."""
     uuids, instance = add_arqs(database, 2), str(uuid4())
-    wanted = bindings(uuids, add_card(database, 2, needs_host=True), instance)
-    new = bind_job(wanted, RULES, 'req-1')
-    job = database.write(binding.accept, wanted, EVERYBODY, new, OWNER)
-    claimed = database.write(binding.claim, job, uuids, None, NewJob(Kind.NOVA_EVENT))
-    database.write(jobs.put_off, claimed.job, 200_000, 'The host does not answer.')
+    requested = bindings(uuids, add_card(database, 2, needs_host=True), instance)
+    new = build_bind_job(requested, RULES, 'req-1')
+    job = database.write(binding.accept_bind, requested, ALL_PROJECTS, new, OWNER)
+    claimed = database.write(
+        binding.claim_for_bind, job, uuids, None, NewJob(JobType.NOVA_EVENT)
+    )
+    database.write(
+        queue.postpone_job, claimed.job, 200_000, 'The host does not answer.'
+    )
     assert owners(database) == sorted(uuids)
 
     assert manage.main([*options, 'jobs', 'cancel', job.uuid]) == 0
-    (cancelled,) = database.write(jobs.take, OWNER, 10)
+    (cancelled,) = database.write(queue.lease_jobs, OWNER, 10)
     agents = FakeAgents()
     handler = BindHandler(database, agents, FakeConsumers(), RULES)
     event = handler.expire(cancelled, 'It was cancelled by an operator.')
@@ -159,38 +164,38 @@ def test_a_cancelled_bind_fails_and_holds_nothing(
     assert event is not None
     assert event.payload['succeeded'] is False
     assert states(database, uuids) == ['BindFailed'] * 2
-    (first, *_) = database.read(arqs.listed, Query(), EVERYBODY)
+    (first, *_) = database.read(arqs.list_arqs, Query(), ALL_PROJECTS)
     assert first.status_reason == 'It was cancelled by an operator.'
-    for one in database.write(jobs.take, OWNER, 10, [Kind.RELEASE]):
-        ReleaseHandler(database, agents).run(one)
+    for job in database.write(queue.lease_jobs, OWNER, 10, [JobType.RELEASE]):
+        ReleaseHandler(database, agents).run(job)
     assert owners(database) == []
 
 
-def test_a_cancelled_release_stays_as_failed_and_keeps_its_handle(
+def test_cancel_release_keeps_failed_job_and_handle(
     options: list[str], database: Database
 ) -> None:
     uuids = add_arqs(database, 1)
-    wanted = bindings(uuids, add_card(database, 1, needs_host=True))
-    bind, told = NewJob(Kind.BIND), NewJob(Kind.NOVA_EVENT)
-    job = database.write(binding.accept, wanted, EVERYBODY, bind, OWNER)
-    claimed = database.write(binding.claim, job, uuids, None, told)
-    event = database.write(binding.succeed, claimed.job, uuids, None, told)
-    database.write(jobs.finish, event)
-    database.write(release.delete_listed, uuids, EVERYBODY, True, None)
-    (waiting,) = database.read(job_table.listed)
+    requested = bindings(uuids, add_card(database, 1, needs_host=True))
+    bind, event_job = NewJob(JobType.BIND), NewJob(JobType.NOVA_EVENT)
+    job = database.write(binding.accept_bind, requested, ALL_PROJECTS, bind, OWNER)
+    claimed = database.write(binding.claim_for_bind, job, uuids, None, event_job)
+    event = database.write(binding.complete_bind, claimed.job, uuids, None, event_job)
+    database.write(queue.finish_job, event)
+    database.write(release.delete_arqs, uuids, ALL_PROJECTS, True, None)
+    (waiting,) = database.read(administration.list_jobs)
 
     assert manage.main([*options, 'jobs', 'cancel', waiting.uuid]) == 0
-    (cancelled,) = database.write(jobs.take, OWNER, 10)
+    (cancelled,) = database.write(queue.lease_jobs, OWNER, 10)
     agents = FakeAgents()
     handler = ReleaseHandler(database, agents)
     assert handler.expire(cancelled, 'It was cancelled by an operator.') is None
     assert owners(database) == uuids
     assert states(database, uuids) == ['Deleting']
     assert manage.main([*options, 'jobs', 'list']) == 1
-    # It cannot be forgotten, only retried; then the handle is free at last.
+    # A failed release can only be retried. The retry releases the handle.
     assert manage.main([*options, 'jobs', 'cancel', waiting.uuid]) == 2
     assert manage.main([*options, 'jobs', 'retry', waiting.uuid]) == 0
-    (again,) = database.write(jobs.take, OWNER, 10)
+    (again,) = database.write(queue.lease_jobs, OWNER, 10)
     handler.run(again)
     assert owners(database) == []
     assert manage.main([*options, 'jobs', 'list']) == 0

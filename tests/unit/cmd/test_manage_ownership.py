@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cyborg-lite-manage ownership as an operator runs it."""
+"""Tests of ``cyborg-lite-manage ownership``."""
 
 import json
 import re
@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.cmd import manage
-from cyborg_lite.db import inventory, migration
+from cyborg_lite.db import migration
 from cyborg_lite.db.engine import Database
-from tests.fakes.cards import HOST, card, report
-from tests.fakes.provider_rows import add_device, change_device
+from cyborg_lite.db.inventory import reports
+from tests.builders.provider_rows import add_device, change_device
+from tests.builders.reports import HOST, card, report
 
 Out = pytest.CaptureFixture[str]
 
@@ -21,9 +22,9 @@ Out = pytest.CaptureFixture[str]
 def database(tmp_path: Path) -> Iterator[Database]:
     address = f'sqlite:///{tmp_path}/db.sqlite'
     migration.upgrade(address)
-    opened = Database(address)
-    yield opened
-    opened.close()
+    database = Database(address)
+    yield database
+    database.close()
 
 
 @pytest.fixture
@@ -33,13 +34,13 @@ def options(tmp_path: Path, database: Database) -> list[str]:
     return ['--config-file', str(file), 'ownership']
 
 
-def owners(output: str) -> dict[str, str]:
-    """By host, of one device each."""
+def parse_owners(output: str) -> dict[str, str]:
+    """Return the owner column by host, for one device per host."""
     rows = [re.split(r'  +', line) for line in output.splitlines()[1:4]]
     return {row[0]: row[4] for row in rows}
 
 
-def test_each_device_has_an_owner(
+def test_ownership_prints_owner_of_each_device(
     options: list[str], database: Database, capsys: Out
 ) -> None:
     add_device(database, 'a', 'x')
@@ -48,16 +49,16 @@ def test_each_device_has_an_owner(
     change_device(database, withheld, health_reason='boot VGA')
     assert manage.main(options) == 1
     out = capsys.readouterr().out
-    assert owners(out) == {'a': 'this service', 'b': 'both', 'c': 'nobody'}
+    assert parse_owners(out) == {'a': 'this service', 'b': 'both', 'c': 'nobody'}
     assert 'boot VGA' in out
-    assert 'of b to Nova alone' in out
-    assert 'of a to Nova alone' not in out
+    assert 'of host b to Nova' in out
+    assert 'of host a to Nova' not in out
 
 
-def test_the_lines_for_either_side_are_printed_for_a_host(
+def test_ownership_host_prints_configuration_lines(
     options: list[str], database: Database, capsys: Out
 ) -> None:
-    database.write(inventory.store, report(card(0x3B)))
+    database.write(reports.store_report, report(card(0x3B)))
     assert manage.main([*options, '--host', HOST]) == 0
     out = capsys.readouterr().out
     for line in (
@@ -70,7 +71,7 @@ def test_the_lines_for_either_side_are_printed_for_a_host(
         assert line in out
 
 
-def test_programs_read_json(
+def test_ownership_json_contains_lines(
     options: list[str], database: Database, capsys: Out
 ) -> None:
     change_device(database, add_device(database, 'b', 'x'), conflict='and by Nova')
@@ -78,8 +79,10 @@ def test_programs_read_json(
     (device,) = json.loads(capsys.readouterr().out)
     assert (device['owner'], device['conflict']) == ('both', 'and by Nova')
     assert device['for_nova']
+    keys = 'hostname address vendor product model driver conflict schedulable reason'
+    assert set(device) == {*keys.split(), 'owner', 'for_nova', 'for_this_service'}
 
 
-def test_no_devices_are_said_to_be_none(options: list[str], capsys: Out) -> None:
+def test_ownership_without_devices_says_so(options: list[str], capsys: Out) -> None:
     assert manage.main([*options, '--host', 'x']) == 0
     assert capsys.readouterr().out == 'No agent has reported a device of host x.\n'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All daemons in one process: who is let in, and in which order they come and go."""
+"""Tests of all daemons in one process: exposure of the API, start and stop order."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,12 +11,12 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import standalone
 from cyborg_lite.exceptions import ConfigurationError
 
-Configured = Callable[..., cfg.ConfigOpts]
+Configure = Callable[..., cfg.ConfigOpts]
 
 
 @pytest.fixture
-def configured(tmp_path: Path) -> Configured:
-    def _configured(api: str = '', *arguments: str) -> cfg.ConfigOpts:
+def configure(tmp_path: Path) -> Configure:
+    def _configure(api: str = '', *arguments: str) -> cfg.ConfigOpts:
         file = tmp_path / 'cyborg-lite.conf'
         file.write_text(
             f'[database]\nconnection = sqlite:///{tmp_path}/db.sqlite\n'
@@ -28,96 +28,97 @@ def configured(tmp_path: Path) -> Configured:
         standalone.set_defaults(conf)
         return conf
 
-    return _configured
+    return _configure
 
 
-def test_without_a_word_it_keeps_to_itself(configured: Configured) -> None:
-    conf = configured()
+def test_set_defaults_uses_loopback_and_local_bus(configure: Configure) -> None:
+    conf = configure()
     assert conf.transport_url == 'local://'
     assert (conf.api.auth_strategy, conf.api.host) == ('noauth', '127.0.0.1')
 
 
-def test_a_file_that_says_otherwise_is_heard(configured: Configured) -> None:
-    conf = configured('auth_strategy = keystone\nhost = 0.0.0.0')
+def test_set_defaults_keeps_configured_values(configure: Configure) -> None:
+    conf = configure('auth_strategy = keystone\nhost = 0.0.0.0')
     assert (conf.api.auth_strategy, conf.api.host) == ('keystone', '0.0.0.0')
 
 
 @pytest.mark.parametrize('host', ['0.0.0.0', '::', '192.0.2.1', 'controller'])
-def test_nobody_is_trusted_from_elsewhere(configured: Configured, host: str) -> None:
-    with pytest.raises(ConfigurationError, match='trusts them all'):
-        standalone.build(configured(f'host = {host}'))
+def test_build_noauth_on_public_address_raises(configure: Configure, host: str) -> None:
+    with pytest.raises(ConfigurationError, match='every caller an administrator'):
+        standalone.build(configure(f'host = {host}'))
 
 
 @pytest.mark.parametrize('host', ['127.0.0.1', '127.1.2.3', '::1', 'localhost'])
-def test_whoever_is_on_this_host_is_trusted(configured: Configured, host: str) -> None:
-    standalone.build(configured(f'host = {host}'))
+def test_build_noauth_on_loopback_succeeds(configure: Configure, host: str) -> None:
+    standalone.build(configure(f'host = {host}'))
 
 
-def test_with_keystone_any_address_will_do(configured: Configured) -> None:
-    standalone.build(configured('host = 0.0.0.0\nauth_strategy = keystone'))
+def test_build_keystone_on_public_address_succeeds(configure: Configure) -> None:
+    standalone.build(configure('host = 0.0.0.0\nauth_strategy = keystone'))
 
 
-def test_a_closed_network_can_be_trusted_loudly(
-    configured: Configured, caplog: pytest.LogCaptureFixture
+def test_build_trust_network_logs_warning(
+    configure: Configure, caplog: pytest.LogCaptureFixture
 ) -> None:
-    standalone.build(configured('host = 0.0.0.0', '--trust-network'))
-    assert 'EVERYBODY WHO REACHES 0.0.0.0 IS AN ADMINISTRATOR' in caplog.text
+    standalone.build(configure('host = 0.0.0.0', '--trust-network'))
+    assert 'EVERY CALLER OF 0.0.0.0 IS AN ADMINISTRATOR' in caplog.text
 
 
-class Part:
-    """Writes down what happens to it."""
+class RecordingDaemon:
+    """A daemon that appends each call to a list."""
 
-    def __init__(self, name: str, diary: list[str], *, fails: bool = False) -> None:
+    def __init__(self, name: str, calls: list[str], *, fails: bool = False) -> None:
         self._name = name
-        self._diary = diary
+        self._calls = calls
         self._fails = fails
 
     def start(self) -> None:
         if self._fails:
             raise ConfigurationError(reason='It is Monday.')
-        self._diary.append(f'{self._name} starts')
+        self._calls.append(f'{self._name} starts')
 
     def stop(self) -> None:
-        self._diary.append(f'{self._name} stops')
+        self._calls.append(f'{self._name} stops')
 
     def wait(self) -> None:
-        self._diary.append(f'{self._name} ended')
+        self._calls.append(f'{self._name} ended')
 
 
-class RetiringPart(Part):
+class RetirableDaemon(RecordingDaemon):
     def retire(self) -> None:
-        self._diary.append(f'{self._name} retires')
+        self._calls.append(f'{self._name} retires')
 
 
-def test_what_acts_of_itself_rests_before_any_ends() -> None:
-    """An agent whose report nobody answers any more would keep us waiting."""
-    diary: list[str] = []
-    parts = [RetiringPart('agent', diary), Part('conductor', diary)]
-    daemon = standalone.Standalone(lambda: None, parts)
+def test_stop_retires_agent_before_conductor_stops() -> None:
+    """Otherwise the agent would wait for the answer to a report."""
+    calls: list[str] = []
+    daemons = [RetirableDaemon('agent', calls), RecordingDaemon('conductor', calls)]
+    daemon = standalone.Standalone(lambda: None, daemons)
     daemon.start()
     daemon.stop()
     daemon.wait()
-    assert diary[2:4] == ['agent retires', 'conductor stops']
+    assert calls[2:4] == ['agent retires', 'conductor stops']
 
 
-def test_each_ends_before_those_that_it_needs() -> None:
-    diary: list[str] = []
-    parts = [Part(name, diary) for name in ('agent', 'conductor', 'api')]
-    daemon = standalone.Standalone(lambda: diary.append('schema'), parts)
+def test_wait_stops_daemons_in_reverse_order() -> None:
+    calls: list[str] = []
+    daemons = [RecordingDaemon(name, calls) for name in ('agent', 'conductor', 'api')]
+    daemon = standalone.Standalone(lambda: calls.append('schema'), daemons)
     daemon.start()
     daemon.stop()
     daemon.wait()
-    assert diary == [
+    assert calls == [
         *('schema', 'agent starts', 'conductor starts', 'api starts'),
         *('api stops', 'api ended', 'conductor stops', 'conductor ended'),
         *('agent stops', 'agent ended'),
     ]
 
 
-def test_when_one_cannot_start_those_before_it_end() -> None:
-    diary: list[str] = []
-    parts = [Part('agent', diary), Part('conductor', diary, fails=True)]
-    daemon = standalone.Standalone(lambda: None, parts)
+def test_start_failure_stops_earlier_daemons() -> None:
+    calls: list[str] = []
+    agent = RecordingDaemon('agent', calls)
+    conductor = RecordingDaemon('conductor', calls, fails=True)
+    daemon = standalone.Standalone(lambda: None, [agent, conductor])
     with pytest.raises(ConfigurationError):
         daemon.start()
-    assert diary == ['agent starts', 'agent stops', 'agent ended']
+    assert calls == ['agent starts', 'agent stops', 'agent ended']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cyborg-lite-status as an operator runs it, on a file."""
+"""Tests of cyborg-lite-status on an SQLite file."""
 
 import json
 import re
@@ -11,11 +11,13 @@ import pytest
 from sqlalchemy import update
 
 from cyborg_lite.cmd import status
-from cyborg_lite.db import jobs, migration, services, tables
+from cyborg_lite.db import migration, services, tables
 from cyborg_lite.db.engine import Database
-from cyborg_lite.model.jobs import Kind, NewJob, Owner
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.model.jobs import JobType, NewJob, Owner
 from cyborg_lite.version import version
-from tests.fakes.provider_rows import add_device, change_device
+from tests.builders.provider_rows import add_device, change_device
+from tests.builders.rows import add_handles
 
 
 @pytest.fixture
@@ -36,121 +38,136 @@ def options(tmp_path: Path, address: str) -> list[str]:
 @pytest.fixture
 def database(address: str) -> Iterator[Database]:
     migration.upgrade(address)
-    opened = Database(address)
-    yield opened
-    opened.close()
+    database = Database(address)
+    yield database
+    database.close()
 
 
 Out = pytest.CaptureFixture[str]
 
 
-def row_of(word: str, output: str) -> list[str]:
-    """The cells of the line that begins with the word."""
+def parse_row(word: str, output: str) -> list[str]:
+    """Return the cells of the line that starts with the word."""
     (line,) = [line for line in output.splitlines() if line.startswith(word)]
     return re.split(r'  +', line)
 
 
-def test_daemons_that_live_and_no_failed_jobs_are_status_0(
+def test_status_without_problems_returns_0(
     options: list[str], database: Database, capsys: Out
 ) -> None:
-    database.write(services.start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
-    database.write(jobs.add, NewJob(Kind.PLACEMENT_SYNC, key='cpu1'))
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
+    database.write(queue.add_job, NewJob(JobType.PLACEMENT_SYNC, key='cpu1'))
     assert status.main(options) == 0
     out = capsys.readouterr().out
-    cells = row_of('cyborg-lite-conductor', out)
+    cells = parse_row('cyborg-lite-conductor', out)
     assert (cells[1], cells[2], cells[-1]) == ('ctl1', '0.1.0', 'up')
-    assert row_of('JOBS', out) == ['JOBS', 'WAITING', 'RUNNING', 'FAILED']
-    assert row_of('placement-sync', out) == ['placement-sync', '1', '0', '0']
+    assert parse_row('JOBS', out) == ['JOBS', 'WAITING', 'RUNNING', 'FAILED']
+    assert parse_row('placement-sync', out) == ['placement-sync', '1', '0', '0']
 
 
-def test_a_host_that_placement_does_not_follow_is_named_with_the_reason(
+def test_status_failing_placement_sync_prints_reason(
     options: list[str], database: Database, capsys: Out
 ) -> None:
-    database.write(services.start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
-    job = NewJob(Kind.PLACEMENT_SYNC, {'host': 'cpu1'}, key='cpu1')
-    database.write(jobs.add, job)
-    (mine,) = database.write(jobs.take, Owner('me', 30_000), 1)
-    database.write(jobs.put_off, mine, 1000, 'Nova does not know it.')
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
+    new = NewJob(JobType.PLACEMENT_SYNC, {'host': 'cpu1'}, key='cpu1')
+    database.write(queue.add_job, new)
+    (job,) = database.write(queue.lease_jobs, Owner('me', 30_000), 1)
+    database.write(queue.postpone_job, job, 1000, 'Nova does not know it.')
     assert status.main(options) == 1
     out = capsys.readouterr().out
-    assert 'Placement does not follow host cpu1: Nova does not know it.' in out
+    assert 'Placement is not up to date for host cpu1: Nova does not know it.' in out
 
 
-def test_a_silent_daemon_is_shown_and_is_status_1(
+def test_status_daemon_down_returns_1(
     options: list[str], database: Database, capsys: Out
 ) -> None:
-    database.write(services.start, 'cyborg-lite-agent', 'cpu1', '0.1.0')
-    database.write(services.start, 'cyborg-lite-agent', 'cpu2', '0.1.0')
-    then = datetime.now(UTC) - timedelta(seconds=3600)
-    silence = update(tables.Service).where(tables.Service.host == 'cpu2')
-    database.write(lambda session: session.execute(silence.values(heartbeat_at=then)))
+    database.write(services.record_start, 'cyborg-lite-agent', 'cpu1', '0.1.0')
+    database.write(services.record_start, 'cyborg-lite-agent', 'cpu2', '0.1.0')
+    last = datetime.now(UTC) - timedelta(seconds=3600)
+    outage = update(tables.Service).where(tables.Service.host == 'cpu2')
+    database.write(lambda session: session.execute(outage.values(heartbeat_at=last)))
     assert status.main([*options, 'show']) == 1
     lines = capsys.readouterr().out.splitlines()
     states = {line.split()[1]: line.split()[-1] for line in lines if 'cpu' in line}
-    assert states == {'cpu1': 'up', 'cpu2': 'silent'}
+    assert states == {'cpu1': 'up', 'cpu2': 'down'}
     assert any('3600 s ago' in line for line in lines)
 
 
-def test_a_failed_job_is_shown_and_is_status_1(
+def test_status_failed_job_returns_1(
     options: list[str], database: Database, capsys: Out
 ) -> None:
-    database.write(services.start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
-    database.write(jobs.add, NewJob(Kind.RELEASE))
-    failed = update(tables.Job).values(state='failed')
-    database.write(lambda session: session.execute(failed))
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
+    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    failure = update(tables.Job).values(state='failed')
+    database.write(lambda session: session.execute(failure))
     assert status.main(options) == 1
     out = capsys.readouterr().out
-    assert row_of('release', out) == ['release', '0', '0', '1']
-    assert 'Failed jobs are kept' in out
+    assert parse_row('release', out) == ['release', '0', '0', '1']
+    assert 'cyborg-lite-manage jobs list' in out
 
 
-def test_a_cloud_without_daemons_is_status_1(
+def test_status_without_daemons_returns_1(
     options: list[str], database: Database, capsys: Out
 ) -> None:
     assert status.main(options) == 1
-    assert 'No daemon has ever been seen' in capsys.readouterr().out
+    assert 'No daemon has ever started' in capsys.readouterr().out
 
 
-def test_a_database_that_is_away_is_told_without_a_traceback(
+def test_status_database_unreachable_prints_error(
     options: list[str], capsys: Out
 ) -> None:
     assert status.main(options) == 1
-    said = capsys.readouterr()
-    assert said.out == ''
-    assert said.err.startswith('cyborg-lite-status: ')
+    output = capsys.readouterr()
+    assert output.out == ''
+    assert output.err.startswith('cyborg-lite-status: ')
 
 
-def test_an_upgrade_may_go_on_when_all_is_well(
+def test_upgrade_check_without_problems_returns_0(
     options: list[str], database: Database, capsys: Out
 ) -> None:
-    database.write(services.start, 'cyborg-lite-conductor', 'ctl1', version())
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', version())
     assert status.main([*options, 'upgrade', 'check']) == 0
     assert 'Failure' not in capsys.readouterr().out
 
 
-def test_an_old_schema_forbids_an_upgrade(options: list[str], capsys: Out) -> None:
+def test_upgrade_check_old_schema_returns_2(options: list[str], capsys: Out) -> None:
     assert status.main([*options, 'upgrade', 'check']) == 2
     assert 'cyborg-lite-dbsync' in capsys.readouterr().out
 
 
-def test_what_an_operator_should_know_is_a_warning(
+def test_upgrade_check_old_daemon_and_failed_job_warn(
     options: list[str], database: Database, capsys: Out
 ) -> None:
-    database.write(services.start, 'cyborg-lite-agent', 'cpu1', '0.0.1')
-    database.write(jobs.add, NewJob(Kind.RELEASE))
-    failed = update(tables.Job).values(state='failed')
-    database.write(lambda session: session.execute(failed))
+    database.write(services.record_start, 'cyborg-lite-agent', 'cpu1', '0.0.1')
+    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    failure = update(tables.Job).values(state='failed')
+    database.write(lambda session: session.execute(failure))
     assert status.main([*options, 'upgrade', 'check', '--json']) == 1
     checks = json.loads(capsys.readouterr().out)['checks']
-    told = {check['check']: check['details'] for check in checks if check['result']}
-    assert told == {
-        'The versions of the daemons': 'Of another version, restart them: '
+    warnings = {check['check']: check['details'] for check in checks if check['result']}
+    assert warnings == {
+        'Daemon versions': 'Restart the daemons of another version: '
         'cyborg-lite-agent on cpu1 (0.0.1).',
-        'Failed jobs': '1 jobs have failed for good; see cyborg-lite-status.',
+        'Failed jobs': '1 jobs have failed; run cyborg-lite-manage jobs list.',
     }
 
 
-def test_a_bus_that_nobody_configured_is_a_warning(
+def test_upgrade_check_unmanaged_functions_warn(
+    options: list[str], database: Database, capsys: Out
+) -> None:
+    add_handles(database, add_device(database, 'cpu1', '0000:3b:00.0'), 1)
+    unmanaged = update(tables.AttachHandle).values(managed=False)
+    database.write(lambda session: session.execute(unmanaged))
+    assert status.main([*options, 'upgrade', 'check', '--json']) == 1
+    checks = json.loads(capsys.readouterr().out)['checks']
+    (details,) = [check['details'] for check in checks if check['result']]
+    assert 'cpu1' in details
+    with Path(options[1]).open('a') as file:
+        file.write('[nova]\nattaches_unmanaged = true\n')
+    assert status.main([*options, 'upgrade', 'check']) == 0
+
+
+def test_upgrade_check_without_transport_url_warns(
     tmp_path: Path, address: str, database: Database, capsys: Out
 ) -> None:
     file = tmp_path / 'no-bus.conf'
@@ -160,12 +177,12 @@ def test_a_bus_that_nobody_configured_is_a_warning(
     assert 'transport_url is not set' in capsys.readouterr().out
 
 
-def test_a_device_that_is_managed_twice_is_named_with_both(
+def test_status_device_conflict_returns_1(
     options: list[str], database: Database, capsys: Out
 ) -> None:
-    database.write(services.start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
     rp_uuid = add_device(database, 'cpu1', '0000:3b:00.0')
     change_device(database, rp_uuid, conflict='Managed twice: by X and by Nova.')
     assert status.main(options) == 1
     out = capsys.readouterr().out
-    assert 'of host cpu1 is not offered. Managed twice: by X and by Nova.' in out
+    assert 'of host cpu1 is not schedulable. Managed twice: by X and by Nova.' in out

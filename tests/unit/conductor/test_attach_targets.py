@@ -1,42 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerators that are not for the guest are bound, and Nova attaches the others."""
+"""Lists of ARQs for Nova if some ARQs are not for the guest."""
 
 import pytest
 
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.arqs import State
-from tests.fakes.rows import owners
-from tests.unit.conductor.test_companions import USER, computing
+from tests.builders.rows import owners
+from tests.doubles.nova_compute import USER, create_compute
 
 VM = {'resources:PGPU': '1'}
 HOST = {**VM, 'accel:attach_target': 'host'}
 NONE = {**VM, 'accel:attach_target': 'none'}
 
 
-@pytest.mark.parametrize('other', [HOST, NONE])
-def test_nova_sees_what_is_for_the_guest_and_hears_of_the_other(
-    database: Database, other: dict[str, str]
+@pytest.mark.parametrize('hidden', [HOST, NONE])
+def test_list_hides_host_arq_and_sends_event(
+    database: Database, hidden: dict[str, str]
 ) -> None:
-    with computing(database, other, VM) as compute:
-        compute.tell(compute.bind(handles=2))
+    with create_compute(database, hidden, VM) as compute:
+        compute.send_events(compute.bind(handles=2))
         assert owners(database) == sorted(compute.uuids)
-        assert [arq.uuid for arq in compute.listed()] == compute.uuids[1:]
-        assert compute.tell() == compute.uuids[:1]
+        assert [arq.uuid for arq in compute.list_arqs()] == compute.uuids[1:]
+        assert compute.send_events() == compute.uuids[:1]
 
 
 @pytest.mark.parametrize('only', [HOST, NONE])
-def test_a_server_with_nothing_for_the_guest_is_not_a_failure_to_nova(
+def test_list_only_host_arqs_returns_all(
     database: Database, only: dict[str, str]
 ) -> None:
-    with computing(database, only, only) as compute:
-        compute.tell(compute.bind(handles=2))
-        shown = compute.listed()
-        assert [arq.uuid for arq in shown] == compute.uuids
-        assert {arq.state for arq in shown} == {State.BOUND}
-        assert compute.tell() == []
+    with create_compute(database, only, only) as compute:
+        compute.send_events(compute.bind(handles=2))
+        listed = compute.list_arqs()
+        assert [arq.uuid for arq in listed] == compute.uuids
+        assert {arq.state for arq in listed} == {State.BOUND}
+        assert compute.send_events() == []
 
 
-def test_whoever_is_no_service_sees_all(database: Database) -> None:
-    with computing(database, HOST, VM) as compute:
-        compute.tell(compute.bind(handles=2))
-        assert len(compute.listed(USER)) == 2
+def test_list_as_user_returns_host_arq(database: Database) -> None:
+    with create_compute(database, HOST, VM) as compute:
+        compute.send_events(compute.bind(handles=2))
+        assert len(compute.list_arqs(USER)) == 2

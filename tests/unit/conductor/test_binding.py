@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bind job, from BindStarted to the event, and wherever it may stop between."""
+"""The bind job from BindStarted to the Nova event, with interruptions."""
 
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
@@ -7,9 +7,10 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import update
 
-from cyborg_lite.conductor.binding import BindHandler, BindRules, bind_job
-from cyborg_lite.db import arqs, binding, jobs, release
+from cyborg_lite.conductor.binding import BindHandler, BindRules, build_bind_job
+from cyborg_lite.db import arqs, binding, release
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import Job as JobRow
 from cyborg_lite.exceptions import (
     DriverError,
@@ -19,12 +20,10 @@ from cyborg_lite.exceptions import (
     ServiceUnavailable,
 )
 from cyborg_lite.model.arqs import Arq, Scope
-from cyborg_lite.model.jobs import Job, Kind, Owner
+from cyborg_lite.model.jobs import Job, JobType, Owner
 from cyborg_lite.model.queries import Query
-from tests.fakes.agents import FakeAgents
-from tests.fakes.consumers import FakeConsumers
-from tests.fakes.daemons import call_down
-from tests.fakes.rows import (
+from tests.builders.bind_rules import RULES
+from tests.builders.rows import (
     OWNER,
     PROJECT,
     add_arqs,
@@ -33,14 +32,16 @@ from tests.fakes.rows import (
     owners,
     states,
 )
+from tests.builders.service_rows import mark_down
+from tests.doubles.agents import FakeAgents
+from tests.doubles.consumers import FakeConsumers
 
 EVERYBODY = Scope(project_id=None)
-RULES = BindRules(deadline=240, event_deadline=300, require_allocation=True)
 
 
 @dataclass
 class Bind:
-    """One accepted bind and all that its job meets."""
+    """Accepted bind and the doubles that its job calls."""
 
     database: Database
     number: int = 2
@@ -50,17 +51,19 @@ class Bind:
     agents: FakeAgents = field(default_factory=FakeAgents)
     consumers: FakeConsumers = field(default_factory=FakeConsumers)
 
-    def accepted(self, *, allocated: bool = True, project: str | None = None) -> Job:
+    def accept(self, *, allocated: bool = True, project: str | None = None) -> Job:
         self.uuids = add_arqs(self.database, self.number)
         card = add_card(self.database, self.number, needs_host=self.needs_host)
         if allocated:
             self.consumers.allocate(self.instance, [card], PROJECT)
-        wanted = {
-            uuid: replace(one, project_id=project)
-            for uuid, one in bindings(self.uuids, card, self.instance).items()
+        requested = {
+            uuid: replace(binding_, project_id=project)
+            for uuid, binding_ in bindings(self.uuids, card, self.instance).items()
         }
-        job = bind_job(wanted, self.rules, 'req-1')
-        return self.database.write(binding.accept, wanted, EVERYBODY, job, OWNER)
+        job = build_bind_job(requested, self.rules, 'req-1')
+        return self.database.write(
+            binding.accept_bind, requested, EVERYBODY, job, OWNER
+        )
 
     @property
     def handler(self) -> BindHandler:
@@ -72,45 +75,46 @@ class Bind:
 
     @property
     def arqs(self) -> list[Arq]:
-        return list(self.database.read(arqs.listed, Query(), EVERYBODY))
+        return list(self.database.read(arqs.list_arqs, Query(), EVERYBODY))
 
 
 def take_over(database: Database) -> Job:
-    """As a conductor does whose predecessor was killed."""
+    """Lease the job as another conductor after its lease has ended."""
     database.write(
         lambda session: session.execute(update(JobRow).values(lease_until=0))
     )
-    (job,) = database.write(jobs.take, Owner('conductor:2:2', 30_000), 1)
+    (job,) = database.write(queue.lease_jobs, Owner('conductor:2:2', 30_000), 1)
     return job
 
 
-def test_passthrough_is_bound_without_a_word_to_its_host(database: Database) -> None:
+def test_bind_passthrough_does_not_call_agent(database: Database) -> None:
     bind = Bind(database)
-    event = bind.handler.run(bind.accepted())
+    event = bind.handler.run(bind.accept())
     assert event is not None
-    assert event.kind == Kind.NOVA_EVENT
+    assert event.kind == JobType.NOVA_EVENT
     assert event.payload == {
         'instance': bind.instance,
         'arqs': sorted(bind.uuids),
         'succeeded': True,
+        'generation': 1,
     }
     assert bind.states == ['Bound', 'Bound']
     assert bind.agents.calls == []
 
 
-def test_all_handles_of_a_host_are_prepared_in_one_call(database: Database) -> None:
+def test_bind_prepares_host_in_one_call(database: Database) -> None:
     bind = Bind(database, number=4, needs_host=True)
-    event = bind.handler.run(bind.accepted())
+    event = bind.handler.run(bind.accept())
     assert event is not None
     assert bind.agents.calls == [('prepare', 'compute-1', 4)]
     assert bind.states == ['Bound'] * 4
     assert len(bind.agents.prepared) == 4
 
 
-def test_a_host_that_refuses_fails_the_whole_bind(database: Database) -> None:
+def test_bind_agent_error_fails_all_arqs(database: Database) -> None:
     bind = Bind(database, needs_host=True)
     bind.agents.refusal = DriverError(reason='No instance of nvidia-231 is left.')
-    event = bind.handler.run(bind.accepted())
+    event = bind.handler.run(bind.accept())
     assert event is not None
     assert event.payload['succeeded'] is False
     assert {arq.status_reason for arq in bind.arqs} == {
@@ -119,10 +123,10 @@ def test_a_host_that_refuses_fails_the_whole_bind(database: Database) -> None:
     assert bind.states == ['BindFailed'] * 2
 
 
-def test_a_host_that_does_not_answer_is_asked_again(database: Database) -> None:
+def test_bind_agent_unreachable_is_retried(database: Database) -> None:
     bind = Bind(database, needs_host=True)
     bind.agents.away = {'compute-1'}
-    job = bind.accepted()
+    job = bind.accept()
     with pytest.raises(HostAway):
         bind.handler.run(job)
     assert bind.states == ['BindStarted'] * 2
@@ -131,24 +135,24 @@ def test_a_host_that_does_not_answer_is_asked_again(database: Database) -> None:
     assert bind.states == ['Bound'] * 2
 
 
-def test_a_successor_prepares_what_was_claimed_and_claims_nothing_more(
+def test_bind_taken_over_keeps_claims(
     database: Database,
 ) -> None:
     bind = Bind(database, needs_host=True)
     bind.agents.away = {'compute-1'}
     with pytest.raises(HostAway):
-        bind.handler.run(bind.accepted())
+        bind.handler.run(bind.accept())
     claimed = owners(database)
     bind.agents.away = set()
     bind.handler.run(take_over(database))
     assert owners(database) == claimed == sorted(bind.uuids)
 
 
-def test_a_bind_beyond_its_deadline_fails_and_holds_nothing(
+def test_bind_expired_fails_and_releases(
     database: Database,
 ) -> None:
     bind = Bind(database)
-    event = bind.handler.expire(bind.accepted(), 'Placement does not answer.')
+    event = bind.handler.expire(bind.accept(), 'Placement does not answer.')
     assert event is not None
     assert event.payload['succeeded'] is False
     assert bind.states == ['BindFailed'] * 2
@@ -158,112 +162,114 @@ def test_a_bind_beyond_its_deadline_fails_and_holds_nothing(
     assert 'Placement does not answer.' in reason
 
 
-def test_without_an_allocation_nobody_gets_a_device(database: Database) -> None:
+def test_bind_without_allocation_fails(database: Database) -> None:
     bind = Bind(database)
-    event = bind.handler.run(bind.accepted(allocated=False))
+    event = bind.handler.run(bind.accept(allocated=False))
     assert event is not None
     assert event.payload['succeeded'] is False
     assert bind.states == ['BindFailed'] * 2
     assert owners(database) == []
 
 
-def test_an_allocation_elsewhere_does_not_count(database: Database) -> None:
+def test_bind_allocation_on_other_provider_fails(database: Database) -> None:
     bind = Bind(database)
-    job = bind.accepted(allocated=False)
+    job = bind.accept(allocated=False)
     bind.consumers.allocate(bind.instance, [str(uuid4())], PROJECT)
     bind.handler.run(job)
     assert bind.states == ['BindFailed'] * 2
 
 
-def test_an_operator_may_choose_only_to_be_warned(database: Database) -> None:
+def test_bind_allocation_not_required_succeeds(database: Database) -> None:
     bind = Bind(database, rules=replace(RULES, require_allocation=False))
-    bind.handler.run(bind.accepted(allocated=False))
+    bind.handler.run(bind.accept(allocated=False))
     assert bind.states == ['Bound'] * 2
 
 
-def test_placement_away_puts_the_bind_off(database: Database) -> None:
+def test_bind_placement_down_raises(database: Database) -> None:
     bind = Bind(database)
     bind.consumers.away = True
-    job = bind.accepted()
+    job = bind.accept()
     with pytest.raises(ServiceUnavailable):
         bind.handler.run(job)
     assert bind.states == ['BindStarted'] * 2
 
 
-def test_the_servers_project_comes_from_placement(database: Database) -> None:
+def test_bind_takes_project_from_placement(database: Database) -> None:
     bind = Bind(database)
-    job = bind.accepted()
+    job = bind.accept()
     bind.consumers.allocate(bind.instance, job.payload['providers'], 'e' * 32)
     bind.handler.run(job)
     assert {arq.project_id for arq in bind.arqs} == {'e' * 32}
 
 
-def test_a_project_that_an_admin_named_stands(database: Database) -> None:
+def test_bind_project_of_admin_is_kept(database: Database) -> None:
     bind = Bind(database)
-    bind.handler.run(bind.accepted(project='f' * 32))
+    bind.handler.run(bind.accept(project='f' * 32))
     assert {arq.project_id for arq in bind.arqs} == {'f' * 32}
 
 
-def test_a_delete_while_the_host_prepares_cancels_the_bind(
+def test_bind_deleted_during_preparation_is_cancelled(
     database: Database,
 ) -> None:
     bind = Bind(database, needs_host=True)
     bind.agents.away = {'compute-1'}
     with pytest.raises(HostAway):
-        bind.handler.run(bind.accepted())
-    database.write(release.delete_of_instance, bind.instance, EVERYBODY, None)
+        bind.handler.run(bind.accept())
+    database.write(release.delete_arqs_of_instance, bind.instance, EVERYBODY, None)
     bind.agents.away = set()
     assert bind.handler.run(take_over(database)) is None
-    # What was prepared is now released by jobs of its own.
-    released = database.write(jobs.take, OWNER, 10)
-    assert [job.kind for job in released] == [Kind.RELEASE] * 2
+    # Separate jobs release the prepared handles.
+    released = database.write(queue.lease_jobs, OWNER, 10)
+    assert [job.kind for job in released] == [JobType.RELEASE] * 2
 
 
-def test_a_cancelled_bind_does_not_wait_for_its_host(database: Database) -> None:
+def test_bind_cancelled_does_not_call_agent_again(database: Database) -> None:
     bind = Bind(database, needs_host=True)
     bind.agents.away = {'compute-1'}
     with pytest.raises(HostAway):
-        bind.handler.run(bind.accepted())
-    database.write(release.delete_of_instance, bind.instance, EVERYBODY, None)
+        bind.handler.run(bind.accept())
+    database.write(release.delete_arqs_of_instance, bind.instance, EVERYBODY, None)
     assert bind.handler.run(take_over(database)) is None
     assert bind.agents.calls == [('prepare', 'compute-1', 2)]
-    released = database.write(jobs.take, OWNER, 10)
-    assert [job.kind for job in released] == [Kind.RELEASE] * 2
+    released = database.write(queue.lease_jobs, OWNER, 10)
+    assert [job.kind for job in released] == [JobType.RELEASE] * 2
 
 
-def test_a_host_that_is_known_to_be_silent_is_not_waited_for(
+def test_bind_agent_down_does_not_call_agent(
     database: Database,
 ) -> None:
     bind = Bind(database, needs_host=True)
-    job = bind.accepted()
-    call_down(database, 'compute-1')
+    job = bind.accept()
+    mark_down(database, 'compute-1')
     with pytest.raises(HostAway):
         bind.handler.run(job)
     assert bind.agents.calls == []
     assert bind.states == ['BindStarted'] * 2
 
 
-def test_a_conductor_that_lost_the_bind_tells_nobody(database: Database) -> None:
+def test_bind_lease_lost_changes_nothing(database: Database) -> None:
     bind = Bind(database)
-    job = bind.accepted()
+    job = bind.accept()
     take_over(database)
     with pytest.raises(JobLost):
         bind.handler.run(job)
     assert bind.states == ['BindStarted'] * 2
 
 
-def test_contended_handles_are_tried_for_and_then_waited_for(
+def test_bind_handles_contended_retries_five_times(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bind = Bind(database)
-    job = bind.accepted()
+    job = bind.accept()
     tries = []
 
-    def contended(*_: object) -> None:
+    def raise_contended(*_: object) -> None:
         tries.append(1)
         raise HandlesContended()
 
-    monkeypatch.setattr('cyborg_lite.conductor.binding.binding.claim', contended)
+    monkeypatch.setattr(
+        'cyborg_lite.conductor.binding.binding.claim_for_bind', raise_contended
+    )
     monkeypatch.setattr('cyborg_lite.conductor.binding.time.sleep', lambda _: None)
     with pytest.raises(HandlesContended):
         bind.handler.run(job)

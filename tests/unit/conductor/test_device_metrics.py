@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Health and usage of devices, as those who collect figures read them."""
+"""Metrics of devices in the format of Prometheus."""
 
 from sqlalchemy import update
 
 from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import Device
-from tests.fakes.rows import add_card
+from tests.builders.rows import add_card
 
 
-def test_devices_show_their_health_and_what_is_known_of_their_usage(
+def test_device_metrics_show_health_and_known_usage(
     database: Database,
 ) -> None:
     add_card(database, 1)
     metrics = Metrics()
-    metrics.watch(database)
-    assert '\ncyborg_lite_device_usage{' not in metrics.text()
-    told = {
+    metrics.add_database_metrics(database)
+    assert '\ncyborg_lite_device_usage{' not in metrics.format_text()
+    values = {
         'health': 'failed',
-        'figures': {'units_used': 2, 'temperature': 38.5, 'counters': {'fatal': 3}},
+        'telemetry': {'units_used': 2, 'temperature': 38.5, 'counters': {'fatal': 3}},
     }
-    database.write(lambda session: session.execute(update(Device).values(told)))
-    shown = [
+    database.write(lambda session: session.execute(update(Device).values(values)))
+    lines = [
         line
-        for line in metrics.text().splitlines()
+        for line in metrics.format_text().splitlines()
         if line.startswith('cyborg_lite_device_')
     ]
     for label, value in (
@@ -32,5 +32,5 @@ def test_devices_show_their_health_and_what_is_known_of_their_usage(
         ('figure="temperature"', '38.5'),
         ('kind="fatal"', '3.0'),
     ):
-        assert any(label in line and line.endswith(f' {value}') for line in shown)
-    assert len(shown) == 4
+        assert any(label in line and line.endswith(f' {value}') for line in lines)
+    assert len(lines) == 4

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What agents tell: stored once, and whatever repeats costs no write."""
+"""Host reports and heartbeats; repetitions cost no write."""
 
 import threading
 from dataclasses import replace
 
 import pytest
 
-from cyborg_lite.conductor.inventory import Inventory
-from cyborg_lite.conductor.pulses import Pulses
-from cyborg_lite.db import devices, inventory, jobs, services
+from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.inventory import InventoryService
+from cyborg_lite.db import devices, services
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import InvalidInput
-from cyborg_lite.model.jobs import Job, Kind, Owner
+from cyborg_lite.model.jobs import Job, JobType, Owner
 from cyborg_lite.model.queries import Query
-from cyborg_lite.rpc.context import of_daemon
-from tests.fakes.cards import HOST, card, host, report
-from tests.fakes.statements import statements, transactions, writes
+from cyborg_lite.rpc.context import daemon_context
+from tests.builders.reports import HOST, card, host, report
+from tests.support.sql_statements import statements, transactions, writes
 
 
 class Bell:
@@ -32,124 +34,126 @@ def bell() -> Bell:
 
 
 @pytest.fixture
-def told(database: Database, bell: Bell) -> Inventory:
-    return Inventory(database, bell, Pulses(database, threading.Event()))
+def inventory(database: Database, bell: Bell) -> InventoryService:
+    return InventoryService(database, bell, HeartbeatBatch(database, threading.Event()))
 
 
 def _job(database: Database) -> Job:
-    [job] = database.write(jobs.take, Owner('me', 1000), 10)
+    [job] = database.write(queue.lease_jobs, Owner('me', 1000), 10)
     return job
 
 
-def test_a_report_is_stored_and_placement_follows(
-    told: Inventory, database: Database, bell: Bell
+def test_report_is_stored_and_sync_scheduled(
+    inventory: InventoryService, database: Database, bell: Bell
 ) -> None:
-    context = of_daemon()
-    told.report(context, host(2, 4))
-    assert len(database.read(devices.listed, Query())) == 2
+    context = daemon_context()
+    inventory.store_report(context, host(2, 4))
+    assert len(database.read(devices.list_devices, Query())) == 2
     assert bell.rung == 1
     job = _job(database)
-    assert (job.kind, job.payload) == (Kind.PLACEMENT_SYNC, {'host': HOST})
-    # So that one id is followed through the logs of all daemons.
+    assert (job.kind, job.payload) == (JobType.PLACEMENT_SYNC, {'host': HOST})
+    # The id identifies the request in the logs of all daemons.
     assert job.request_id == context.request_id
 
 
-def test_an_identical_report_costs_one_read_and_nothing_else(
-    told: Inventory, database: Database, bell: Bell
+def test_report_unchanged_costs_one_read(
+    inventory: InventoryService, database: Database, bell: Bell
 ) -> None:
-    told.report(of_daemon(), host(64, 16))
-    with statements(database) as seen, transactions(database) as ends:
-        told.report(of_daemon(), host(64, 16))
-    assert len(seen) == 1
-    assert writes(seen) == []
+    inventory.store_report(daemon_context(), host(64, 16))
+    with statements(database) as sent, transactions(database) as ends:
+        inventory.store_report(daemon_context(), host(64, 16))
+    assert len(sent) == 1
+    assert writes(sent) == []
     assert ends == ['rollback']
     assert bell.rung == 1
 
 
-def test_a_report_is_stored_in_one_transaction(
-    told: Inventory, database: Database
+def test_report_is_one_transaction(
+    inventory: InventoryService, database: Database
 ) -> None:
     with transactions(database) as ends:
-        told.report(of_daemon(), host(64, 16))
+        inventory.store_report(daemon_context(), host(64, 16))
     assert ends == ['rollback', 'commit']
 
 
-def test_nobody_is_woken_for_what_placement_does_not_show(
-    told: Inventory, bell: Bell
+def test_report_without_placement_change_wakes_no_worker(
+    inventory: InventoryService, bell: Bell
 ) -> None:
-    told.report(of_daemon(), report(card(1, serial='s')))
-    told.report(of_daemon(), report(replace(card(1, serial='s'), model='A2')))
+    inventory.store_report(daemon_context(), report(card(1, serial='s')))
+    inventory.store_report(
+        daemon_context(), report(replace(card(1, serial='s'), model='A2'))
+    )
     assert bell.rung == 1
 
 
-def test_nonsense_changes_nothing(
-    told: Inventory, database: Database, bell: Bell
+def test_report_invalid_changes_nothing(
+    inventory: InventoryService, database: Database, bell: Bell
 ) -> None:
-    told.report(of_daemon(), report(card(1)))
-    with pytest.raises(InvalidInput), statements(database) as seen:
-        told.report(of_daemon(), report(card(1), card(1)))
-    assert seen == []
+    inventory.store_report(daemon_context(), report(card(1)))
+    with pytest.raises(InvalidInput), statements(database) as sent:
+        inventory.store_report(daemon_context(), report(card(1), card(1)))
+    assert sent == []
     assert bell.rung == 1
 
 
-def test_a_heartbeat_asks_for_the_report_until_it_was_stored(told: Inventory) -> None:
+def test_heartbeat_requests_report_until_stored(inventory: InventoryService) -> None:
     reported = report(card(1))
-    assert told.heartbeat(HOST, reported.digest, '1.0')
-    assert told.heartbeat(HOST, reported.digest, '1.0')
-    told.report(of_daemon(), reported)
-    assert not told.heartbeat(HOST, reported.digest, '1.0')
-    assert told.heartbeat(HOST, report(card(2)).digest, '1.0')
+    assert inventory.record_heartbeat(HOST, reported.digest, '1.0')
+    assert inventory.record_heartbeat(HOST, reported.digest, '1.0')
+    inventory.store_report(daemon_context(), reported)
+    assert not inventory.record_heartbeat(HOST, reported.digest, '1.0')
+    assert inventory.record_heartbeat(HOST, report(card(2)).digest, '1.0')
 
 
-def test_a_heartbeat_that_brings_no_news_is_one_statement(
-    told: Inventory, database: Database
+def test_heartbeat_repeated_is_one_statement(
+    inventory: InventoryService, database: Database
 ) -> None:
     reported = host(64, 16)
-    told.report(of_daemon(), reported)
-    with statements(database) as seen:
-        told.heartbeat(HOST, reported.digest, '1.0')
-    assert len(seen) == 1
+    inventory.store_report(daemon_context(), reported)
+    with statements(database) as sent:
+        inventory.record_heartbeat(HOST, reported.digest, '1.0')
+    assert len(sent) == 1
 
 
-def test_a_heartbeat_of_a_new_host_makes_it_known(
-    told: Inventory, database: Database
+def test_heartbeat_of_new_host_adds_service(
+    inventory: InventoryService, database: Database
 ) -> None:
-    told.heartbeat('compute-9', 'digest', '1.0')
-    [found] = database.read(services.listed)
-    assert (found.host, found.version, found.digest) == ('compute-9', '1.0', None)
+    inventory.record_heartbeat('compute-9', 'digest', '1.0')
+    [service] = database.read(services.list_services)
+    assert (service.host, service.version, service.digest) == ('compute-9', '1.0', None)
 
 
-def test_the_version_is_that_of_the_last_heartbeat(
-    told: Inventory, database: Database
+def test_heartbeat_version_survives_report(
+    inventory: InventoryService, database: Database
 ) -> None:
-    """A report does not say it, and must not undo it."""
-    told.heartbeat(HOST, 'digest', '1.1')
-    told.report(of_daemon(), report(card(1)))
-    [found] = database.read(services.listed)
-    assert (found.version, found.boot_id) == ('1.1', 'boot')
-    assert found.digest == report(card(1)).digest
+    """A report contains no version and must not delete it."""
+    inventory.record_heartbeat(HOST, 'digest', '1.1')
+    inventory.store_report(daemon_context(), report(card(1)))
+    [service] = database.read(services.list_services)
+    assert (service.version, service.boot_id) == ('1.1', 'boot')
+    assert service.digest == report(card(1)).digest
 
 
-def test_after_something_was_forgotten_the_report_is_wanted_again(
-    told: Inventory, database: Database
+def test_heartbeat_digest_cleared_requests_report(
+    inventory: InventoryService, database: Database
 ) -> None:
     reported = report(card(1))
-    told.report(of_daemon(), reported)
-    database.write(services.forget_digest, HOST)
-    assert told.heartbeat(HOST, reported.digest, '1.0')
-    told.report(of_daemon(), reported)
-    assert not told.heartbeat(HOST, reported.digest, '1.0')
+    inventory.store_report(daemon_context(), reported)
+    database.write(services.clear_digest, HOST)
+    assert inventory.record_heartbeat(HOST, reported.digest, '1.0')
+    inventory.store_report(daemon_context(), reported)
+    assert not inventory.record_heartbeat(HOST, reported.digest, '1.0')
 
 
-def test_a_report_that_cannot_be_stored_is_asked_for_again(
-    told: Inventory, database: Database, monkeypatch: pytest.MonkeyPatch
+def test_heartbeat_report_failed_requests_report(
+    inventory: InventoryService, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The digest is kept in the transaction that keeps the rows."""
+    """The digest is stored in the transaction that stores the rows."""
 
     def fail(*_: object) -> None:
         raise InvalidInput(reason='no')
 
-    monkeypatch.setattr(inventory, 'write', fail)
+    monkeypatch.setattr(reports, 'write_changes', fail)
     with pytest.raises(InvalidInput):
-        told.report(of_daemon(), report(card(1)))
-    assert told.heartbeat(HOST, report(card(1)).digest, '1.0')
+        inventory.store_report(daemon_context(), report(card(1)))
+    assert inventory.record_heartbeat(HOST, report(card(1)).digest, '1.0')

@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One attempt: what follows is done at once, what fails is put off, death passes."""
+"""Attempts at jobs: success, failure and exit of the process."""
 
 from collections.abc import Callable
 
 import pytest
 
-from cyborg_lite.conductor.job_attempts import Attempts, Handler
+from cyborg_lite.conductor.job_attempts import Handler, JobAttempts
 from cyborg_lite.conductor.metrics import Metrics
-from cyborg_lite.db import job_table, jobs
 from cyborg_lite.db.engine import Database
-from cyborg_lite.drivers.kit_faults import Death
-from cyborg_lite.exceptions import HostAway
-from cyborg_lite.model.jobs import Job, JobState, Kind, NewJob
-from tests.fakes.rows import OWNER
+from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.exceptions import HostAway, InvalidJobPayload
+from cyborg_lite.model.jobs import Job, JobState, JobType, NewJob, NovaEventPayload
+from cyborg_lite.testing.fault_injection import ProcessCrash
+from tests.builders.rows import OWNER
+
+EVENT = NovaEventPayload('instance', ('arq',), succeeded=True).to_json()
 
 
 class Scripted:
-    """Does what the test says."""
+    """Handler that runs a function of the test."""
 
     def __init__(self, act: Callable[[Job], Job | None]) -> None:
         self.run = act
@@ -27,10 +29,10 @@ class Scripted:
 
 def attempt(database: Database, **acts: Callable[[Job], Job | None]) -> None:
     handlers: dict[str, Handler] = {
-        Kind(kind.replace('_', '-')): Scripted(act) for kind, act in acts.items()
+        JobType(kind.replace('_', '-')): Scripted(act) for kind, act in acts.items()
     }
-    job = database.write(jobs.add_owned, NewJob(Kind.BIND), OWNER)
-    Attempts(database, handlers, Metrics()).run(job)
+    job = database.write(queue.add_running_job, NewJob(JobType.BIND), OWNER)
+    JobAttempts(database, handlers, Metrics()).run(job)
 
 
 def raising(error: BaseException) -> Callable[[Job], Job | None]:
@@ -40,41 +42,49 @@ def raising(error: BaseException) -> Callable[[Job], Job | None]:
     return act
 
 
-def test_what_a_job_becomes_is_done_at_once(database: Database) -> None:
-    told: list[Job] = []
+def test_attempt_runs_replacement_job(database: Database) -> None:
+    jobs: list[Job] = []
 
     def become(job: Job) -> Job | None:
-        return database.write(jobs.become, job, NewJob(Kind.NOVA_EVENT, {'x': 1}))
+        return database.write(queue.replace_job, job, NewJob(JobType.NOVA_EVENT, EVENT))
 
-    def tell(job: Job) -> Job | None:
-        told.append(job)
-        database.write(jobs.finish, job)
+    def record(job: Job) -> Job | None:
+        jobs.append(job)
+        database.write(queue.finish_job, job)
         return None
 
-    attempt(database, bind=become, nova_event=tell)
-    assert [job.payload for job in told] == [{'x': 1}]
-    assert database.read(jobs.count) == ()
+    attempt(database, bind=become, nova_event=record)
+    assert [job.payload for job in jobs] == [EVENT]
+    assert database.read(queue.count_jobs) == ()
 
 
 @pytest.mark.parametrize(
-    ('error', 'said'),
+    ('error', 'reason'),
     [
         (HostAway(host='compute-1'), 'compute-1'),
-        (LookupError('secret'), 'An unexpected error, see the log.'),
+        (LookupError('secret'), 'Unexpected error; see the log of the conductor.'),
     ],
 )
-def test_what_fails_is_put_off_with_the_reason(
-    database: Database, error: Exception, said: str
+def test_attempt_failed_is_postponed_with_reason(
+    database: Database, error: Exception, reason: str
 ) -> None:
     attempt(database, bind=raising(error))
-    (record,) = database.read(job_table.listed)
+    (record,) = database.read(administration.list_jobs)
     assert record.state is JobState.WAITING
-    assert said in record.last_error
+    assert reason in record.last_error
     assert 'secret' not in record.last_error
 
 
-def test_the_end_of_the_process_is_no_failure_of_the_job(database: Database) -> None:
-    with pytest.raises(Death):
-        attempt(database, bind=raising(Death()))
-    (record,) = database.read(job_table.listed)
+def test_attempt_invalid_payload_fails_job(database: Database) -> None:
+    error = InvalidJobPayload(type=JobType.BIND, reason='arqs is missing')
+    attempt(database, bind=raising(error))
+    (record,) = database.read(administration.list_jobs)
+    assert record.state is JobState.FAILED
+    assert 'arqs is missing' in record.last_error
+
+
+def test_attempt_process_exit_leaves_job_running(database: Database) -> None:
+    with pytest.raises(ProcessCrash):
+        attempt(database, bind=raising(ProcessCrash()))
+    (record,) = database.read(administration.list_jobs)
     assert (record.state, record.owner) == (JobState.RUNNING, OWNER.name)

@@ -1,63 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runner: at once what was written here, by lease what the dead left behind."""
+"""The job runner: own jobs at once, jobs of other processes by lease."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.job_attempts import Handler
-from cyborg_lite.conductor.jobs import JobRunner, owner_of_process
-from cyborg_lite.db import job_table, jobs
+from cyborg_lite.conductor.jobs import JobRunner, create_owner
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.tables import Job as Row
 from cyborg_lite.exceptions import HostAway, JobLost
-from cyborg_lite.model.jobs import Job, JobCount, JobState, Kind, NewJob, Owner
-
-PATIENCE = 10  # seconds until a test that waits for an event has failed
-
-
-class Scripted:
-    """A handler that does what the test says, and tells when it did."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.act: Callable[[Job], Job | None] = self.finish
-        self.seen: list[Job] = []
-        self.expired: list[str] = []
-        self.done = threading.Event()
-
-    def finish(self, job: Job) -> None:
-        self._database.write(jobs.finish, job)
-
-    def run(self, job: Job) -> Job | None:
-        self.seen.append(job)
-        try:
-            return self.act(job)
-        finally:
-            self.done.set()
-
-    def expire(self, job: Job, reason: str) -> Job | None:
-        self.expired.append(reason)
-        self.finish(job)
-        self.done.set()
-        return None
+from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob, Owner
+from tests.doubles.job_handlers import (
+    TIMEOUT,
+    ScriptedHandler,
+    run_owned_job,
+    wait_and_stop,
+)
+from tests.support.wall_clock import STEPS, step_wall_clock
 
 
 @pytest.fixture
-def handler(database: Database) -> Scripted:
-    return Scripted(database)
+def handler(database: Database) -> ScriptedHandler:
+    return ScriptedHandler(database)
 
 
 @pytest.fixture
-def runner(database: Database, handler: Scripted) -> Iterator[JobRunner]:
-    handlers: dict[str, Handler] = {Kind.RELEASE: handler, Kind.NOVA_EVENT: handler}
-    owner = owner_of_process(lease_seconds=30)
+def runner(database: Database, handler: ScriptedHandler) -> Iterator[JobRunner]:
+    handlers: dict[str, Handler] = {
+        JobType.RELEASE: handler,
+        JobType.NOVA_EVENT: handler,
+    }
+    owner = create_owner(lease_seconds=30)
     runner = JobRunner(database, handlers, owner, workers=2)
     yield runner
     runner.stop()
+    runner.wait()
 
 
 def rows(database: Database) -> list[tuple[str, str]]:
@@ -65,216 +47,204 @@ def rows(database: Database) -> list[tuple[str, str]]:
 
 
 def _rows(session: Session) -> list[tuple[str, str]]:
-    wanted = select(Row.state, Row.last_error).order_by(Row.id)
-    return [(state, error) for state, error in session.execute(wanted)]
+    statement = select(Row.state, Row.last_error).order_by(Row.id)
+    return [(state, error) for state, error in session.execute(statement)]
 
 
-def run_here(runner: JobRunner, database: Database, **fields: int) -> None:
-    """A job that this process writes and owns, run to the end of what is begun."""
-    new = NewJob(Kind.RELEASE, limit_ms=fields.get('limit_ms'))
-    job = database.write(jobs.add_owned, new, runner.owner)
-    runner.start()
-    runner.run(job)
+def test_create_owner_returns_unique_names() -> None:
+    assert create_owner(1).name != create_owner(1).name
 
 
-def ended(runner: JobRunner, handler: Scripted) -> None:
-    assert handler.done.wait(PATIENCE)
-    runner.stop()
-    runner.wait()
-
-
-def test_no_two_processes_have_the_same_name() -> None:
-    assert owner_of_process(1).name != owner_of_process(1).name
-
-
-def test_a_job_written_here_runs_without_a_poll(
-    runner: JobRunner, handler: Scripted, database: Database
+def test_run_own_job_needs_no_poll(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    run_here(runner, database)
-    ended(runner, handler)
+    run_owned_job(runner, database)
+    wait_and_stop(runner, handler)
     assert rows(database) == []
 
 
-def test_a_job_that_waits_is_found(
-    runner: JobRunner, handler: Scripted, database: Database
+def test_runner_leases_waiting_job(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    database.write(jobs.add, NewJob(Kind.RELEASE, request_id='req-1'))
+    database.write(queue.add_job, NewJob(JobType.RELEASE, request_id='req-1'))
     runner.start()
-    ended(runner, handler)
-    assert [job.request_id for job in handler.seen] == ['req-1']
+    wait_and_stop(runner, handler)
+    assert [job.request_id for job in handler.jobs] == ['req-1']
     assert rows(database) == []
 
 
-def test_the_job_of_a_dead_conductor_is_taken_over(
-    runner: JobRunner, handler: Scripted, database: Database
+def test_runner_takes_over_expired_lease(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
     dead = Owner('conductor:dead', 30_000)
-    job = database.write(jobs.add_owned, NewJob(Kind.RELEASE), dead)
-    database.write(jobs.reach, job, 'half-way')
+    job = database.write(queue.add_running_job, NewJob(JobType.RELEASE), dead)
+    database.write(queue.record_job_step, job, 'half-way')
     database.write(lambda s: s.execute(update(Row).values(lease_until=0)))
     runner.start()
-    ended(runner, handler)
-    assert [job.step for job in handler.seen] == ['half-way']
+    wait_and_stop(runner, handler)
+    assert [job.step for job in handler.jobs] == ['half-way']
     assert rows(database) == []
 
 
-def test_what_a_job_becomes_is_run_next(
-    runner: JobRunner, handler: Scripted, database: Database
+def test_runner_runs_replacement_job(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
     def become(job: Job) -> Job | None:
-        if job.kind == Kind.NOVA_EVENT:
+        if job.kind == JobType.NOVA_EVENT:
             handler.finish(job)
             return None
-        return database.write(jobs.become, job, NewJob(Kind.NOVA_EVENT))
+        return database.write(queue.replace_job, job, NewJob(JobType.NOVA_EVENT))
 
     handler.act = become
-    run_here(runner, database)
-    ended(runner, handler)
-    assert [job.kind for job in handler.seen] == [Kind.RELEASE, Kind.NOVA_EVENT]
+    run_owned_job(runner, database)
+    wait_and_stop(runner, handler)
+    assert [job.kind for job in handler.jobs] == [JobType.RELEASE, JobType.NOVA_EVENT]
     assert rows(database) == []
 
 
-def test_a_failure_puts_the_job_off_with_its_reason(
-    runner: JobRunner, handler: Scripted, database: Database
+def test_job_failed_is_postponed_with_reason(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
     def away(job: Job) -> None:
         raise HostAway(host='compute-1')
 
     handler.act = away
-    run_here(runner, database)
-    ended(runner, handler)
+    run_owned_job(runner, database)
+    wait_and_stop(runner, handler)
     ((state, error),) = rows(database)
     assert state == JobState.WAITING
     assert 'compute-1 does not answer' in error
 
 
-def test_a_fault_of_ours_costs_an_attempt_and_tells_nobody_its_insides(
-    runner: JobRunner, handler: Scripted, database: Database
+def test_job_unexpected_error_hides_details(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
     def stumble(job: Job) -> None:
         raise ZeroDivisionError('secret')
 
     handler.act = stumble
-    run_here(runner, database)
-    ended(runner, handler)
+    run_owned_job(runner, database)
+    wait_and_stop(runner, handler)
     ((state, error),) = rows(database)
     assert state == JobState.WAITING
     assert 'secret' not in error
 
 
-def test_beyond_its_deadline_a_job_is_wound_up(
-    runner: JobRunner, handler: Scripted, database: Database
+def test_job_overdue_is_expired(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
     def away(job: Job) -> None:
         raise HostAway(host='compute-1')
 
     handler.act = away
-    run_here(runner, database, limit_ms=1)
-    ended(runner, handler)
+    run_owned_job(runner, database, limit_ms=1)
+    wait_and_stop(runner, handler)
     assert handler.expired == ['The agent of host compute-1 does not answer.']
     assert rows(database) == []
 
 
-def test_what_an_operator_cancelled_is_wound_up_and_not_begun(
-    runner: JobRunner, handler: Scripted, database: Database
+def test_job_cancelled_is_expired_without_run(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    database.write(jobs.add, NewJob(Kind.RELEASE))
-    (job,) = database.read(job_table.listed)
-    database.write(job_table.cancel, job.uuid)
+    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    (job,) = database.read(administration.list_jobs)
+    database.write(administration.cancel_job, job.uuid)
     runner.start()
-    ended(runner, handler)
-    assert handler.seen == []
-    assert handler.expired == ['It was cancelled by an operator.']
+    wait_and_stop(runner, handler)
+    assert handler.jobs == []
+    assert handler.expired == ['An operator cancelled the job.']
     assert rows(database) == []
 
 
-def test_what_is_cancelled_while_it_runs_says_so(
-    runner: JobRunner, handler: Scripted, database: Database
+def test_job_cancelled_while_running_is_expired(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    def cancelled(job: Job) -> None:
-        database.write(job_table.cancel, job.uuid)
+    def cancel(job: Job) -> None:
+        database.write(administration.cancel_job, job.uuid)
         raise HostAway(host='compute-1')
 
-    handler.act = cancelled
-    run_here(runner, database)
-    ended(runner, handler)
-    assert handler.expired == ['It was cancelled by an operator.']
+    handler.act = cancel
+    run_owned_job(runner, database)
+    wait_and_stop(runner, handler)
+    assert handler.expired == ['An operator cancelled the job.']
 
 
-def test_a_lost_job_is_dropped(
-    runner: JobRunner, handler: Scripted, database: Database
+def test_job_lease_lost_is_unchanged(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
     def lose(job: Job) -> None:
         raise JobLost(job=job.uuid)
 
     handler.act = lose
-    run_here(runner, database)
-    ended(runner, handler)
+    run_owned_job(runner, database)
+    wait_and_stop(runner, handler)
     assert rows(database) == [(JobState.RUNNING, '')]
 
 
-def test_what_is_begun_is_finished_on_the_way_out(
-    runner: JobRunner, handler: Scripted, database: Database
+def test_wait_completes_running_job(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    begun, go_on = threading.Event(), threading.Event()
+    started, go_on = threading.Event(), threading.Event()
 
     def slow(job: Job) -> None:
-        begun.set()
-        assert go_on.wait(PATIENCE)
+        started.set()
+        assert go_on.wait(TIMEOUT)
         handler.finish(job)
 
     handler.act = slow
-    run_here(runner, database)
-    assert begun.wait(PATIENCE)
+    run_owned_job(runner, database)
+    assert started.wait(TIMEOUT)
     runner.stop()
     go_on.set()
     runner.wait()
     assert rows(database) == []
 
 
-def test_what_is_not_begun_is_handed_back_on_the_way_out(
-    runner: JobRunner, handler: Scripted, database: Database
+def test_wait_returns_jobs_not_started(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    begun, go_on = threading.Semaphore(0), threading.Event()
+    started, go_on = threading.Semaphore(0), threading.Event()
 
     def slow(job: Job) -> None:
-        begun.release()
-        assert go_on.wait(PATIENCE)
+        started.release()
+        assert go_on.wait(TIMEOUT)
         handler.finish(job)
 
     handler.act = slow
     runner.start()
     for _ in range(3):  # one more than there are workers
-        new = NewJob(Kind.RELEASE)
-        runner.run(database.write(jobs.add_owned, new, runner.owner))
+        new = NewJob(JobType.RELEASE)
+        runner.run(database.write(queue.add_running_job, new, runner.owner))
     for _ in range(2):
-        assert begun.acquire(timeout=PATIENCE)
+        assert started.acquire(timeout=TIMEOUT)
     runner.stop()
     waiting = threading.Thread(target=runner.wait)
     waiting.start()
-    handed_back = JobCount(Kind.RELEASE, JobState.WAITING, 1)
-    while handed_back not in database.read(jobs.count):
+    handed_back = JobCount(JobType.RELEASE, JobState.WAITING, 1)
+    while handed_back not in database.read(queue.count_jobs):
         waiting.join(0.01)
         assert waiting.is_alive()
     go_on.set()
-    waiting.join(PATIENCE)
-    assert database.read(jobs.count) == (handed_back,)
-    assert len(handler.seen) == 2
+    waiting.join(TIMEOUT)
+    assert database.read(queue.count_jobs) == (handed_back,)
+    assert len(handler.jobs) == 2
 
 
-def test_a_kind_that_has_no_handler_is_left_to_others(
-    runner: JobRunner, handler: Scripted, database: Database
+def test_runner_ignores_job_type_without_handler(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    database.write(jobs.add, NewJob(Kind.PROGRAM))
-    database.write(jobs.add, NewJob(Kind.RELEASE))
+    database.write(queue.add_job, NewJob(JobType.PROGRAM))
+    database.write(queue.add_job, NewJob(JobType.RELEASE))
     runner.start()
-    ended(runner, handler)
-    assert [job.kind for job in handler.seen] == [Kind.RELEASE]
-    assert database.read(jobs.count) == (JobCount(Kind.PROGRAM, JobState.WAITING, 1),)
+    wait_and_stop(runner, handler)
+    assert [job.kind for job in handler.jobs] == [JobType.RELEASE]
+    assert database.read(queue.count_jobs) == (
+        JobCount(JobType.PROGRAM, JobState.WAITING, 1),
+    )
 
 
-def test_a_job_that_cannot_even_be_wound_up_is_left_to_its_lease(
-    runner: JobRunner, handler: Scripted, database: Database
+def test_job_expire_failed_keeps_lease(
+    runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
     def stumble(job: Job) -> None:
         raise ZeroDivisionError
@@ -284,18 +254,35 @@ def test_a_job_that_cannot_even_be_wound_up_is_left_to_its_lease(
         raise ZeroDivisionError
 
     handler.act, handler.expire = stumble, fall  # type: ignore[method-assign]  # one case
-    run_here(runner, database, limit_ms=1)
-    ended(runner, handler)
+    run_owned_job(runner, database, limit_ms=1)
+    wait_and_stop(runner, handler)
     assert len(handler.expired) == 1
     assert [state for state, _error in rows(database)] == [JobState.RUNNING]
 
 
-def test_a_runner_survives_a_database_that_is_away(
-    database: Database, handler: Scripted
+def test_runner_database_down_continues(
+    database: Database, handler: ScriptedHandler
 ) -> None:
     broken = Database('sqlite:////nowhere/at/all.sqlite')
-    handlers: dict[str, Handler] = {Kind.RELEASE: handler}
-    runner = JobRunner(broken, handlers, owner_of_process(30), workers=1)
+    handlers: dict[str, Handler] = {JobType.RELEASE: handler}
+    runner = JobRunner(broken, handlers, create_owner(30), workers=1)
     runner.start()
     runner.stop()
     runner.wait()
+
+
+@pytest.mark.parametrize('step', STEPS)
+def test_runner_wall_clock_step_keeps_leases(
+    runner: JobRunner,
+    handler: ScriptedHandler,
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    step: float,
+) -> None:
+    other = Owner('conductor:other', 30_000)
+    database.write(queue.add_running_job, NewJob(JobType.NOVA_EVENT), other)
+    step_wall_clock(monkeypatch, step)
+    run_owned_job(runner, database, limit_ms=30_000)
+    wait_and_stop(runner, handler)
+    assert handler.expired == []
+    assert [state for state, _error in rows(database)] == ['running']

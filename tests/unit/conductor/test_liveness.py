@@ -1,30 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Silent daemons are found, told of once, and only by who could have heard them."""
+"""Daemons without heartbeats are marked down once, and not after an outage."""
 
 import logging
 import threading
 
 import pytest
 
-from cyborg_lite.conductor.liveness import Liveness
+from cyborg_lite.conductor.liveness import LivenessMonitor
 from cyborg_lite.db import clock, providers
 from cyborg_lite.db.engine import Database
-from tests.fakes.daemons import fall_silent, service_states, speak
-from tests.fakes.rows import HOST, add_card
+from tests.builders.rows import HOST, add_card
+from tests.builders.service_rows import (
+    expire_heartbeat,
+    record_heartbeat,
+    service_states,
+)
+from tests.support.wall_clock import STEPS, step_wall_clock
 
-PATIENCE = 100.0
+DOWN_AFTER = 100.0
 LATER = 1000.0  # by the monotonic clock, which tests set as they like
 
 
 class Conductor:
-    """One that has listened long enough, unless it is told otherwise."""
+    """Conductor with a liveness monitor."""
 
     def __init__(self, database: Database) -> None:
         self.woken = 0
         self.stopping = threading.Event()
-        self.hears = True
-        self.liveness = Liveness(
-            database, self._wake, PATIENCE, self.stopping, lambda: self.hears
+        self.bus_works = True
+        self.liveness = LivenessMonitor(
+            database, self._wake, DOWN_AFTER, self.stopping, lambda: self.bus_works
         )
 
     def _wake(self) -> None:
@@ -32,156 +37,179 @@ class Conductor:
 
     def listen(self, until: float = LATER) -> 'Conductor':
         for moment in range(0, int(until) + 1, 50):
-            self.liveness.look(float(moment))
+            self.liveness.check_services(float(moment))
         return self
 
 
-def said(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
-    return [(one.levelno, one.getMessage()) for one in caplog.records]
+def log_messages(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
+    return [(record.levelno, record.getMessage()) for record in caplog.records]
 
 
-def test_a_silent_agent_is_down_and_told_once_by_one(
+def test_liveness_stale_agent_is_logged_once(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    one, other = Conductor(database).listen(), Conductor(database).listen()
-    fall_silent(database, HOST)
+    first, second = Conductor(database).listen(), Conductor(database).listen()
+    expire_heartbeat(database, HOST)
     with caplog.at_level(logging.INFO):
-        for conductor in (one, other, one):
-            conductor.liveness.look(LATER)
+        for conductor in (first, second, first):
+            conductor.liveness.check_services(LATER)
     assert service_states(database) == {HOST: 'down'}
-    ((level, text),) = said(caplog)
+    ((level, text),) = log_messages(caplog)
     assert level == logging.WARNING
-    assert f'cyborg-lite-agent on host {HOST} is down, silent since 2020-02-29' in text
-    assert (one.woken, other.woken) == (1, 0)
+    assert (
+        f'cyborg-lite-agent on host {HOST} is down: last heartbeat at 2020-02-29'
+        in text
+    )
+    assert (first.woken, second.woken) == (1, 0)
 
 
-def test_an_agent_that_is_back_is_up_and_told_once(
+def test_liveness_resumed_agent_is_logged_once(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     conductor = Conductor(database).listen()
-    fall_silent(database, HOST)
-    conductor.liveness.look(LATER)
-    speak(database, HOST)
+    expire_heartbeat(database, HOST)
+    conductor.liveness.check_services(LATER)
+    record_heartbeat(database, HOST)
     caplog.clear()
     with caplog.at_level(logging.INFO):
-        conductor.liveness.look(LATER)
-        conductor.liveness.look(LATER)
+        conductor.liveness.check_services(LATER)
+        conductor.liveness.check_services(LATER)
     assert service_states(database) == {HOST: 'up'}
-    assert said(caplog) == [
-        (logging.INFO, f'cyborg-lite-agent on host {HOST} is back.')
+    assert log_messages(caplog) == [
+        (
+            logging.INFO,
+            f'cyborg-lite-agent on host {HOST} is up: heartbeats have resumed',
+        )
     ]
     assert conductor.woken == 2
 
 
-def test_of_a_conductor_that_is_down_nothing_is_said_of_devices(
+def test_liveness_conductor_down_log_omits_devices(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     conductor = Conductor(database).listen()
-    fall_silent(database, 'ctl1', 'cyborg-lite-conductor')
-    conductor.liveness.look(LATER)
-    ((_level, text),) = said(caplog)
+    expire_heartbeat(database, 'ctl1', 'cyborg-lite-conductor')
+    conductor.liveness.check_services(LATER)
+    ((_level, text),) = log_messages(caplog)
     assert 'cyborg-lite-conductor on host ctl1 is down' in text
     assert 'devices' not in text
 
 
-def test_free_units_are_reserved_and_offered_again(database: Database) -> None:
+def test_liveness_agent_down_reserves_free_handles(database: Database) -> None:
     add_card(database, 4)
     conductor = Conductor(database).listen()
     reserved = []
-    for change in (speak, fall_silent, speak):
+    for change in (record_heartbeat, expire_heartbeat, record_heartbeat):
         change(database, HOST)
-        conductor.liveness.look(LATER)
-        (row,) = database.read(providers.providers_of_host, HOST)
+        conductor.liveness.check_services(LATER)
+        (row,) = database.read(providers.list_providers_of_host, HOST)
         reserved.append(row.reserved)
     assert reserved == [0, 4, 0]
 
 
-def test_who_has_just_started_calls_nobody_silent(database: Database) -> None:
-    """After a stop of all conductors every heartbeat is old."""
-    fall_silent(database, HOST)
+def test_liveness_after_start_waits_before_marking_down(database: Database) -> None:
+    """Heartbeats are old after a stop of all conductors."""
+    expire_heartbeat(database, HOST)
     conductor = Conductor(database)
     for moment in (5.0, 50.0, 104.0):
-        conductor.liveness.look(moment)
+        conductor.liveness.check_services(moment)
     assert service_states(database) == {HOST: 'up'}
-    conductor.liveness.look(105.0)
+    conductor.liveness.check_services(105.0)
     assert service_states(database) == {HOST: 'down'}
 
 
-def test_who_was_away_itself_listens_anew(database: Database) -> None:
-    """A conductor that was stopped, or had no database, heard of nobody."""
+def test_liveness_after_pause_waits_before_marking_down(database: Database) -> None:
+    """The process was paused, or had no database."""
     conductor = Conductor(database).listen(LATER)
-    fall_silent(database, HOST)
-    conductor.liveness.look(LATER + PATIENCE + 1)
+    expire_heartbeat(database, HOST)
+    conductor.liveness.check_services(LATER + DOWN_AFTER + 1)
     assert service_states(database) == {HOST: 'up'}
-    conductor.liveness.look(LATER + PATIENCE + 51)
-    conductor.liveness.look(LATER + PATIENCE + 101)
+    conductor.liveness.check_services(LATER + DOWN_AFTER + 51)
+    conductor.liveness.check_services(LATER + DOWN_AFTER + 101)
     assert service_states(database) == {HOST: 'down'}
 
 
-def test_who_had_no_bus_listens_anew(database: Database) -> None:
-    """It was there all the time, and looked; but nobody could have told it anything."""
+def test_liveness_after_bus_outage_waits_before_marking_down(
+    database: Database,
+) -> None:
+    """The process checked the services, but no heartbeat could arrive."""
     conductor = Conductor(database).listen(LATER)
-    fall_silent(database, HOST)
+    expire_heartbeat(database, HOST)
     states = []
-    for moment, hears in ((10, False), (60, True), (110, True), (160, True)):
-        conductor.hears = hears
-        conductor.liveness.look(LATER + moment)
+    for moment, bus_works in ((10, False), (60, True), (110, True), (160, True)):
+        conductor.bus_works = bus_works
+        conductor.liveness.check_services(LATER + moment)
         states.append(service_states(database)[HOST])
     assert states == ['up', 'up', 'up', 'down']
 
 
-def test_when_the_clock_of_the_database_jumps_all_get_time_to_be_heard(
+def test_liveness_database_clock_jump_waits_before_marking_down(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    speak(database, HOST)
+    record_heartbeat(database, HOST)
     conductor = Conductor(database).listen(LATER)
-    ago = clock.ago
+    ago = clock.read_time_before
     monkeypatch.setattr(
-        clock, 'ago', lambda session, seconds: ago(session, seconds - 3600)
+        clock, 'read_time_before', lambda session, seconds: ago(session, seconds - 3600)
     )
     states = []
     for moment in (10, 60, 111):
-        conductor.liveness.look(LATER + moment)
+        conductor.liveness.check_services(LATER + moment)
         states.append(service_states(database)[HOST])
     assert states == ['up', 'up', 'down']
 
 
-def test_who_has_no_bus_still_sees_whom_others_hear(database: Database) -> None:
-    fall_silent(database, HOST)
+def test_liveness_without_bus_marks_resumed_agent_up(database: Database) -> None:
+    expire_heartbeat(database, HOST)
     conductor = Conductor(database).listen()
-    speak(database, HOST)
-    conductor.hears = False
-    conductor.liveness.look(LATER)
+    record_heartbeat(database, HOST)
+    conductor.bus_works = False
+    conductor.liveness.check_services(LATER)
     assert service_states(database) == {HOST: 'up'}
 
 
-def test_who_is_back_is_seen_at_once(database: Database) -> None:
-    fall_silent(database, HOST)
+def test_liveness_after_start_marks_resumed_agent_up(database: Database) -> None:
+    expire_heartbeat(database, HOST)
     Conductor(database).listen()
-    speak(database, HOST)
-    Conductor(database).liveness.look(5.0)
+    record_heartbeat(database, HOST)
+    Conductor(database).liveness.check_services(5.0)
     assert service_states(database) == {HOST: 'up'}
 
 
-class Tried(Liveness):
-    """Tells when it has looked twice."""
+class CountingMonitor(LivenessMonitor):
+    """Monitor that counts its checks."""
 
     def __init__(self, database: Database, stopping: threading.Event) -> None:
         super().__init__(database, lambda: None, 0.01, stopping)
-        self.looks = threading.Semaphore(0)
+        self.checks = threading.Semaphore(0)
 
-    def look(self, moment: float) -> None:
-        self.looks.release()
-        super().look(moment)
+    def check_services(self, moment: float) -> None:
+        self.checks.release()
+        super().check_services(moment)
 
 
-def test_the_loop_outlives_a_database_that_is_away_and_stops_at_once() -> None:
+def test_liveness_database_down_continues_until_stop() -> None:
     stopping = threading.Event()
-    liveness = Tried(Database('sqlite:////nowhere/at/all.sqlite'), stopping)
+    liveness = CountingMonitor(Database('sqlite:////nowhere/at/all.sqlite'), stopping)
     loop = threading.Thread(target=liveness.run)
     loop.start()
-    assert liveness.looks.acquire(timeout=10)
-    assert liveness.looks.acquire(timeout=10)
+    assert liveness.checks.acquire(timeout=10)
+    assert liveness.checks.acquire(timeout=10)
     stopping.set()
     loop.join(10)
     assert not loop.is_alive()
+
+
+@pytest.mark.parametrize('step', STEPS)
+def test_liveness_wall_clock_step_changes_no_state(
+    database: Database, monkeypatch: pytest.MonkeyPatch, step: float
+) -> None:
+    conductor = Conductor(database).listen()
+    record_heartbeat(database, HOST)
+    step_wall_clock(monkeypatch, step)
+    record_heartbeat(database, 'compute-2')
+    conductor.liveness.check_services(LATER + 1)
+    assert service_states(database) == {HOST: 'up', 'compute-2': 'up'}
+    expire_heartbeat(database, HOST)
+    conductor.liveness.check_services(LATER + 2)
+    assert service_states(database) == {HOST: 'down', 'compute-2': 'up'}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a conductor, as those who collect them read them."""
+"""Metrics of a conductor in the format of Prometheus."""
 
 import re
 import socket
@@ -10,27 +10,27 @@ from contextlib import closing
 
 import pytest
 
-from cyborg_lite.conductor.inventory import Inventory
+from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.inventory import InventoryService
 from cyborg_lite.conductor.job_attempts import Handler
-from cyborg_lite.conductor.jobs import JobRunner, owner_of_process
+from cyborg_lite.conductor.jobs import JobRunner, create_owner
 from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.conductor.nova_events import NovaEventHandler
-from cyborg_lite.conductor.pulses import Pulses
-from cyborg_lite.db import jobs
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import (
     ConfigurationError,
     HostAway,
     JobLost,
     ServiceUnavailable,
 )
-from cyborg_lite.model.jobs import Job, Kind, NewJob
-from tests.fakes.http_service import Answer, HttpService
-from tests.fakes.nova import FakeNova
-from tests.fakes.rows import OWNER
-from tests.unit.clients.test_nova import nova_at
-from tests.unit.clients.test_placement import configured
-from tests.unit.conductor.test_jobs import Scripted, ended, run_here
+from cyborg_lite.model.jobs import Job, JobType, NewJob, NovaEventPayload
+from tests.builders.bound_arqs import create_bound_instance
+from tests.builders.cloud_clients import create_nova_client, create_placement_client
+from tests.builders.rows import OWNER
+from tests.doubles.http_service import Answer, HttpService
+from tests.doubles.job_handlers import ScriptedHandler, run_owned_job, wait_and_stop
+from tests.doubles.nova import FakeNova
 
 
 @pytest.fixture
@@ -39,62 +39,63 @@ def metrics() -> Metrics:
 
 
 def figure(metrics: Metrics, name: str, **labels: str) -> float:
-    """0 where nothing of the kind has happened yet."""
-    return read(metrics.text(), name, **labels)
+    """Return the value of a metric, or 0 without a sample."""
+    return read(metrics.format_text(), name, **labels)
 
 
 def read(text: str, name: str, **labels: str) -> float:
     inner = ','.join(f'{key}="{value}"' for key, value in sorted(labels.items()))
     full = f'cyborg_lite_{name}{{{inner}}}' if labels else f'cyborg_lite_{name}'
-    found = re.search(f'^{re.escape(full)} (.*)$', text, re.MULTILINE)
-    return float(found[1]) if found else 0.0
+    match = re.search(f'^{re.escape(full)} (.*)$', text, re.MULTILINE)
+    return float(match[1]) if match else 0.0
 
 
 @pytest.fixture
-def handler(database: Database) -> Scripted:
-    return Scripted(database)
+def handler(database: Database) -> ScriptedHandler:
+    return ScriptedHandler(database)
 
 
 @pytest.fixture
 def runner(
-    database: Database, handler: Scripted, metrics: Metrics
+    database: Database, handler: ScriptedHandler, metrics: Metrics
 ) -> Iterator[JobRunner]:
     handlers: dict[str, Handler] = {
-        Kind.RELEASE: handler,
-        Kind.BIND: handler,
-        Kind.NOVA_EVENT: handler,
+        JobType.RELEASE: handler,
+        JobType.BIND: handler,
+        JobType.NOVA_EVENT: handler,
     }
-    owner = owner_of_process(lease_seconds=30)
+    owner = create_owner(lease_seconds=30)
     runner = JobRunner(database, handlers, owner, 2, metrics)
     yield runner
     runner.stop()
+    runner.wait()
 
 
 # --- jobs -----------------------------------------------------------------------------
 
 
 def results(metrics: Metrics) -> dict[str, float]:
-    found = {
+    counts = {
         result: figure(metrics, 'job_results_total', kind='release', result=result)
         for result in ('done', 'put-off', 'expired')
     }
-    return {result: number for result, number in found.items() if number}
+    return {result: number for result, number in counts.items() if number}
 
 
-def test_a_job_that_is_done_is_counted(
-    runner: JobRunner, handler: Scripted, database: Database, metrics: Metrics
+def test_metrics_count_done_job(
+    runner: JobRunner, handler: ScriptedHandler, database: Database, metrics: Metrics
 ) -> None:
-    run_here(runner, database)
-    ended(runner, handler)
+    run_owned_job(runner, database)
+    wait_and_stop(runner, handler)
     assert results(metrics) == {'done': 1}
     assert figure(metrics, 'job_attempts_total', kind='release') == 1
     assert figure(metrics, 'job_attempts_total', kind='bind') == 0
 
 
 @pytest.mark.parametrize('limit_ms', [None, 1])
-def test_an_attempt_in_vain_is_counted_by_what_came_of_it(
+def test_metrics_count_failed_attempt_by_result(
     runner: JobRunner,
-    handler: Scripted,
+    handler: ScriptedHandler,
     database: Database,
     metrics: Metrics,
     limit_ms: int | None,
@@ -104,94 +105,97 @@ def test_an_attempt_in_vain_is_counted_by_what_came_of_it(
 
     handler.act = away
     job = database.write(
-        jobs.add_owned, NewJob(Kind.RELEASE, limit_ms=limit_ms), runner.owner
+        queue.add_running_job, NewJob(JobType.RELEASE, limit_ms=limit_ms), runner.owner
     )
     runner.start()
     runner.run(job)
-    ended(runner, handler)
+    wait_and_stop(runner, handler)
     assert results(metrics) == {'expired' if limit_ms else 'put-off': 1}
 
 
-def test_a_lease_that_was_lost_is_counted(
-    runner: JobRunner, handler: Scripted, database: Database, metrics: Metrics
+def test_metrics_count_lost_lease(
+    runner: JobRunner, handler: ScriptedHandler, database: Database, metrics: Metrics
 ) -> None:
     def lose(job: Job) -> None:
         raise JobLost(job=job.uuid)
 
     handler.act = lose
-    run_here(runner, database)
-    ended(runner, handler)
+    run_owned_job(runner, database)
+    wait_and_stop(runner, handler)
     assert figure(metrics, 'job_leases_lost_total', kind='release') == 1
     assert results(metrics) == {}
 
 
 @pytest.mark.parametrize('succeeded', [True, False])
-def test_a_bind_is_counted_by_its_end_with_the_time_since_it_was_accepted(
+def test_metrics_observe_bind_duration_by_result(
     runner: JobRunner,
-    handler: Scripted,
+    handler: ScriptedHandler,
     database: Database,
     metrics: Metrics,
     succeeded: bool,
 ) -> None:
     def become(job: Job) -> Job | None:
-        if job.kind == Kind.NOVA_EVENT:
+        if job.kind == JobType.NOVA_EVENT:
             handler.finish(job)
             return None
-        told = NewJob(Kind.NOVA_EVENT, {'succeeded': succeeded})
-        return database.write(jobs.become, job, told)
+        event = NewJob(
+            JobType.NOVA_EVENT, NovaEventPayload('i', ('a',), succeeded).to_json()
+        )
+        return database.write(queue.replace_job, job, event)
 
     handler.act = become
-    database.write(jobs.add, NewJob(Kind.BIND))
-    (job,) = database.write(jobs.take, runner.owner, 1)
+    database.write(queue.add_job, NewJob(JobType.BIND))
+    (job,) = database.write(queue.lease_jobs, runner.owner, 1)
     runner.start()
     runner.run(Job(job.uuid, job.kind, {}, job.owner, job.lease, age=20.0))
-    ended(runner, handler)
+    wait_and_stop(runner, handler)
     result = 'succeeded' if succeeded else 'failed'
     assert figure(metrics, 'bind_seconds_count', result=result) == 1
     assert figure(metrics, 'bind_seconds_bucket', le='10.0', result=result) == 0
     assert figure(metrics, 'bind_seconds_bucket', le='60.0', result=result) == 1
 
 
-def test_a_job_that_is_taken_knows_its_age(database: Database) -> None:
-    database.write(jobs.add, NewJob(Kind.RELEASE))
-    (job,) = database.write(jobs.take, OWNER, 1)
+def test_lease_jobs_sets_age(database: Database) -> None:
+    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    (job,) = database.write(queue.lease_jobs, OWNER, 1)
     assert 0 <= job.age < 60
 
 
-def test_the_queue_is_shown_as_it_is(database: Database, metrics: Metrics) -> None:
-    metrics.watch(database)
+def test_metrics_show_job_table(database: Database, metrics: Metrics) -> None:
+    metrics.add_database_metrics(database)
     assert figure(metrics, 'jobs', kind='release', state='waiting') == 0
     for _ in range(2):
-        database.write(jobs.add, NewJob(Kind.RELEASE))
-    database.write(jobs.take, OWNER, 1)
-    text = metrics.text()
+        database.write(queue.add_job, NewJob(JobType.RELEASE))
+    database.write(queue.lease_jobs, OWNER, 1)
+    text = metrics.format_text()
     assert read(text, 'jobs', kind='release', state='waiting') == 1
     assert read(text, 'jobs', kind='release', state='running') == 1
     assert 'cyborg_lite_job_queue_age_seconds{kind="release"}' in text
     assert 0 <= read(text, 'job_queue_age_seconds', kind='release') < 60
 
 
-def test_a_database_that_is_away_costs_only_its_own_figures(metrics: Metrics) -> None:
-    metrics.watch(Database('sqlite:////nowhere/at/all.sqlite'))
-    metrics.heartbeat_heard()
+def test_metrics_database_down_serves_other_metrics(metrics: Metrics) -> None:
+    metrics.add_database_metrics(Database('sqlite:////nowhere/at/all.sqlite'))
+    metrics.count_heartbeat()
     assert figure(metrics, 'agent_heartbeats_total') == 1
 
 
-# --- others ---------------------------------------------------------------------------
+# --- other counters -------------------------------------------------------------------
 
 
-def test_events_are_counted_by_the_code_that_nova_gave(
+def test_metrics_count_nova_events_by_code(
     database: Database, metrics: Metrics
 ) -> None:
-    payload = {'instance': '11111111-2222-3333-4444-555555555555', 'succeeded': True}
+    (first, second), instance = create_bound_instance(database, 2)
+    payload = {'instance': instance, 'succeeded': True}
     with FakeNova() as nova:
-        nova.rules.codes = {'arq-2': 422}
-        handler = NovaEventHandler(database, nova_at(nova.endpoint), metrics)
-        new = NewJob(Kind.NOVA_EVENT, {**payload, 'arqs': ['arq-1', 'arq-2']})
-        handler.run(database.write(jobs.add_owned, new, OWNER))
-    handler = NovaEventHandler(database, nova_at(None), metrics)
-    new = NewJob(Kind.NOVA_EVENT, {**payload, 'arqs': ['arq-1']})
-    handler.run(database.write(jobs.add_owned, new, OWNER))
+        nova.rules.codes = {second: 422}
+        handler = NovaEventHandler(database, create_nova_client(nova.endpoint), metrics)
+        new = NewJob(JobType.NOVA_EVENT, {**payload, 'arqs': [first, second]})
+        handler.run(database.write(queue.add_running_job, new, OWNER))
+    handler = NovaEventHandler(database, create_nova_client(None), metrics)
+    new = NewJob(JobType.NOVA_EVENT, {**payload, 'arqs': [first]})
+    handler.run(database.write(queue.add_running_job, new, OWNER))
     codes = {
         code: figure(metrics, 'nova_events_total', code=code)
         for code in ('200', '422', 'dropped')
@@ -199,22 +203,22 @@ def test_events_are_counted_by_the_code_that_nova_gave(
     assert codes == {'200': 1, '422': 1, 'dropped': 1}
 
 
-def test_calls_of_placement_are_counted_answered_or_not(metrics: Metrics) -> None:
+def test_metrics_count_placement_calls_by_status(metrics: Metrics) -> None:
     with HttpService() as service:
-        placement = configured(service.url)
-        placement.watch(metrics.placement_answered)
+        placement = create_placement_client(service.url)
+        placement.observe_requests(metrics.count_placement_call)
         service.answers['GET /resource_providers/a/usages'] = Answer(
             200, {'usages': {}}
         )
-        placement.usages('a')
-        placement.provider('b')
+        placement.get_usages('a')
+        placement.find_provider('b')
         service.answers['GET /resource_providers/c'] = Answer(503)
         with pytest.raises(ServiceUnavailable):
-            placement.provider('c')
-    nobody = configured(f'http://127.0.0.1:{free_port()}')
-    nobody.watch(metrics.placement_answered)
+            placement.find_provider('c')
+    nobody = create_placement_client(f'http://127.0.0.1:{free_port()}')
+    nobody.observe_requests(metrics.count_placement_call)
     with pytest.raises(ServiceUnavailable):
-        nobody.provider('d')
+        nobody.find_provider('d')
     statuses = {
         status: figure(metrics, 'placement_calls_total', method='GET', status=status)
         for status in ('200', '404', '503', 'none')
@@ -222,16 +226,16 @@ def test_calls_of_placement_are_counted_answered_or_not(metrics: Metrics) -> Non
     assert statuses == {'200': 1, '404': 1, '503': 1, 'none': 1}
 
 
-def test_heartbeats_are_counted(database: Database, metrics: Metrics) -> None:
-    pulses = Pulses(database, threading.Event())
-    inventory = Inventory(database, lambda: None, pulses, metrics.heartbeat_heard)
+def test_metrics_count_heartbeats(database: Database, metrics: Metrics) -> None:
+    batch = HeartbeatBatch(database, threading.Event())
+    inventory = InventoryService(database, lambda: None, batch, metrics.count_heartbeat)
     for _ in range(3):
-        inventory.heartbeat('compute-1', 'digest', '0.1.0')
+        inventory.record_heartbeat('compute-1', 'digest', '0.1.0')
     assert figure(metrics, 'agent_heartbeats_total') == 3
 
 
-def test_two_conductors_in_one_process_count_apart(metrics: Metrics) -> None:
-    metrics.heartbeat_heard()
+def test_metrics_of_two_conductors_are_separate(metrics: Metrics) -> None:
+    metrics.count_heartbeat()
     assert figure(Metrics(), 'agent_heartbeats_total') == 0
 
 
@@ -244,17 +248,17 @@ def free_port() -> int:
     return number
 
 
-def test_figures_are_fetched_over_http(metrics: Metrics) -> None:
-    metrics.heartbeat_heard()
+def test_metrics_are_served_over_http(metrics: Metrics) -> None:
+    metrics.count_heartbeat()
     port = metrics.serve('127.0.0.1', [free_port()])
     with closing(urllib.request.urlopen(f'http://127.0.0.1:{port}/metrics')) as answer:
         text = answer.read().decode()
     assert read(text, 'agent_heartbeats_total') == 1
 
 
-def test_each_process_takes_a_port_of_its_own(metrics: Metrics) -> None:
-    with socket.create_server(('127.0.0.1', 0)) as taken:
-        first = taken.getsockname()[1]
+def test_serve_port_taken_uses_next(metrics: Metrics) -> None:
+    with socket.create_server(('127.0.0.1', 0)) as listener:
+        first = listener.getsockname()[1]
         second = free_port()
         assert metrics.serve('127.0.0.1', [first, second]) == second
         with pytest.raises(ConfigurationError, match='metrics_port'):

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova hears of a bind once, in one request, as long as it may be waiting."""
+"""Nova event jobs."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from uuid import uuid4
 
 import pytest
+from sqlalchemy import update
 
 from cyborg_lite.conductor.nova_events import NovaEventHandler
-from cyborg_lite.db import jobs, release
+from cyborg_lite.db import release
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.tables import Arq
 from cyborg_lite.exceptions import ServiceUnavailable
 from cyborg_lite.model.arqs import Scope
-from cyborg_lite.model.jobs import Job, Kind, NewJob
-from tests.fakes.nova import FakeNova
-from tests.fakes.rows import OWNER
-from tests.unit.clients.test_nova import nova_at
-from tests.unit.db.test_release import bound
-
-INSTANCE = str(uuid4())
+from cyborg_lite.model.jobs import Job, JobType, NewJob
+from tests.builders.bound_arqs import create_bound_instance
+from tests.builders.cloud_clients import create_nova_client
+from tests.builders.rows import OWNER
+from tests.doubles.nova import FakeNova
 
 
 @pytest.fixture
@@ -28,33 +27,39 @@ def nova() -> Iterator[FakeNova]:
 
 
 def event_job(database: Database, *, succeeded: bool = True, number: int = 8) -> Job:
-    arqs = [str(uuid4()) for _ in range(number)]
-    payload = {'instance': INSTANCE, 'arqs': arqs, 'succeeded': succeeded}
-    return database.write(jobs.add_owned, NewJob(Kind.NOVA_EVENT, payload), OWNER)
+    arqs, instance = create_bound_instance(database, number)
+    if not succeeded:
+        failed = update(Arq).values(state='BindFailed')
+        database.write(lambda session: session.execute(failed))
+    payload = {'instance': instance, 'arqs': arqs, 'succeeded': succeeded}
+    return database.write(
+        queue.add_running_job, NewJob(JobType.NOVA_EVENT, payload), OWNER
+    )
 
 
-def test_all_requests_of_an_instance_are_told_in_one_post(
-    database: Database, nova: FakeNova
-) -> None:
+def test_event_all_arqs_are_one_post(database: Database, nova: FakeNova) -> None:
     job = event_job(database)
-    NovaEventHandler(database, nova_at(nova.endpoint)).run(job)
+    NovaEventHandler(database, create_nova_client(nova.endpoint)).run(job)
     assert len(nova.posts) == 1
     assert [event['tag'] for event in nova.events] == job.payload['arqs']
-    assert {event['server_uuid'] for event in nova.events} == {INSTANCE}
+    instance = job.payload['instance']
+    assert {event['server_uuid'] for event in nova.events} == {instance}
     assert {event['status'] for event in nova.events} == {'completed'}
-    assert database.read(jobs.count) == ()
+    assert database.read(queue.count_jobs) == ()
 
 
-def test_a_failure_is_told_as_one(database: Database, nova: FakeNova) -> None:
+def test_event_failed_bind_has_status_failed(
+    database: Database, nova: FakeNova
+) -> None:
     job = event_job(database, succeeded=False)
-    NovaEventHandler(database, nova_at(nova.endpoint)).run(job)
+    NovaEventHandler(database, create_nova_client(nova.endpoint)).run(job)
     assert {event['status'] for event in nova.events} == {'failed'}
 
 
-def test_a_nova_in_trouble_is_told_later(database: Database, nova: FakeNova) -> None:
+def test_event_nova_down_is_retried(database: Database, nova: FakeNova) -> None:
     nova.rules.failures = 1
     job = event_job(database)
-    handler = NovaEventHandler(database, nova_at(nova.endpoint))
+    handler = NovaEventHandler(database, create_nova_client(nova.endpoint))
     with pytest.raises(ServiceUnavailable):
         handler.run(job)
     assert nova.events == []
@@ -62,30 +67,31 @@ def test_a_nova_in_trouble_is_told_later(database: Database, nova: FakeNova) -> 
     assert len(nova.events) == 8
 
 
-def test_what_is_not_so_any_more_is_not_told_late(
-    database: Database, nova: FakeNova
-) -> None:
-    """Nova may have heard meanwhile of what came after it."""
-    uuids, instance = bound(database, 2)
+def test_event_retried_skips_unbound_arq(database: Database, nova: FakeNova) -> None:
+    """Nova may have received the event of a later bind already."""
+    uuids, instance = create_bound_instance(database, 2)
     payload = {'instance': instance, 'arqs': uuids, 'succeeded': True}
-    job = database.write(jobs.add_owned, NewJob(Kind.NOVA_EVENT, payload), OWNER)
-    database.write(release.unbind, uuids[:1], Scope(project_id=None), None)
-    handler = NovaEventHandler(database, nova_at(nova.endpoint))
-    handler.run(replace(job, attempts=2))
+    job = database.write(
+        queue.add_running_job, NewJob(JobType.NOVA_EVENT, payload), OWNER
+    )
+    database.write(release.unbind_arqs, uuids[:1], Scope(project_id=None), None)
+    handler = NovaEventHandler(database, create_nova_client(nova.endpoint))
+    handler.run(job)
     assert [event['tag'] for event in nova.events] == uuids[1:]
-    assert database.read(jobs.count) == ()
+    assert database.read(queue.count_jobs) == ()
 
 
 @pytest.mark.parametrize('code', [404, 422, 400])
-def test_an_answer_for_one_event_is_final(
-    database: Database, nova: FakeNova, code: int
-) -> None:
-    nova.rules.codes[INSTANCE] = code
-    NovaEventHandler(database, nova_at(nova.endpoint)).run(event_job(database))
-    assert database.read(jobs.count) == ()
-
-
-def test_when_nobody_listens_any_more_it_is_dropped(database: Database) -> None:
+def test_event_any_code_is_final(database: Database, nova: FakeNova, code: int) -> None:
     job = event_job(database)
-    NovaEventHandler(database, nova_at(None)).expire(job, 'Nova does not answer.')
-    assert database.read(jobs.count) == ()
+    nova.rules.codes[job.payload['instance']] = code
+    NovaEventHandler(database, create_nova_client(nova.endpoint)).run(job)
+    assert database.read(queue.count_jobs) == ()
+
+
+def test_event_expired_is_finished(database: Database) -> None:
+    job = event_job(database)
+    NovaEventHandler(database, create_nova_client(None)).expire(
+        job, 'Nova does not answer.'
+    )
+    assert database.read(queue.count_jobs) == ()

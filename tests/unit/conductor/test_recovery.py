@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What agents tell of boots and events: followed once, and nonsense refused."""
+"""Reports of agents about host reboots and host events."""
 
 from datetime import UTC, datetime
 
 import pytest
 
-from cyborg_lite.conductor.recovery import Recovery
+from cyborg_lite.conductor.recovery import RecoveryService
 from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import InvalidInput
-from cyborg_lite.model.host_events import HostEvent, HostEventKind, Outcome
-from tests.fakes.statements import statements
+from cyborg_lite.model.host_events import HostEvent, HostEventKind, RecoveryResult
+from tests.support.sql_statements import statements
 
 HOST = 'compute-1'
 
@@ -21,17 +21,17 @@ def event(number: int, address: str = '0000:01:00.0') -> HostEvent:
 
 
 @pytest.fixture
-def told(database: Database) -> Recovery:
-    database.write(services.keep_digest, HOST, 'digest', 'boot-1')
-    return Recovery(database, lambda: None, 60)
+def service(database: Database) -> RecoveryService:
+    database.write(services.store_digest, HOST, 'digest', 'boot-1')
+    return RecoveryService(database, lambda: None, 60)
 
 
-def test_events_are_heard_once(told: Recovery) -> None:
-    assert told.hear(HOST, []) == 0
-    assert told.hear(HOST, [event(1), event(2)]) == 2
-    assert told.hear(HOST, [event(1), event(2), event(3)]) == 3
-    assert told.hear(HOST, [event(1)]) == 3
-    assert told.hear('another', []) == 0
+def test_record_events_repeated_are_ignored(service: RecoveryService) -> None:
+    assert service.record_events(HOST, []) == 0
+    assert service.record_events(HOST, [event(1), event(2)]) == 2
+    assert service.record_events(HOST, [event(1), event(2), event(3)]) == 3
+    assert service.record_events(HOST, [event(1)]) == 3
+    assert service.record_events('another', []) == 0
 
 
 @pytest.mark.parametrize(
@@ -46,36 +46,38 @@ def test_events_are_heard_once(told: Recovery) -> None:
         [event(number) for number in range(1001)],
     ],
 )
-def test_events_that_cannot_be_kept_are_refused(
-    told: Recovery, database: Database, events: list[HostEvent]
+def test_record_events_invalid_raises(
+    service: RecoveryService, database: Database, events: list[HostEvent]
 ) -> None:
-    with pytest.raises(InvalidInput), statements(database) as seen:
-        told.hear(HOST, events)
-    assert seen == []
+    with pytest.raises(InvalidInput), statements(database) as sent:
+        service.record_events(HOST, events)
+    assert sent == []
 
 
 @pytest.mark.parametrize(
-    'outcome',
+    'result',
     [
-        Outcome('', 'boot-1'),
-        Outcome('h' * 256, 'boot-1'),
-        Outcome(HOST, 'b' * 65),
-        Outcome(HOST, 'boot-1', ('u' * 65,)),
-        Outcome(HOST, 'boot-1', (), {'u': '\0'}),
-        Outcome(HOST, 'boot-1', ('u',) * 16385),
+        RecoveryResult('', 'boot-1'),
+        RecoveryResult('h' * 256, 'boot-1'),
+        RecoveryResult(HOST, 'b' * 65),
+        RecoveryResult(HOST, 'boot-1', ('u' * 65,)),
+        RecoveryResult(HOST, 'boot-1', (), {'u': '\0'}),
+        RecoveryResult(HOST, 'boot-1', ('u',) * 16385),
     ],
 )
-def test_an_outcome_that_cannot_be_kept_is_refused(
-    told: Recovery, database: Database, outcome: Outcome
+def test_record_result_invalid_raises(
+    service: RecoveryService, database: Database, result: RecoveryResult
 ) -> None:
-    with pytest.raises(InvalidInput), statements(database) as seen:
-        told.settle(outcome)
-    assert seen == []
+    with pytest.raises(InvalidInput), statements(database) as sent:
+        service.record_result(result)
+    assert sent == []
 
 
-def test_where_nothing_was_to_be_rebuilt_two_statements_tell_so(
-    told: Recovery, database: Database
+def test_record_result_without_handles_is_two_statements(
+    service: RecoveryService, database: Database
 ) -> None:
-    with statements(database) as seen:
-        assert told.settle(Outcome(HOST, 'boot-1', ('unheard-of',))) == ()
-    assert len(seen) == 2
+    with statements(database) as sent:
+        assert (
+            service.record_result(RecoveryResult(HOST, 'boot-1', ('unheard-of',))) == ()
+        )
+    assert len(sent) == 2

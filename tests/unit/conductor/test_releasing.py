@@ -1,42 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device is free when its host says that it is clean, and not before."""
+"""Release jobs: a handle is free after the agent has cleaned it."""
 
 import pytest
 
 from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db import jobs, release
+from cyborg_lite.db import release
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import HostAway
 from cyborg_lite.model.arqs import Scope
-from cyborg_lite.model.jobs import Job, JobCount, JobState, Kind, NewJob
-from tests.fakes.agents import FakeAgents
-from tests.fakes.daemons import call_down
-from tests.fakes.rows import OWNER, owners, states
-from tests.unit.db.test_release import bound
+from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob
+from tests.builders.bound_arqs import create_bound_instance
+from tests.builders.rows import OWNER, owners, states
+from tests.builders.service_rows import mark_down
+from tests.doubles.agents import FakeAgents
 
 EVERYBODY = Scope(project_id=None)
 
 
-def deleted(database: Database) -> tuple[list[str], Job]:
-    """A request that needs its host, on its way out, and the job of it."""
-    uuids, instance = bound(database, 1, needs_host=True)
-    database.write(release.delete_of_instance, instance, EVERYBODY, 'req-1')
-    (job,) = database.write(jobs.take, OWNER, 10)
+def delete_bound_arq(database: Database) -> tuple[list[str], Job]:
+    """Delete a bound ARQ whose handle the agent must clean; return its release job."""
+    uuids, instance = create_bound_instance(database, 1, needs_host=True)
+    database.write(release.delete_arqs_of_instance, instance, EVERYBODY, 'req-1')
+    (job,) = database.write(queue.lease_jobs, OWNER, 10)
     return uuids, job
 
 
-def test_a_released_device_is_free_and_its_request_gone(database: Database) -> None:
-    uuids, job = deleted(database)
+def test_release_frees_handle_and_deletes_arq(database: Database) -> None:
+    uuids, job = delete_bound_arq(database)
     agents = FakeAgents()
     ReleaseHandler(database, agents).run(job)
     assert agents.calls == [('release', 'compute-1', 1)]
     assert states(database, uuids) == []
     assert owners(database) == []
-    assert database.read(jobs.count) == ()
+    assert database.read(queue.count_jobs) == ()
 
 
-def test_while_its_host_is_away_a_device_stays_held(database: Database) -> None:
-    uuids, job = deleted(database)
+def test_release_agent_unreachable_keeps_claim(database: Database) -> None:
+    uuids, job = delete_bound_arq(database)
     agents = FakeAgents()
     agents.away = {'compute-1'}
     with pytest.raises(HostAway):
@@ -45,11 +46,11 @@ def test_while_its_host_is_away_a_device_stays_held(database: Database) -> None:
     assert owners(database) == uuids
 
 
-def test_a_host_that_is_known_to_be_silent_is_not_waited_for(
+def test_release_agent_down_does_not_call_agent(
     database: Database,
 ) -> None:
-    uuids, job = deleted(database)
-    call_down(database, 'compute-1')
+    uuids, job = delete_bound_arq(database)
+    mark_down(database, 'compute-1')
     agents = FakeAgents()
     with pytest.raises(HostAway):
         ReleaseHandler(database, agents).run(job)
@@ -57,21 +58,23 @@ def test_a_host_that_is_known_to_be_silent_is_not_waited_for(
     assert owners(database) == uuids
 
 
-def test_a_second_run_leaves_the_next_owner_alone(database: Database) -> None:
-    _, job = deleted(database)
+def test_release_second_run_does_not_call_agent(database: Database) -> None:
+    _, job = delete_bound_arq(database)
     agents = FakeAgents()
     handler = ReleaseHandler(database, agents)
     handler.run(job)
-    database.write(jobs.add, NewJob(Kind.RELEASE, job.payload))
-    (again,) = database.write(jobs.take, OWNER, 10)
+    database.write(queue.add_job, NewJob(JobType.RELEASE, job.payload))
+    (again,) = database.write(queue.lease_jobs, OWNER, 10)
     handler.run(again)
     assert len(agents.calls) == 1
-    assert database.read(jobs.count) == ()
+    assert database.read(queue.count_jobs) == ()
 
 
-def test_a_release_given_up_by_hand_is_kept_for_the_operator(
+def test_release_expired_stays_as_failed(
     database: Database,
 ) -> None:
-    _, job = deleted(database)
+    _, job = delete_bound_arq(database)
     ReleaseHandler(database, FakeAgents()).expire(job, 'cancelled')
-    assert database.read(jobs.count) == (JobCount(Kind.RELEASE, JobState.FAILED, 1),)
+    assert database.read(queue.count_jobs) == (
+        JobCount(JobType.RELEASE, JobState.FAILED, 1),
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release undoes what its bind had loaded, or nobody is given the region."""
+"""Release jobs restore the previous bitstream or mark the region unusable."""
 
 import pytest
 
@@ -15,9 +15,9 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.model.bitstreams import FUNCTION
 from cyborg_lite.model.jobs import Job
-from tests.fakes.bitstream_files import IMAGE_ID, OTHER_FUNCTION, gbs, image
-from tests.fakes.fpga import FACTORY, HOST, fpga_card, function_trait
-from tests.fakes.fpga_cloud import BY_ID, OTHER_IMAGE, Cloud, attributes
+from tests.builders.bitstream_files import IMAGE_ID, OTHER_FUNCTION, gbs, image
+from tests.builders.fpga_reports import FACTORY, HOST, fpga_card, function_trait
+from tests.doubles.fpga_cloud import BY_ID, OTHER_IMAGE, Cloud, attributes
 
 THIRD_IMAGE = 'aaaaaaaa-0000-4000-8000-000000000002'
 THIRD_FUNCTION = 'cd' * 16
@@ -38,72 +38,72 @@ def add_image(cloud: Cloud, uuid: str, function: str) -> None:
 
 def load_by_hand(cloud: Cloud, image_id: str) -> None:
     region = cloud.region()
-    wanted = cloud.loader.image_for(region, image_id)
-    cloud.loader.load(region, wanted, (), None)
+    bitstream = cloud.loader.find_image(region, image_id)
+    cloud.loader.load(region, bitstream, (), None)
 
 
-def bound(cloud: Cloud) -> Job:
-    job = cloud.accepted(BY_ID)
+def bind(cloud: Cloud) -> Job:
+    job = cloud.accept_bind(BY_ID)
     cloud.binder.run(job)
     assert cloud.states(job) == ['Bound']
     return job
 
 
-def loaded(cloud: Cloud) -> list[str]:
+def list_loads(cloud: Cloud) -> list[str]:
     return [order.bitstream.image_id for order in cloud.agents.loads]
 
 
-def test_what_was_loaded_before_is_loaded_again(cloud: Cloud) -> None:
+def test_release_loads_previous_bitstream(cloud: Cloud) -> None:
     add_image(cloud, OTHER_IMAGE, THIRD_FUNCTION)
     load_by_hand(cloud, OTHER_IMAGE)
-    cloud.release(bound(cloud))
-    assert loaded(cloud) == [OTHER_IMAGE, IMAGE_ID, OTHER_IMAGE]
+    cloud.release(bind(cloud))
+    assert list_loads(cloud) == [OTHER_IMAGE, IMAGE_ID, OTHER_IMAGE]
     assert cloud.record().bitstream_id == OTHER_IMAGE
     assert attributes(cloud.record())[FUNCTION] == THIRD_FUNCTION
     traits, _ = cloud.row()
     assert function_trait(THIRD_FUNCTION) in traits
     assert function_trait(OTHER_FUNCTION) not in traits
-    assert cloud.told() == (1, 0)
+    assert cloud.read_inventory() == (1, 0)
 
 
-def test_nobody_needs_the_image_of_before_any_more(cloud: Cloud) -> None:
-    """Its host has it, and what it is was written down when it was checked."""
+def test_release_previous_image_deleted_loads_it(cloud: Cloud) -> None:
+    """The agent stores the content, and the database stores the properties."""
     add_image(cloud, OTHER_IMAGE, THIRD_FUNCTION)
     load_by_hand(cloud, OTHER_IMAGE)
-    job = bound(cloud)
+    job = bind(cloud)
     cloud.images.all.clear()
     cloud.release(job)
-    assert loaded(cloud)[-1] == OTHER_IMAGE
-    assert cloud.told() == (1, 0)
+    assert list_loads(cloud)[-1] == OTHER_IMAGE
+    assert cloud.read_inventory() == (1, 0)
 
 
-def test_what_the_factory_had_loaded_is_looked_for_by_its_function(
+def test_release_factory_bitstream_is_found_by_function(
     cloud: Cloud,
 ) -> None:
     add_image(cloud, OTHER_IMAGE, FACTORY)
-    cloud.release(bound(cloud))
-    assert loaded(cloud) == [IMAGE_ID, OTHER_IMAGE]
+    cloud.release(bind(cloud))
+    assert list_loads(cloud) == [IMAGE_ID, OTHER_IMAGE]
     assert attributes(cloud.record())[FUNCTION] == FACTORY
 
 
-def test_where_nobody_knows_of_what_was_before_it_stays_as_it_is(cloud: Cloud) -> None:
-    cloud.release(bound(cloud))
-    assert loaded(cloud) == [IMAGE_ID]
-    assert cloud.told() == (1, 0)
-    again = cloud.accepted({})
+def test_release_previous_unknown_leaves_region_unchanged(cloud: Cloud) -> None:
+    cloud.release(bind(cloud))
+    assert list_loads(cloud) == [IMAGE_ID]
+    assert cloud.read_inventory() == (1, 0)
+    again = cloud.accept_bind({})
     cloud.binder.run(again)
     assert cloud.states(again) == ['Bound']
 
 
-def test_a_request_that_took_the_card_as_it_was_changes_nothing(cloud: Cloud) -> None:
+def test_release_bind_without_load_loads_nothing(cloud: Cloud) -> None:
     load_by_hand(cloud, IMAGE_ID)
-    job = cloud.accepted({})
+    job = cloud.accept_bind({})
     cloud.binder.run(job)
     cloud.release(job)
-    assert loaded(cloud) == [IMAGE_ID]
+    assert list_loads(cloud) == [IMAGE_ID]
 
 
-def test_an_operator_may_have_all_wiped_instead(cloud: Cloud) -> None:
+def test_release_default_image_is_loaded(cloud: Cloud) -> None:
     add_image(cloud, OTHER_IMAGE, FACTORY)
     add_image(cloud, THIRD_IMAGE, THIRD_FUNCTION)
     cloud.images.all[OTHER_IMAGE] = image(
@@ -112,21 +112,23 @@ def test_an_operator_may_have_all_wiped_instead(cloud: Cloud) -> None:
     cloud.wipe_with(OTHER_IMAGE, THIRD_IMAGE)
     load_by_hand(cloud, IMAGE_ID)
     add_image(cloud, IMAGE_ID, OTHER_FUNCTION)
-    job = cloud.accepted({'accel:bitstream_id': IMAGE_ID})
+    job = cloud.accept_bind({'accel:bitstream_id': IMAGE_ID})
     cloud.binder.run(job)
     cloud.release(job)
-    # Nothing was changed for that request, so nothing is wiped after it.
-    assert loaded(cloud) == [IMAGE_ID]
+    # The bind list_loads nothing, so its release loads nothing.
+    assert list_loads(cloud) == [IMAGE_ID]
     load_by_hand(cloud, THIRD_IMAGE)
-    cloud.release(bound(cloud))
-    assert loaded(cloud) == [IMAGE_ID, THIRD_IMAGE, IMAGE_ID, THIRD_IMAGE]
+    cloud.release(bind(cloud))
+    assert list_loads(cloud) == [IMAGE_ID, THIRD_IMAGE, IMAGE_ID, THIRD_IMAGE]
 
 
-def test_where_no_default_fits_the_region_is_closed(cloud: Cloud) -> None:
+def test_release_no_default_fits_marks_unusable(cloud: Cloud) -> None:
     cloud.wipe_with(OTHER_IMAGE)
-    cloud.release(bound(cloud))
-    assert cloud.told() == (1, 1)
-    assert 'none of the default images fits' in cloud.region().unusable
+    cloud.release(bind(cloud))
+    assert cloud.read_inventory() == (1, 1)
+    assert (
+        'no image of [conductor] default_images fits' in cloud.region().unusable_reason
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,32 +139,30 @@ def test_where_no_default_fits_the_region_is_closed(cloud: Cloud) -> None:
         DeviceGone(address='0000:5e:00.0'),
     ],
 )
-def test_what_cannot_be_brought_back_closes_the_region(
-    failure: CyborgError, cloud: Cloud
-) -> None:
+def test_release_load_fails_marks_unusable(failure: CyborgError, cloud: Cloud) -> None:
     add_image(cloud, OTHER_IMAGE, THIRD_FUNCTION)
     load_by_hand(cloud, OTHER_IMAGE)
-    job = bound(cloud)
+    job = bind(cloud)
     cloud.agents.cannot_load = failure
     cloud.release(job)
-    assert failure.text in cloud.region().unusable
-    assert cloud.told() == (1, 1)
+    assert failure.text in cloud.region().unusable_reason
+    assert cloud.read_inventory() == (1, 1)
     assert cloud.record().bitstream_id is None
-    # Whatever its host says meanwhile.
+    # A report of the agent does not change that.
     cloud.report()
-    assert cloud.told() == (1, 1)
-    refused = cloud.accepted({})
+    assert cloud.read_inventory() == (1, 1)
+    refused = cloud.accept_bind({})
     cloud.binder.run(refused)
     assert cloud.states(refused) == ['BindFailed']
     (reason,) = cloud.reasons(refused)
-    assert 'is not usable: What was there before cannot' in str(reason)
+    assert 'is not usable: The previous bitstream cannot' in str(reason)
 
 
-def test_what_an_operator_loads_opens_a_closed_region(cloud: Cloud) -> None:
+def test_load_of_operator_clears_unusable(cloud: Cloud) -> None:
     cloud.wipe_with(OTHER_IMAGE)
-    cloud.release(bound(cloud))
+    cloud.release(bind(cloud))
     load_by_hand(cloud, IMAGE_ID)
-    assert cloud.told() == (1, 0)
+    assert cloud.read_inventory() == (1, 0)
     assert len(cloud.agents.loads) == 2
 
 
@@ -174,41 +174,43 @@ def test_what_an_operator_loads_opens_a_closed_region(cloud: Cloud) -> None:
         ServiceUnavailable(what='Glance'),
     ],
 )
-def test_what_will_pass_is_waited_for(trouble: CyborgError, cloud: Cloud) -> None:
+def test_release_temporary_failure_is_retried(
+    trouble: CyborgError, cloud: Cloud
+) -> None:
     add_image(cloud, OTHER_IMAGE, THIRD_FUNCTION)
     load_by_hand(cloud, OTHER_IMAGE)
-    job = bound(cloud)
+    job = bind(cloud)
     cloud.agents.cannot_load = trouble
     with pytest.raises(type(trouble)):
         cloud.release(job)
-    assert cloud.region().unusable == ''
+    assert cloud.region().unusable_reason == ''
     cloud.agents.cannot_load = None
     cloud.lapse()
     cloud.clean()
-    assert loaded(cloud)[-1] == OTHER_IMAGE
-    assert cloud.told() == (1, 0)
+    assert list_loads(cloud)[-1] == OTHER_IMAGE
+    assert cloud.read_inventory() == (1, 0)
 
 
-def test_after_a_failed_bind_the_region_is_what_it_was(cloud: Cloud) -> None:
+def test_failed_bind_restores_previous_bitstream(cloud: Cloud) -> None:
     add_image(cloud, OTHER_IMAGE, THIRD_FUNCTION)
     load_by_hand(cloud, OTHER_IMAGE)
     cloud.agents.cannot_load = LoadingFailed(image=IMAGE_ID, reason='CRC error')
-    job = cloud.accepted(BY_ID)
+    job = cloud.accept_bind(BY_ID)
     cloud.binder.run(job)
     assert cloud.states(job) == ['BindFailed']
-    assert cloud.told() == (1, 1)
+    assert cloud.read_inventory() == (1, 1)
     cloud.agents.cannot_load = None
     cloud.clean()
-    assert loaded(cloud) == [OTHER_IMAGE, OTHER_IMAGE]
-    assert cloud.told() == (1, 0)
+    assert list_loads(cloud) == [OTHER_IMAGE, OTHER_IMAGE]
+    assert cloud.read_inventory() == (1, 0)
     assert cloud.record().bitstream_id == OTHER_IMAGE
 
 
-def test_of_two_tries_of_a_bind_the_first_knows_what_was_before(cloud: Cloud) -> None:
+def test_bind_retried_remembers_first_previous_bitstream(cloud: Cloud) -> None:
     add_image(cloud, OTHER_IMAGE, THIRD_FUNCTION)
     load_by_hand(cloud, OTHER_IMAGE)
     cloud.agents.forgets_to_answer = True
-    job = cloud.accepted(BY_ID)
+    job = cloud.accept_bind(BY_ID)
     with pytest.raises(HostAway):
         cloud.binder.run(job)
     cloud.report()
@@ -216,16 +218,16 @@ def test_of_two_tries_of_a_bind_the_first_knows_what_was_before(cloud: Cloud) ->
     cloud.binder.run(cloud.take_over())
     assert cloud.states(job) == ['Bound']
     cloud.release(job)
-    assert loaded(cloud)[-1] == OTHER_IMAGE
+    assert list_loads(cloud)[-1] == OTHER_IMAGE
 
 
-def test_an_old_report_does_not_pass_for_what_is_in_the_region(cloud: Cloud) -> None:
-    """It was on its way while the host loaded, and says what was true before."""
+def test_release_after_stale_report_restores_bitstream(cloud: Cloud) -> None:
+    """The agent sent the report before the load; it arrives after it."""
     add_image(cloud, OTHER_IMAGE, FACTORY)
-    job = bound(cloud)
+    job = bind(cloud)
     late = dict(cloud.agents.cards)
     cloud.agents.cards = {'0000:5e:00.0': fpga_card()}
     cloud.report()
     cloud.agents.cards = late
     cloud.release(job)
-    assert loaded(cloud) == [IMAGE_ID, OTHER_IMAGE]
+    assert list_loads(cloud) == [IMAGE_ID, OTHER_IMAGE]

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where two requests stand for one unit, one of them gets its handle."""
+"""Claims for companion ARQs: two ARQs for one resource share one handle."""
 
 from uuid import uuid4
 
 from cyborg_lite.db import arqs, binding, release
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.arqs import Arq, Scope, State
-from cyborg_lite.model.jobs import Kind, NewJob
+from cyborg_lite.model.jobs import JobType, NewJob
 from cyborg_lite.model.queries import Query
-from tests.fakes.rows import (
+from tests.builders.rows import (
     OWNER,
     PROJECT,
     add_card,
@@ -17,30 +17,32 @@ from tests.fakes.rows import (
     owners,
 )
 
-EVERYBODY = Scope(project_id=None)
+ANY_PROJECT = Scope(project_id=None)
 XILINX = {'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'required'}
-TOLD = NewJob(Kind.NOVA_EVENT)
+EVENT_JOB = NewJob(JobType.NOVA_EVENT)
 
 
-def bound(
+def create_bound_arqs_of(
     database: Database, card: str, group: dict[str, str]
 ) -> tuple[str, tuple[Arq, ...]]:
-    """An instance and its requests, in the order of their creation."""
+    """Bind the ARQs of a new instance; return its uuid and its ARQs."""
     profile = add_profile(database, [group])
-    made = database.write(arqs.create, profile, PROJECT)
+    created = database.write(arqs.create_arqs, profile, PROJECT)
     instance = str(uuid4())
-    wanted = bindings([one.uuid for one in made], card, instance)
-    job = database.write(binding.accept, wanted, EVERYBODY, NewJob(Kind.BIND), OWNER)
-    database.write(binding.claim, job, list(wanted), None, TOLD)
+    binding_by_arq = bindings([arq.uuid for arq in created], card, instance)
+    job = database.write(
+        binding.accept_bind, binding_by_arq, ANY_PROJECT, NewJob(JobType.BIND), OWNER
+    )
+    database.write(binding.claim_for_bind, job, list(binding_by_arq), None, EVENT_JOB)
     of_instance = Query({'instance_uuid': (instance,)})
-    return instance, database.read(arqs.listed, of_instance, EVERYBODY)
+    return instance, database.read(arqs.list_arqs, of_instance, ANY_PROJECT)
 
 
-def test_both_requests_of_a_xilinx_card_are_bound_and_one_has_its_handle(
+def test_claim_companion_arqs_share_one_handle(
     database: Database,
 ) -> None:
     card = add_card(database, 1)
-    _, (first, second) = bound(database, card, XILINX)
+    _, (first, second) = create_bound_arqs_of(database, card, XILINX)
     assert (first.state, second.state) == (State.BOUND, State.BOUND)
     assert first.attach_handle_type == 'PCI'
     assert owners(database) == [first.uuid]
@@ -49,18 +51,20 @@ def test_both_requests_of_a_xilinx_card_are_bound_and_one_has_its_handle(
     assert second.device_rp_uuid == card
 
 
-def test_when_they_go_the_card_is_free_for_the_next_pair(database: Database) -> None:
+def test_claim_companion_arqs_after_delete_succeeds(database: Database) -> None:
     card = add_card(database, 1)
-    instance, _ = bound(database, card, XILINX)
-    database.write(release.delete_of_instance, instance, EVERYBODY, None)
+    instance, _ = create_bound_arqs_of(database, card, XILINX)
+    database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT, None)
     assert owners(database) == []
-    _, pair = bound(database, card, XILINX)
-    assert [one.state for one in pair] == [State.BOUND] * 2
+    _, pair = create_bound_arqs_of(database, card, XILINX)
+    assert [arq.state for arq in pair] == [State.BOUND] * 2
 
 
-def test_of_several_units_each_has_one_handle(database: Database) -> None:
+def test_claim_companion_arqs_two_resources_use_two_handles(database: Database) -> None:
     card = add_card(database, 3)
-    _, made = bound(database, card, {**XILINX, 'resources:FPGA': '2'})
-    shown = [one.attach_handle_type for one in made]
-    assert shown == ['PCI', 'PCI', None, None]
+    _, bound_arqs = create_bound_arqs_of(
+        database, card, {**XILINX, 'resources:FPGA': '2'}
+    )
+    types = [arq.attach_handle_type for arq in bound_arqs]
+    assert types == ['PCI', 'PCI', None, None]
     assert len(owners(database)) == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses of databases: what is added, what is left alone, what is refused."""
+"""Database URLs: default options, kept options and unsupported URLs."""
 
 import pytest
 
@@ -8,41 +8,43 @@ from cyborg_lite.exceptions import ConfigurationError
 
 
 @pytest.mark.parametrize(
-    ('given', 'driver'),
+    ('url', 'driver'),
     [
         ('mysql://u@h/d', 'mysql+pymysql'),
         ('mariadb://u@h/d', 'mysql+pymysql'),
         ('mysql+mysqldb://u@h/d', 'mysql+mysqldb'),
-        # oslo.db knows the errors of this server by the other name only.
+        # oslo.db translates errors of MariaDB under the name mysql only.
         ('mariadb+pymysql://u@h/d', 'mysql+pymysql'),
         ('postgresql://u@h/d', 'postgresql+psycopg'),
         ('postgresql+psycopg2://u@h/d', 'postgresql+psycopg2'),
         ('sqlite:////tmp/file', 'sqlite'),
     ],
 )
-def test_a_driver_is_chosen_where_none_is_given(given: str, driver: str) -> None:
-    assert dialects.vetted(given).drivername == driver
+def test_validate_url_adds_default_driver(url: str, driver: str) -> None:
+    assert dialects.validate_url(url).drivername == driver
 
 
-@pytest.mark.parametrize('given', ['mysql://u@h/d', 'postgresql://u@h/d'])
-def test_a_server_that_is_away_costs_seconds(given: str) -> None:
-    assert dialects.vetted(given).query['connect_timeout'] == '3'
+@pytest.mark.parametrize('url', ['mysql://u@h/d', 'postgresql://u@h/d'])
+def test_validate_url_sets_connect_timeout(url: str) -> None:
+    assert dialects.validate_url(url).query['connect_timeout'] == '3'
 
 
-def test_what_the_operator_gives_is_kept() -> None:
-    url = dialects.vetted('mysql://u:p@h/d?connect_timeout=9&charset=utf8&ssl_ca=/ca')
+def test_validate_url_keeps_given_options() -> None:
+    url = dialects.validate_url(
+        'mysql://u:p@h/d?connect_timeout=9&charset=utf8&ssl_ca=/ca'
+    )
     assert url.query['connect_timeout'] == '9'
     assert url.query['charset'] == 'utf8'
     assert url.query['ssl_ca'] == '/ca'
     assert url.password == 'p'
 
 
-def test_every_character_can_be_sent_to_mysql() -> None:
-    assert dialects.vetted('mysql://u@h/d').query['charset'] == 'utf8mb4'
+def test_validate_url_mysql_charset_is_utf8mb4() -> None:
+    assert dialects.validate_url('mysql://u@h/d').query['charset'] == 'utf8mb4'
 
 
 @pytest.mark.parametrize(
-    'given',
+    'url',
     [
         'nonsense secret',
         'oracle://u:secret@h/d',
@@ -52,15 +54,15 @@ def test_every_character_can_be_sent_to_mysql() -> None:
         'mysql://u:secret@h:port/d',
     ],
 )
-def test_what_is_no_database_for_us_is_refused_without_its_password(given: str) -> None:
+def test_validate_url_unsupported_raises_without_password(url: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        dialects.vetted(given)
+        dialects.validate_url(url)
     assert 'secret' not in str(caught.value)
     assert caught.value.__cause__ is None
 
 
 @pytest.mark.parametrize(
-    'given',
+    'url',
     [
         'mysql+mysqldb://u@h/d',
         'mariadb+mysqldb://u@h/d',
@@ -68,15 +70,15 @@ def test_what_is_no_database_for_us_is_refused_without_its_password(given: str) 
         'postgresql://u@h/d',
     ],
 )
-def test_drivers_that_block_green_threads_are_refused(given: str) -> None:
+def test_refuse_blocking_driver_under_eventlet_raises(url: str) -> None:
     with pytest.raises(ConfigurationError, match='under eventlet'):
-        dialects.refuse_blocking_driver(given, 'eventlet')
-    dialects.refuse_blocking_driver(given, 'threading')
+        dialects.refuse_blocking_driver(url, 'eventlet')
+    dialects.refuse_blocking_driver(url, 'threading')
 
 
 @pytest.mark.parametrize(
-    'given', ['mysql://u@h/d', 'postgresql+psycopg2://u@h/d', 'sqlite:////tmp/file']
+    'url', ['mysql://u@h/d', 'postgresql+psycopg2://u@h/d', 'sqlite:////tmp/file']
 )
-def test_other_drivers_serve_both(given: str) -> None:
-    dialects.refuse_blocking_driver(given, 'eventlet')
-    dialects.refuse_blocking_driver(given, 'threading')
+def test_refuse_blocking_driver_accepts_cooperative_drivers(url: str) -> None:
+    dialects.refuse_blocking_driver(url, 'eventlet')
+    dialects.refuse_blocking_driver(url, 'threading')

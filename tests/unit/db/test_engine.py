@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transactions that do not end well: which are tried again, and what a caller hears."""
+"""Failed transactions: retries, and the errors that the caller gets."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -19,31 +19,31 @@ from cyborg_lite.exceptions import (
     DatabaseError,
     ServiceUnavailable,
 )
-from tests.fakes.statements import statements, transactions, writes
+from tests.support.sql_statements import statements, transactions, writes
 
 
 @pytest.fixture(autouse=True)
-def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses between attempts, which are not taken."""
-    taken: list[float] = []
-    monkeypatch.setattr('time.sleep', taken.append)
-    return taken
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Record the pauses between attempts instead of sleeping."""
+    pauses: list[float] = []
+    monkeypatch.setattr('time.sleep', pauses.append)
+    return pauses
 
 
 class Work:
-    """Fails as often as told, then returns how often it was begun."""
+    """Unit of work that fails a number of times, then returns its number of calls."""
 
     def __init__(self, error: Exception, times: int) -> None:
         self._error = error
         self._times = times
-        self.begun = 0
+        self.calls = 0
 
     def __call__(self, session: Session) -> int:
-        self.begun += 1
+        self.calls += 1
         _add(session)
-        if self.begun <= self._times:
+        if self.calls <= self._times:
             raise self._error
-        return self.begun
+        return self.calls
 
 
 class _OfPostgresql(Exception):
@@ -65,19 +65,19 @@ def _count(session: Session) -> int:
     return len(session.scalars(select(DeviceProfile)).all())
 
 
-def test_nothing_is_opened_until_it_is_used(tmp_path: Path) -> None:
+def test_database_opens_file_on_first_use(tmp_path: Path) -> None:
     database = Database(f'sqlite:///{tmp_path}/file')
     assert list(tmp_path.iterdir()) == []
     database.close()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_wrong_address_is_refused_at_once() -> None:
+def test_database_invalid_url_raises() -> None:
     with pytest.raises(ConfigurationError):
         Database('nonsense')
 
 
-def test_options_of_the_library_can_be_given(tmp_path: Path) -> None:
+def test_database_accepts_options_of_oslo_db(tmp_path: Path) -> None:
     database = Database(
         f'sqlite:///{tmp_path}/file',
         max_pool_size=3,
@@ -91,79 +91,75 @@ def test_options_of_the_library_can_be_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize('error', _CONFLICTS, ids=lambda error: type(error).__name__)
-def test_a_conflict_is_tried_again_from_the_start(
-    database: Database, error: Exception
-) -> None:
+def test_write_conflict_is_retried(database: Database, error: Exception) -> None:
     work = Work(error, times=5)
     assert database.write(work) == 6
     assert database.read(_count) == 1
 
 
 @pytest.mark.parametrize('error', _CONFLICTS, ids=lambda error: type(error).__name__)
-def test_a_conflict_that_does_not_end_is_told(
-    database: Database, error: Exception, naps: list[float]
+def test_write_constant_conflict_raises_service_unavailable(
+    database: Database, error: Exception, pauses: list[float]
 ) -> None:
     work = Work(error, times=100)
     with pytest.raises(ServiceUnavailable, match='the database'):
         database.write(work)
-    assert work.begun == 6
-    assert sum(naps) < 6
+    assert work.calls == 6
+    assert sum(pauses) < 6
     assert database.read(_count) == 0
 
 
-def test_a_connection_that_is_lost_in_time_is_replaced(database: Database) -> None:
+def test_write_lost_connection_is_retried(database: Database) -> None:
     work = Work(db.DBConnectionError(), times=2)
     assert database.write(work) == 3
     assert database.read(_count) == 1
 
 
-def test_a_database_that_stays_away_is_told_soon(
+def test_write_database_unreachable_raises_service_unavailable(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, '_CONNECTION_PATIENCE', 0)
+    monkeypatch.setattr(engine, '_RECONNECT_TIMEOUT', 0)
     work = Work(db.DBConnectionError(), times=100)
     with pytest.raises(ServiceUnavailable, match='the database does not answer'):
         database.write(work)
-    assert work.begun == 1
+    assert work.calls == 1
 
 
-def test_a_commit_that_was_lost_is_not_done_twice(database: Database) -> None:
-    """It may well have been done; what it wrote must not be written again."""
+def test_write_lost_commit_is_not_retried(database: Database) -> None:
+    """The server may have committed, so the work must not run again."""
     work = Work(db.DBError(), times=0)
 
-    def lose(_connection: Connection) -> None:
+    def lose_connection(_connection: Connection) -> None:
         raise db.DBConnectionError
 
-    event.listen(database.engines[0], 'commit', lose)
+    event.listen(database.engines[0], 'commit', lose_connection)
     try:
         with pytest.raises(ServiceUnavailable):
             database.write(work)
     finally:
-        event.remove(database.engines[0], 'commit', lose)
-    assert work.begun == 1
+        event.remove(database.engines[0], 'commit', lose_connection)
+    assert work.calls == 1
 
 
-def test_an_error_of_ours_passes_as_it_is(database: Database) -> None:
+def test_write_own_error_is_raised_unchanged(database: Database) -> None:
     work = Work(Conflict(reason='no'), times=100)
     with pytest.raises(Conflict, match='no'):
         database.write(work)
-    assert work.begun == 1
+    assert work.calls == 1
     assert database.read(_count) == 0
 
 
 @pytest.mark.parametrize(
     'error', [db.DBError(), exc.ProgrammingError('SELECT', {}, Exception('secret'))]
 )
-def test_any_other_complaint_is_told_without_its_words(
-    database: Database, error: Exception
-) -> None:
+def test_write_other_error_hides_sql(database: Database, error: Exception) -> None:
     with pytest.raises(DatabaseError) as caught:
         database.write(Work(error, times=100))
     assert 'secret' not in str(caught.value)
 
 
-def test_rows_that_wait_to_be_written_count_as_work(database: Database) -> None:
-    """What only the flush finds out is an error of the work, not of the commit."""
+def test_write_flush_error_is_database_error(database: Database) -> None:
+    """An error of the flush is an error of the work, not of the commit."""
 
     def add_twice(session: Session) -> None:
         _add(session)
@@ -176,7 +172,7 @@ def test_rows_that_wait_to_be_written_count_as_work(database: Database) -> None:
 # --- SQLite ---
 
 
-def test_one_connection_stays_so_that_the_log_is_not_folded_each_time(
+def test_sqlite_keeps_connection_and_write_ahead_log(
     database: Database, tmp_path: Path
 ) -> None:
     log = tmp_path / 'cyborg_lite.sqlite-wal'
@@ -190,49 +186,49 @@ def test_one_connection_stays_so_that_the_log_is_not_folded_each_time(
     ('pragma', 'value'),
     [('journal_mode', 'wal'), ('foreign_keys', 1), ('busy_timeout', 10000)],
 )
-def test_connections_are_told_how_to_behave(
+def test_sqlite_connections_have_pragmas(
     database: Database, pragma: str, value: object
 ) -> None:
     for run in (database.read, database.write):
         assert run(lambda session: session.scalar(text(f'PRAGMA {pragma}'))) == value
 
 
-def test_a_writer_has_the_lock_before_it_reads(
+def test_sqlite_write_locks_before_first_read(
     database: Database, tmp_path: Path
 ) -> None:
-    """Else the second of two that read first could not write any more."""
-    other = sqlite3.connect(tmp_path / 'cyborg_lite.sqlite', timeout=0)
+    """Two transactions that read first could not both write."""
+    connection = sqlite3.connect(tmp_path / 'cyborg_lite.sqlite', timeout=0)
 
-    def another_begins(session: Session) -> None:
+    def begin_another(session: Session) -> None:
         session.connection()
         with pytest.raises(sqlite3.OperationalError, match='locked'):
-            other.execute('BEGIN IMMEDIATE')
+            connection.execute('BEGIN IMMEDIATE')
 
-    database.write(another_begins)
-    other.execute('BEGIN IMMEDIATE')
+    database.write(begin_another)
+    connection.execute('BEGIN IMMEDIATE')
     database.read(_count)
-    other.close()
+    connection.close()
 
 
-# --- the twins that tests count with ---
+# --- recorders of statements and transactions ---
 
 
 @pytest.fixture
-def seen(database: Database) -> Iterator[list[str]]:
+def sent(database: Database) -> Iterator[list[str]]:
     with statements(database) as texts:
         yield texts
 
 
-def test_statements_are_counted_and_those_that_write_told_apart(
-    database: Database, seen: list[str]
+def test_statements_records_reads_and_writes(
+    database: Database, sent: list[str]
 ) -> None:
     database.write(_add)
     database.read(_count)
-    assert len(seen) == 2
-    assert writes(seen) == seen[:1]
+    assert len(sent) == 2
+    assert writes(sent) == sent[:1]
 
 
-def test_transactions_are_counted_with_their_ends(database: Database) -> None:
+def test_transactions_records_commits_and_rollbacks(database: Database) -> None:
     with transactions(database) as ends:
         database.write(_add)
         with pytest.raises(DatabaseError):

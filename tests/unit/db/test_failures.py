@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an error of each driver means."""
+"""Translation of the errors of each database driver."""
 
 import sqlite3
 
-import pymysql.err  # type: ignore[import-untyped]  # it has no types
+import pymysql.err  # type: ignore[import-untyped]  # no types
 import pytest
 from oslo_db import exception as db
 from psycopg import errors as psycopg
@@ -14,50 +14,51 @@ from cyborg_lite.exceptions import DatabaseError, InvalidInput, ServiceUnavailab
 
 
 class _Sqlite(sqlite3.OperationalError):
-    """The names are given by the library itself; here they are ours to choose."""
+    """Error of SQLite with a chosen name; SQLite sets the name itself."""
 
     def __init__(self, name: str) -> None:
-        super().__init__('words')
+        super().__init__('message')
         self.sqlite_errorname = name
 
 
-def _wrapped(error: Exception) -> exc.OperationalError:
+def wrap_error(error: Exception) -> exc.OperationalError:
     return exc.OperationalError('SELECT secret', {'key': 'secret'}, error)
 
 
 @pytest.mark.parametrize(
     'error',
     [
-        _wrapped(_Sqlite('SQLITE_BUSY')),
-        _wrapped(_Sqlite('SQLITE_IOERR')),
-        _wrapped(pymysql.err.OperationalError(2003, 'words')),
-        _wrapped(pymysql.err.OperationalError(1040, 'words')),
-        _wrapped(pymysql.err.OperationalError(1290, 'words')),
-        _wrapped(psycopg.AdminShutdown('words')),
-        _wrapped(psycopg.OperationalError('connection refused')),
+        wrap_error(_Sqlite('SQLITE_BUSY')),
+        wrap_error(_Sqlite('SQLITE_IOERR')),
+        wrap_error(pymysql.err.OperationalError(2003, 'message')),
+        wrap_error(pymysql.err.OperationalError(1040, 'message')),
+        wrap_error(pymysql.err.OperationalError(1290, 'message')),
+        wrap_error(psycopg.AdminShutdown('message')),
+        wrap_error(psycopg.OperationalError('connection refused')),
         db.DBConnectionError(),
     ],
 )
-def test_a_server_that_is_away_may_be_back_in_a_moment(error: Exception) -> None:
-    assert failures.is_of_connection(error)
-    assert isinstance(failures.translated(error), ServiceUnavailable)
+def test_translate_error_connection_error_is_service_unavailable(
+    error: Exception,
+) -> None:
+    assert failures.is_connection_error(error)
+    assert isinstance(failures.translate_error(error), ServiceUnavailable)
 
 
 @pytest.mark.parametrize(
     'error',
     [
-        _wrapped(_Sqlite('SQLITE_ERROR')),
-        _wrapped(pymysql.err.OperationalError(1054, 'unknown column')),
-        _wrapped(pymysql.err.OperationalError(1364, 'no default')),
+        wrap_error(_Sqlite('SQLITE_ERROR')),
+        wrap_error(pymysql.err.OperationalError(1054, 'unknown column')),
+        wrap_error(pymysql.err.OperationalError(1364, 'no default')),
         db.DBNonExistentTable('t', None),
         db.DBNonExistentDatabase('d', None),
-        db.DBReferenceError('t', 'c', 'k', 'kt'),
     ],
 )
-def test_a_statement_at_fault_is_not_tried_again(error: Exception) -> None:
-    assert not failures.is_of_connection(error)
+def test_translate_error_wrong_statement_is_database_error(error: Exception) -> None:
+    assert not failures.is_connection_error(error)
     assert not failures.is_conflict(error)
-    assert type(failures.translated(error)) is DatabaseError
+    assert type(failures.translate_error(error)) is DatabaseError
 
 
 @pytest.mark.parametrize(
@@ -65,21 +66,23 @@ def test_a_statement_at_fault_is_not_tried_again(error: Exception) -> None:
     [
         db.DBDataError(),
         db.DBInvalidUnicodeParameter(),
-        db.DBError(exc.DataError('INSERT', {}, Exception('words'))),
+        db.DBError(exc.DataError('INSERT', {}, Exception('message'))),
     ],
 )
-def test_a_value_that_does_not_fit_is_the_fault_of_the_caller(error: Exception) -> None:
-    assert isinstance(failures.translated(error), InvalidInput)
+def test_translate_error_unsuitable_value_is_invalid_input(error: Exception) -> None:
+    assert isinstance(failures.translate_error(error), InvalidInput)
 
 
-def test_a_failed_serialization_is_a_conflict() -> None:
-    assert failures.is_conflict(_wrapped(psycopg.SerializationFailure('words')))
-    assert not failures.is_conflict(_wrapped(psycopg.AdminShutdown('words')))
+def test_is_conflict_serialization_failure_is_true() -> None:
+    assert failures.is_conflict(wrap_error(psycopg.SerializationFailure('message')))
+    # A concurrent transaction deleted the row, or inserted a reference to it.
+    assert failures.is_conflict(db.DBReferenceError('t', 'c', 'k', 'kt'))
+    assert not failures.is_conflict(wrap_error(psycopg.AdminShutdown('message')))
 
 
-def test_the_log_has_the_words_of_the_driver_and_no_values(
+def test_translate_error_logs_driver_message_without_values(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    failures.translated(_wrapped(pymysql.err.OperationalError(2003, 'no route')))
+    failures.translate_error(wrap_error(pymysql.err.OperationalError(2003, 'no route')))
     assert 'no route' in caplog.text
     assert 'secret' not in caplog.text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of a host are a part of the history of those whom they concern, once."""
+"""Host events in the history of ARQs. Each event is recorded once."""
 
 from datetime import UTC, datetime
 
@@ -7,76 +7,96 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import history, host_events, services
+from cyborg_lite.db import arq_events, host_events, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import ArqEvent, Device
 from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.host_events import HostEvent, HostEventKind
-from tests.fakes.bound_rows import bound
-from tests.fakes.rows import HOST
+from tests.builders.bound_arqs import create_bound_arqs
+from tests.builders.rows import HOST
 
 _MOMENT = datetime(2026, 2, 3, tzinfo=UTC)
 
 
 @pytest.fixture
-def known(database: Database) -> Database:
-    """It knows the host."""
-    database.write(services.keep_digest, HOST, 'digest', 'boot-1')
+def database_with_host(database: Database) -> Database:
+    """Return a database with the service row of the host."""
+    database.write(services.store_digest, HOST, 'digest', 'boot-1')
     return database
 
 
-def address(session: Session) -> str:
-    """Of the only device."""
-    return session.execute(select(Device.address)).scalar_one()
+def read_control_address(session: Session) -> str:
+    """Return the control address of the only device."""
+    return session.execute(select(Device.control_address)).scalar_one()
 
 
-def hear(database: Database, *events: HostEvent) -> int:
-    return database.write(host_events.hear, HOST, events)[0]
+def record_events(database: Database, *events: HostEvent) -> int:
+    return database.write(host_events.record_host_events, HOST, events)[0]
 
 
-def steps(database: Database, uuid: str) -> list[tuple[str, str | None]]:
-    found = database.read(history.steps, uuid, Scope(project_id=None))
-    return [(one.step, one.reason) for one in found]
+def list_steps(database: Database, uuid: str) -> list[tuple[str, str | None]]:
+    history = database.read(arq_events.list_steps, uuid, Scope(project_id=None))
+    return [(step.step, step.reason) for step in history]
 
 
-def test_what_names_a_request_is_its_alone(known: Database) -> None:
-    one, other = bound(known, 2)
-    before = steps(known, other)
-    kind = HostEventKind.PREPARED
-    hear(known, HostEvent(1, kind, known.read(address), _MOMENT, one))
-    assert steps(known, one)[-1] == ('Prepared', None)
-    assert steps(known, other) == before
-
-
-def test_what_happens_to_a_device_concerns_all_who_hold_a_part_of_it(
-    known: Database,
+def test_record_event_with_arq_belongs_to_this_arq(
+    database_with_host: Database,
 ) -> None:
-    uuids = bound(known, 2)
-    where = known.read(address)
-    lost = HostEvent(1, HostEventKind.HEALTH, where, _MOMENT, None, 'failed: lost')
+    first, second = create_bound_arqs(database_with_host, 2)
+    before = list_steps(database_with_host, second)
+    kind = HostEventKind.PREPARED
+    record_events(
+        database_with_host,
+        HostEvent(
+            1, kind, database_with_host.read(read_control_address), _MOMENT, first
+        ),
+    )
+    assert list_steps(database_with_host, first)[-1] == ('Prepared', None)
+    assert list_steps(database_with_host, second) == before
+
+
+def test_record_device_event_belongs_to_all_its_arqs(
+    database_with_host: Database,
+) -> None:
+    uuids = create_bound_arqs(database_with_host, 2)
+    control_address = database_with_host.read(read_control_address)
+    failure = HostEvent(
+        1, HostEventKind.HEALTH, control_address, _MOMENT, None, 'failed: lost'
+    )
     elsewhere = HostEvent(2, HostEventKind.LOSS, '0000:ff:00.0', _MOMENT)
-    assert hear(known, lost, elsewhere) == 2
+    assert record_events(database_with_host, failure, elsewhere) == 2
     for uuid in uuids:
-        assert steps(known, uuid)[-1] == ('HealthChanged', 'failed: lost')
+        assert list_steps(database_with_host, uuid)[-1] == (
+            'HealthChanged',
+            'failed: lost',
+        )
 
 
-def test_what_was_heard_before_is_ignored(known: Database) -> None:
-    (uuid,) = bound(known, 1)
+def test_record_events_again_are_ignored(database_with_host: Database) -> None:
+    (uuid,) = create_bound_arqs(database_with_host, 1)
     event = HostEvent(1, HostEventKind.PREPARED, 'x', _MOMENT, uuid)
     later = HostEvent(2, HostEventKind.RELEASED, 'x', _MOMENT, uuid)
-    assert [hear(known, event), hear(known, event), hear(known, event, later)] == [
+    assert [
+        record_events(database_with_host, event),
+        record_events(database_with_host, event),
+        record_events(database_with_host, event, later),
+    ] == [
         1,
         1,
         2,
     ]
-    told = [step for step, _ in steps(known, uuid) if step in ('Prepared', 'Released')]
-    assert told == ['Prepared', 'Released']
+    recorded = [
+        step
+        for step, _ in list_steps(database_with_host, uuid)
+        if step in ('Prepared', 'Released')
+    ]
+    assert recorded == ['Prepared', 'Released']
 
 
-def test_a_request_that_is_gone_has_no_history(known: Database) -> None:
-    event = HostEvent(7, HostEventKind.RELEASED, 'x', _MOMENT, 'gone')
-    assert hear(known, event) == 7
-    assert known.read(_count) == 0
+def test_record_event_of_unknown_arq_is_dropped(database_with_host: Database) -> None:
+    event = HostEvent(7, HostEventKind.RELEASED, 'x', _MOMENT, 'unknown')
+    assert record_events(database_with_host, event) == 7
+    assert database_with_host.read(_count) == 0
 
 
 def _count(session: Session) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding the scripts and telling revisions apart; see also tests/functional/db."""
+"""Revisions and their scripts; for real upgrades see test_migration_upgrade.py."""
 
 from pathlib import Path
 
@@ -15,10 +15,10 @@ def url(tmp_path: Path) -> str:
     return f'sqlite:///{tmp_path}/file'
 
 
-def test_scripts_beside_the_module_come_first(
+def test_script_location_prefers_packaged_scripts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in a wheel; a checkout has them at its top."""
+    """A wheel contains the scripts; a checkout has them in its root folder."""
     module = tmp_path / 'cyborg_lite' / 'db' / 'migration.py'
     monkeypatch.setattr(migration, '__file__', str(module))
     assert migration.script_location() == tmp_path / 'alembic'
@@ -26,30 +26,30 @@ def test_scripts_beside_the_module_come_first(
     assert migration.script_location() == module.parent / 'migrations'
 
 
-def test_history_ends_with_the_newest_revision() -> None:
-    *others, last = migration.history()
+def test_list_revisions_ends_with_head() -> None:
+    *earlier, last = migration.list_revisions()
     assert last.is_head
-    assert last.number == migration.head()
-    assert not any(revision.is_head for revision in others)
+    assert last.number == migration.head_revision()
+    assert not any(revision.is_head for revision in earlier)
 
 
-def test_revisions_are_numbered_without_gaps() -> None:
-    """So that the next number is known, and two branches collide at once."""
-    numbers = [revision.number for revision in migration.history()]
+def test_list_revisions_numbers_have_no_gaps() -> None:
+    """The next number is known, so two branches collide at once."""
+    numbers = [revision.number for revision in migration.list_revisions()]
     assert numbers == [f'{number:04}' for number in range(1, len(numbers) + 1)]
 
 
-def test_an_empty_database_has_no_revision(url: str) -> None:
-    assert migration.current(url) is None
+def test_current_revision_empty_database_is_none(url: str) -> None:
+    assert migration.current_revision(url) is None
 
 
-def test_an_unknown_revision_is_refused_and_nothing_is_made(url: str) -> None:
+def test_upgrade_unknown_revision_is_rejected(url: str) -> None:
     with pytest.raises(InvalidInput, match='4711'):
         migration.upgrade(url, '4711')
-    assert migration.current(url) is None
+    assert migration.current_revision(url) is None
 
 
-def test_a_revision_that_fails_leaves_nothing_behind(
+def test_upgrade_failing_revision_creates_no_table(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripts = tmp_path / 'scripts'
@@ -75,6 +75,6 @@ def test_a_revision_that_fails_leaves_nothing_behind(
     assert tables == []
 
 
-def test_a_wrong_address_is_told() -> None:
+def test_upgrade_invalid_url_raises_configuration_error() -> None:
     with pytest.raises(ConfigurationError):
         migration.upgrade('nonsense')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters, orders and pages, on a table that has a column of each kind."""
+"""Filters, sort orders and pages, on a table with columns of several types."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import Device, DeviceProfile
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.queries import Query
-from tests.fakes.statements import statements
+from tests.support.sql_statements import statements
 
 _PROFILES = query.Collection(
     DeviceProfile,
@@ -26,7 +26,7 @@ _PROFILES = query.Collection(
 
 @pytest.fixture
 def profiles(database: Database) -> Database:
-    """b, a, d, c in this order; two descriptions are equal and one is missing."""
+    """Add b, a, d, c in this order; two descriptions are equal, one is NULL."""
     descriptions = {'b': 'same', 'a': None, 'd': 'same', 'c': 'another'}
     rows: list[dict[str, Any]] = [
         {'uuid': f'uuid-{name}', 'name': name, 'description': text, 'groups': []}
@@ -36,20 +36,20 @@ def profiles(database: Database) -> Database:
     return database
 
 
-def _names(database: Database, **wanted: Any) -> str:
-    """Any: the fields of a Query."""
+def _list_names(database: Database, **fields: Any) -> str:
+    """Return the joined names of a page; the keywords are fields of Query."""
     rows = database.read(
-        query.page, select(DeviceProfile.name), Query(**wanted), _PROFILES
+        query.select_page, select(DeviceProfile.name), Query(**fields), _PROFILES
     )
     return ''.join(name for (name,) in rows)
 
 
-def test_all_come_in_the_order_of_creation(profiles: Database) -> None:
-    assert _names(profiles) == 'badc'
+def test_select_page_default_order_is_creation(profiles: Database) -> None:
+    assert _list_names(profiles) == 'badc'
 
 
-def test_the_order_of_creation_can_be_reversed(profiles: Database) -> None:
-    assert _names(profiles, descending=True) == 'cdab'
+def test_select_page_descending_reverses_order(profiles: Database) -> None:
+    assert _list_names(profiles, descending=True) == 'cdab'
 
 
 @pytest.mark.parametrize(
@@ -68,43 +68,41 @@ def test_the_order_of_creation_can_be_reversed(profiles: Database) -> None:
         ({'enabled': ('false', 'true'), 'name': ('a',)}, 'a'),
     ],
 )
-def test_any_value_of_each_filter_fits(
+def test_select_page_filter_matches_any_value(
     profiles: Database, filters: dict[str, tuple[str, ...]], expected: str
 ) -> None:
-    assert _names(profiles, filters=filters) == expected
+    assert _list_names(profiles, filters=filters) == expected
 
 
 @pytest.mark.parametrize(
     'value', ['x', '', '1.5', str(2**31), '9' * 40, '-' + '9' * 40]
 )
-def test_a_filter_of_a_number_wants_a_number_that_can_be(
-    profiles: Database, value: str
-) -> None:
-    with pytest.raises(InvalidInput, match='id must be an integer'):
-        _names(profiles, filters={'id': (value,)})
+def test_select_page_invalid_number_raises(profiles: Database, value: str) -> None:
+    with pytest.raises(InvalidInput, match='id must be a 32-bit integer'):
+        _list_names(profiles, filters={'id': (value,)})
 
 
 @pytest.mark.parametrize(
-    ('wanted', 'complaint'),
+    ('fields', 'message'),
     [
         ({'filters': {'nonsense': ('1',)}}, 'Unknown filter nonsense'),
         ({'sort_key': 'nonsense'}, 'Unknown sort key nonsense'),
         ({'marker': 'nonsense'}, 'marker nonsense is not in'),
     ],
 )
-def test_what_is_unknown_is_named(
-    profiles: Database, wanted: dict[str, Any], complaint: str
+def test_select_page_unknown_name_is_in_error(
+    profiles: Database, fields: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=complaint):
-        _names(profiles, **wanted)
+    with pytest.raises(InvalidInput, match=message):
+        _list_names(profiles, **fields)
 
 
-def test_an_empty_page_after_the_last_one_is_no_mistake(profiles: Database) -> None:
-    assert _names(profiles, marker='uuid-c') == ''
+def test_select_page_after_last_row_is_empty(profiles: Database) -> None:
+    assert _list_names(profiles, marker='uuid-c') == ''
 
 
-def test_a_marker_need_not_fit_the_filters(profiles: Database) -> None:
-    assert _names(profiles, filters={'name': ('c', 'b')}, marker='uuid-a') == 'c'
+def test_select_page_marker_need_not_match_filters(profiles: Database) -> None:
+    assert _list_names(profiles, filters={'name': ('c', 'b')}, marker='uuid-a') == 'c'
 
 
 @pytest.mark.parametrize('descending', [False, True])
@@ -113,36 +111,38 @@ def test_a_marker_need_not_fit_the_filters(profiles: Database) -> None:
     [(None, 'badc'), ('name', 'abcd'), ('description', 'cbda')],
 )
 @pytest.mark.parametrize('limit', [1, 2, 3])
-def test_pages_make_up_the_whole(
+def test_select_page_pages_cover_all_rows_once(
     profiles: Database,
     sort_key: str | None,
     expected: str,
     limit: int,
     descending: bool,
 ) -> None:
-    """Equal values and missing ones must neither repeat nor fall between two pages."""
+    """Rows with equal or NULL values are neither repeated nor left out."""
     order: dict[str, Any] = {'sort_key': sort_key, 'descending': descending}
-    seen = page = _names(profiles, limit=limit, **order)
+    names = page = _list_names(profiles, limit=limit, **order)
     while page:
         assert len(page) <= limit
-        page = _names(profiles, limit=limit, marker=f'uuid-{seen[-1]}', **order)
-        seen += page
-    assert seen == (expected[::-1] if descending else expected)
+        page = _list_names(profiles, limit=limit, marker=f'uuid-{names[-1]}', **order)
+        names += page
+    assert names == (expected[::-1] if descending else expected)
 
 
-def test_a_page_costs_one_select(profiles: Database) -> None:
-    with statements(profiles) as seen:
-        _names(
+def test_select_page_costs_one_select(profiles: Database) -> None:
+    with statements(profiles) as sent:
+        _list_names(
             profiles,
             limit=2,
             marker='uuid-b',
             sort_key='name',
             filters={'name': ('c',)},
         )
-    assert len(seen) == 1
+    assert len(sent) == 1
 
 
-def test_a_marker_of_another_collection_is_unknown(profiles: Database) -> None:
+def test_select_page_marker_of_another_table_raises(profiles: Database) -> None:
     devices = query.Collection(Device, filters={}, sorts={})
     with pytest.raises(InvalidInput):
-        profiles.read(query.page, select(Device.id), Query(marker='uuid-a'), devices)
+        profiles.read(
+            query.select_page, select(Device.id), Query(marker='uuid-a'), devices
+        )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From Bound to Provisioning and back, or to BindFailed, with Nova told of it."""
+"""Recovery after a host reboot: Provisioning, then Bound or BindFailed."""
 
 from collections.abc import Sequence
 
@@ -7,230 +7,251 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import (
-    arqs,
-    handles,
-    heartbeats,
-    history,
-    jobs,
-    recovery,
-    release,
-    services,
-)
+from cyborg_lite.db import arq_events, arqs, attach_handles, recovery, release, services
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import Arq
 from cyborg_lite.model.arqs import Scope, State
-from cyborg_lite.model.devices import HeldHandle
-from cyborg_lite.model.host_events import Outcome
-from cyborg_lite.model.jobs import Job, Kind
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.host_events import RecoveryResult
+from cyborg_lite.model.jobs import Job, JobType
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.services import Vitals
-from tests.fakes.bound_rows import bound
-from tests.fakes.rows import HOST, OWNER
+from cyborg_lite.model.services import AGENT, HeartbeatDetails
+from tests.builders.bound_arqs import create_bound_arqs
+from tests.builders.rows import HOST, OWNER
 
-EVERYBODY = Scope(project_id=None)
+ANY_PROJECT = Scope(project_id=None)
 LIMIT = 60_000
 
 
 @pytest.fixture
-def booted_once(database: Database) -> Database:
-    """It knows the host since a boot."""
-    database.write(services.keep_digest, HOST, 'digest', 'boot-1')
+def rebooted_once(database: Database) -> Database:
+    """Return a database that has the boot id of the host."""
+    database.write(services.store_digest, HOST, 'digest', 'boot-1')
     return database
 
 
-def states(database: Database, uuids: Sequence[str]) -> list[str]:
-    found = {
-        arq.uuid: arq.state for arq in database.read(arqs.listed, Query(), EVERYBODY)
+def read_states(database: Database, uuids: Sequence[str]) -> list[str]:
+    state_by_uuid = {
+        arq.uuid: arq.state
+        for arq in database.read(arqs.list_arqs, Query(), ANY_PROJECT)
     }
-    return [found[uuid] for uuid in uuids]
+    return [state_by_uuid[uuid] for uuid in uuids]
 
 
-def held(database: Database, uuids: Sequence[str]) -> dict[str, HeldHandle]:
-    """By request."""
-    return {one.arq_uuid: one for one in database.read(handles.held, uuids)}
+def handles_by_arq(
+    database: Database, uuids: Sequence[str]
+) -> dict[str, AllocatedHandle]:
+    """Return the handles by ARQ."""
+    return {
+        handle.arq_uuid: handle
+        for handle in database.read(attach_handles.list_handles_of_arqs, uuids)
+    }
 
 
-def boot(database: Database, boot_id: str = 'boot-2') -> bool:
-    return database.write(recovery.notice_boot, HOST, boot_id)
+def record_reboot(database: Database, boot_id: str = 'boot-2') -> bool:
+    return database.write(recovery.record_host_reboot, HOST, boot_id)
 
 
-def settle(
+def record_recovery(
     database: Database,
     rebuilt: Sequence[str] = (),
     lost: dict[str, str] | None = None,
-) -> tuple[HeldHandle, ...]:
-    outcome = Outcome(HOST, 'boot-2', tuple(rebuilt), lost or {})
-    return database.write(recovery.settle, outcome, LIMIT)
+) -> tuple[AllocatedHandle, ...]:
+    result = RecoveryResult(HOST, 'boot-2', tuple(rebuilt), lost or {})
+    return database.write(recovery.record_recovery, result, LIMIT)
 
 
-def waiting(database: Database) -> list[Job]:
-    return list(database.write(jobs.take, OWNER, 99))
+def lease_jobs(database: Database) -> list[Job]:
+    return list(database.write(queue.lease_jobs, OWNER, 99))
 
 
-def told(database: Database) -> list[tuple[list[str], bool]]:
-    """What Nova is about to hear."""
+def list_nova_events(database: Database) -> list[tuple[list[str], bool]]:
+    """Lease all jobs; return ARQs and result of the events for Nova."""
     return [
         (job.payload['arqs'], job.payload['succeeded'])
-        for job in waiting(database)
-        if job.kind == Kind.NOVA_EVENT
+        for job in lease_jobs(database)
+        if job.kind == JobType.NOVA_EVENT
     ]
 
 
-# --- the boot ----------------------------------------------------------------------
+# --- host reboot --------------------------------------------------------------------
 
 
-def test_a_boot_makes_what_needs_the_host_provisioning(booted_once: Database) -> None:
-    on_host = bound(booted_once, 2)
-    by_itself = bound(booted_once, 1, needs_host=False)
-    assert boot(booted_once)
-    assert states(booted_once, on_host) == [State.PROVISIONING] * 2
-    assert states(booted_once, by_itself) == [State.BOUND]
-    last = booted_once.read(history.steps, on_host[0], EVERYBODY)[-1]
+def test_host_reboot_sets_host_arqs_to_provisioning(rebooted_once: Database) -> None:
+    on_host = create_bound_arqs(rebooted_once, 2)
+    by_itself = create_bound_arqs(rebooted_once, 1, needs_host=False)
+    assert record_reboot(rebooted_once)
+    assert read_states(rebooted_once, on_host) == [State.PROVISIONING] * 2
+    assert read_states(rebooted_once, by_itself) == [State.BOUND]
+    last = rebooted_once.read(arq_events.list_steps, on_host[0], ANY_PROJECT)[-1]
     assert (last.step, last.actor) == ('Provisioning', 'conductor')
 
 
-def test_a_boot_is_noticed_once(booted_once: Database) -> None:
-    uuids = bound(booted_once, 1)
-    assert boot(booted_once)
-    steps = len(booted_once.read(history.steps, uuids[0], EVERYBODY))
-    assert not boot(booted_once)
-    assert len(booted_once.read(history.steps, uuids[0], EVERYBODY)) == steps
+def test_host_reboot_is_recorded_once(rebooted_once: Database) -> None:
+    uuids = create_bound_arqs(rebooted_once, 1)
+    assert record_reboot(rebooted_once)
+    steps = len(rebooted_once.read(arq_events.list_steps, uuids[0], ANY_PROJECT))
+    assert not record_reboot(rebooted_once)
+    assert (
+        len(rebooted_once.read(arq_events.list_steps, uuids[0], ANY_PROJECT)) == steps
+    )
 
 
 @pytest.mark.parametrize('boot_id', ['boot-1', ''])
-def test_no_boot_is_no_news(booted_once: Database, boot_id: str) -> None:
-    uuids = bound(booted_once, 1)
-    assert not boot(booted_once, boot_id)
-    assert states(booted_once, uuids) == [State.BOUND]
+def test_host_reboot_same_boot_id_changes_nothing(
+    rebooted_once: Database, boot_id: str
+) -> None:
+    uuids = create_bound_arqs(rebooted_once, 1)
+    assert not record_reboot(rebooted_once, boot_id)
+    assert read_states(rebooted_once, uuids) == [State.BOUND]
 
 
-def test_the_first_boot_that_we_hear_of_is_no_news(database: Database) -> None:
-    uuids = bound(database, 1)
-    services_row = database.write(services.beat, services.AGENT, HOST, '1.0')
-    assert services_row is None
-    assert not boot(database, 'boot-1')
-    assert states(database, uuids) == [State.BOUND]
+def test_host_reboot_first_boot_id_changes_nothing(database: Database) -> None:
+    uuids = create_bound_arqs(database, 1)
+    no_result = database.write(services.record_heartbeat, AGENT, HOST, '1.0')
+    assert no_result is None
+    assert not record_reboot(database, 'boot-1')
+    assert read_states(database, uuids) == [State.BOUND]
 
 
-def test_after_a_boot_the_inventory_is_asked_for(booted_once: Database) -> None:
-    boot(booted_once)
-    assert booted_once.read(services.held, HOST) == (None, 'boot-2')
-
-
-def test_another_host_is_left_alone(booted_once: Database) -> None:
-    uuids = bound(booted_once, 1)
-    booted_once.write(services.keep_digest, 'compute-2', 'digest', 'boot-1')
-    assert booted_once.write(recovery.notice_boot, 'compute-2', 'boot-2')
-    assert states(booted_once, uuids) == [State.BOUND]
-
-
-def test_a_heartbeat_is_enough_to_notice_it(booted_once: Database) -> None:
-    uuids = bound(booted_once, 1)
-    same, other = Vitals('boot-1'), Vitals('boot-2')
-    hear = heartbeats.hear
-    assert not booted_once.write(hear, HOST, '1.0', 'digest', same)
-    assert states(booted_once, uuids) == [State.BOUND]
-    assert booted_once.write(hear, HOST, '1.0', 'digest', other)
-    assert states(booted_once, uuids) == [State.PROVISIONING]
-
-
-# --- the outcome ----------------------------------------------------------------
-
-
-def test_what_was_rebuilt_is_bound_and_nova_hears_of_it(booted_once: Database) -> None:
-    uuids = bound(booted_once, 2)
-    boot(booted_once)
-    assert (
-        settle(booted_once, [h.uuid for h in held(booted_once, uuids).values()]) == ()
+def test_host_reboot_clears_digest(rebooted_once: Database) -> None:
+    record_reboot(rebooted_once)
+    assert rebooted_once.read(services.find_digest_and_boot_id, HOST) == (
+        None,
+        'boot-2',
     )
-    assert states(booted_once, uuids) == [State.BOUND] * 2
-    assert told(booted_once) == [(sorted(uuids), True)]
-    steps = [one.step for one in booted_once.read(history.steps, uuids[0], EVERYBODY)]
+
+
+def test_host_reboot_does_not_change_other_host(rebooted_once: Database) -> None:
+    uuids = create_bound_arqs(rebooted_once, 1)
+    rebooted_once.write(services.store_digest, 'compute-2', 'digest', 'boot-1')
+    assert rebooted_once.write(recovery.record_host_reboot, 'compute-2', 'boot-2')
+    assert read_states(rebooted_once, uuids) == [State.BOUND]
+
+
+def test_heartbeat_new_boot_id_records_reboot(rebooted_once: Database) -> None:
+    uuids = create_bound_arqs(rebooted_once, 1)
+    same_boot, next_boot = HeartbeatDetails('boot-1'), HeartbeatDetails('boot-2')
+    record_heartbeat = services.record_agent_heartbeat
+    assert not rebooted_once.write(record_heartbeat, HOST, '1.0', 'digest', same_boot)
+    assert read_states(rebooted_once, uuids) == [State.BOUND]
+    assert rebooted_once.write(record_heartbeat, HOST, '1.0', 'digest', next_boot)
+    assert read_states(rebooted_once, uuids) == [State.PROVISIONING]
+
+
+# --- results of the agent -----------------------------------------------------------
+
+
+def test_recovery_rebuilt_arqs_are_bound_and_nova_notified(
+    rebooted_once: Database,
+) -> None:
+    uuids = create_bound_arqs(rebooted_once, 2)
+    record_reboot(rebooted_once)
+    assert (
+        record_recovery(
+            rebooted_once,
+            [h.uuid for h in handles_by_arq(rebooted_once, uuids).values()],
+        )
+        == ()
+    )
+    assert read_states(rebooted_once, uuids) == [State.BOUND] * 2
+    assert list_nova_events(rebooted_once) == [(sorted(uuids), True)]
+    steps = [
+        step.step
+        for step in rebooted_once.read(arq_events.list_steps, uuids[0], ANY_PROJECT)
+    ]
     assert steps[-3:] == ['Bound', 'Provisioning', 'Bound']
 
 
-def test_an_outcome_that_comes_before_the_news_of_the_boot_counts(
-    booted_once: Database,
+def test_recovery_before_reboot_record_is_stored(
+    rebooted_once: Database,
 ) -> None:
-    uuids = bound(booted_once, 1)
-    settle(booted_once, [h.uuid for h in held(booted_once, uuids).values()])
-    assert states(booted_once, uuids) == [State.BOUND]
-    assert told(booted_once) == [(uuids, True)]
-    assert not boot(booted_once)
+    uuids = create_bound_arqs(rebooted_once, 1)
+    record_recovery(
+        rebooted_once, [h.uuid for h in handles_by_arq(rebooted_once, uuids).values()]
+    )
+    assert read_states(rebooted_once, uuids) == [State.BOUND]
+    assert list_nova_events(rebooted_once) == [(uuids, True)]
+    assert not record_reboot(rebooted_once)
 
 
-def test_to_tell_it_again_changes_nothing(booted_once: Database) -> None:
-    uuids = bound(booted_once, 1)
-    rebuilt = [handle.uuid for handle in held(booted_once, uuids).values()]
-    settle(booted_once, rebuilt)
-    waiting(booted_once)
-    settle(booted_once, rebuilt)
-    assert told(booted_once) == []
+def test_recovery_again_changes_nothing(rebooted_once: Database) -> None:
+    uuids = create_bound_arqs(rebooted_once, 1)
+    rebuilt = [handle.uuid for handle in handles_by_arq(rebooted_once, uuids).values()]
+    record_recovery(rebooted_once, rebuilt)
+    lease_jobs(rebooted_once)
+    record_recovery(rebooted_once, rebuilt)
+    assert list_nova_events(rebooted_once) == []
 
 
-def test_what_was_lost_fails_with_its_reason_and_is_released(
-    booted_once: Database,
+def test_recovery_lost_arq_fails_and_is_released(
+    rebooted_once: Database,
 ) -> None:
-    """The rest goes on."""
-    kept, gone = uuids = bound(booted_once, 2)
-    handle = held(booted_once, uuids)
-    boot(booted_once)
-    lost = {handle[gone].uuid: 'No such type.' + 'x' * 999}
-    assert settle(booted_once, [handle[kept].uuid], lost) == ()
-    assert states(booted_once, uuids) == [State.BOUND, State.BIND_FAILED]
-    after = waiting(booted_once)
+    """The failure of an ARQ does not affect the others."""
+    rebuilt, failed = uuids = create_bound_arqs(rebooted_once, 2)
+    handles = handles_by_arq(rebooted_once, uuids)
+    record_reboot(rebooted_once)
+    lost = {handles[failed].uuid: 'No such type.' + 'x' * 999}
+    assert record_recovery(rebooted_once, [handles[rebuilt].uuid], lost) == ()
+    assert read_states(rebooted_once, uuids) == [State.BOUND, State.BIND_FAILED]
+    jobs = lease_jobs(rebooted_once)
     assert sorted(
         (job.payload['arqs'], job.payload['succeeded'])
-        for job in after
-        if job.kind == Kind.NOVA_EVENT
-    ) == sorted([([kept], True), ([gone], False)])
-    (cleaning,) = (job for job in after if job.kind == Kind.RELEASE)
-    assert cleaning.payload == {'handle': handle[gone].uuid}
-    last = booted_once.read(history.steps, gone, EVERYBODY)[-1]
+        for job in jobs
+        if job.kind == JobType.NOVA_EVENT
+    ) == sorted([([rebuilt], True), ([failed], False)])
+    (release_job,) = (job for job in jobs if job.kind == JobType.RELEASE)
+    assert release_job.payload == {'handle': handles[failed].uuid}
+    last = rebooted_once.read(arq_events.list_steps, failed, ANY_PROJECT)[-1]
     assert (last.step, last.actor) == ('BindFailed', 'agent')
     assert last.reason is not None
     assert last.reason.startswith('No such type.')
-    assert booted_once.read(_reason, gone) == last.reason
-    assert booted_once.read(handles.to_clean, handle[gone].uuid) is not None
+    assert rebooted_once.read(_reason, failed) == last.reason
+    assert (
+        rebooted_once.read(attach_handles.find_unclean_handle, handles[failed].uuid)
+        is not None
+    )
 
 
 def _reason(session: Session, uuid: str) -> str | None:
     return session.scalar(select(Arq.status_reason).where(Arq.uuid == uuid))
 
 
-def test_what_the_agent_does_not_mention_is_asked_for(booted_once: Database) -> None:
-    uuids = bound(booted_once, 2)
-    first, second = held(booted_once, uuids).values()
-    assert [one.uuid for one in settle(booted_once, [first.uuid])] == [second.uuid]
-    assert [one.uuid for one in settle(booted_once)] == [second.uuid]
-    assert settle(booted_once, [second.uuid]) == ()
-    assert states(booted_once, uuids) == [State.BOUND] * 2
+def test_recovery_returns_handles_without_result(rebooted_once: Database) -> None:
+    uuids = create_bound_arqs(rebooted_once, 2)
+    first, second = handles_by_arq(rebooted_once, uuids).values()
+    assert [handle.uuid for handle in record_recovery(rebooted_once, [first.uuid])] == [
+        second.uuid
+    ]
+    assert [handle.uuid for handle in record_recovery(rebooted_once)] == [second.uuid]
+    assert record_recovery(rebooted_once, [second.uuid]) == ()
+    assert read_states(rebooted_once, uuids) == [State.BOUND] * 2
 
 
-def test_an_agent_cannot_speak_for_another_host(booted_once: Database) -> None:
-    uuids = bound(booted_once, 1)
-    boot(booted_once)
-    handle = held(booted_once, uuids)[uuids[0]].uuid
-    outcome = Outcome('compute-2', 'boot-2', (handle,), {})
-    assert booted_once.write(recovery.settle, outcome, LIMIT) == ()
-    assert states(booted_once, uuids) == [State.PROVISIONING]
+def test_recovery_of_other_host_changes_nothing(rebooted_once: Database) -> None:
+    uuids = create_bound_arqs(rebooted_once, 1)
+    record_reboot(rebooted_once)
+    handle = handles_by_arq(rebooted_once, uuids)[uuids[0]].uuid
+    result = RecoveryResult('compute-2', 'boot-2', (handle,), {})
+    assert rebooted_once.write(recovery.record_recovery, result, LIMIT) == ()
+    assert read_states(rebooted_once, uuids) == [State.PROVISIONING]
 
 
-def test_what_was_deleted_meanwhile_stays_so(booted_once: Database) -> None:
-    uuids = bound(booted_once, 1)
-    boot(booted_once)
-    rebuilt = [handle.uuid for handle in held(booted_once, uuids).values()]
-    booted_once.write(release.delete_listed, uuids, EVERYBODY, True, None)
-    assert settle(booted_once, rebuilt) == ()
-    assert states(booted_once, uuids) == [State.DELETING]
-    assert told(booted_once) == []
+def test_recovery_deleted_arq_stays_deleting(rebooted_once: Database) -> None:
+    uuids = create_bound_arqs(rebooted_once, 1)
+    record_reboot(rebooted_once)
+    rebuilt = [handle.uuid for handle in handles_by_arq(rebooted_once, uuids).values()]
+    rebooted_once.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
+    assert record_recovery(rebooted_once, rebuilt) == ()
+    assert read_states(rebooted_once, uuids) == [State.DELETING]
+    assert list_nova_events(rebooted_once) == []
 
 
-def test_a_second_boot_before_the_outcome_changes_nothing(
-    booted_once: Database,
+def test_host_reboot_twice_keeps_provisioning(
+    rebooted_once: Database,
 ) -> None:
-    uuids = bound(booted_once, 1)
-    boot(booted_once)
-    boot(booted_once, 'boot-3')
-    assert states(booted_once, uuids) == [State.PROVISIONING]
+    uuids = create_bound_arqs(rebooted_once, 1)
+    record_reboot(rebooted_once)
+    record_reboot(rebooted_once, 'boot-3')
+    assert read_states(rebooted_once, uuids) == [State.PROVISIONING]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQLite keeps whatever it is given; a row with such a value takes no other away."""
+"""Rows with values that cannot be read. SQLite stores values of any type."""
 
 from typing import Any
 
@@ -17,70 +17,77 @@ from cyborg_lite.db.tables import (
     Service,
 )
 from cyborg_lite.model.queries import Query
-from tests.fakes import rows
-from tests.unit.db.test_reading import (
-    Listed,
-    cards,
-    daemons,
-    profiles,
-    requests,
-    stocked,
+from tests.builders import rows
+from tests.builders.listed_rows import (
+    ListRows,
+    add_three_rows_each,
+    list_arqs,
+    list_devices,
+    list_profiles,
+    list_services,
 )
 
-__all__ = ['stocked']
+
+@pytest.fixture
+def filled_database(database: Database) -> Database:
+    """Return a database with three devices, profiles and services."""
+    add_three_rows_each(database)
+    return database
 
 
-def parts(database: Database, query: Query) -> Any:
-    return database.read(deployables.listed, query)
+def list_deployables(database: Database, query: Query) -> Any:
+    return database.read(deployables.list_deployables, query)
 
 
-def facts(database: Database, query: Query) -> Any:
-    return database.read(attributes.listed, query)
+def list_attributes(database: Database, query: Query) -> Any:
+    return database.read(attributes.list_attributes, query)
 
 
 def make_unreadable(database: Database, table: Any, column: str, uuid: str) -> None:
-    """By other means than ours: no other database would keep it."""
-    words = f"UPDATE {table.__tablename__} SET {column} = '{{' WHERE uuid = :uuid"
-    statement = text(words).bindparams(uuid=uuid)
+    """Store text that is neither JSON nor a time; only SQLite accepts it."""
+    sql = f"UPDATE {table.__tablename__} SET {column} = '{{' WHERE uuid = :uuid"
+    statement = text(sql).bindparams(uuid=uuid)
     database.write(lambda session: session.execute(statement) and None)
 
 
 @pytest.mark.parametrize(
-    'spoiled',
+    'damage',
     [
-        (profiles, DeviceProfile, 'groups'),
-        (profiles, DeviceProfile, 'created_at'),
-        (requests, Arq, 'device_profile_group'),
-        (requests, Arq, 'updated_at'),
-        (cards, Device, 'std_board_info'),
-        (cards, Device, 'created_at'),
-        (parts, Deployable, 'created_at'),
-        (facts, Attribute, 'created_at'),
-        (daemons, Service, 'started_at'),
+        (list_profiles, DeviceProfile, 'groups'),
+        (list_profiles, DeviceProfile, 'created_at'),
+        (list_arqs, Arq, 'device_profile_group'),
+        (list_arqs, Arq, 'updated_at'),
+        (list_devices, Device, 'std_board_info'),
+        (list_devices, Device, 'created_at'),
+        (list_deployables, Deployable, 'created_at'),
+        (list_attributes, Attribute, 'created_at'),
+        (list_services, Service, 'started_at'),
     ],
 )
 @pytest.mark.parametrize('query', [Query(), Query(limit=2), Query(detailed=True)])
-def test_a_row_that_cannot_be_read_is_left_out_and_logged(
-    stocked: Database,
-    spoiled: tuple[Listed, Any, str],
+def test_list_rows_unreadable_row_is_skipped_and_logged(
+    filled_database: Database,
+    damage: tuple[ListRows, Any, str],
     query: Query,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    listed, table, column = spoiled
-    rows.add_arqs(stocked, 3)
-    for part in parts(stocked, Query()):
-        stocked.write(attributes.create, part.id, 'rack', 'r17')
-    expected = [one.uuid for one in listed(stocked, Query())]
-    make_unreadable(stocked, table, column, expected.pop(1))
-    shown = [one.uuid for one in listed(stocked, query)]
-    assert shown == expected[: query.limit]
-    assert f'of table {table.__tablename__} makes no sense' in caplog.text
+    list_rows, table, column = damage
+    rows.add_arqs(filled_database, 3)
+    for deployable in list_deployables(filled_database, Query()):
+        filled_database.write(attributes.create_attribute, deployable.id, 'rack', 'r17')
+    expected = [row.uuid for row in list_rows(filled_database, Query())]
+    make_unreadable(filled_database, table, column, expected.pop(1))
+    uuids = [row.uuid for row in list_rows(filled_database, query)]
+    assert uuids == expected[: query.limit]
+    assert f'of table {table.__tablename__} has an invalid value' in caplog.text
 
 
-def test_an_attribute_that_cannot_be_read_takes_no_deployable_away(
-    stocked: Database,
+def test_list_deployables_unreadable_attribute_keeps_deployables(
+    filled_database: Database,
 ) -> None:
-    every = parts(stocked, Query())
-    made = stocked.write(attributes.create, every[0].id, 'rack', 'r17')
-    make_unreadable(stocked, Attribute, 'created_at', made.uuid)
-    assert len(parts(stocked, Query())) == len(every)
+    all_deployables = list_deployables(filled_database, Query())
+    attribute = filled_database.write(
+        attributes.create_attribute, all_deployables[0].id, 'rack', 'r17'
+    )
+    make_unreadable(filled_database, Attribute, 'created_at', attribute.uuid)
+    assert len(list_deployables(filled_database, Query())) == len(all_deployables)

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small host to write PCI functions into, for what no fabricated host shows."""
+"""Fixtures: an empty host and a function that adds PCI functions to it."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cyborg_lite.drivers.sysfs import Host
-from tests.fakes import sysfs_device
-from tests.fakes.sysfs_functions import Fields, Function, merged
-from tests.fakes.sysfs_writer import Tree
-from tests.unit.drivers.vgpu_bench import MakeBench, VgpuBench
-
-Plug = Callable[..., Path]
+from cyborg_lite.drivers.host.sysfs import Host
+from tests.hosts import sysfs_device
+from tests.hosts.sysfs_device import Plug
+from tests.hosts.sysfs_functions import Fields, Function, merge_fields
+from tests.hosts.sysfs_writer import Tree
+from tests.hosts.vgpu_bench import MakeBench, VgpuBench
 
 _CARD: Fields = {
     'class': '030200',
@@ -31,12 +29,14 @@ def host(tmp_path: Path) -> Host:
 
 @pytest.fixture
 def plug(tmp_path: Path) -> Plug:
-    """Puts a function into the host, a GPU unless told otherwise; its directory."""
+    """Add a PCI function to the host, by default a GPU, and return its directory."""
 
     def put(
         address: str, ids: tuple[str, str] = ('10de', '1eb8'), **fields: object
     ) -> Path:
-        function = Function(address, 'pci0000:00', merged(_CARD, fields), (*ids, *ids))
+        function = Function(
+            address, 'pci0000:00', merge_fields(_CARD, fields), (*ids, *ids)
+        )
         sysfs_device.write(Tree(tmp_path, {address: function.directory}), function)
         return tmp_path / function.directory
 

@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drivers that ship are what the contract asks for."""
+"""Tests of the driver contract with the drivers of this package."""
 
 from cyborg_lite.drivers.amd_gpu import AmdGpu
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.fake import FakeDriver
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.intel_gpu import IntelGpu
-from cyborg_lite.drivers.nvidia_gpu import NvidiaGpu
-from cyborg_lite.drivers.sysfs import Host
-from tests.fakes import sysfs_tree
+from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
+from tests.hosts import sysfs_tree
 
-# That mypy takes them for drivers is half of the test.
+# mypy checks that each class conforms to the protocol.
 SHIPPED: tuple[type[Driver], ...] = (AmdGpu, FakeDriver, IntelGpu, NvidiaGpu)
 
 
-def test_every_driver_keeps_still_until_it_is_asked(host: Host) -> None:
-    for kind in SHIPPED:
-        kind(Host('compute-1', host.root / 'not made yet'), {})
+def test_drivers_init_reads_no_file(host: Host) -> None:
+    for driver_class in SHIPPED:
+        driver_class(Host('compute-1', host.root / 'missing'), {})
 
 
-def test_every_driver_can_do_with_the_defaults_of_its_options(host: Host) -> None:
-    for kind in SHIPPED:
-        defaults = {option.dest: option.default for option in kind.OPTIONS}
-        list(kind(host, defaults).discover())
+def test_drivers_default_options_discover(host: Host) -> None:
+    for driver_class in SHIPPED:
+        defaults = {option.dest: option.default for option in driver_class.OPTIONS}
+        list(driver_class(host, defaults).discover())
 
 
-def test_handles_of_whole_cards_need_nothing_on_the_host(host: Host) -> None:
+def test_whole_card_handle_does_not_need_host(host: Host) -> None:
     sysfs_tree.build('t4-mdev', host.root)
-    found = NvidiaGpu(host, {'offer_without_reset': False}).discover()
-    units = [unit for each in found if each.device for unit in each.device.root.units]
-    assert len(units) == 1
-    assert not units[0].needs_host
+    results = NvidiaGpu(host, {'offer_without_reset': False}).discover()
+    devices = [result.device for result in results if result.device]
+    (handle,) = (handle for device in devices for handle in device.root.handles)
+    assert not handle.needs_host

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fake driver shows what clients of the fake device have always seen."""
+"""Tests of the fake driver: the names that clients of Cyborg's fake device expect."""
 
 from cyborg_lite.drivers.fake import FakeDriver
-from cyborg_lite.drivers.sysfs import Host, pci_address
+from cyborg_lite.drivers.host.sysfs import Host, pci_address
 from cyborg_lite.model.inventory import Device, HandleType
 
 
 def _device(host: str = 'compute-1') -> Device:
-    (finding,) = FakeDriver(Host(host), {}).discover()
-    assert finding.device is not None
-    return finding.device
+    (result,) = FakeDriver(Host(host), {}).discover()
+    assert result.device is not None
+    return result.device
 
 
-def test_there_is_one_board() -> None:
+def test_discover_returns_one_board() -> None:
     device = _device()
     assert (device.type, device.vendor, device.model, device.driver) == (
         'FPGA',
@@ -24,7 +24,7 @@ def test_there_is_one_board() -> None:
     assert device.vendor_board_info == 'fake_vendor_info'
 
 
-def test_its_provider_is_the_one_that_tempest_asks_for() -> None:
+def test_root_matches_tempest_expectations() -> None:
     root = _device().root
     assert root.name == 'compute-1_FakeDevice'
     assert root.resource_class == 'FPGA'
@@ -35,20 +35,20 @@ def test_its_provider_is_the_one_that_tempest_asks_for() -> None:
     ]
 
 
-def test_it_has_sixteen_units_that_nova_ignores() -> None:
+def test_root_has_sixteen_test_handles() -> None:
     root = _device().root
-    assert root.total == len(root.units) == 16
-    assert {unit.type for unit in root.units} == {HandleType.TEST_PCI}
-    assert not any(unit.needs_host for unit in root.units)
+    assert root.total == len(root.handles) == 16
+    assert {unit.type for unit in root.handles} == {HandleType.TEST_PCI}
+    assert not any(unit.needs_host for unit in root.handles)
 
 
-def test_every_unit_has_an_address_of_its_own() -> None:
-    units = _device().root.units
-    spelled = {'{domain}:{bus}:{device}.{function}'.format(**u.info) for u in units}
-    assert len(spelled) == 16
-    assert all(pci_address(address) == address for address in spelled)
-    assert {unit.key for unit in units} == spelled
+def test_handles_have_unique_addresses() -> None:
+    units = _device().root.handles
+    addresses = {'{domain}:{bus}:{device}.{function}'.format(**u.info) for u in units}
+    assert len(addresses) == 16
+    assert all(pci_address(address) == address for address in addresses)
+    assert {unit.key for unit in units} == addresses
 
 
-def test_two_hosts_have_two_providers() -> None:
+def test_provider_uuid_differs_between_hosts() -> None:
     assert _device('a').root.provider_uuid != _device('b').root.provider_uuid

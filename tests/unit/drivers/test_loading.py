@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drivers are found by name, and mistakes in their names are told."""
+"""Tests of loading drivers by entry point, with their options."""
 
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
@@ -10,8 +10,8 @@ from oslo_config import cfg
 
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.fake import FakeDriver
-from cyborg_lite.drivers.nvidia_gpu import NvidiaGpu
-from cyborg_lite.drivers.sysfs import Host
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.exceptions import ConfigurationError
 
 _HOST = Host('compute-1')
@@ -31,28 +31,28 @@ def parse(tmp_path: Path) -> Parse:
     return read
 
 
-def test_drivers_come_in_the_order_given_each_once(parse: Parse) -> None:
+def test_load_returns_configured_order_without_duplicates(parse: Parse) -> None:
     names = ['nvidia_gpu_driver', 'fake_driver', 'nvidia_gpu_driver']
-    drivers = loading.load(names, _HOST, parse(''))
-    assert [(name, type(each)) for name, each in drivers.items()] == [
+    drivers = loading.load_drivers(names, _HOST, parse(''))
+    assert [(name, type(driver)) for name, driver in drivers.items()] == [
         ('nvidia_gpu_driver', NvidiaGpu),
         ('fake_driver', FakeDriver),
     ]
 
 
-def test_no_driver_is_a_choice_too(parse: Parse) -> None:
-    assert loading.load([], _HOST, parse('')) == {}
+def test_load_no_names_returns_empty(parse: Parse) -> None:
+    assert loading.load_drivers([], _HOST, parse('')) == {}
 
 
-def test_an_unknown_name_is_told_with_those_that_exist(parse: Parse) -> None:
+def test_load_unknown_driver_error_lists_installed(parse: Parse) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        loading.load(['fake_driver', 'nvdia'], _HOST, parse(''))
+        loading.load_drivers(['fake_driver', 'nvdia'], _HOST, parse(''))
     assert 'nvdia' in caught.value.text
     assert 'fake_driver, ' in caught.value.text
     assert 'nvidia_gpu_driver' in caught.value.text
 
 
-def test_a_driver_that_cannot_be_imported_is_told(
+def test_load_import_error_raises_configuration_error(
     parse: Parse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(self: EntryPoint) -> object:
@@ -62,62 +62,63 @@ def test_a_driver_that_cannot_be_imported_is_told(
     with pytest.raises(
         ConfigurationError, match='fake_driver cannot be loaded: no mod'
     ):
-        loading.load(['fake_driver'], _HOST, parse(''))
+        loading.load_drivers(['fake_driver'], _HOST, parse(''))
 
 
-def test_a_driver_reads_the_section_of_its_name(parse: Parse, tmp_path: Path) -> None:
+def test_load_reads_section_of_driver(parse: Parse, tmp_path: Path) -> None:
     conf = parse('[nvidia_gpu_driver]\noffer_without_reset = true\n')
-    loading.load(['nvidia_gpu_driver'], _HOST, conf)
+    loading.load_drivers(['nvidia_gpu_driver'], _HOST, conf)
     assert conf.nvidia_gpu_driver.offer_without_reset is True
 
 
-def test_a_value_that_cannot_be_is_told_before_the_work_begins(parse: Parse) -> None:
+def test_load_invalid_option_raises(parse: Parse) -> None:
     conf = parse('[nvidia_gpu_driver]\noffer_without_reset = perhaps\n')
     with pytest.raises(ConfigurationError, match='perhaps'):
-        loading.load(['nvidia_gpu_driver'], _HOST, conf)
+        loading.load_drivers(['nvidia_gpu_driver'], _HOST, conf)
 
 
-def test_sections_of_cyborg_are_heard(parse: Parse) -> None:
+def test_load_reads_cyborg_sections(parse: Parse) -> None:
     conf = parse(
         '[gpu_devices]\nenabled_vgpu_types = nvidia-35, nvidia-36\n'
         '[vgpu_nvidia-35]\ndevice_addresses = 0000:84:00.0,0000:85:00.0\n'
         '[vgpu_nvidia-36]\ndevice_addresses = 0000:86:00.0\n'
     )
-    (driver,) = loading.load(['nvidia_gpu_driver'], _HOST, conf).values()
+    (driver,) = loading.load_drivers(['nvidia_gpu_driver'], _HOST, conf).values()
     assert isinstance(driver, NvidiaGpu)
-    assert [driver.wanted_types(f'0000:{bus}:00.0') for bus in (85, 86, 87)] == [
+    assert [driver.configured_types(f'0000:{bus}:00.0') for bus in (85, 86, 87)] == [
         ('nvidia-35',),
         ('nvidia-36',),
         (),
     ]
 
 
-def test_sections_of_cyborg_that_contradict_one_another_are_told(parse: Parse) -> None:
+def test_load_conflicting_cyborg_sections_raises(parse: Parse) -> None:
     conf = parse(
         '[gpu_devices]\nenabled_vgpu_types = nvidia-35, nvidia-36\n'
         '[vgpu_nvidia-35]\ndevice_addresses = 0000:84:00.0\n'
         '[vgpu_nvidia-36]\ndevice_addresses = 0000:84:00.0\n'
     )
     with pytest.raises(ConfigurationError, match=r'vgpu_nvidia-36.*0000:84:00.0'):
-        loading.load(['nvidia_gpu_driver'], _HOST, conf)
+        loading.load_drivers(['nvidia_gpu_driver'], _HOST, conf)
 
 
-def test_a_rule_that_is_none_is_told(parse: Parse) -> None:
+def test_load_invalid_rule_raises(parse: Parse) -> None:
     conf = parse('[nvidia_gpu_driver]\nvgpu_types = nvidia-35\n')
     with pytest.raises(ConfigurationError, match='nvidia-35'):
-        loading.load(['nvidia_gpu_driver'], _HOST, conf)
+        loading.load_drivers(['nvidia_gpu_driver'], _HOST, conf)
 
 
-def test_the_sample_configuration_has_the_options_of_all_drivers() -> None:
+def test_list_opts_includes_all_drivers() -> None:
     options = dict(loading.list_opts())
-    assert [each.name for each in options['nvidia_gpu_driver']] == [
+    assert [option.name for option in options['nvidia_gpu_driver']] == [
         'offer_without_reset',
         'vgpu_types',
         'change_timeout',
+        'creates_mdevs',
     ]
     assert 'fake_driver' not in options
 
 
-def test_every_driver_bears_the_name_of_its_entry_point() -> None:
+def test_entry_points_match_driver_names() -> None:
     for point in entry_points(group=loading.NAMESPACE):
         assert point.name == point.load().NAME

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabricated hosts hold together as the kernel's trees do."""
+"""Tests of the consistency of the fixture hosts."""
 
 import json
 import os
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes import sysfs_tree
-from tests.fakes.sysfs_functions import virtual_address
-from tests.fakes.sysfs_tree import Description
+from tests.hosts import sysfs_tree
+from tests.hosts.sysfs_functions import virtual_address
+from tests.hosts.sysfs_tree import Description
 
 
 @pytest.fixture(scope='module', params=sysfs_tree.hosts())
@@ -25,7 +25,7 @@ def _links(root: Path) -> list[Path]:
     return [path for path in root.rglob('*') if path.is_symlink()]
 
 
-def test_every_link_is_relative_and_ends_inside_the_tree(built: Description) -> None:
+def test_links_are_relative_and_stay_inside(built: Description) -> None:
     root = built.root.resolve()
     links = _links(built.root)
     assert links
@@ -34,56 +34,58 @@ def test_every_link_is_relative_and_ends_inside_the_tree(built: Description) -> 
         assert link.resolve(strict=True).is_relative_to(root), link
 
 
-def test_physical_and_virtual_functions_point_at_one_another(
+def test_physical_and_virtual_functions_are_linked(
     built: Description,
 ) -> None:
     for address, directory in built.functions.items():
-        here = built.root / directory
-        enabled = sorted(here.glob('virtfn*'))
+        path = built.root / directory
+        enabled = sorted(path.glob('virtfn*'))
         for link in enabled:
             assert (link.resolve() / 'physfn').resolve().name == address
-        count = here / 'sriov_numvfs'
+        count = path / 'sriov_numvfs'
         if count.exists():
             assert int(count.read_text()) == len(enabled)
 
 
-def test_groups_list_the_functions_that_name_them(built: Description) -> None:
+def test_iommu_groups_match_functions(built: Description) -> None:
     groups = built.root / 'sys/kernel/iommu_groups'
-    named = {
+    from_functions = {
         (link.resolve().name, address)
         for address, directory in built.functions.items()
         if (link := built.root / directory / 'iommu_group').exists()
     }
-    listed = {
+    from_groups = {
         (entry.parent.parent.name, entry.name)
         for entry in groups.glob('*/devices/*')
         if re.match('[0-9a-f]{4}:', entry.name)
     }
-    assert named == listed
+    assert from_functions == from_groups
 
 
-def test_uevent_agrees_with_the_id_files(built: Description) -> None:
+def test_uevent_matches_id_files(built: Description) -> None:
     for directory in built.functions.values():
-        here = built.root / directory
+        path = built.root / directory
         fields = dict(
-            line.split('=', 1) for line in (here / 'uevent').read_text().splitlines()
+            line.split('=', 1) for line in (path / 'uevent').read_text().splitlines()
         )
-        ids = [(here / name).read_text()[2:6].upper() for name in ('vendor', 'device')]
+        ids = [(path / name).read_text()[2:6].upper() for name in ('vendor', 'device')]
         assert fields['PCI_ID'] == ':'.join(ids)
-        assert int(fields['PCI_CLASS'], 16) == int((here / 'class').read_text(), 16)
-        assert ('DRIVER' in fields) == (here / 'driver').exists()
+        assert int(fields['PCI_CLASS'], 16) == int((path / 'class').read_text(), 16)
+        assert ('DRIVER' in fields) == (path / 'driver').exists()
 
 
-def test_no_type_has_more_instances_than_it_may(built: Description) -> None:
-    for kind in built.root.glob('sys/devices/**/mdev_supported_types/*'):
-        found = re.search(r'max_instance=(\d+)', (kind / 'description').read_text())
-        created = len(list((kind / 'devices').iterdir()))
-        available = int((kind / 'available_instances').read_text())
-        assert found
-        assert available + created <= int(found[1])
+def test_mdev_types_respect_max_instance(built: Description) -> None:
+    for vgpu_type in built.root.glob('sys/devices/**/mdev_supported_types/*'):
+        maximum = re.search(
+            r'max_instance=(\d+)', (vgpu_type / 'description').read_text()
+        )
+        created = len(list((vgpu_type / 'devices').iterdir()))
+        available = int((vgpu_type / 'available_instances').read_text())
+        assert maximum
+        assert available + created <= int(maximum[1])
 
 
-def test_every_expected_handle_is_a_function_of_the_tree(built: Description) -> None:
+def test_expected_handles_exist_in_tree(built: Description) -> None:
     for expected in built.expect['devices']:
         if 'handles' in expected:
             info = json.loads(expected['handles'][2])
@@ -95,13 +97,11 @@ def test_every_expected_handle_is_a_function_of_the_tree(built: Description) -> 
     ('distance', 'address'),
     [(2, '0000:22:1f.2'), (8, '0000:23:00.0'), (17, '0000:23:01.1')],
 )
-def test_virtual_functions_run_over_onto_the_next_bus(
-    distance: int, address: str
-) -> None:
+def test_virtual_address_crosses_bus_boundary(distance: int, address: str) -> None:
     assert virtual_address('0000:22:1f.0', distance) == address
 
 
-def test_the_command_builds_and_says_what(
+def test_main_builds_and_prints_description(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert sysfs_tree.main(['t4-mdev', str(tmp_path / 'new')]) == 0
@@ -109,14 +109,14 @@ def test_the_command_builds_and_says_what(
     assert (tmp_path / 'new/sys/bus/pci/devices/0000:3b:00.0/vendor').exists()
 
 
-def test_the_command_lists_the_hosts_when_it_does_not_know_one(
+def test_main_unknown_host_lists_hosts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert sysfs_tree.main(['no-such-host', str(tmp_path)]) == 2
     assert 'qat-x710' in capsys.readouterr().err
 
 
-def test_building_twice_gives_the_same_tree(tmp_path: Path) -> None:
+def test_build_twice_gives_same_tree(tmp_path: Path) -> None:
     first = sysfs_tree.build('qat-x710', tmp_path)
     before = sorted(tmp_path.rglob('*'))
     assert sysfs_tree.build('qat-x710', tmp_path) == first

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last line of a test run."""
+"""Tests of counting the results of a test run."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ def write(path: Path, tests: int, failures: int, errors: int, skipped: int) -> N
     )
 
 
-def test_all_suites_are_counted_together(tmp_path: Path) -> None:
+def test_count_adds_all_suites(tmp_path: Path) -> None:
     write(tmp_path / 'unit.xml', tests=10, failures=1, errors=2, skipped=3)
     write(tmp_path / 'functional.xml', tests=5, failures=0, errors=0, skipped=0)
-    counted = count_results.count(tmp_path)
-    assert counted == {'passed': 9, 'failed': 3, 'skipped': 3}
+    total = count_results.count_results(tmp_path)
+    assert total == {'passed': 9, 'failed': 3, 'skipped': 3}
 
 
-def test_without_results_nothing_has_passed(tmp_path: Path) -> None:
-    assert count_results.count(tmp_path)['passed'] == 0
+def test_count_without_results_is_zero(tmp_path: Path) -> None:
+    assert count_results.count_results(tmp_path)['passed'] == 0

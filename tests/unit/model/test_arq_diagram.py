@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture in the documentation shows the table of states, and all of it."""
+"""Tests of the state diagram in the documentation against the transition table."""
 
 import importlib.util
 from pathlib import Path
@@ -25,13 +25,13 @@ def drawing() -> ModuleType:
     return module
 
 
-def test_there_is_an_arrow_for_each_change_of_state(drawing: ModuleType) -> None:
+def test_svg_draws_one_arrow_per_transition(drawing: ModuleType) -> None:
     picture = ElementTree.fromstring(drawing.svg(TRANSITIONS))
-    shown = set()
+    arrows = set()
     for title in picture.iter(f'{_SVG}title'):
         start, events, end = (title.text or '').split(': ')
-        shown |= {(start, event, end) for event in events.split(', ')}
-    assert shown == {
+        arrows |= {(start, event, end) for event in events.split(', ')}
+    assert arrows == {
         (state, event, following)
         for state, row in TRANSITIONS.items()
         for event, following in row.items()
@@ -39,7 +39,7 @@ def test_there_is_an_arrow_for_each_change_of_state(drawing: ModuleType) -> None
     }
 
 
-def test_a_state_says_what_leaves_it_as_it_is(drawing: ModuleType) -> None:
+def test_svg_state_lists_events_without_transition(drawing: ModuleType) -> None:
     picture = ElementTree.fromstring(drawing.svg(TRANSITIONS))
     texts = [text.text for text in picture.iter(f'{_SVG}text')]
     for state, row in TRANSITIONS.items():
@@ -48,23 +48,23 @@ def test_a_state_says_what_leaves_it_as_it_is(drawing: ModuleType) -> None:
         assert (after == [f'\u21bb {", ".join(stays)}']) is bool(stays)
 
 
-def test_a_state_without_a_place_is_not_left_out(drawing: ModuleType) -> None:
-    odd = {State.UNKNOWN: {Event.DELETE: State.DELETING}}
+def test_svg_state_without_position_raises_key_error(drawing: ModuleType) -> None:
+    extra_row = {State.UNKNOWN: {Event.DELETE: State.DELETING}}
     with pytest.raises(KeyError):
-        drawing.svg({**TRANSITIONS, **odd})
+        drawing.svg({**TRANSITIONS, **extra_row})
 
 
-def test_no_box_stands_on_another(drawing: ModuleType) -> None:
-    places = list(drawing.PLACES.values())
+def test_positions_are_unique_and_complete(drawing: ModuleType) -> None:
+    places = list(drawing.POSITIONS.values())
     assert len(set(places)) == len(places) == len(TRANSITIONS)
 
 
-def test_the_table_has_a_cell_for_each_state_and_event(drawing: ModuleType) -> None:
-    head, *rows = drawing.table(TRANSITIONS)
+def test_table_has_cell_for_each_state_and_event(drawing: ModuleType) -> None:
+    header, *rows = drawing.table(TRANSITIONS)
     cells = {
         (row[0], event): cell
         for row in rows
-        for event, cell in zip(head[1:], row[1:], strict=True)
+        for event, cell in zip(header[1:], row[1:], strict=True)
     }
     assert cells == {
         (state, event): TRANSITIONS[state].get(event, '')

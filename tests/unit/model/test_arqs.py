@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every cell of the table of states, written down a second time."""
+"""Tests of the ARQ transition table against an independent copy of it."""
 
 import itertools
 
@@ -7,14 +7,14 @@ import pytest
 
 from cyborg_lite.exceptions import ArqStateConflict
 from cyborg_lite.model.arqs import (
-    NOT_TO_BE_TRUSTED,
-    RESOLVED,
-    STORED,
+    RESOLVED_STATES,
+    STORED_STATES,
     TRANSITIONS,
+    UNREADY_STATES,
     Event,
     Scope,
     State,
-    after,
+    next_state,
     states_that_allow,
 )
 
@@ -29,7 +29,7 @@ _EVENTS = (
     'delete',
 )
 
-# A row for each state, a column for each event; a dot: not allowed.
+# One row for each state and one column for each event; a dot: not allowed.
 _TABLE = """
 Initial      BindStarted .     .          Initial      .       .            .            Deleting
 BindStarted  .           Bound BindFailed Unbound      .       .            .            Deleting
@@ -48,62 +48,62 @@ _CELLS = {
 }
 
 
-@pytest.mark.parametrize(('state', 'event'), itertools.product(sorted(STORED), Event))
-def test_each_event_leads_from_each_state_where_the_table_says(
-    state: State, event: Event
-) -> None:
+@pytest.mark.parametrize(
+    ('state', 'event'), list(itertools.product(sorted(STORED_STATES), Event))
+)
+def test_next_state_follows_transition_table(state: State, event: Event) -> None:
     expected = _CELLS[state, event]
     if expected == '.':
         with pytest.raises(ArqStateConflict, match=state):
-            after(state, event)
+            next_state(state, event)
     else:
-        assert after(state, event) == expected
+        assert next_state(state, event) == expected
 
 
 @pytest.mark.parametrize('event', Event)
-def test_what_is_only_reported_has_no_place_in_the_table(event: Event) -> None:
-    assert set(State) - STORED == {State.UNKNOWN}
+def test_unknown_state_has_no_transition(event: Event) -> None:
+    assert set(State) - STORED_STATES == {State.UNKNOWN}
     with pytest.raises(ArqStateConflict, match='Unknown'):
-        after(State.UNKNOWN, event)
-    reached = {state for row in TRANSITIONS.values() for state in row.values()}
-    assert State.UNKNOWN not in reached
+        next_state(State.UNKNOWN, event)
+    next_states = {state for row in TRANSITIONS.values() for state in row.values()}
+    assert State.UNKNOWN not in next_states
 
 
-def test_nothing_leads_back_to_the_beginning() -> None:
+def test_initial_state_is_never_entered_again() -> None:
     for state, row in TRANSITIONS.items():
         if state is not State.INITIAL:
             assert State.INITIAL not in row.values()
 
 
-def test_every_state_can_be_deleted() -> None:
-    assert states_that_allow(Event.DELETE) == STORED
+def test_every_state_allows_delete() -> None:
+    assert states_that_allow(Event.DELETE) == STORED_STATES
 
 
-def test_only_what_holds_nothing_can_be_bound() -> None:
+def test_bind_is_allowed_only_without_handle() -> None:
     assert states_that_allow(Event.BIND) == {State.INITIAL, State.UNBOUND}
 
 
-def test_nova_takes_three_states_for_an_answer() -> None:
-    assert sorted(RESOLVED) == ['BindFailed', 'Bound', 'Deleting']
+def test_resolved_states_are_those_nova_accepts() -> None:
+    assert sorted(RESOLVED_STATES) == ['BindFailed', 'Bound', 'Deleting']
 
 
-def test_a_guest_may_not_start_where_its_device_may_not_be_there() -> None:
-    assert sorted(NOT_TO_BE_TRUSTED) == ['Provisioning', 'Unknown']
-    assert not NOT_TO_BE_TRUSTED & RESOLVED
+def test_unready_states_are_not_resolved() -> None:
+    assert sorted(UNREADY_STATES) == ['Provisioning', 'Unknown']
+    assert not UNREADY_STATES & RESOLVED_STATES
 
 
 @pytest.mark.parametrize(
-    ('scope', 'own', 'others', 'others_bound'),
+    ('scope', 'own', 'other_projects', 'other_projects_bound'),
     [
         (Scope(project_id=None), True, True, True),
         (Scope(project_id='p'), True, False, False),
         (Scope(project_id='p', of_instances=True), True, False, True),
     ],
 )
-def test_a_scope_covers(
-    scope: Scope, own: bool, others: bool, others_bound: bool
+def test_scope_covers_own_project_and_bound_arqs(
+    scope: Scope, own: bool, other_projects: bool, other_projects_bound: bool
 ) -> None:
     assert scope.covers('p', None) is own
-    assert scope.covers('q', None) is others
-    assert scope.covers('q', 'instance') is others_bound
+    assert scope.covers('q', None) is other_projects
+    assert scope.covers('q', 'instance') is other_projects_bound
     assert scope.covers(None, None) is (scope.project_id is None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bitstream that is meant is found, or the reason why none is."""
+"""Tests of the choice of a bitstream for a group and a region."""
 
 from dataclasses import replace
 
@@ -10,17 +10,17 @@ from hypothesis import strategies as some
 from cyborg_lite.exceptions import BitstreamNotFound, BitstreamRefused
 from cyborg_lite.model import bitstreams
 from cyborg_lite.model.bitstream_choice import (
-    Wanted,
-    chosen,
+    BitstreamQuery,
+    choose_bitstream,
     is_loaded,
-    misfits,
-    names_one,
-    ranked,
-    target,
-    wanted,
+    list_mismatches,
+    parse_query,
+    rank_images,
+    read_region_properties,
 )
 from cyborg_lite.model.bitstreams import Image
-from tests.fakes.bitstream_files import (
+from cyborg_lite.model.device_profiles import Group
+from tests.builders.bitstream_files import (
     ARRIA10_REGION,
     IMAGE_ID,
     LARGEST,
@@ -29,7 +29,7 @@ from tests.fakes.bitstream_files import (
     image,
 )
 
-REGION = target(
+REGION = read_region_properties(
     {
         bitstreams.VENDOR: '8086 intel',
         bitstreams.BOARD: 'PAC_ARRIA10 09c4',
@@ -41,7 +41,7 @@ REGION = target(
 )
 
 
-def numbered(number: int, **properties: str | None) -> Image:
+def build_image(number: int, **properties: str | None) -> Image:
     return image(id=f'00000000-0000-4000-8000-{number:012d}', properties=properties)
 
 
@@ -50,22 +50,24 @@ def numbered(number: int, **properties: str | None) -> Image:
     [
         ({}, None),
         ({'accel:attach_target': 'VM', 'resources:FPGA': '1'}, None),
-        ({'accel:bitstream_id': IMAGE_ID}, Wanted(image_id=IMAGE_ID)),
-        ({'accel:bitstream_name': 'x'}, Wanted(name='x')),
-        ({'accel:function_id': 'AB-CD'}, Wanted(function_id='abcd')),
-        ({'accel:function_name': 'x'}, Wanted(function_name='x')),
+        ({'accel:bitstream_id': IMAGE_ID}, BitstreamQuery(image_id=IMAGE_ID)),
+        ({'accel:bitstream_name': 'x'}, BitstreamQuery(name='x')),
+        ({'accel:function_id': 'AB-CD'}, BitstreamQuery(function_id='abcd')),
+        ({'accel:function_name': 'x'}, BitstreamQuery(function_name='x')),
     ],
 )
-def test_a_group_says_what_it_wants(
-    group: dict[str, str], expected: Wanted | None
+def test_parse_query_reads_accel_keys(
+    group: dict[str, str], expected: BitstreamQuery | None
 ) -> None:
-    assert wanted(group) == expected
-    assert names_one(group) is (expected is not None)
+    assert parse_query(Group.parse(group)) == expected
+    assert Group.parse(group).requests_bitstream is (expected is not None)
 
 
-def test_an_image_and_a_function_contradict_one_another() -> None:
+def test_parse_query_with_image_and_function_raises() -> None:
     with pytest.raises(BitstreamRefused, match='one is enough'):
-        wanted({'accel:bitstream_id': IMAGE_ID, 'accel:function_id': 'x'})
+        parse_query(
+            Group.parse({'accel:bitstream_id': IMAGE_ID, 'accel:function_id': 'x'})
+        )
 
 
 @pytest.mark.parametrize(
@@ -85,10 +87,10 @@ def test_an_image_and_a_function_contradict_one_another() -> None:
         ),
     ],
 )
-def test_each_way_not_to_fit_has_its_reason(
+def test_list_mismatches_names_each_mismatch(
     properties: dict[str, str], reason: str
 ) -> None:
-    assert misfits(bitstream(properties=properties), REGION) == (reason,)
+    assert list_mismatches(bitstream(properties=properties), REGION) == (reason,)
 
 
 @pytest.mark.parametrize(
@@ -104,75 +106,81 @@ def test_each_way_not_to_fit_has_its_reason(
         {'region_uuid': None},
     ],
 )
-def test_names_are_compared_and_not_spellings(
+def test_list_mismatches_compares_ids_and_names(
     properties: dict[str, str | None],
 ) -> None:
-    assert misfits(bitstream(properties=properties), REGION) == ()
+    assert list_mismatches(bitstream(properties=properties), REGION) == ()
 
 
-def test_what_is_no_fpga_takes_nothing() -> None:
-    assert misfits(bitstream(), target({})) == ('The device cannot be programmed.',)
+def test_list_mismatches_without_region_reports_device() -> None:
+    assert list_mismatches(bitstream(), read_region_properties({})) == (
+        'The device cannot be programmed.',
+    )
 
 
-def test_loaded_is_what_we_loaded_and_the_hardware_shows() -> None:
-    ours = replace(REGION, function_id=OTHER_FUNCTION, image_id=IMAGE_ID)
-    assert is_loaded(bitstream(), ours)
-    assert not is_loaded(bitstream(), replace(ours, image_id=None))
-    assert not is_loaded(bitstream(), replace(ours, function_id=''))
+def test_is_loaded_requires_image_and_function() -> None:
+    loaded_region = replace(REGION, function_id=OTHER_FUNCTION, image_id=IMAGE_ID)
+    assert is_loaded(bitstream(), loaded_region)
+    assert not is_loaded(bitstream(), replace(loaded_region, image_id=None))
+    assert not is_loaded(bitstream(), replace(loaded_region, function_id=''))
 
 
-def test_the_best_comes_first_and_the_refused_last_with_reasons() -> None:
+def test_rank_images_orders_best_fit_first_refused_last() -> None:
     images = [
-        numbered(1, board='u250'),
-        numbered(2, region_uuid=None, version='1.1.3'),
-        numbered(3, version='1.1'),
-        numbered(4, version='1.1.3'),
-        numbered(5, shell_id=None, region_uuid=None),
+        build_image(1, board='u250'),
+        build_image(2, region_uuid=None, version='1.1.3'),
+        build_image(3, version='1.1'),
+        build_image(4, version='1.1.3'),
+        build_image(5, shell_id=None, region_uuid=None),
     ]
-    found = ranked(images, REGION, LARGEST)
-    assert [int(fit.image.id[-2:]) for fit in found] == [4, 3, 2, 5, 1]
-    assert [bool(fit.reasons) for fit in found] == [False] * 4 + [True]
+    fits = rank_images(images, REGION, LARGEST)
+    assert [int(fit.image.id[-2:]) for fit in fits] == [4, 3, 2, 5, 1]
+    assert [bool(fit.reasons) for fit in fits] == [False] * 4 + [True]
 
 
-def test_what_is_loaded_already_is_best() -> None:
-    loaded = numbered(9, region_uuid=None)
+def test_rank_images_prefers_loaded_image() -> None:
+    loaded = build_image(9, region_uuid=None)
     region = replace(REGION, function_id=OTHER_FUNCTION, image_id=loaded.id)
-    assert ranked([numbered(1), loaded], region, LARGEST)[0].image == loaded
+    assert rank_images([build_image(1), loaded], region, LARGEST)[0].image == loaded
 
 
-def test_of_images_with_one_function_the_one_for_this_board_is_meant() -> None:
-    images = [numbered(1, board='u250'), numbered(2)]
-    asked = Wanted(function_id=OTHER_FUNCTION)
-    assert chosen(asked, images, REGION, LARGEST).image_id == images[1].id
+def test_choose_bitstream_by_function_selects_image_for_board() -> None:
+    images = [build_image(1, board='u250'), build_image(2)]
+    query = BitstreamQuery(function_id=OTHER_FUNCTION)
+    assert choose_bitstream(query, images, REGION, LARGEST).image_id == images[1].id
 
 
-def test_several_that_fit_are_not_chosen_among() -> None:
-    images = [numbered(1), numbered(2)]
+def test_choose_bitstream_with_several_fits_raises() -> None:
+    images = [build_image(1), build_image(2)]
     with pytest.raises(BitstreamNotFound, match='2 images fit') as caught:
-        chosen(Wanted(name='nlb-0'), images, REGION, LARGEST)
-    assert all(each.id in caught.value.text for each in images)
+        choose_bitstream(BitstreamQuery(name='nlb-0'), images, REGION, LARGEST)
+    assert all(candidate.id in caught.value.text for candidate in images)
 
 
-def test_none_by_that_name_is_said() -> None:
+def test_choose_bitstream_without_match_raises() -> None:
     with pytest.raises(BitstreamNotFound, match='there is no function named x'):
-        chosen(Wanted(function_name='x'), [numbered(1)], REGION, LARGEST)
+        choose_bitstream(
+            BitstreamQuery(function_name='x'), [build_image(1)], REGION, LARGEST
+        )
 
 
-def test_the_only_one_that_is_meant_is_refused_with_all_its_reasons() -> None:
-    wrong = numbered(1, board='u250', vendor='10ee')
+def test_choose_bitstream_refused_image_lists_all_reasons() -> None:
+    wrong = build_image(1, board='u250', vendor='10ee')
     with pytest.raises(BitstreamRefused, match=r'vendor 10ee.*board u250'):
-        chosen(Wanted(image_id=wrong.id), [wrong], REGION, LARGEST)
+        choose_bitstream(BitstreamQuery(image_id=wrong.id), [wrong], REGION, LARGEST)
 
 
-def test_of_several_that_are_refused_each_has_its_reason() -> None:
-    images = [numbered(1, board='u250'), numbered(2, vendor='10ee')]
+def test_choose_bitstream_refused_images_list_reason_of_each() -> None:
+    images = [build_image(1, board='u250'), build_image(2, vendor='10ee')]
     with pytest.raises(BitstreamNotFound, match=r'board u250.*vendor 10ee'):
-        chosen(Wanted(name='nlb-0'), images, REGION, LARGEST)
+        choose_bitstream(BitstreamQuery(name='nlb-0'), images, REGION, LARGEST)
 
 
 @given(some.permutations([1, 2, 3, 4, 5, 6]))
-def test_the_order_of_images_changes_nothing(order: list[int]) -> None:
+def test_rank_images_ignores_input_order(order: list[int]) -> None:
     versions = {1: '1', 2: '1.1', 3: '1.1.3', 4: '9', 5: 'rc.1', 6: '1.1'}
-    images = [numbered(n, version=versions[n]) for n in order]
-    expected = ranked(sorted(images, key=lambda each: each.id), REGION, LARGEST)
-    assert ranked(images, REGION, LARGEST) == expected
+    images = [build_image(n, version=versions[n]) for n in order]
+    expected = rank_images(
+        sorted(images, key=lambda candidate: candidate.id), REGION, LARGEST
+    )
+    assert rank_images(images, REGION, LARGEST) == expected

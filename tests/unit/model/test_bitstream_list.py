@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images are picked by what they say, and shown without what nobody needs."""
+"""Tests of the filters and the description of bitstream images."""
 
 from uuid import UUID
 
 import pytest
 
 from cyborg_lite.model import bitstream_choice
-from cyborg_lite.model.bitstream_list import listed, picked
-from tests.fakes.bitstream_files import (
+from cyborg_lite.model.bitstream_list import describe_image, filter_images
+from tests.builders.bitstream_files import (
     ARRIA10_REGION,
     LARGEST,
     OTHER_FUNCTION,
@@ -16,7 +16,7 @@ from tests.fakes.bitstream_files import (
 
 
 @pytest.mark.parametrize(
-    ('filters', 'found'),
+    ('filters', 'matches'),
     [
         ({}, True),
         ({'vendor': 'INTEL'}, True),
@@ -31,41 +31,41 @@ from tests.fakes.bitstream_files import (
         ({'board': ''}, False),
     ],
 )
-def test_an_image_is_picked_by_what_it_says(
-    filters: dict[str, str], found: bool
+def test_filter_images_selects_by_properties(
+    filters: dict[str, str], matches: bool
 ) -> None:
-    assert bool(picked([image()], filters)) is found
+    assert bool(filter_images([image()], filters)) is matches
 
 
-def test_what_an_image_does_not_say_fits_no_filter() -> None:
-    nameless = image(properties={'region_uuid': None, 'function_uuid': None})
-    assert picked([nameless], {'region': ARRIA10_REGION}) == ()
-    assert picked([nameless], {'function': OTHER_FUNCTION}) == ()
+def test_filter_images_without_property_matches_nothing() -> None:
+    incomplete = image(properties={'region_uuid': None, 'function_uuid': None})
+    assert filter_images([incomplete], {'region': ARRIA10_REGION}) == ()
+    assert filter_images([incomplete], {'function': OTHER_FUNCTION}) == ()
 
 
-def test_only_what_is_known_is_shown_and_cut_short() -> None:
-    odd = image(properties={'colour': 'red', 'description': 'x' * 300})
-    (fit,) = bitstream_choice.ranked([odd], None, LARGEST)
-    shown = listed(fit)
-    assert shown.image_uuid == odd.id
-    assert shown.properties['bs-name'] == 'nlb-0'
-    assert 'colour' not in shown.properties
-    assert len(shown.properties['description']) < 100
-    (reason,) = shown.reasons
+def test_describe_image_shows_known_properties_truncated() -> None:
+    unusual = image(properties={'colour': 'red', 'description': 'x' * 300})
+    (fit,) = bitstream_choice.rank_images([unusual], None, LARGEST)
+    details = describe_image(fit)
+    assert details.image_uuid == unusual.id
+    assert details.properties['bs-name'] == 'nlb-0'
+    assert 'colour' not in details.properties
+    assert len(details.properties['description']) < 100
+    (reason,) = details.reasons
     assert 'is not a line of at most 255 characters' in reason
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
-    bad = image(tags=(), size=0, properties={'bs-uuid': None, 'vendor': '../x'})
-    (fit,) = bitstream_choice.ranked([bad], None, LARGEST)
-    said = ' '.join(listed(fit).reasons)
+def test_describe_image_lists_all_faults() -> None:
+    invalid = image(tags=(), size=0, properties={'bs-uuid': None, 'vendor': '../x'})
+    (fit,) = bitstream_choice.rank_images([invalid], None, LARGEST)
+    reasons = ' '.join(describe_image(fit).reasons)
     for part in ('not tagged FPGA', 'It is empty', 'lacks bs-uuid', 'Its vendor ../x'):
-        assert part in said
+        assert part in reasons
 
 
-def test_the_key_of_older_images_is_shown_as_the_function() -> None:
+def test_describe_image_shows_legacy_function_key() -> None:
     older = image(
         properties={'function_uuid': None, 'accel:function_id': OTHER_FUNCTION}
     )
-    (fit,) = bitstream_choice.ranked([older], None, LARGEST)
-    assert listed(fit).properties['function_uuid'] == OTHER_FUNCTION
+    (fit,) = bitstream_choice.rank_images([older], None, LARGEST)
+    assert describe_image(fit).properties['function_uuid'] == OTHER_FUNCTION

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every fault of an image is told at once, and only a sound one is read."""
+"""Tests of the validation of bitstream images and their properties."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from cyborg_lite.exceptions import BitstreamRefused
 from cyborg_lite.model import bitstreams
-from tests.fakes.bitstream_files import LARGEST, OTHER_FUNCTION, image
+from tests.builders.bitstream_files import LARGEST, OTHER_FUNCTION, image
 
 _KEYS = (
     'bs-name',
@@ -23,22 +23,25 @@ _KEYS = (
 )
 
 
-def test_a_sound_image_is_read() -> None:
-    found = bitstreams.read(image(), LARGEST)
-    assert found.name == 'nlb-0'
-    assert found.function_id == OTHER_FUNCTION
-    assert found.shell_id == '113000200000177'
-    assert not found.is_shell
+def test_parse_bitstream_valid_image_returns_bitstream() -> None:
+    parsed_image = bitstreams.parse_bitstream(image(), LARGEST)
+    assert parsed_image.name == 'nlb-0'
+    assert parsed_image.function_id == OTHER_FUNCTION
+    assert parsed_image.shell_id == '113000200000177'
+    assert not parsed_image.is_shell
 
 
-def test_without_a_shell_it_is_one_itself() -> None:
-    assert bitstreams.read(image(properties={'shell_id': None}), LARGEST).is_shell
+def test_parse_bitstream_without_shell_id_is_shell() -> None:
+    assert bitstreams.parse_bitstream(
+        image(properties={'shell_id': None}), LARGEST
+    ).is_shell
 
 
-def test_the_older_key_of_the_function_will_do() -> None:
-    said = {'function_uuid': None, 'accel:function_id': OTHER_FUNCTION}
+def test_parse_bitstream_accepts_legacy_function_key() -> None:
+    properties = {'function_uuid': None, 'accel:function_id': OTHER_FUNCTION}
     assert (
-        bitstreams.read(image(properties=said), LARGEST).function_id == OTHER_FUNCTION
+        bitstreams.parse_bitstream(image(properties=properties), LARGEST).function_id
+        == OTHER_FUNCTION
     )
 
 
@@ -56,16 +59,18 @@ def test_the_older_key_of_the_function_will_do() -> None:
     ],
 )
 @pytest.mark.parametrize('value', [None, ''])
-def test_what_is_required_is_missed(key: str, value: str | None) -> None:
-    found = bitstreams.faults(image(properties={key: value}), LARGEST)
-    assert found == (f'It lacks {key}.',)
+def test_list_image_faults_names_missing_required_property(
+    key: str, value: str | None
+) -> None:
+    faults = bitstreams.list_image_faults(image(properties={key: value}), LARGEST)
+    assert faults == (f'It lacks {key}.',)
 
 
 @pytest.mark.parametrize(
     'key', ['driver', 'topology', 'description', 'region_uuid', 'function_name']
 )
-def test_what_is_optional_is_not(key: str) -> None:
-    assert bitstreams.faults(image(properties={key: None}), LARGEST) == ()
+def test_list_image_faults_allows_missing_optional_property(key: str) -> None:
+    assert bitstreams.list_image_faults(image(properties={key: None}), LARGEST) == ()
 
 
 @pytest.mark.parametrize(
@@ -73,23 +78,26 @@ def test_what_is_optional_is_not(key: str) -> None:
     [
         ({'tags': ('fpga',)}, 'It is not tagged FPGA.'),
         ({'status': 'queued'}, 'Its status is queued, not active.'),
-        ({'id': '../x'}, 'Its id is no UUID.'),
+        ({'id': '../x'}, 'Its id is not a UUID.'),
         ({'name': '../../etc/shadow'}, 'looks like a path'),
         ({'name': 'a\nb'}, 'looks like a path'),
         ({'size': None}, 'It is empty.'),
         ({'size': LARGEST + 1}, 'more than the 1048576 allowed'),
-        ({'hash_algo': None}, 'Its os_hash_algo is none of'),
-        ({'hash_algo': 'md5', 'hash_value': 'a' * 32}, 'Its os_hash_algo is none of'),
-        ({'hash_value': None}, 'no sha512 digest'),
-        ({'hash_value': 'ab'}, 'no sha512 digest'),
-        ({'hash_value': '/' * 128}, 'no sha512 digest'),
+        ({'hash_algo': None}, 'Its os_hash_algo is not one of'),
+        (
+            {'hash_algo': 'md5', 'hash_value': 'a' * 32},
+            'Its os_hash_algo is not one of',
+        ),
+        ({'hash_value': None}, 'not a sha512 digest'),
+        ({'hash_value': 'ab'}, 'not a sha512 digest'),
+        ({'hash_value': '/' * 128}, 'not a sha512 digest'),
     ],
 )
-def test_what_is_wrong_with_the_file_is_told(
+def test_list_image_faults_names_invalid_file_attributes(
     changes: dict[str, Any], fault: str
 ) -> None:
-    (found,) = bitstreams.faults(image(**changes), LARGEST)
-    assert fault in found
+    (fault_text,) = bitstreams.list_image_faults(image(**changes), LARGEST)
+    assert fault in fault_text
 
 
 @pytest.mark.parametrize(
@@ -108,37 +116,39 @@ def test_what_is_wrong_with_the_file_is_told(
     ],
 )
 @pytest.mark.parametrize('key', ['bs-name', 'vendor', 'board', 'version', 'shell_id'])
-def test_a_value_that_could_be_more_than_a_word_is_refused(
+def test_list_image_faults_rejects_value_with_special_characters(
     key: str, value: str
 ) -> None:
-    (found,) = bitstreams.faults(image(properties={key: value}), LARGEST)
-    assert f'Its {key} ' in found
-    assert '\n' not in found
+    (fault,) = bitstreams.list_image_faults(image(properties={key: value}), LARGEST)
+    assert f'Its {key} ' in fault
+    assert '\n' not in fault
 
 
 @pytest.mark.parametrize('key', ['bs-uuid', 'region_uuid', 'function_uuid'])
-def test_an_id_must_be_a_uuid(key: str) -> None:
-    (found,) = bitstreams.faults(image(properties={key: 'not-one'}), LARGEST)
-    assert found == f'Its {key} not-one is not a UUID.'
+def test_list_image_faults_rejects_invalid_uuid(key: str) -> None:
+    (fault,) = bitstreams.list_image_faults(image(properties={key: 'not-one'}), LARGEST)
+    assert fault == f'Its {key} not-one is not a UUID.'
 
 
-def test_all_faults_are_told_together() -> None:
-    wrong = image(
+def test_parse_bitstream_raises_with_all_faults() -> None:
+    invalid = image(
         tags=(), size=None, hash_value='', properties={'vendor': None, 'board': '/'}
     )
-    assert len(bitstreams.faults(wrong, LARGEST)) == 5
+    assert len(bitstreams.list_image_faults(invalid, LARGEST)) == 5
     with pytest.raises(BitstreamRefused) as caught:
-        bitstreams.read(wrong, LARGEST)
+        bitstreams.parse_bitstream(invalid, LARGEST)
     assert 'not tagged' in caught.value.text
     assert 'It lacks vendor' in caught.value.text
 
 
 @given(some.dictionaries(some.sampled_from(_KEYS), some.text(max_size=300)))
-def test_whatever_is_said_is_read_or_refused(said: dict[str, str]) -> None:
+def test_parse_bitstream_arbitrary_properties_returns_or_raises(
+    properties: dict[str, str],
+) -> None:
     sound = image()
-    found = replace(sound, properties={**sound.properties, **said})
+    changed = replace(sound, properties={**sound.properties, **properties})
     try:
-        read = bitstreams.read(found, LARGEST)
+        read = bitstreams.parse_bitstream(changed, LARGEST)
     except BitstreamRefused:
         return
     for text in (read.name, read.vendor, read.board, read.version):
@@ -147,6 +157,6 @@ def test_whatever_is_said_is_read_or_refused(said: dict[str, str]) -> None:
 
 
 @given(some.uuids())
-def test_every_spelling_of_an_id_is_one_id(value: Any) -> None:
+def test_normalize_id_maps_spellings_to_one_id(value: Any) -> None:
     spellings = {str(value), value.hex, str(value).upper(), f'0x{value.hex}'}
-    assert {bitstreams.normal_id(each) for each in spellings} == {value.hex}
+    assert {bitstreams.normalize_id(text) for text in spellings} == {value.hex}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many accelerators a profile makes."""
+"""Tests of the number of ARQs and handles of a device profile."""
 
 from datetime import UTC, datetime
 
@@ -8,9 +8,7 @@ import pytest
 from cyborg_lite.model.device_profiles import (
     AttachTarget,
     DeviceProfile,
-    arq_count,
-    attach_target,
-    handle_count,
+    Group,
 )
 
 XILINX = {'trait:CUSTOM_FPGA_XILINX': 'required'}
@@ -24,20 +22,20 @@ XILINX = {'trait:CUSTOM_FPGA_XILINX': 'required'}
         ({'resources:PGPU': '4', 'trait:CUSTOM_A': 'required'}, 4),
         ({'resources:FPGA': '1', **XILINX}, 2),
         ({'resources:FPGA': '3', 'resources:GPU': '1', **XILINX}, 7),
-        # Nothing is doubled without an FPGA, or where the trait is forbidden.
+        # The count doubles only with an FPGA and a required Xilinx trait.
         ({'resources:GPU': '1', **XILINX}, 1),
         ({'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'forbidden'}, 1),
         ({'accel:function_id': 'x'}, 0),
         ({}, 0),
     ],
 )
-def test_a_group_makes_one_request_for_each_unit(
+def test_requirements_count_one_arq_per_accelerator(
     group: dict[str, str], count: int
 ) -> None:
-    assert arq_count(group) == count
+    assert Group.parse(group).requirements.arq_count == count
 
 
-def test_a_profile_knows_the_classes_of_all_its_groups() -> None:
+def test_resource_classes_lists_classes_of_all_groups() -> None:
     profile = DeviceProfile(
         uuid='u',
         name='n',
@@ -49,7 +47,7 @@ def test_a_profile_knows_the_classes_of_all_its_groups() -> None:
 
 
 @pytest.mark.parametrize(
-    ('group', 'requests', 'handles'),
+    ('group', 'arqs', 'handles'),
     [
         ({'resources:FPGA': '2'}, 2, 2),
         ({'resources:FPGA': '1', **XILINX}, 2, 1),
@@ -59,10 +57,10 @@ def test_a_profile_knows_the_classes_of_all_its_groups() -> None:
         ({}, 1, 1),
     ],
 )
-def test_two_requests_of_a_xilinx_fpga_share_its_one_handle(
-    group: dict[str, str], requests: int, handles: int
+def test_count_handles_two_xilinx_arqs_share_handle(
+    group: dict[str, str], arqs: int, handles: int
 ) -> None:
-    assert handle_count(group, requests) == handles
+    assert Group.parse(group).requirements.count_handles(arqs) == handles
 
 
 @pytest.mark.parametrize(
@@ -71,11 +69,11 @@ def test_two_requests_of_a_xilinx_fpga_share_its_one_handle(
         ({}, AttachTarget.VM),
         ({'accel:attach_target': 'host'}, AttachTarget.HOST),
         ({'accel:attach_target': 'none'}, AttachTarget.NONE),
-        # A database that was filled by another service may say anything.
+        # Rows of another service may have any value.
         ({'accel:attach_target': 'moon'}, AttachTarget.VM),
     ],
 )
-def test_an_accelerator_is_for_the_guest_unless_it_says_otherwise(
+def test_attach_target_defaults_to_vm(
     group: dict[str, str], target: AttachTarget
 ) -> None:
-    assert attach_target(group) is target
+    assert Group.parse(group).attach_target is target

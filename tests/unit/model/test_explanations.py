@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a group of a profile asks of one provider."""
+"""Tests of the Placement requirements of a group."""
 
-from cyborg_lite.model.explanations import Demand
+from cyborg_lite.model.device_profiles import Group
 
 GROUP = {
     'resources:PGPU': '2',
@@ -11,17 +11,23 @@ GROUP = {
 }
 
 
-def test_a_demand_is_classes_and_traits() -> None:
-    demand = Demand.of(GROUP)
-    assert demand.amounts == (('PGPU', 2),)
-    assert demand.classes == ('PGPU',)
-    assert demand.required == {'CUSTOM_A'}
-    assert demand.forbidden == {'CUSTOM_B'}
-    assert demand.handles == 2
+def test_requirements_have_amounts_and_traits() -> None:
+    requirements = Group.parse(GROUP).requirements
+    assert requirements.amounts == (('PGPU', 2),)
+    assert requirements.resource_classes == ('PGPU',)
+    assert requirements.required == {'CUSTOM_A'}
+    assert requirements.forbidden == {'CUSTOM_B'}
+    assert requirements.handle_count == 2
 
 
-def test_groups_that_ask_for_the_same_are_one_demand() -> None:
-    """In whatever order, and whatever they say that Placement is not asked."""
-    turned = dict(reversed(GROUP.items()))
-    assert Demand.of(GROUP) == Demand.of({**turned, 'accel:x': 'y'})
-    assert len({Demand.of(GROUP), Demand.of(turned)}) == 1
+def test_requirements_of_equal_groups_are_equal() -> None:
+    """The order of the keys and the ``accel:`` keys do not count."""
+    reversed_group = dict(reversed(GROUP.items()))
+    assert (
+        Group.parse(GROUP).requirements
+        == Group.parse({**reversed_group, 'accel:x': 'y'}).requirements
+    )
+    assert (
+        len({Group.parse(GROUP).requirements, Group.parse(reversed_group).requirements})
+        == 1
+    )

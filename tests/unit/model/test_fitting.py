@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host lacks, in words that programs and operators can tell apart."""
+"""Tests of the explanation why hosts fit or do not fit a device profile."""
 
 from typing import Any
 
 import pytest
 
 from cyborg_lite.model import fitting
+from cyborg_lite.model.device_profiles import Group
 from cyborg_lite.model.explanations import (
-    Asked,
-    Demand,
     Explanation,
+    FitResult,
+    GroupCandidates,
+    ProviderCapacity,
     Reason,
-    Supply,
-    Verdict,
-    Why,
+    ReasonCode,
 )
 
 T4 = 'CUSTOM_T4'
 A100 = 'CUSTOM_A100'
 
 
-def card(name: str, host: str = 'h1', **fields: Any) -> Supply:
-    return Supply(
+def card(name: str, host: str = 'h1', **fields: Any) -> ProviderCapacity:
+    return ProviderCapacity(
         **{
             'rp_uuid': name,
             'name': name,
@@ -41,174 +41,188 @@ def group(units: int = 1, **traits: str) -> dict[str, str]:
     return {'resources:PGPU': str(units), **keys}
 
 
-def explained(
+def explain(
     groups: list[dict[str, str]],
-    *supplies: Supply,
-    marked: frozenset[str] = frozenset(),
+    *providers: ProviderCapacity,
+    extra_traits: frozenset[str] = frozenset(),
 ) -> Explanation:
-    """By a Placement that offers whatever has enough units free and the traits."""
-    return fitting.explain(
-        [asked(one, supplies, marked) for one in groups],
-        supplies,
-        {one.hostname for one in supplies},
+    """Explain the fit with Placement answering as it does for these providers."""
+    return fitting.explain_fit(
+        [list_candidates(item, providers, extra_traits) for item in groups],
+        providers,
+        {provider.hostname for provider in providers},
     )
 
 
-def asked(
-    group: dict[str, str], supplies: tuple[Supply, ...], marked: frozenset[str]
-) -> Asked:
-    demand = Demand.of(group)
-    (name, amount), *_ = demand.amounts
+def list_candidates(
+    group: dict[str, str],
+    providers: tuple[ProviderCapacity, ...],
+    extra_traits: frozenset[str],
+) -> GroupCandidates:
+    requirements = Group.parse(group).requirements
+    (name, amount), *_ = requirements.amounts
     offers = {
-        one.rp_uuid: {name: one.free}
-        for one in supplies
-        if one.resource_class == name
-        and one.free >= amount
-        and not one.closed
-        and (demand.required <= one.traits or one.rp_uuid in marked)
-        and not demand.forbidden & one.traits
+        provider.rp_uuid: {name: provider.free}
+        for provider in providers
+        if provider.resource_class == name
+        and provider.free >= amount
+        and not provider.closed
+        and (
+            requirements.required <= provider.traits or provider.rp_uuid in extra_traits
+        )
+        and not requirements.forbidden & provider.traits
     }
-    return Asked(demand, offers, marked)
+    return GroupCandidates(requirements, offers, extra_traits)
 
 
-def only(found: Explanation) -> Reason:
-    """Of the one host's one group."""
-    (host,) = found.hosts
-    (verdict,) = host.groups
-    assert (host.fits, verdict.fits) == (False, False)
-    (reason,) = verdict.reasons
+def get_only_reason(explanation: Explanation) -> Reason:
+    """Return the only reason of the only group of the only host."""
+    (host,) = explanation.hosts
+    (group_result,) = host.groups
+    assert (host.fits, group_result.fits) == (False, False)
+    (reason,) = group_result.reasons
     return reason
 
 
-def test_a_host_with_a_free_card_fits() -> None:
-    found = explained([group(T4='required')], card('a', traits=frozenset({'T4'})))
-    assert found.verdict is Verdict.FITS
-    assert found.hosts[0].fits
-    assert found.hosts[0].groups[0].reasons == ()
-    assert found.warnings == ()
+def test_explain_fit_with_free_card_fits() -> None:
+    explanation = explain([group(T4='required')], card('a', traits=frozenset({'T4'})))
+    assert explanation.result is FitResult.FITS
+    assert explanation.hosts[0].fits
+    assert explanation.hosts[0].groups[0].reasons == ()
+    assert explanation.warnings == ()
 
 
-def test_hosts_are_told_apart_and_come_in_the_order_of_their_names() -> None:
-    found = explained([group()], card('b', 'h2', free=0), card('a', 'h1'))
-    assert [(one.hostname, one.fits) for one in found.hosts] == [
+def test_explain_fit_sorts_hosts_by_name() -> None:
+    explanation = explain([group()], card('b', 'h2', free=0), card('a', 'h1'))
+    assert [(host.hostname, host.fits) for host in explanation.hosts] == [
         ('h1', True),
         ('h2', False),
     ]
-    assert found.summary.startswith('1 of 2 hosts')
+    assert explanation.summary.startswith('1 of 2 hosts')
 
 
 @pytest.mark.parametrize(
-    ('wanted', 'fields', 'why', 'word'),
+    ('requested', 'fields', 'code', 'word'),
     [
-        (group(CUSTOM_A100='required'), {}, Why.MISSING_TRAIT, A100),
-        (group(CUSTOM_T4='forbidden'), {}, Why.FORBIDDEN_TRAIT, T4),
-        (group(2), {}, Why.TOO_FEW_UNITS, '1 PGPU'),
-        (group(), {'resource_class': 'VGPU'}, Why.MISSING_CLASS, 'PGPU'),
-        (group(), {'free': 0}, Why.NO_FREE_UNIT, '0 of 1'),
-        (group(), {'free_handles': 0}, Why.NO_FREE_UNIT, '0 of 1'),
+        (group(CUSTOM_A100='required'), {}, ReasonCode.MISSING_TRAIT, A100),
+        (group(CUSTOM_T4='forbidden'), {}, ReasonCode.FORBIDDEN_TRAIT, T4),
+        (group(2), {}, ReasonCode.TOO_FEW_UNITS, '1 PGPU'),
+        (group(), {'resource_class': 'VGPU'}, ReasonCode.MISSING_CLASS, 'PGPU'),
+        (group(), {'free': 0}, ReasonCode.NO_FREE_UNIT, '0 of 1'),
+        (group(), {'free_handles': 0}, ReasonCode.NO_FREE_UNIT, '0 of 1'),
         (
             group(),
-            {'closed': Why.MAINTENANCE, 'closed_text': 'A new fan.'},
-            Why.MAINTENANCE,
+            {'closed': ReasonCode.MAINTENANCE, 'closed_text': 'A new fan.'},
+            ReasonCode.MAINTENANCE,
             'fan',
         ),
     ],
 )
-def test_the_first_thing_that_is_missing_is_named(
-    wanted: dict[str, str], fields: dict[str, Any], why: Why, word: str
+def test_explain_fit_names_first_missing_condition(
+    requested: dict[str, str], fields: dict[str, Any], code: ReasonCode, word: str
 ) -> None:
-    reason = only(explained([wanted], card('a', **fields)))
-    assert reason.why is why
+    reason = get_only_reason(explain([requested], card('a', **fields)))
+    assert reason.code is code
     assert word in reason.text
     assert reason.group == 0
 
 
-def test_equal_reasons_of_a_host_are_one_with_all_their_providers() -> None:
-    found = explained([group()], card('a', free=0), card('b', free=0))
-    assert only(found).providers == ('a', 'b')
+def test_explain_fit_merges_equal_reasons_of_host() -> None:
+    explanation = explain([group()], card('a', free=0), card('b', free=0))
+    assert get_only_reason(explanation).providers == ('a', 'b')
 
 
-def test_what_placement_does_not_offer_for_reasons_of_its_own_is_said() -> None:
-    demand = Demand.of(group())
-    found = fitting.explain([Asked(demand)], [card('a')], ['h1'])
-    assert only(found).why is Why.NOT_OFFERED
-    assert found.verdict is Verdict.NOT_NOW
+def test_explain_fit_provider_not_offered_by_placement_is_reported() -> None:
+    requirements = Group.parse(group()).requirements
+    explanation = fitting.explain_fit(
+        [GroupCandidates(requirements)], [card('a')], ['h1']
+    )
+    assert get_only_reason(explanation).code is ReasonCode.NOT_OFFERED
+    assert explanation.result is FitResult.NOT_NOW
 
 
-def test_a_trait_that_an_operator_added_in_placement_counts() -> None:
-    wanted = [group(CUSTOM_A100='required')]
+def test_explain_fit_counts_traits_added_in_placement() -> None:
+    requested = [group(CUSTOM_A100='required')]
     full = card('a', free=0)
-    assert only(explained(wanted, full, marked=frozenset('a'))).why is Why.NO_FREE_UNIT
-    assert explained(wanted, full, marked=frozenset('a')).verdict is Verdict.NOT_NOW
+    assert (
+        get_only_reason(explain(requested, full, extra_traits=frozenset('a'))).code
+        is ReasonCode.NO_FREE_UNIT
+    )
+    assert (
+        explain(requested, full, extra_traits=frozenset('a')).result
+        is FitResult.NOT_NOW
+    )
 
 
-# --- what can never be --------------------------------------------------------------
+# --- warnings: requirements that no provider can ever meet ---
 
 
 @pytest.mark.parametrize(
-    ('wanted', 'why', 'word'),
+    ('requested', 'code', 'word'),
     [
-        (group(2), Why.TOO_FEW_UNITS, 'make more groups'),
-        ({'resources:FPGA': '1'}, Why.MISSING_CLASS, 'FPGA'),
-        ({'resources:GPU': '1'}, Why.MISSING_CLASS, 'PGPU or VGPU'),
-        (group(CUSTOM_A100='required'), Why.MISSING_TRAIT, A100),
-        (group(CUSTOM_T4='forbidden'), Why.FORBIDDEN_TRAIT, 'forbidden'),
+        (group(2), ReasonCode.TOO_FEW_UNITS, 'Split the group'),
+        ({'resources:FPGA': '1'}, ReasonCode.MISSING_CLASS, 'FPGA'),
+        ({'resources:GPU': '1'}, ReasonCode.MISSING_CLASS, 'PGPU or VGPU'),
+        (group(CUSTOM_A100='required'), ReasonCode.MISSING_TRAIT, A100),
+        (group(CUSTOM_T4='forbidden'), ReasonCode.FORBIDDEN_TRAIT, 'forbidden'),
         (
             {'resources:FPGA': '1', 'resources:PGPU': '1'},
-            Why.SEVERAL_CLASSES,
+            ReasonCode.SEVERAL_CLASSES,
             'FPGA and PGPU',
         ),
     ],
 )
-def test_what_no_provider_could_serve_were_it_free_is_warned_of(
-    wanted: dict[str, str], why: Why, word: str
+def test_explain_fit_warns_of_unsatisfiable_requirement(
+    requested: dict[str, str], code: ReasonCode, word: str
 ) -> None:
-    found = explained([group(), wanted], card('a'), card('b'))
-    assert found.verdict is Verdict.NEVER
-    (warning,) = found.warnings
-    assert (warning.why, warning.group) == (why, 1)
+    explanation = explain([group(), requested], card('a'), card('b'))
+    assert explanation.result is FitResult.NEVER
+    (warning,) = explanation.warnings
+    assert (warning.code, warning.group) == (code, 1)
     assert word in warning.text
 
 
-def test_traits_that_no_one_provider_has_all_of() -> None:
-    wanted = group(CUSTOM_T4='required', CUSTOM_A100='required')
-    found = explained([wanted], card('a'), card('b', traits=frozenset({A100})))
-    assert found.warnings[0].why is Why.MISSING_TRAIT
-    assert found.warnings[0].traits == (A100, T4)
+def test_explain_fit_warns_of_traits_on_different_providers() -> None:
+    requested = group(CUSTOM_T4='required', CUSTOM_A100='required')
+    explanation = explain([requested], card('a'), card('b', traits=frozenset({A100})))
+    assert explanation.warnings[0].code is ReasonCode.MISSING_TRAIT
+    assert explanation.warnings[0].traits == (A100, T4)
 
 
-def test_a_full_cloud_is_not_an_impossible_one() -> None:
-    found = explained([group()], card('a', free=0), card('b', 'h2', free=0))
-    assert found.verdict is Verdict.NOT_NOW
-    assert found.warnings == ()
+def test_explain_fit_full_cloud_returns_not_now() -> None:
+    explanation = explain([group()], card('a', free=0), card('b', 'h2', free=0))
+    assert explanation.result is FitResult.NOT_NOW
+    assert explanation.warnings == ()
 
 
-def test_groups_that_fit_alone_but_not_at_once() -> None:
+def test_explain_fit_groups_competing_for_card_returns_not_now() -> None:
     busy = card('b', free=0)
-    found = explained([group(), group()], card('a'), busy)
-    (host,) = found.hosts
-    assert [one.fits for one in host.groups] == [True, True]
+    explanation = explain([group(), group()], card('a'), busy)
+    (host,) = explanation.hosts
+    assert [result.fits for result in host.groups] == [True, True]
     assert not host.fits
-    assert host.reasons[0].why is Why.NOT_TOGETHER
-    assert found.verdict is Verdict.NOT_NOW
+    assert host.reasons[0].code is ReasonCode.NOT_TOGETHER
+    assert explanation.result is FitResult.NOT_NOW
 
 
-def test_more_groups_than_any_host_has_cards_can_never_be() -> None:
-    found = explained([group()] * 3, card('a'), card('b'), card('c', 'h2'))
-    assert found.verdict is Verdict.NEVER
-    assert found.warnings[0].why is Why.NOT_TOGETHER
+def test_explain_fit_more_groups_than_cards_returns_never() -> None:
+    explanation = explain([group()] * 3, card('a'), card('b'), card('c', 'h2'))
+    assert explanation.result is FitResult.NEVER
+    assert explanation.warnings[0].code is ReasonCode.NOT_TOGETHER
 
 
-def test_what_strangers_offer_is_warned_of() -> None:
-    demand = Demand.of(group())
-    offers = {'theirs': {'PGPU': 1}, 'a': {'PGPU': 1}}
-    found = fitting.explain([Asked(demand, offers)], [card('a')], ['h1'])
-    (warning,) = found.warnings
-    assert (warning.why, warning.providers) == (Why.STRANGERS, ('theirs',))
-    assert found.verdict is Verdict.FITS
+def test_explain_fit_warns_of_foreign_provider() -> None:
+    requirements = Group.parse(group()).requirements
+    offers = {'foreign': {'PGPU': 1}, 'a': {'PGPU': 1}}
+    explanation = fitting.explain_fit(
+        [GroupCandidates(requirements, offers)], [card('a')], ['h1']
+    )
+    (warning,) = explanation.warnings
+    assert (warning.code, warning.providers) == (ReasonCode.STRANGERS, ('foreign',))
+    assert explanation.result is FitResult.FITS
 
 
-def test_both_requests_of_one_card_share_its_handle() -> None:
-    wanted = {'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'required'}
+def test_explain_fit_xilinx_arqs_share_handle() -> None:
+    requested = {'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'required'}
     fields: Any = {'resource_class': 'FPGA', 'traits': {'CUSTOM_FPGA_XILINX'}}
-    assert explained([wanted], card('a', **fields)).verdict is Verdict.FITS
+    assert explain([requested], card('a', **fields)).result is FitResult.FITS

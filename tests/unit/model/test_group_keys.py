@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys of a group: which are legal, and in what form they are kept."""
+"""Tests of the keys and values of a group and their normal form."""
 
 from typing import Any
 
@@ -10,28 +10,29 @@ from hypothesis import strategies as st
 from cyborg_lite.exceptions import InvalidDeviceProfile
 from cyborg_lite.model import group_keys
 from cyborg_lite.model.device_profiles import Limits
+from tests.builders.json_values import ANY_JSON
 
 LIMITS = Limits()
 IMAGE = 'd5ca2f11-3108-4426-a11c-a959987565df'
 
 
 def read(key: object, value: object) -> tuple[str, str] | None:
-    return group_keys.read('groups[0]', key, value, LIMITS)
+    return group_keys.parse_entry('groups[0]', key, value, LIMITS)
 
 
-def refusal(key: object, value: object) -> str:
+def read_error(key: object, value: object) -> str:
     with pytest.raises(InvalidDeviceProfile) as caught:
         read(key, value)
     return caught.value.text
 
 
 @pytest.mark.parametrize('name', ['FPGA', 'GPU', 'VGPU', 'PGPU', 'CUSTOM_X_1'])
-def test_a_known_or_custom_class_is_kept(name: str) -> None:
+def test_parse_entry_accepts_standard_and_custom_classes(name: str) -> None:
     assert read(f'resources:{name}', '1') == (f'resources:{name}', '1')
 
 
 @pytest.mark.parametrize(
-    ('written', 'kept'),
+    ('written', 'expected'),
     [
         ('resources: FPGA ', 'resources:FPGA'),
         ('resources:fpga', 'resources:FPGA'),
@@ -40,11 +41,13 @@ def test_a_known_or_custom_class_is_kept(name: str) -> None:
         ('trait:Custom-X', 'trait:CUSTOM_X'),
     ],
 )
-def test_names_are_kept_as_placement_has_them(written: str, kept: str) -> None:
+def test_parse_entry_normalizes_names_for_placement(
+    written: str, expected: str
+) -> None:
     value = 1 if written.startswith('resources') else 'required'
     entry = read(written, value)
     assert entry is not None
-    assert entry[0] == kept
+    assert entry[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -55,28 +58,28 @@ def test_names_are_kept_as_placement_has_them(written: str, kept: str) -> None:
         'VCPU',
         'CUSTOM_A B',
         'CUSTOM_A.B',
-        'CUSTOM_\u00df',  # becomes SS in upper case
-        'CUSTOM_\u0131',  # becomes I
+        'CUSTOM_\u00df',  # is SS in upper case
+        'CUSTOM_\u0131',  # is I in upper case
         'CUSTOM_A\nB',
         'CUSTOM_' + 'X' * 249,
     ],
 )
-def test_a_name_that_placement_would_refuse_is_refused_now(name: str) -> None:
-    assert 'CUSTOM_...' in refusal(f'resources:{name}', 1)
-    assert 'CUSTOM_...' in refusal(f'trait:{name}', 'required')
+def test_parse_entry_rejects_name_invalid_in_placement(name: str) -> None:
+    assert 'CUSTOM_...' in read_error(f'resources:{name}', 1)
+    assert 'CUSTOM_...' in read_error(f'trait:{name}', 'required')
 
 
-def test_the_longest_name_of_placement_is_legal() -> None:
+def test_parse_entry_accepts_name_of_maximum_length() -> None:
     name = 'CUSTOM_' + 'X' * 248
     assert read(f'trait:{name}', 'forbidden') == (f'trait:{name}', 'forbidden')
 
 
 @pytest.mark.parametrize(
-    ('amount', 'kept'),
+    ('amount', 'expected'),
     [(1, '1'), ('1', '1'), (256, '256'), ('256', '256'), ('007', '7')],
 )
-def test_an_amount_is_kept_as_a_string(amount: object, kept: str) -> None:
-    assert read('resources:FPGA', amount) == ('resources:FPGA', kept)
+def test_parse_entry_returns_amount_as_string(amount: object, expected: str) -> None:
+    assert read('resources:FPGA', amount) == ('resources:FPGA', expected)
 
 
 @pytest.mark.parametrize(
@@ -104,51 +107,51 @@ def test_an_amount_is_kept_as_a_string(amount: object, kept: str) -> None:
         [1],
         10**40,
         '1' * 40,
-        '\u0663',  # a digit, to int()
+        '\u0663',  # int() accepts this digit
         '1_0',
     ],
 )
-def test_an_amount_is_a_whole_number_within_the_limit(amount: object) -> None:
-    reason = refusal('resources:FPGA', amount)
+def test_parse_entry_rejects_amount_out_of_range(amount: object) -> None:
+    reason = read_error('resources:FPGA', amount)
     assert 'groups[0]: resources:FPGA must be a whole number from 1 to 256' in reason
 
 
 @pytest.mark.parametrize('value', ['', 'Required', 'optional', None, 1, True, [], {}])
-def test_a_trait_is_required_or_forbidden(value: object) -> None:
-    assert 'required or forbidden' in refusal('trait:CUSTOM_X', value)
+def test_parse_entry_rejects_invalid_trait_value(value: object) -> None:
+    assert 'required or forbidden' in read_error('trait:CUSTOM_X', value)
 
 
 @pytest.mark.parametrize(
     'key',
     ['', 'FPGA', 'resource:FPGA', 'resources', 'resources1:FPGA', ' trait:CUSTOM_X'],
 )
-def test_a_key_starts_with_one_of_three_words(key: str) -> None:
-    assert 'must start with' in refusal(key, '1')
+def test_parse_entry_rejects_unknown_prefix(key: str) -> None:
+    assert 'must start with' in read_error(key, '1')
 
 
 @pytest.mark.parametrize('key', ['', 'a b', 'a.b', 'a:b', 'a/b', '\u00e9', 'a\n'])
-def test_the_name_of_an_accel_key_has_few_characters(key: str) -> None:
-    assert 'after accel:' in refusal(f'accel:{key}', 'x')
+def test_parse_entry_rejects_invalid_accel_name(key: str) -> None:
+    assert 'after accel:' in read_error(f'accel:{key}', 'x')
 
 
 @given(st.text(st.characters(exclude_categories=['Cs'], exclude_characters='\0')))
-def test_the_value_of_an_unknown_accel_key_is_kept_as_it_is(value: str) -> None:
+def test_parse_entry_preserves_value_of_unknown_accel_key(value: str) -> None:
     value = value[: LIMITS.value]
     assert read('accel:Some_key-1', value) == ('accel:Some_key-1', value)
 
 
 @pytest.mark.parametrize('value', [1, True, [], {}, 'x' * 256, 'a\0b', '\ud800'])
-def test_the_value_of_an_accel_key_is_a_storable_string(value: object) -> None:
-    assert 'at most 255 characters' in refusal('accel:x', value)
+def test_parse_entry_rejects_unstorable_accel_value(value: object) -> None:
+    assert 'at most 255 characters' in read_error('accel:x', value)
 
 
 @pytest.mark.parametrize('key', ['accel:x', 'accel:bitstream_id'])
-def test_null_is_as_good_as_no_accel_key(key: str) -> None:
+def test_parse_entry_null_accel_value_returns_none(key: str) -> None:
     assert read(key, None) is None
 
 
 @pytest.mark.parametrize(
-    ('key', 'value', 'kept'),
+    ('key', 'value', 'expected'),
     [
         ('bitstream_id', IMAGE, IMAGE),
         ('bitstream_id', IMAGE.upper().replace('-', ''), IMAGE),
@@ -161,10 +164,10 @@ def test_null_is_as_good_as_no_accel_key(key: str) -> None:
         ('attach_target', 'none', 'none'),
     ],
 )
-def test_a_known_accel_key_takes_its_own_values(
-    key: str, value: str, kept: str
+def test_parse_entry_accepts_values_of_known_accel_keys(
+    key: str, value: str, expected: str
 ) -> None:
-    assert read(f'accel:{key}', value) == (f'accel:{key}', kept)
+    assert read(f'accel:{key}', value) == (f'accel:{key}', expected)
 
 
 @pytest.mark.parametrize(
@@ -181,15 +184,12 @@ def test_a_known_accel_key_takes_its_own_values(
         ('attach_target', ''),
     ],
 )
-def test_a_known_accel_key_takes_no_other_values(key: str, value: str) -> None:
-    assert f'accel:{key} must be' in refusal(f'accel:{key}', value)
+def test_parse_entry_rejects_invalid_value_of_known_accel_key(
+    key: str, value: str
+) -> None:
+    assert f'accel:{key} must be' in read_error(f'accel:{key}', value)
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=5,
-)
 KEYS = st.text(st.characters()) | st.builds(
     '{}:{}'.format,
     st.sampled_from(['resources', 'trait', 'accel']),
@@ -197,8 +197,10 @@ KEYS = st.text(st.characters()) | st.builds(
 )
 
 
-@given(KEYS, JSON)
-def test_any_key_is_kept_or_refused_by_name(key: str, value: Any) -> None:
+@given(KEYS, ANY_JSON)
+def test_parse_entry_arbitrary_input_returns_or_names_group(
+    key: str, value: Any
+) -> None:
     reason = ''
     try:
         entry = read(key, value)
@@ -206,14 +208,16 @@ def test_any_key_is_kept_or_refused_by_name(key: str, value: Any) -> None:
         entry, reason = None, error.text
     assert not reason or 'groups[0]' in reason
     assert reason.isprintable()
-    # What was kept is kept again as it is.
+    # A normalized entry is unchanged by a second pass.
     assert entry is None or read(*entry) == entry
 
 
-def test_a_standard_trait_is_legal_where_the_limits_name_it() -> None:
+def test_parse_entry_accepts_standard_trait_within_limits() -> None:
     limits = Limits(standard_traits=frozenset({'HW_GPU_API_VULKAN'}))
-    kept = group_keys.read('groups[0]', 'trait:hw-gpu-api-vulkan', 'required', limits)
-    assert kept == ('trait:HW_GPU_API_VULKAN', 'required')
+    entry = group_keys.parse_entry(
+        'groups[0]', 'trait:hw-gpu-api-vulkan', 'required', limits
+    )
+    assert entry == ('trait:HW_GPU_API_VULKAN', 'required')
     with pytest.raises(InvalidDeviceProfile, match='os-traits'):
-        group_keys.read('groups[0]', 'trait:HW_OTHER', 'required', limits)
-    assert 'CUSTOM_...' in refusal('trait:HW_GPU_API_VULKAN', 'required')
+        group_keys.parse_entry('groups[0]', 'trait:HW_OTHER', 'required', limits)
+    assert 'CUSTOM_...' in read_error('trait:HW_GPU_API_VULKAN', 'required')

@@ -1,62 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which card is which; more of it in test_inventory_diff.py."""
+"""Tests of the identity of devices; more are in test_inventory_diff.py."""
 
 from dataclasses import replace
 
 import pytest
 
-from cyborg_lite.model.identities import identified
+from cyborg_lite.model.identities import match_devices
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.model.inventory_facts import (
     DeviceFacts,
+    deployable_name,
     device_facts,
-    name_of,
-    part_of,
+    name_suffix,
 )
-from tests.fakes.cards import card
+from tests.builders.reports import card
 
 
-def _known(*devices: Device) -> dict[str, DeviceFacts]:
-    found = identified({}, devices)
-    return {name: device_facts(device, name) for name, (device, _) in found.items()}
+def _match_and_store(*devices: Device) -> dict[str, DeviceFacts]:
+    matches = match_devices({}, devices)
+    return {name: device_facts(device, name) for name, (device, _) in matches.items()}
 
 
-def test_a_serial_number_is_the_identity() -> None:
-    assert list(identified({}, [card(1, serial='s')])) == ['s']
+def test_match_devices_uses_serial_number() -> None:
+    assert list(match_devices({}, [card(1, serial='s')])) == ['s']
 
 
-def test_without_one_it_is_the_slot_and_the_product() -> None:
-    assert list(identified({}, [card(1)])) == ['0000:01:00.0 10de:1eb8']
-    unnumbered = replace(card(1), std_board_info={})
-    assert list(identified({}, [unnumbered])) == ['0000:01:00.0 10de:Tesla T4']
+def test_match_devices_without_serial_uses_slot_and_product() -> None:
+    assert list(match_devices({}, [card(1)])) == ['0000:01:00.0 10de:1eb8']
+    without_product_id = replace(card(1), std_board_info={})
+    assert list(match_devices({}, [without_product_id])) == [
+        '0000:01:00.0 10de:Tesla T4'
+    ]
 
 
-def test_an_empty_serial_number_is_none() -> None:
-    assert list(identified({}, [replace(card(1), hardware_id='')])) == [
+def test_match_devices_empty_serial_uses_slot() -> None:
+    assert list(match_devices({}, [replace(card(1), hardware_id='')])) == [
         '0000:01:00.0 10de:1eb8'
     ]
 
 
-def test_the_best_number_that_was_ever_read_is_kept() -> None:
-    known = _known(card(1))
-    [(identity, (_, hardware_id))] = identified(known, [card(1, serial='s')]).items()
-    assert identity in known
+def test_match_devices_preserves_most_specific_hardware_id() -> None:
+    stored = _match_and_store(card(1))
+    [(identity, (_, hardware_id))] = match_devices(
+        stored, [card(1, serial='s')]
+    ).items()
+    assert identity in stored
     assert hardware_id == 's'
-    known = _known(card(1, serial='s'))
-    [(identity, (_, hardware_id))] = identified(known, [card(1)]).items()
+    stored = _match_and_store(card(1, serial='s'))
+    [(identity, (_, hardware_id))] = match_devices(stored, [card(1)]).items()
     assert (identity, hardware_id) == ('s', 's')
 
 
-def test_two_cards_never_share_an_identity() -> None:
-    """One moved in where the other, whose number cannot be read now, has been."""
-    known = _known(card(1, serial='a'))
-    found = identified(known, [card(1), card(2, serial='a')])
-    assert len(found) == 2
-    assert found['a'][0].address == '0000:02:00.0'
+def test_match_devices_never_returns_duplicate_identities() -> None:
+    """A card moves into the slot of a card whose serial number is now unreadable."""
+    stored = _match_and_store(card(1, serial='a'))
+    matches = match_devices(stored, [card(1), card(2, serial='a')])
+    assert len(matches) == 2
+    assert matches['a'][0].control_address == '0000:02:00.0'
 
 
 @pytest.mark.parametrize(
-    ('name', 'part'),
+    ('name', 'suffix'),
     [
         ('h_01', ''),
         ('h_01_region0', '_region0'),
@@ -65,6 +69,6 @@ def test_two_cards_never_share_an_identity() -> None:
         ('h_odd', 'h_odd'),
     ],
 )
-def test_names_and_parts_say_the_same(name: str, part: str) -> None:
-    assert part_of(name, 'h_01') == part
-    assert name_of(part, 'h_01') == name
+def test_name_suffix_and_deployable_name_are_inverse(name: str, suffix: str) -> None:
+    assert name_suffix(name, 'h_01') == suffix
+    assert deployable_name(suffix, 'h_01') == name

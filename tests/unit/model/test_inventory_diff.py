@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what is known of a host to what is reported: little, and never a lost server."""
+"""Tests of the changes between stored inventory and a host report."""
 
 from dataclasses import replace
 
 import pytest
 
 from cyborg_lite.model.inventory import Device, Health, HostReport
-from tests.fakes.cards import (
+from tests.builders.reports import (
     card,
     host,
     report,
@@ -15,259 +15,286 @@ from tests.fakes.cards import (
     with_root,
     without_units,
 )
-from tests.fakes.known_hosts import KnownHost
+from tests.doubles.host_store import StoredHost
 
 FREE_SLOT = 0x5E
 
 
 @pytest.fixture
-def known() -> KnownHost:
-    return KnownHost()
+def stored_host() -> StoredHost:
+    return StoredHost()
 
 
-# --- what is there and what is not ---
+# --- new, changed and missing objects ---
 
 
-def test_all_of_a_new_host_is_new(known: KnownHost) -> None:
-    found = known.report(host(2, 3))
-    assert str(found.devices) == '+2 ~0 -0'
-    assert str(found.parts) == '+2 ~0 -0'
-    assert str(found.units) == '+6 ~0 -0'
-    assert found.names[('serial-0', '')] == 'compute-1_0000:00:00.0'
-    assert found.concern_placement
+def test_diff_report_new_host_adds_everything(stored_host: StoredHost) -> None:
+    changes = stored_host.report(host(2, 3))
+    assert str(changes.devices) == '+2 ~0 -0'
+    assert str(changes.deployables) == '+2 ~0 -0'
+    assert str(changes.handles) == '+6 ~0 -0'
+    assert changes.names[('serial-0', '')] == 'compute-1_0000:00:00.0'
+    assert changes.concern_placement
 
 
-def test_the_same_report_changes_nothing(known: KnownHost) -> None:
-    known.report(host(2, 3))
-    found = known.report(host(2, 3))
-    assert not found
-    assert not found.concern_placement
+def test_diff_report_repeated_report_changes_nothing(stored_host: StoredHost) -> None:
+    stored_host.report(host(2, 3))
+    changes = stored_host.report(host(2, 3))
+    assert not changes
+    assert not changes.concern_placement
 
 
-def test_the_order_of_a_report_does_not_matter(known: KnownHost) -> None:
-    known.report(host(2, 3))
+def test_diff_report_ignores_order(stored_host: StoredHost) -> None:
+    stored_host.report(host(2, 3))
     backwards = [
-        with_root(device, units=device.root.units[::-1])
+        with_root(device, handles=device.root.handles[::-1])
         for device in reversed(host(2, 3).devices)
     ]
-    assert not known.report(report(*backwards))
+    assert not stored_host.report(report(*backwards))
 
 
-def test_one_changed_device_changes_that_one_only(known: KnownHost) -> None:
+def test_diff_report_changed_device_changes_only_it(stored_host: StoredHost) -> None:
     first = host(64, 16)
-    known.report(first)
-    warm = replace(first.devices[7], health=Health.DEGRADED, health_reason='hot')
-    found = known.report(
-        replace(first, devices=(*first.devices[:7], warm, *first.devices[8:]))
+    stored_host.report(first)
+    degraded = replace(first.devices[7], health=Health.DEGRADED, health_reason='hot')
+    changes = stored_host.report(
+        replace(first, devices=(*first.devices[:7], degraded, *first.devices[8:]))
     )
-    assert list(found.devices.changed) == ['serial-7']
-    assert not found.parts
-    assert not found.units
-    assert not found.attributes
+    assert list(changes.devices.changed) == ['serial-7']
+    assert not changes.deployables
+    assert not changes.handles
+    assert not changes.attributes
 
 
-def test_what_is_free_and_not_reported_goes(known: KnownHost) -> None:
-    known.report(host(2, 3))
-    found = known.report(host(1, 3))
-    assert found.devices.gone == {'serial-1'}
-    assert found.parts.gone == {('serial-1', '')}
-    assert len(found.units.gone) == 3
-    assert known.layout.devices.keys() == {'serial-0'}
+def test_diff_report_removes_unreported_free_device(stored_host: StoredHost) -> None:
+    stored_host.report(host(2, 3))
+    changes = stored_host.report(host(1, 3))
+    assert changes.devices.removed == {'serial-1'}
+    assert changes.deployables.removed == {('serial-1', '')}
+    assert len(changes.handles.removed) == 3
+    assert stored_host.layout.devices.keys() == {'serial-0'}
 
 
-def test_a_host_may_lose_everything(known: KnownHost) -> None:
-    known.report(host(2, 3))
-    known.report(report())
-    assert known.layout.devices == {}
-    assert known.layout.attributes == {}
+def test_diff_report_empty_removes_everything(stored_host: StoredHost) -> None:
+    stored_host.report(host(2, 3))
+    stored_host.report(report())
+    assert stored_host.layout.devices == {}
+    assert stored_host.layout.attributes == {}
 
 
-# --- what a request holds ---
+# --- handles in use ---
 
 
-def test_a_held_unit_that_vanishes_is_kept_and_marked(known: KnownHost) -> None:
-    known.report(report(card(1, units=4, serial='s')))
-    gone, also_gone = unit(1, 1).key, unit(1, 2).key
-    known.hold(('s', '', gone))
-    found = known.report(
-        report(without_units(card(1, units=4, serial='s'), gone, also_gone))
-    )
-    assert known.layout.units['s', '', gone].missing
-    assert ('s', '', also_gone) not in known.layout.units
-    assert not found.devices
-    assert known.layout.parts['s', ''].total == 2
-
-
-def test_a_device_with_a_held_unit_is_kept_closed_and_says_why(
-    known: KnownHost,
+def test_diff_report_missing_claimed_handle_is_marked_missing(
+    stored_host: StoredHost,
 ) -> None:
-    known.report(host(2, 3))
-    held = ('serial-1', '', unit(1, 0).key)
-    known.hold(held)
-    known.report(host(1, 3))
-    device = known.layout.devices['serial-1']
+    stored_host.report(report(card(1, units=4, serial='s')))
+    missing_key, free_key = unit(1, 1).key, unit(1, 2).key
+    stored_host.claim(('s', '', missing_key))
+    changes = stored_host.report(
+        report(without_units(card(1, units=4, serial='s'), missing_key, free_key))
+    )
+    assert stored_host.layout.handles['s', '', missing_key].missing
+    assert ('s', '', free_key) not in stored_host.layout.handles
+    assert not changes.devices
+    assert stored_host.layout.deployables['s', ''].total == 2
+
+
+def test_diff_report_missing_device_in_use_is_reserved(
+    stored_host: StoredHost,
+) -> None:
+    stored_host.report(host(2, 3))
+    handle_path = ('serial-1', '', unit(1, 0).key)
+    stored_host.claim(handle_path)
+    stored_host.report(host(1, 3))
+    device = stored_host.layout.devices['serial-1']
     assert device.health is Health.GONE
     assert device.health_reason
-    part = known.layout.parts['serial-1', '']
-    assert part.reserved == part.total == 3
-    of_it = [path for path in known.layout.units if path[0] == 'serial-1']
-    assert of_it == [held]
-    assert known.layout.units[held].missing
-    # Its attributes are kept too: somebody will want to know what it was.
-    assert known.layout.attributes['serial-1', '', 'rc'] == 'VGPU'
+    child = stored_host.layout.deployables['serial-1', '']
+    assert child.reserved == child.total == 3
+    handles = [path for path in stored_host.layout.handles if path[0] == 'serial-1']
+    assert handles == [handle_path]
+    assert stored_host.layout.handles[handle_path].missing
+    # Attributes stay, so operators can identify the missing device.
+    assert stored_host.layout.attributes['serial-1', '', 'rc'] == 'VGPU'
 
 
-def test_a_card_that_offers_nothing_now_still_owes_what_is_held(
-    known: KnownHost,
+def test_diff_report_reserves_claimed_handles_of_withheld_card(
+    stored_host: StoredHost,
 ) -> None:
-    """Its provider must outlive the server that has an allocation of it."""
-    known.report(report(card(1, units=4, serial='s')))
-    known.hold(('s', '', unit(1, 1).key))
+    """The provider must outlive the instance that has an allocation of it."""
+    stored_host.report(report(card(1, units=4, serial='s')))
+    stored_host.claim(('s', '', unit(1, 1).key))
     withheld = without_units(card(1, units=4, serial='s'))
-    known.report(report(with_root(withheld, resource_class=None, total=0, units=())))
-    part = known.layout.parts['s', '']
-    assert (part.resource_class, part.total, part.reserved) == ('VGPU', 4, 4)
+    stored_host.report(
+        report(with_root(withheld, resource_class=None, total=0, handles=()))
+    )
+    child = stored_host.layout.deployables['s', '']
+    assert (child.resource_class, child.total, child.reserved) == ('VGPU', 4, 4)
 
 
-def test_a_card_does_not_become_another_thing_under_its_server(
-    known: KnownHost,
+def test_diff_report_refuses_class_change_while_in_use(
+    stored_host: StoredHost,
 ) -> None:
-    """Whole and cut up exclude each other, whatever the operator configures."""
-    whole = card(1, serial='s')
-    known.report(report(whole))
-    before = known.layout
+    """An undivided card and its vGPUs exclude each other."""
+    undivided = card(1, serial='s')
+    stored_host.report(report(undivided))
+    before = stored_host.layout
     key = unit(1, 0).key
-    known.hold(('s', '', key))
-    cut = replace(card(1, units=4, serial='s'), health_reason='', health=Health.OK)
-    vgpus = tuple(replace(each, key=f'{each.key}/T4_2Q') for each in cut.root.units)
-    mig = with_parts(with_root(whole, resource_class=None, total=0, units=()), '1_5C')
-    part = replace(mig.root.parts[0], resource_class='VGPU')
-    for wanted in (with_root(cut, units=vgpus), with_root(mig, parts=(part,))):
-        known.report(report(wanted))
-        assert known.layout.parts == {
-            ('s', ''): replace(before.parts['s', ''], reserved=1)
+    stored_host.claim(('s', '', key))
+    divided = replace(card(1, units=4, serial='s'), health_reason='', health=Health.OK)
+    vgpus = tuple(
+        replace(handle, key=f'{handle.key}/T4_2Q') for handle in divided.root.handles
+    )
+    mig = with_parts(
+        with_root(undivided, resource_class=None, total=0, handles=()), '1_5C'
+    )
+    child = replace(mig.root.children[0], resource_class='VGPU')
+    for layout in (
+        with_root(divided, handles=vgpus),
+        with_root(mig, children=(child,)),
+    ):
+        stored_host.report(report(layout))
+        assert stored_host.layout.deployables == {
+            ('s', ''): replace(before.deployables['s', ''], reserved=1)
         }
-        assert known.layout.units.keys() == {('s', '', key)}
-        assert known.layout.attributes == before.attributes
-        assert known.layout.devices['s'].health_reason == (
+        assert stored_host.layout.handles.keys() == {('s', '', key)}
+        assert stored_host.layout.attributes == before.attributes
+        assert stored_host.layout.devices['s'].health_reason == (
             'The change to VGPU is refused while 1 of PGPU are in use'
         )
-        assert not known.report(report(wanted))
-    known.release()
-    known.report(report(with_root(cut, units=vgpus)))
-    assert known.layout.parts['s', ''].resource_class == 'VGPU'
-    assert len(known.layout.units) == 4
-    assert known.layout.devices['s'].health_reason == ''
+        assert not stored_host.report(report(layout))
+    stored_host.release()
+    stored_host.report(report(with_root(divided, handles=vgpus)))
+    assert stored_host.layout.deployables['s', ''].resource_class == 'VGPU'
+    assert len(stored_host.layout.handles) == 4
+    assert stored_host.layout.devices['s'].health_reason == ''
 
 
-def test_what_a_card_offered_beside_a_held_unit_that_vanishes_stays(
-    known: KnownHost,
+def test_diff_report_sibling_of_missing_handle_stays_offered(
+    stored_host: StoredHost,
 ) -> None:
     both = with_parts(card(1, serial='s'), 'a', 'b')
-    parts = [replace(p, resource_class=f'CUSTOM_{p.name[-1]}') for p in both.root.parts]
-    known.report(report(with_root(both, parts=tuple(parts))))
-    known.hold(('s', '_a', '0000:01:00.0/a'))
-    known.report(report(with_root(both, parts=(parts[1],))))
-    assert known.layout.parts['s', '_b'].reserved == 0
-    assert known.layout.devices['s'].health_reason == ''
+    children = [
+        replace(p, resource_class=f'CUSTOM_{p.name[-1]}') for p in both.root.children
+    ]
+    stored_host.report(report(with_root(both, children=tuple(children))))
+    stored_host.claim(('s', '_a', '0000:01:00.0/a'))
+    stored_host.report(report(with_root(both, children=(children[1],))))
+    assert stored_host.layout.deployables['s', '_b'].reserved == 0
+    assert stored_host.layout.devices['s'].health_reason == ''
 
 
-def test_what_was_kept_stays_the_same_until_something_happens(known: KnownHost) -> None:
-    known.report(host(2, 3))
-    known.hold(('serial-1', '', unit(1, 0).key))
-    known.report(host(1, 3))
-    assert not known.report(host(1, 3))
-
-
-def test_a_device_that_comes_back_is_as_before(known: KnownHost) -> None:
-    known.report(host(2, 3))
-    before = known.layout
-    known.hold(('serial-1', '', unit(1, 0).key))
-    known.report(host(1, 3))
-    known.report(host(2, 3))
-    assert known.layout == before
-    assert known.known.held
-
-
-def test_what_is_left_of_a_vanished_device_goes_with_its_last_holder(
-    known: KnownHost,
+def test_diff_report_missing_device_repeated_changes_nothing(
+    stored_host: StoredHost,
 ) -> None:
-    known.report(host(2, 3))
-    known.hold(('serial-1', '', unit(1, 0).key))
-    known.report(host(1, 3))
-    assert not known.forget_leftovers()
-    known.release()
-    known.forget_leftovers()
-    assert known.layout.devices.keys() == {'serial-0'}
-    assert {path[0] for path in known.layout.parts} == {'serial-0'}
-    assert {path[0] for path in known.layout.attributes} == {'serial-0'}
+    stored_host.report(host(2, 3))
+    stored_host.claim(('serial-1', '', unit(1, 0).key))
+    stored_host.report(host(1, 3))
+    assert not stored_host.report(host(1, 3))
 
 
-def test_leftovers_of_a_device_that_is_there_are_none(known: KnownHost) -> None:
-    known.report(host(2, 3))
-    assert not known.forget_leftovers()
+def test_diff_report_returned_device_restores_layout(stored_host: StoredHost) -> None:
+    stored_host.report(host(2, 3))
+    before = stored_host.layout
+    stored_host.claim(('serial-1', '', unit(1, 0).key))
+    stored_host.report(host(1, 3))
+    stored_host.report(host(2, 3))
+    assert stored_host.layout == before
+    assert stored_host.inventory.claimed
 
 
-def test_a_held_unit_follows_what_its_driver_says(known: KnownHost) -> None:
-    known.report(report(card(1, serial='s')))
+def test_diff_leftovers_removes_missing_device_after_release(
+    stored_host: StoredHost,
+) -> None:
+    stored_host.report(host(2, 3))
+    stored_host.claim(('serial-1', '', unit(1, 0).key))
+    stored_host.report(host(1, 3))
+    assert not stored_host.remove_leftovers()
+    stored_host.release()
+    stored_host.remove_leftovers()
+    assert stored_host.layout.devices.keys() == {'serial-0'}
+    assert {path[0] for path in stored_host.layout.deployables} == {'serial-0'}
+    assert {path[0] for path in stored_host.layout.attributes} == {'serial-0'}
+
+
+def test_diff_leftovers_present_device_changes_nothing(stored_host: StoredHost) -> None:
+    stored_host.report(host(2, 3))
+    assert not stored_host.remove_leftovers()
+
+
+def test_diff_report_updates_claimed_handle(stored_host: StoredHost) -> None:
+    stored_host.report(report(card(1, serial='s')))
     key = unit(1, 0).key
-    known.hold(('s', '', key))
+    stored_host.claim(('s', '', key))
     in_use = replace(unit(1, 0), in_use=True)
-    found = known.report(report(with_root(card(1, serial='s'), units=(in_use,))))
-    assert found.units.changed.keys() == {('s', '', key)}
-    assert known.layout.units['s', '', key].in_use
-    assert not known.layout.units['s', '', key].missing
+    changes = stored_host.report(
+        report(with_root(card(1, serial='s'), handles=(in_use,)))
+    )
+    assert changes.handles.changed.keys() == {('s', '', key)}
+    assert stored_host.layout.handles['s', '', key].in_use
+    assert not stored_host.layout.handles['s', '', key].missing
 
 
-# --- parts ---
+# --- child deployables ---
 
 
-def test_parts_are_told_by_what_their_names_add_to_the_root(known: KnownHost) -> None:
-    known.report(report(with_parts(card(1, serial='s'), 'region0', 'region1')))
-    assert set(known.layout.parts) == {('s', ''), ('s', '_region0'), ('s', '_region1')}
-    assert known.layout.parts['s', '_region0'].parent == ''
-    found = known.report(report(with_parts(card(1, serial='s'), 'region1', 'region2')))
-    assert found.parts.gone == {('s', '_region0')}
-    assert found.parts.new.keys() == {('s', '_region2')}
-    assert known.known.names['s', '_region2'] == 'compute-1_0000:01:00.0_region2'
+def test_diff_report_identifies_children_by_name_suffix(
+    stored_host: StoredHost,
+) -> None:
+    stored_host.report(report(with_parts(card(1, serial='s'), 'region0', 'region1')))
+    assert set(stored_host.layout.deployables) == {
+        ('s', ''),
+        ('s', '_region0'),
+        ('s', '_region1'),
+    }
+    assert stored_host.layout.deployables['s', '_region0'].parent == ''
+    changes = stored_host.report(
+        report(with_parts(card(1, serial='s'), 'region1', 'region2'))
+    )
+    assert changes.deployables.removed == {('s', '_region0')}
+    assert changes.deployables.new.keys() == {('s', '_region2')}
+    assert (
+        stored_host.inventory.names['s', '_region2'] == 'compute-1_0000:01:00.0_region2'
+    )
 
 
-def test_parts_of_a_card_that_moved_stay_parts_of_it(known: KnownHost) -> None:
-    known.report(report(with_parts(card(1, serial='s'), 'region0')))
-    names = dict(known.known.names)
+def test_diff_report_moved_card_preserves_children(stored_host: StoredHost) -> None:
+    stored_host.report(report(with_parts(card(1, serial='s'), 'region0')))
+    names = dict(stored_host.inventory.names)
     moved = report(with_parts(card(FREE_SLOT, serial='s'), 'region0', 'region1'))
-    found = known.report(moved)
-    assert found.parts.new.keys() == {('s', '_region1')}
-    # A new part is named after the root as it is called, wherever that is now.
-    assert known.known.names == {
+    changes = stored_host.report(moved)
+    assert changes.deployables.new.keys() == {('s', '_region1')}
+    # A new child has the name prefix of its root, also after the card moved.
+    assert stored_host.inventory.names == {
         **names,
         ('s', '_region1'): 'compute-1_0000:01:00.0_region1',
     }
 
 
-def test_a_vanished_part_with_a_holder_keeps_what_it_is_part_of(
-    known: KnownHost,
+def test_diff_report_missing_child_in_use_preserves_root(
+    stored_host: StoredHost,
 ) -> None:
-    known.report(report(with_parts(card(1, serial='s'), 'region0', 'region1')))
+    stored_host.report(report(with_parts(card(1, serial='s'), 'region0', 'region1')))
     key = '0000:01:00.0/region0'
-    known.hold(('s', '_region0', key))
-    known.report(report(card(1, serial='s')))
-    assert set(known.layout.parts) == {('s', ''), ('s', '_region0')}
-    assert known.layout.parts['s', '_region0'].reserved == 1
-    assert known.layout.parts['s', ''].reserved == 0
-    known.release()
-    known.report(report(card(1, serial='s')))
-    assert set(known.layout.parts) == {('s', '')}
+    stored_host.claim(('s', '_region0', key))
+    stored_host.report(report(card(1, serial='s')))
+    assert set(stored_host.layout.deployables) == {('s', ''), ('s', '_region0')}
+    assert stored_host.layout.deployables['s', '_region0'].reserved == 1
+    assert stored_host.layout.deployables['s', ''].reserved == 0
+    stored_host.release()
+    stored_host.report(report(card(1, serial='s')))
+    assert set(stored_host.layout.deployables) == {('s', '')}
 
 
-def test_a_part_named_after_nothing_keeps_its_name(known: KnownHost) -> None:
-    odd = with_parts(card(1, serial='s'), 'x')
-    part = replace(odd.root.parts[0], name='compute-1_odd')
-    known.report(report(with_root(odd, parts=(part,))))
-    assert known.known.names['s', 'compute-1_odd'] == 'compute-1_odd'
+def test_diff_report_preserves_unusual_child_name(stored_host: StoredHost) -> None:
+    unusual = with_parts(card(1, serial='s'), 'x')
+    child = replace(unusual.root.children[0], name='compute-1_odd')
+    stored_host.report(report(with_root(unusual, children=(child,))))
+    assert stored_host.inventory.names['s', 'compute-1_odd'] == 'compute-1_odd'
 
 
-# --- what concerns Placement ---
+# --- changes that concern Placement ---
 
 
 @pytest.mark.parametrize(
@@ -278,17 +305,17 @@ def test_a_part_named_after_nothing_keeps_its_name(known: KnownHost) -> None:
         ({'traits': ('OWNER_CYBORG',)}, True),
         ({'resource_class': 'CUSTOM_X'}, True),
         ({'attributes': {'numa': '1'}}, False),
-        ({'units': (replace(unit(1, 0), in_use=True),)}, True),
-        ({'units': (replace(unit(1, 0), info={'bus': '7'}),)}, False),
+        ({'handles': (replace(unit(1, 0), in_use=True),)}, True),
+        ({'handles': (replace(unit(1, 0), info={'bus': '7'}),)}, False),
     ],
 )
-def test_placement_follows_what_it_shows(
-    known: KnownHost, changed: dict[str, object], concerned: bool
+def test_diff_report_concerns_placement_for_provider_fields(
+    stored_host: StoredHost, changed: dict[str, object], concerned: bool
 ) -> None:
-    known.report(report(card(1, serial='s')))
-    found = known.report(report(with_root(card(1, serial='s'), **changed)))
-    assert found
-    assert found.concern_placement is concerned
+    stored_host.report(report(card(1, serial='s')))
+    changes = stored_host.report(report(with_root(card(1, serial='s'), **changed)))
+    assert changes
+    assert changes.concern_placement is concerned
 
 
 @pytest.mark.parametrize(
@@ -299,23 +326,23 @@ def test_placement_follows_what_it_shows(
         (replace(card(1, serial='s'), driver='other'), False),
     ],
 )
-def test_placement_follows_the_health_of_a_device(
-    known: KnownHost, device: Device, concerned: bool
+def test_diff_report_concerns_placement_for_health(
+    stored_host: StoredHost, device: Device, concerned: bool
 ) -> None:
-    known.report(report(card(1, serial='s')))
-    found = known.report(report(device))
-    assert found
-    assert found.concern_placement is concerned
+    stored_host.report(report(card(1, serial='s')))
+    changes = stored_host.report(report(device))
+    assert changes
+    assert changes.concern_placement is concerned
 
 
-def test_a_long_reason_is_cut_and_does_not_change_every_time(known: KnownHost) -> None:
-    ill = replace(card(1), health=Health.FAILED, health_reason='x' * 1000)
-    known.report(report(ill))
-    assert not known.report(report(ill))
-    [facts] = known.layout.devices.values()
+def test_diff_report_truncates_long_reason_once(stored_host: StoredHost) -> None:
+    failed = replace(card(1), health=Health.FAILED, health_reason='x' * 1000)
+    stored_host.report(report(failed))
+    assert not stored_host.report(report(failed))
+    [facts] = stored_host.layout.devices.values()
     assert len(facts.health_reason) == 255
 
 
-def test_a_report_of_another_boot_is_the_same_inventory() -> None:
-    one = HostReport('h', 'boot-1', (card(1),))
-    assert one.digest == replace(one, boot_id='boot-2').digest
+def test_report_digest_ignores_boot_id() -> None:
+    report_of_boot = HostReport('h', 'boot-1', (card(1),))
+    assert report_of_boot.digest == replace(report_of_boot, boot_id='boot-2').digest

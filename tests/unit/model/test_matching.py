@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups that share providers: what fits at once, against trying everything."""
+"""Tests of groups that share providers, compared with an exhaustive search."""
 
 import itertools
 from collections import Counter
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cyborg_lite.model.matching import fit_together
+from cyborg_lite.model.matching import can_serve_together
 
 NAMES = 'abc'
 GROUPS = st.lists(
@@ -17,10 +17,12 @@ GROUPS = st.lists(
 FREE = st.fixed_dictionaries({name: st.integers(0, 5) for name in NAMES})
 
 
-def tried_out(wanted: list[tuple[int, frozenset[str]]], free: dict[str, int]) -> bool:
-    for choice in itertools.product(*(sorted(able) for _, able in wanted)):
+def is_solvable(
+    groups_by_provider: list[tuple[int, frozenset[str]]], free: dict[str, int]
+) -> bool:
+    for choice in itertools.product(*(sorted(able) for _, able in groups_by_provider)):
         used: Counter[str] = Counter()
-        for name, (units, _) in zip(choice, wanted, strict=True):
+        for name, (units, _) in zip(choice, groups_by_provider, strict=True):
             used[name] += units
         if all(used[name] <= free[name] for name in used):
             return True
@@ -29,19 +31,21 @@ def tried_out(wanted: list[tuple[int, frozenset[str]]], free: dict[str, int]) ->
 
 @settings(max_examples=300, deadline=None)
 @given(GROUPS, FREE)
-def test_it_is_true_exactly_where_some_choice_fits(
-    wanted: list[tuple[int, frozenset[str]]], free: dict[str, int]
+def test_can_serve_together_equals_exhaustive_search(
+    groups_by_provider: list[tuple[int, frozenset[str]]], free: dict[str, int]
 ) -> None:
-    assert fit_together(wanted, free) == tried_out(wanted, free)
+    assert can_serve_together(groups_by_provider, free) == is_solvable(
+        groups_by_provider, free
+    )
 
 
 @pytest.mark.parametrize(('units', 'fits'), [(2, True), (1, False)])
-def test_many_groups_and_many_alike_providers_are_soon_decided(
+def test_can_serve_together_many_equal_providers_terminates(
     units: int, fits: bool
 ) -> None:
-    """Nothing here asserts a time: it would not end at all if it tried everything."""
+    """Use sizes for which an exhaustive search would not end; no time is asserted."""
     free = {f'card-{number}': units for number in range(16)}
     groups = [(1, frozenset(free)) for _ in range(32)]
-    assert fit_together(groups, free) is fits
-    odd = [(2, frozenset(free)) for _ in range(17)]
-    assert not fit_together(odd, dict.fromkeys(free, 3))
+    assert can_serve_together(groups, free) is fits
+    pairs = [(2, frozenset(free)) for _ in range(17)]
+    assert not can_serve_together(pairs, dict.fromkeys(free, 3))

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an agent says is kept only if it can be: a database refuses more than Python."""
+"""Tests of the rules for heartbeats that agents send."""
 
 import pytest
 
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.inventory import Health
-from cyborg_lite.model.message_rules import check_vitals
-from cyborg_lite.model.services import Vitals
+from cyborg_lite.model.message_rules import check_heartbeat
+from cyborg_lite.model.services import HeartbeatDetails
 from cyborg_lite.model.usage import Usage
 
 HOST, ADDRESS = 'compute-1', '0000:01:00.0'
 
 
-def test_figures_that_are_plausible_are_taken() -> None:
-    known = Usage(
+def test_check_heartbeat_plausible_telemetry_is_accepted() -> None:
+    usage = Usage(
         Health.DEGRADED,
         'hot',
         busy_percent=0.0,
@@ -22,7 +22,9 @@ def test_figures_that_are_plausible_are_taken() -> None:
         temperature=-10.0,
         counters={'fatal': 2},
     )
-    check_vitals(HOST, Vitals('boot', {ADDRESS: known, '0000:02:00.0': Usage()}))
+    check_heartbeat(
+        HOST, HeartbeatDetails('boot', {ADDRESS: usage, '0000:02:00.0': Usage()})
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,21 +40,28 @@ def test_figures_that_are_plausible_are_taken() -> None:
         Usage(counters={f'c{number}': 1 for number in range(33)}),
     ],
 )
-def test_a_figure_that_cannot_be_kept_is_refused(usage: Usage) -> None:
+def test_check_heartbeat_unstorable_telemetry_raises(usage: Usage) -> None:
     with pytest.raises(InvalidInput):
-        check_vitals(HOST, Vitals('boot', {ADDRESS: usage}))
+        check_heartbeat(HOST, HeartbeatDetails('boot', {ADDRESS: usage}))
 
 
 @pytest.mark.parametrize(
-    ('host', 'vitals'),
+    ('host', 'details'),
     [
-        ('', Vitals()),
-        ('x' * 256, Vitals()),
-        (HOST, Vitals('x' * 65)),
-        (HOST, Vitals('boot', {'x' * 65: Usage()})),
-        (HOST, Vitals('boot', {f'card{number}': Usage() for number in range(1025)})),
+        ('', HeartbeatDetails()),
+        ('x' * 256, HeartbeatDetails()),
+        (HOST, HeartbeatDetails('x' * 65)),
+        (HOST, HeartbeatDetails('boot', {'x' * 65: Usage()})),
+        (
+            HOST,
+            HeartbeatDetails(
+                'boot', {f'card{number}': Usage() for number in range(1025)}
+            ),
+        ),
     ],
 )
-def test_names_and_numbers_of_devices_have_bounds(host: str, vitals: Vitals) -> None:
+def test_check_heartbeat_out_of_bounds_names_raise(
+    host: str, details: HeartbeatDetails
+) -> None:
     with pytest.raises(InvalidInput):
-        check_vitals(host, vitals)
+        check_heartbeat(host, details)

@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator wrote for Nova, and whether a device of ours is meant by it."""
+"""Tests of the devices that a configuration of Nova claims."""
 
 import pytest
 
-from cyborg_lite.model.nova_config import Function, NovaConfig, read
+from cyborg_lite.model.nova_config import NovaConfig, NovaPciFunction, parse_nova_config
 
-T4 = Function('0000:3b:00.0', '10de', '1eb8')
-VF = Function(
+T4 = NovaPciFunction('0000:3b:00.0', '10de', '1eb8')
+VF = NovaPciFunction(
     '0000:3b:00.4', '15b3', '101e', '0000:3b:00.0', interfaces=frozenset({'eth4', 'pf'})
 )
-VGPU = Function('0000:3b:00.0', '10de', '1eb8', mdev_types=frozenset({'nvidia-222'}))
+VGPU = NovaPciFunction(
+    '0000:3b:00.0', '10de', '1eb8', mdev_types=frozenset({'nvidia-222'})
+)
 
 
-def spec(value: str) -> NovaConfig:
-    return read([f'[pci]\ndevice_spec = {value}\n'])
+def parse_device_spec(value: str) -> NovaConfig:
+    return parse_nova_config([f'[pci]\ndevice_spec = {value}\n'])
 
 
-def claims(config: NovaConfig, *functions: Function) -> bool:
-    return config.claim(functions) is not None
+def is_claimed_by(config: NovaConfig, *functions: NovaPciFunction) -> bool:
+    return config.find_claim(functions) is not None
 
 
 @pytest.mark.parametrize(
@@ -36,8 +38,8 @@ def claims(config: NovaConfig, *functions: Function) -> bool:
         '\'{"vendor_id": "10de"}\'',
     ],
 )
-def test_a_function_that_is_meant(value: str) -> None:
-    assert claims(spec(value), T4)
+def test_device_spec_claims_function(value: str) -> None:
+    assert is_claimed_by(parse_device_spec(value), T4)
 
 
 @pytest.mark.parametrize(
@@ -52,12 +54,12 @@ def test_a_function_that_is_meant(value: str) -> None:
         '[]',
     ],
 )
-def test_a_function_that_is_not_meant(value: str) -> None:
-    assert not claims(spec(value), T4)
+def test_device_spec_does_not_claim_function(value: str) -> None:
+    assert not is_claimed_by(parse_device_spec(value), T4)
 
 
 @pytest.mark.parametrize(
-    ('value', 'meant'),
+    ('value', 'is_claimed'),
     [
         ('{"address": "0000:3b:00.4"}', True),
         ('{"address": "0000:3b:00.0"}', True),
@@ -68,10 +70,10 @@ def test_a_function_that_is_not_meant(value: str) -> None:
         ('{"devname": "eth5"}', False),
     ],
 )
-def test_a_physical_function_stands_for_its_virtual_ones(
-    value: str, meant: bool
+def test_device_spec_physical_function_claims_virtual_functions(
+    value: str, is_claimed: bool
 ) -> None:
-    assert claims(spec(value), VF) is meant
+    assert is_claimed_by(parse_device_spec(value), VF) is is_claimed
 
 
 @pytest.mark.parametrize(
@@ -82,25 +84,28 @@ def test_a_physical_function_stands_for_its_virtual_ones(
         '[DEFAULT]\npci_passthrough_whitelist: {"vendor_id": "10de"}',
     ],
 )
-def test_older_names_are_read_too(text: str) -> None:
-    assert claims(read([text]), T4)
+def test_parse_nova_config_reads_legacy_option_names(text: str) -> None:
+    assert is_claimed_by(parse_nova_config([text]), T4)
 
 
-def test_many_entries_in_many_files_all_count() -> None:
+def test_parse_nova_config_merges_entries_of_files() -> None:
     first = (
         '[pci]\ndevice_spec = {"vendor_id": "8086"}\ndevice_spec = {"address": "1:"}'
     )
     second = '# [pci]\n[pci]\n;x\ndevice_spec = { "vendor_id":\n   "10de" }\nalias = {}'
-    config = read([first, second])
+    config = parse_nova_config([first, second])
     assert len(config.claims) == 3
-    found = config.claim([VF, T4])
-    assert found is not None
-    assert found.source == '[pci] device_spec = { "vendor_id": "10de" }'
+    claim = config.find_claim([VF, T4])
+    assert claim is not None
+    assert claim.source == '[pci] device_spec = { "vendor_id": "10de" }'
 
 
-def test_an_alias_gives_nothing_to_nova() -> None:
-    """It only names what a flavor may ask for."""
-    assert read(['[pci]\nalias = {"vendor_id": "10de", "name": "a"}']) == NovaConfig()
+def test_parse_nova_config_alias_claims_nothing() -> None:
+    """An alias only names devices for flavors."""
+    assert (
+        parse_nova_config(['[pci]\nalias = {"vendor_id": "10de", "name": "a"}'])
+        == NovaConfig()
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,21 +122,23 @@ def test_an_alias_gives_nothing_to_nova() -> None:
         '',
     ],
 )
-def test_an_entry_without_sense_is_told_and_the_others_count(value: str) -> None:
+def test_parse_nova_config_invalid_entry_is_listed_and_skipped(value: str) -> None:
     good = '\ndevice_spec = {"vendor_id": "10de"}'
-    config = spec(f'{value}{good}')
+    config = parse_device_spec(f'{value}{good}')
     assert config.mistakes == (f'[pci] device_spec = {value}',)
-    assert claims(config, T4)
+    assert is_claimed_by(config, T4)
 
 
 @pytest.mark.parametrize('option', ['enabled_mdev_types', 'enabled_vgpu_types'])
-def test_a_type_of_vgpu_claims_the_cards_that_can_carry_it(option: str) -> None:
-    config = read([f'[devices]\n{option} = nvidia-222'])
-    assert claims(config, VGPU)
-    assert not claims(config, T4)
-    assert not claims(read([f'[devices]\n{option} = nvidia-223']), VGPU)
-    assert not claims(
-        read(
+def test_mdev_type_claims_supporting_cards(option: str) -> None:
+    config = parse_nova_config([f'[devices]\n{option} = nvidia-222'])
+    assert is_claimed_by(config, VGPU)
+    assert not is_claimed_by(config, T4)
+    assert not is_claimed_by(
+        parse_nova_config([f'[devices]\n{option} = nvidia-223']), VGPU
+    )
+    assert not is_claimed_by(
+        parse_nova_config(
             [f'[devices]\n{option} ='],
         ),
         VGPU,
@@ -139,25 +146,27 @@ def test_a_type_of_vgpu_claims_the_cards_that_can_carry_it(option: str) -> None:
 
 
 @pytest.mark.parametrize('prefix', ['mdev_', 'vgpu_'])
-def test_a_type_with_addresses_claims_those_cards_alone(prefix: str) -> None:
+def test_mdev_type_with_addresses_claims_listed_cards(prefix: str) -> None:
     text = (
         '[devices]\nenabled_mdev_types = nvidia-221, nvidia-222\n'
         f'[{prefix}nvidia-221]\ndevice_addresses = 0000:84:00.0\n'
         f'[{prefix}nvidia-222]\ndevice_addresses = '
     )
-    assert claims(read([f'{text}0000:85:00.0,0000:3B:00.0']), VGPU)
-    assert not claims(read([f'{text}0000:85:00.0']), VGPU)
+    assert is_claimed_by(parse_nova_config([f'{text}0000:85:00.0,0000:3B:00.0']), VGPU)
+    assert not is_claimed_by(parse_nova_config([f'{text}0000:85:00.0']), VGPU)
 
 
-def test_of_types_without_addresses_nova_makes_the_first_alone() -> None:
+def test_mdev_types_without_addresses_claim_first_type() -> None:
     both = '[devices]\nenabled_mdev_types = nvidia-221,nvidia-222'
-    assert not claims(read([both]), VGPU)
+    assert not is_claimed_by(parse_nova_config([both]), VGPU)
 
 
-def test_the_last_list_of_types_counts() -> None:
+def test_mdev_types_last_entry_overrides() -> None:
     first = '[devices]\nenabled_mdev_types = nvidia-222'
-    assert not claims(read([first, '[devices]\nenabled_mdev_types = nvidia-1']), VGPU)
+    assert not is_claimed_by(
+        parse_nova_config([first, '[devices]\nenabled_mdev_types = nvidia-1']), VGPU
+    )
 
 
-def test_an_empty_file_claims_nothing() -> None:
-    assert read(['', '\n\n# x\n']) == NovaConfig()
+def test_parse_nova_config_empty_file_claims_nothing() -> None:
+    assert parse_nova_config(['', '\n\n# x\n']) == NovaConfig()

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first thing that keeps a provider from a group, before all that follows it."""
+"""Tests of the order of the reasons why a provider does not serve a group."""
 
 from dataclasses import replace
 
 import pytest
 
 from cyborg_lite.model import obstacles
-from cyborg_lite.model.explanations import Asked, Demand, Supply, Why
+from cyborg_lite.model.device_profiles import Group
+from cyborg_lite.model.explanations import (
+    GroupCandidates,
+    ProviderCapacity,
+    ReasonCode,
+)
 
-# It has nothing that is wanted, and is closed besides.
-WORST = Supply(
+# The provider lacks every requirement and is closed.
+WORST = ProviderCapacity(
     rp_uuid='a',
     name='a',
     hostname='h',
@@ -18,42 +23,45 @@ WORST = Supply(
     total=1,
     free=0,
     free_handles=0,
-    closed=Why.HOST_SILENT,
+    closed=ReasonCode.HOST_SILENT,
     closed_text='Silent.',
 )
-ASKED = Asked(Demand.of({'resources:PGPU': '2', 'trait:CUSTOM_A': 'required'}))
+CANDIDATES = GroupCandidates(
+    Group.parse({'resources:PGPU': '2', 'trait:CUSTOM_A': 'required'}).requirements
+)
 
 
-def test_what_would_never_do_is_said_before_what_passes() -> None:
-    met, provider = [], WORST
-    better = [
+def test_explain_provider_lists_permanent_reasons_first() -> None:
+    codes, provider = [], WORST
+    improvements = [
         {'traits': frozenset({'CUSTOM_A'})},
         {'total': 2},
         {'closed': None},
         {'free': 2, 'free_handles': 2},
     ]
-    for mended in ({}, *better):
-        provider = replace(provider, **mended)  # type: ignore[arg-type]  # fields
-        met.append(obstacles.of_provider(0, ASKED, provider).why)
-    assert met == [
-        Why.MISSING_TRAIT,
-        Why.TOO_FEW_UNITS,
-        Why.HOST_SILENT,
-        Why.NO_FREE_UNIT,
-        Why.NOT_OFFERED,
+    for improvement in ({}, *improvements):
+        provider = replace(provider, **improvement)  # type: ignore[arg-type]  # fields
+        codes.append(obstacles.explain_provider(0, CANDIDATES, provider).code)
+    assert codes == [
+        ReasonCode.MISSING_TRAIT,
+        ReasonCode.TOO_FEW_UNITS,
+        ReasonCode.HOST_SILENT,
+        ReasonCode.NO_FREE_UNIT,
+        ReasonCode.NOT_OFFERED,
     ]
-    offered = replace(ASKED, offers={'a': {'PGPU': 2}})
-    assert obstacles.serves(offered, provider)
-    assert obstacles.is_right(offered, provider)
+    candidates = replace(CANDIDATES, offers={'a': {'PGPU': 2}})
+    assert obstacles.can_serve_now(candidates, provider)
+    assert obstacles.can_serve_when_free(candidates, provider)
 
 
 @pytest.mark.parametrize(
-    'fields', [{'closed': Why.MAINTENANCE}, {'free_handles': 1}, {'rp_uuid': 'b'}]
+    'fields',
+    [{'closed': ReasonCode.MAINTENANCE}, {'free_handles': 1}, {'rp_uuid': 'b'}],
 )
-def test_what_placement_offers_may_still_be_refused_by_our_books(
+def test_can_serve_now_requires_free_handles(
     fields: dict[str, object],
 ) -> None:
-    good = replace(WORST, closed=None, free=2, free_handles=2)
-    offered = replace(ASKED, offers={'a': {'PGPU': 2}})
-    assert obstacles.serves(offered, good)
-    assert not obstacles.serves(offered, replace(good, **fields))  # type: ignore[arg-type]  # fields
+    available = replace(WORST, closed=None, free=2, free_handles=2)
+    candidates = replace(CANDIDATES, offers={'a': {'PGPU': 2}})
+    assert obstacles.can_serve_now(candidates, available)
+    assert not obstacles.can_serve_now(candidates, replace(available, **fields))  # type: ignore[arg-type]  # fields

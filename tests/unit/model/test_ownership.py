@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Providers that Nova, or somebody, named for a device of ours."""
+"""Tests of foreign providers that represent a device of the host."""
 
 import pytest
 
 from cyborg_lite.model.ownership import (
-    address_in,
-    claimant,
-    claimed_addresses,
-    conflict,
+    describe_conflict,
+    find_foreign_provider,
+    map_foreign_addresses,
+    parse_pci_address,
 )
-from cyborg_lite.model.providers import ActualProvider, Inventory, TreeNode
+from cyborg_lite.model.providers import ActualProvider, ProviderInventory, TreeNode
 
 
-def node(name: str, uuid: str = 'theirs') -> TreeNode:
+def node(name: str, uuid: str = 'foreign') -> TreeNode:
     return TreeNode(uuid, name, 0, 'root', 'root')
 
 
@@ -20,12 +20,12 @@ def node(name: str, uuid: str = 'theirs') -> TreeNode:
     'name',
     [
         'host-1_0000:3B:0A.7',  # Nova's PCI tracker
-        'host-1_0000:3b:0a.7',  # ours, or Cyborg's
-        'host-1_pci_0000_3b_0a_7',  # Nova's libvirt driver, of a card with vGPUs
+        'host-1_0000:3b:0a.7',  # cyborg_lite or Cyborg
+        'host-1_pci_0000_3b_0a_7',  # Nova's libvirt driver, for a card with vGPUs
     ],
 )
-def test_names_tell_an_address(name: str) -> None:
-    assert address_in(name, 'host-1') == '0000:3b:0a.7'
+def test_parse_pci_address_reads_provider_names(name: str) -> None:
+    assert parse_pci_address(name, 'host-1') == '0000:3b:0a.7'
 
 
 @pytest.mark.parametrize(
@@ -40,23 +40,23 @@ def test_names_tell_an_address(name: str) -> None:
         '_0000:3b:0a.7',
     ],
 )
-def test_other_names_tell_none(name: str) -> None:
-    assert address_in(name, 'host-1') is None
+def test_parse_pci_address_other_names_return_none(name: str) -> None:
+    assert parse_pci_address(name, 'host-1') is None
 
 
-def test_a_device_is_claimed_by_any_of_its_functions() -> None:
-    claims = claimed_addresses(
+def test_find_foreign_provider_matches_any_function() -> None:
+    addresses = map_foreign_addresses(
         'h', [node('h_0000:3B:00.4'), node('h_numa0', 'x'), node('h_0000:81:00.0', 'y')]
     )
-    assert set(claims) == {'0000:3b:00.4', '0000:81:00.0'}
-    found = claimant({'0000:3b:00.0', '0000:3b:00.4'}, claims)
-    assert found is not None
-    assert found.uuid == 'theirs'
-    assert claimant({'0000:3b:00.0'}, claims) is None
+    assert set(addresses) == {'0000:3b:00.4', '0000:81:00.0'}
+    provider = find_foreign_provider({'0000:3b:00.0', '0000:3b:00.4'}, addresses)
+    assert provider is not None
+    assert provider.uuid == 'foreign'
+    assert find_foreign_provider({'0000:3b:00.0'}, addresses) is None
 
 
 @pytest.mark.parametrize(
-    ('trait', 'resource_class', 'who'),
+    ('trait', 'resource_class', 'owner'),
     [
         ('OWNER_NOVA', 'PGPU', 'Nova'),
         ('COMPUTE_MANAGED_PCI_DEVICE', 'CUSTOM_GPU', 'Nova'),
@@ -64,17 +64,19 @@ def test_a_device_is_claimed_by_any_of_its_functions() -> None:
         ('CUSTOM_X', 'PGPU', 'another service'),
     ],
 )
-def test_both_who_manage_it_are_named(
-    trait: str, resource_class: str, who: str
+def test_describe_conflict_names_driver_and_owner(
+    trait: str, resource_class: str, owner: str
 ) -> None:
     holder = ActualProvider(
-        node('h_0000:3B:00.0'), {resource_class: Inventory(1)}, frozenset({trait})
+        node('h_0000:3B:00.0'),
+        {resource_class: ProviderInventory(1)},
+        frozenset({trait}),
     )
-    reason = conflict(holder, 'NVIDIA')
-    for word in ('driver NVIDIA', who, 'h_0000:3B:00.0', 'theirs'):
+    reason = describe_conflict(holder, 'NVIDIA')
+    for word in ('driver NVIDIA', owner, 'h_0000:3B:00.0', 'foreign'):
         assert word in reason
 
 
-def test_a_reason_fits_into_its_column() -> None:
+def test_describe_conflict_is_truncated_to_column() -> None:
     holder = ActualProvider(node('h' * 300), {}, frozenset())
-    assert len(conflict(holder, 'NVIDIA')) == 255
+    assert len(describe_conflict(holder, 'NVIDIA')) == 255

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a load by hand has come, as a number."""
+"""Tests of the progress of programming jobs."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
 
 
-def test_progress_never_goes_back_and_ends_at_a_hundred() -> None:
+def test_progress_increases_from_zero_to_hundred() -> None:
     at = datetime(2026, 11, 21, tzinfo=UTC)
     job = ProgramJob('u', 'd', 'i', ProgramState.RUNNING, ProgramStep.ACCEPTED, '', at)
-    shown = [replace(job, step=step).progress for step in ProgramStep]
-    assert shown == sorted(shown)
-    assert (shown[0], shown[-1]) == (0, 100)
+    progress = [replace(job, step=step).progress for step in ProgramStep]
+    assert progress == sorted(progress)
+    assert (progress[0], progress[-1]) == (0, 100)

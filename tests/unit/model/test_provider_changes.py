@@ -1,38 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fewest operations, and hands off what is not ours."""
+"""Tests of the minimal operations that update a provider in Placement."""
 
 from dataclasses import replace
 
 import pytest
 
 from cyborg_lite.model.provider_changes import (
-    Create,
-    Difference,
-    Place,
+    CreateProvider,
+    MoveProvider,
+    ProviderDiff,
     SetInventories,
     SetTraits,
-    difference,
-    leftovers,
+    diff_provider,
+    list_leftover_providers,
 )
 from cyborg_lite.model.providers import (
     ActualProvider,
-    Inventory,
+    DesiredProvider,
+    ProviderInventory,
     TreeNode,
-    WantedProvider,
 )
 
 OWNER = 'OWNER_CYBORG'
-WANTED = WantedProvider(
+DESIRED = DesiredProvider(
     uuid='gpu',
     name='host_0000:3b:00.0',
     parent_uuid='root',
-    inventories={'PGPU': Inventory(1)},
+    inventories={'PGPU': ProviderInventory(1)},
     traits=frozenset({OWNER, 'CUSTOM_NVIDIA_1EB8'}),
 )
 ACTUAL = ActualProvider(
     node=TreeNode('gpu', 'host_0000:3b:00.0', 2, 'root', 'root'),
-    inventories=WANTED.inventories,
-    traits=WANTED.traits,
+    inventories=DESIRED.inventories,
+    traits=DESIRED.traits,
 )
 
 
@@ -44,64 +44,66 @@ def node(uuid: str, name: str, parent: str | None = 'root') -> TreeNode:
     return TreeNode(uuid, name, 0, parent, 'root')
 
 
-def test_what_is_as_it_should_be_is_left_alone() -> None:
-    assert difference(WANTED, ACTUAL, ()) == Difference()
+def test_diff_provider_up_to_date_is_empty() -> None:
+    assert diff_provider(DESIRED, ACTUAL, ()) == ProviderDiff()
 
 
-def test_what_is_not_there_is_made_with_its_traits_before_its_inventory() -> None:
-    assert difference(WANTED, None, ()).operations == (
-        Create(WANTED),
-        SetTraits('gpu', WANTED.traits),
-        SetInventories('gpu', WANTED.inventories),
+def test_diff_provider_missing_creates_with_traits_before_inventory() -> None:
+    assert diff_provider(DESIRED, None, ()).operations == (
+        CreateProvider(DESIRED),
+        SetTraits('gpu', DESIRED.traits),
+        SetInventories('gpu', DESIRED.inventories),
     )
 
 
-def test_nothing_to_offer_is_not_offered() -> None:
-    empty = replace(WANTED, inventories={})
-    kinds = [type(one) for one in difference(empty, None, ()).operations]
-    assert kinds == [Create, SetTraits]
+def test_diff_provider_without_inventory_sets_none() -> None:
+    empty = replace(DESIRED, inventories={})
+    types = [type(operation) for operation in diff_provider(empty, None, ()).operations]
+    assert types == [CreateProvider, SetTraits]
 
 
 @pytest.mark.parametrize(
-    'there',
+    'inventories',
     [
         {},
-        {'PGPU': Inventory(2)},
-        {'PGPU': Inventory(1, reserved=1)},
-        {'PGPU': Inventory(1, allocation_ratio=16.0)},
-        {'VGPU': Inventory(1)},
-        {'PGPU': Inventory(1), 'VGPU': Inventory(1)},
+        {'PGPU': ProviderInventory(2)},
+        {'PGPU': ProviderInventory(1, reserved=1)},
+        {'PGPU': ProviderInventory(1, allocation_ratio=16.0)},
+        {'VGPU': ProviderInventory(1)},
+        {'PGPU': ProviderInventory(1), 'VGPU': ProviderInventory(1)},
     ],
 )
-def test_an_inventory_that_differs_is_replaced(there: dict[str, Inventory]) -> None:
-    actual = replace(ACTUAL, inventories=there)
-    assert difference(WANTED, actual, ()) == Difference(
-        (SetInventories('gpu', WANTED.inventories),)
+def test_diff_provider_replaces_different_inventory(
+    inventories: dict[str, ProviderInventory],
+) -> None:
+    actual = replace(ACTUAL, inventories=inventories)
+    assert diff_provider(DESIRED, actual, ()) == ProviderDiff(
+        (SetInventories('gpu', DESIRED.inventories),)
     )
 
 
-def test_traits_that_are_missing_are_added() -> None:
+def test_diff_provider_adds_missing_traits() -> None:
     actual = replace(ACTUAL, traits=frozenset({OWNER}))
-    assert difference(WANTED, actual, ()) == Difference(
-        (SetTraits('gpu', WANTED.traits),)
+    assert diff_provider(DESIRED, actual, ()) == ProviderDiff(
+        (SetTraits('gpu', DESIRED.traits),)
     )
 
 
-def test_a_provider_that_lost_our_mark_gets_it_back() -> None:
-    """Its uuid is one that only we derive."""
+def test_diff_provider_restores_owner_trait() -> None:
+    """The provider uuid is derived by this service only."""
     actual = replace(ACTUAL, traits=ACTUAL.traits - {OWNER})
-    assert difference(WANTED, actual, ()).operations == (
-        SetTraits('gpu', WANTED.traits),
+    assert diff_provider(DESIRED, actual, ()).operations == (
+        SetTraits('gpu', DESIRED.traits),
     )
 
 
 @pytest.mark.parametrize(
     'foreign', ['CUSTOM_RACK_7', 'HW_GPU_API_VULKAN', 'CUSTOM_GPU']
 )
-def test_traits_of_others_are_kept(foreign: str) -> None:
-    assert difference(WANTED, with_traits(foreign), ()) == Difference()
-    changed = replace(WANTED, traits=frozenset({OWNER}))
-    (operation,) = difference(changed, with_traits(foreign), ()).operations
+def test_diff_provider_preserves_foreign_traits(foreign: str) -> None:
+    assert diff_provider(DESIRED, with_traits(foreign), ()) == ProviderDiff()
+    changed = replace(DESIRED, traits=frozenset({OWNER}))
+    (operation,) = diff_provider(changed, with_traits(foreign), ()).operations
     assert operation == SetTraits('gpu', frozenset({OWNER, foreign}))
 
 
@@ -114,91 +116,96 @@ def test_traits_of_others_are_kept(foreign: str) -> None:
         'CUSTOM_FPGA_FUNCTION_ID_INTEL_' + 'A1' * 16,
     ],
 )
-def test_traits_that_only_a_driver_names_so_go_when_not_wanted(stale: str) -> None:
-    (operation,) = difference(WANTED, with_traits(stale), ()).operations
-    assert operation == SetTraits('gpu', WANTED.traits)
+def test_diff_provider_removes_stale_driver_traits(stale: str) -> None:
+    (operation,) = diff_provider(DESIRED, with_traits(stale), ()).operations
+    assert operation == SetTraits('gpu', DESIRED.traits)
 
 
-def test_traits_that_we_told_go_when_not_wanted() -> None:
-    wanted = replace(WANTED, formerly=frozenset({'CUSTOM_PHYSNET1'}))
+def test_diff_provider_removes_former_traits() -> None:
+    desired = replace(DESIRED, former_traits=frozenset({'CUSTOM_PHYSNET1'}))
     actual = with_traits('CUSTOM_PHYSNET1', 'CUSTOM_RACK_7')
-    (operation,) = difference(wanted, actual, ()).operations
-    assert operation == SetTraits('gpu', WANTED.traits | {'CUSTOM_RACK_7'})
+    (operation,) = diff_provider(desired, actual, ()).operations
+    assert operation == SetTraits('gpu', DESIRED.traits | {'CUSTOM_RACK_7'})
 
 
-def test_a_provider_of_nova_is_not_touched() -> None:
+def test_diff_provider_of_nova_returns_problem() -> None:
     actual = replace(ACTUAL, traits=frozenset({'OWNER_NOVA'}), inventories={})
-    found = difference(WANTED, actual, ())
-    assert found.operations == ()
-    assert found.problem is not None
-    assert 'OWNER_NOVA' in found.problem.reason
+    diff = diff_provider(DESIRED, actual, ())
+    assert diff.operations == ()
+    assert diff.problem is not None
+    assert 'OWNER_NOVA' in diff.problem.reason
 
 
-def elsewhere(**changed: object) -> ActualProvider:
+def build_misplaced(**changed: object) -> ActualProvider:
     moved = replace(ACTUAL.node, parent_uuid='other')
     return replace(ACTUAL, node=moved, inventories={}, **changed)  # type: ignore[arg-type]  # of dataclasses
 
 
-def test_a_provider_in_the_wrong_place_is_put_where_it_belongs_first() -> None:
-    assert difference(WANTED, elsewhere(), ()) == Difference(
-        (Place(WANTED), SetInventories('gpu', WANTED.inventories))
+def test_diff_provider_wrong_parent_is_moved_first() -> None:
+    assert diff_provider(DESIRED, build_misplaced(), ()) == ProviderDiff(
+        (MoveProvider(DESIRED), SetInventories('gpu', DESIRED.inventories))
     )
 
 
-def test_in_the_wrong_place_and_without_our_mark_it_is_not_touched() -> None:
-    found = difference(WANTED, elsewhere(traits=frozenset()), ())
-    assert found.operations == ()
-    assert found.problem is not None
-    assert 'its parent is other' in found.problem.reason
+def test_diff_provider_wrong_parent_without_owner_returns_problem() -> None:
+    diff = diff_provider(DESIRED, build_misplaced(traits=frozenset()), ())
+    assert diff.operations == ()
+    assert diff.problem is not None
+    assert 'its parent is other' in diff.problem.reason
 
 
-def test_a_provider_by_another_name_gets_its_own_back() -> None:
+def test_diff_provider_wrong_name_is_renamed() -> None:
     actual = replace(ACTUAL, node=replace(ACTUAL.node, name='x'))
-    assert difference(WANTED, actual, ()) == Difference((Place(WANTED),))
+    assert diff_provider(DESIRED, actual, ()) == ProviderDiff((MoveProvider(DESIRED),))
 
 
-def test_a_name_that_another_one_has_is_not_asked_for() -> None:
+def test_diff_provider_name_in_use_returns_problem() -> None:
     actual = replace(ACTUAL, node=replace(ACTUAL.node, name='x'), inventories={})
-    found = difference(WANTED, actual, [node('theirs', WANTED.name)])
-    assert found.operations == (SetInventories('gpu', WANTED.inventories),)
-    assert found.problem is not None
+    diff = diff_provider(DESIRED, actual, [node('foreign', DESIRED.name)])
+    assert diff.operations == (SetInventories('gpu', DESIRED.inventories),)
+    assert diff.problem is not None
 
 
-@pytest.mark.parametrize('part', ['', '_region0'])
-def test_a_device_that_somebody_else_reports_is_not_reported_too(part: str) -> None:
-    wanted = replace(WANTED, name=WANTED.name + part)
-    found = difference(wanted, None, [node('theirs', WANTED.name)])
-    assert found.operations == ()
-    assert found.problem is not None
-    assert 'theirs' in found.problem.reason
+@pytest.mark.parametrize('suffix', ['', '_region0'])
+def test_diff_provider_foreign_provider_of_device_returns_problem(suffix: str) -> None:
+    desired = replace(DESIRED, name=DESIRED.name + suffix)
+    diff = diff_provider(desired, None, [node('foreign', DESIRED.name)])
+    assert diff.operations == ()
+    assert diff.problem is not None
+    assert 'foreign' in diff.problem.reason
 
 
-def test_a_stranger_that_only_begins_alike_is_in_nobodys_way() -> None:
-    found = difference(WANTED, None, [node('theirs', 'host_0000:3b:00')])
-    assert found.problem is None
+def test_diff_provider_foreign_name_prefix_is_no_conflict() -> None:
+    diff = diff_provider(DESIRED, None, [node('foreign', 'host_0000:3b:00')])
+    assert diff.problem is None
 
 
-def test_what_we_made_and_do_not_want_is_left_over_children_first() -> None:
+def test_leftover_providers_are_listed_children_first() -> None:
     tree = [
         node('root', 'host', None),
-        node('gpu', WANTED.name),
+        node('gpu', DESIRED.name),
         node('old', 'host_old'),
         node('older', 'host_a_part_of_old', 'old'),
     ]
-    found = leftovers('host', [WANTED], tree, {'gpu', 'old', 'older'})
-    assert [one.uuid for one in found] == ['older', 'old']
+    leftovers = list_leftover_providers(
+        'host', [DESIRED], tree, {'gpu', 'old', 'older'}
+    )
+    assert [provider.uuid for provider in leftovers] == ['older', 'old']
 
 
 @pytest.mark.parametrize(
     ('name', 'owned'),
     [('host_0000:81:00.0', False), ('other_0000:81:00.0', True), ('hostess_x', True)],
 )
-def test_what_is_not_ours_is_not_left_over(name: str, owned: bool) -> None:
-    """Without our mark, or named for another host."""
-    tree = [node('root', 'host', None), node('it', name)]
-    assert leftovers('host', [], tree, {'it'} if owned else set()) == ()
+def test_leftover_providers_exclude_foreign_providers(name: str, owned: bool) -> None:
+    """The provider lacks the owner trait or has the name of another host."""
+    tree = [node('root', 'host', None), node('provider', name)]
+    assert (
+        list_leftover_providers('host', [], tree, {'provider'} if owned else set())
+        == ()
+    )
 
 
-def test_a_compute_node_is_never_left_over() -> None:
+def test_leftover_providers_exclude_compute_node() -> None:
     tree = [node('root', 'host_1', None)]
-    assert leftovers('host', [], tree, {'root'}) == ()
+    assert list_leftover_providers('host', [], tree, {'root'}) == ()

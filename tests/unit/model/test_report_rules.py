@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What agents may send, and what is refused before anything is written."""
+"""Tests of the rules for host reports that agents send."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,53 +8,53 @@ from typing import Any
 import pytest
 
 from cyborg_lite.exceptions import InvalidInput
-from cyborg_lite.model.inventory import Device, HostReport, Unit
-from cyborg_lite.model.report_rules import check
-from tests.fakes.cards import card, host, report, with_parts
+from cyborg_lite.model.inventory import AttachHandle, Device, HostReport
+from cyborg_lite.model.report_rules import check_report
+from tests.builders.reports import card, host, report, with_parts
 
 
 def _with_root(**fields: Any) -> Device:
-    """Any: fields of a Deployable."""
+    """Return a device whose root has these fields (Any: of a Deployable)."""
     return replace(card(1), root=replace(card(1).root, **fields))
 
 
-def _with_unit(**fields: Any) -> Device:
-    """Any: fields of a Unit."""
-    [only] = card(1).root.units
-    return _with_root(units=(replace(only, **fields),))
+def _with_handle(**fields: Any) -> Device:
+    """Return a device whose handle has these fields (Any: of an AttachHandle)."""
+    [handle] = card(1).root.handles
+    return _with_root(handles=(replace(handle, **fields),))
 
 
 @pytest.mark.parametrize(
-    'good',
+    'valid_report',
     [
         report(),
         host(64, 16),
         report(with_parts(card(1), 'a', 'b')),
         report(card(1, serial='same'), card(2, serial='same')),
-        report(_with_root(resource_class=None, units=(), total=0)),
+        report(_with_root(resource_class=None, handles=(), total=0)),
         report(_with_root(total=0, reserved=0)),
         report(replace(card(1), health_reason='x' * 1000)),
     ],
 )
-def test_what_drivers_report_is_taken(good: HostReport) -> None:
-    check(good)
+def test_check_report_valid_report_is_accepted(valid_report: HostReport) -> None:
+    check_report(valid_report)
 
 
 @pytest.mark.parametrize(
-    ('bad', 'complaint'),
+    ('invalid_report', 'message'),
     [
-        (report(hostname=''), 'names no host'),
+        (report(hostname=''), 'no hostname'),
         (report(hostname='h' * 256), 'hostname'),
         (report(boot_id='b' * 65), 'boot_id'),
         (report(replace(card(1), vendor='v' * 256)), 'vendor'),
         (report(replace(card(1), hardware_id='i' * 129)), 'hardware_id'),
         (report(replace(card(1), model='a\0b')), 'model'),
-        (report(replace(card(1), address='')), 'no address'),
+        (report(replace(card(1), control_address='')), 'no address'),
         (report(card(1), card(1)), 'address 0000:01:00.0 twice'),
         (report(replace(card(1), std_board_info={'k': '\ud800'})), 'std_board_info'),
         (report(replace(card(1), vendor_board_info='x' * 20000)), 'vendor_board_info'),
-        (report(_with_root(name='compute-2_x')), 'not named for host compute-1'),
-        (report(_with_root(name='compute-1')), 'not named for host compute-1'),
+        (report(_with_root(name='compute-2_x')), 'does not start with compute-1_'),
+        (report(_with_root(name='compute-1')), 'does not start with compute-1_'),
         (report(_with_root(name='compute-1_' + 'x' * 250)), 'name'),
         (report(_with_root(resource_class='C' * 256)), 'resource_class'),
         (report(_with_root(traits=('T' * 256,))), 'trait'),
@@ -64,45 +64,47 @@ def test_what_drivers_report_is_taken(good: HostReport) -> None:
         (report(_with_root(reserved=-1)), 'cannot have -1 units'),
         (report(_with_root(attributes={'k' * 129: 'v'})), 'attributes'),
         (report(_with_root(attributes={'k': 'v' * 5000})), 'attributes'),
-        (report(_with_unit(key='k' * 129)), 'key'),
-        (report(_with_unit(info={'bus': 'x' * 5000})), 'info'),
-        (report(_with_root(units=card(1).root.units * 2)), 'twice'),
+        (report(_with_handle(key='k' * 129)), 'key'),
+        (report(_with_handle(info={'bus': 'x' * 5000})), 'info'),
+        (report(_with_root(handles=card(1).root.handles * 2)), 'twice'),
         (report(with_parts(card(1), 'a', 'a')), 'twice'),
     ],
 )
-def test_what_cannot_be_kept_is_refused_and_named(
-    bad: HostReport, complaint: str
+def test_check_report_unstorable_value_raises_with_name(
+    invalid_report: HostReport, message: str
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
-        check(bad)
-    assert complaint in str(caught.value)
+        check_report(invalid_report)
+    assert message in str(caught.value)
     assert len(str(caught.value)) < 400
 
 
-def test_the_rules_reach_down_the_tree() -> None:
+def test_check_report_checks_child_deployables() -> None:
     device = with_parts(card(1), 'a')
-    [part] = device.root.parts
-    wrong = replace(device.root, parts=(replace(part, total=-1),))
+    [child] = device.root.children
+    invalid_root = replace(device.root, children=(replace(child, total=-1),))
     with pytest.raises(InvalidInput):
-        check(report(replace(device, root=wrong)))
+        check_report(report(replace(device, root=invalid_root)))
 
 
 @pytest.mark.parametrize(
-    'flood',
+    'build_report',
     [
         lambda: report(
-            *(replace(card(1), address=f'{number}') for number in range(2000))
+            *(replace(card(1), control_address=f'{number}') for number in range(2000))
         ),
         lambda: report(
             _with_root(
-                units=tuple(
-                    Unit(f'{number}', card(1).root.units[0].type, {})
+                handles=tuple(
+                    AttachHandle(f'{number}', card(1).root.handles[0].type, {})
                     for number in range(20000)
                 )
             )
         ),
     ],
 )
-def test_a_flood_is_refused(flood: Callable[[], HostReport]) -> None:
+def test_check_report_too_many_objects_raise(
+    build_report: Callable[[], HostReport],
+) -> None:
     with pytest.raises(InvalidInput, match='more than'):
-        check(flood())
+        check_report(build_report())

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clients write can be kept, or is refused; and can be said back."""
+"""Tests of text that clients send: storable values and messages that quote them."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cyborg_lite.model.text import is_storable, shown
+from cyborg_lite.model.text import format_value, is_storable
 
-ANY_TEXT = st.text(st.characters())  # surrogates and NUL too
+ANY_TEXT = st.text(st.characters())  # including surrogates and NUL
 
 
 @given(ANY_TEXT)
-def test_what_is_storable_has_utf8_and_no_nul(text: str) -> None:
+def test_is_storable_requires_utf8_without_nul(text: str) -> None:
     try:
         encoded = text.encode('utf-8')
     except UnicodeEncodeError:
@@ -20,12 +20,12 @@ def test_what_is_storable_has_utf8_and_no_nul(text: str) -> None:
 
 
 @given(ANY_TEXT)
-def test_what_is_shown_is_one_printable_line(text: str) -> None:
-    seen = shown(text)
-    assert seen.isprintable()
-    assert seen.encode('utf-8').decode('utf-8') == seen
+def test_format_value_returns_printable_line(text: str) -> None:
+    formatted_text = format_value(text)
+    assert formatted_text.isprintable()
+    assert formatted_text.encode('utf-8').decode('utf-8') == formatted_text
 
 
-def test_a_long_text_is_cut() -> None:
-    assert shown('x' * 81) == 'x' * 77 + '...'
-    assert shown('x' * 80) == 'x' * 80
+def test_format_value_truncates_long_text() -> None:
+    assert format_value('x' * 81) == 'x' * 77 + '...'
+    assert format_value('x' * 80) == 'x' * 80

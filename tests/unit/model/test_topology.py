@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of an image are read in all their forms, and bombs defused."""
+"""Tests of the topology property of bitstream images."""
 
 import json
 from typing import Any
@@ -20,13 +20,13 @@ _FLAT = {
     'vf_2': _FACTS,
 }
 _NESTED = {'pf_1': {**_FACTS, 'vf_1': _FACTS}, 'pf_2': {**_FACTS, 'vf_2': _FACTS}}
-_LISTED = {
+_LIST_FORM = {
     'pf_num': '2',
     'pf': [{'pf_1': _FACTS}, {'name': 'pf_2', **_FACTS}],
     'vf': {'vf_1': {**_FACTS, 'parent': 'pf_1'}, 'vf_2': {**_FACTS, 'parent': 'pf_2'}},
 }
-# As the specification of the metadata has it.
-_DOCUMENTED = {
+# The form in the specification of the metadata.
+_SPECIFIED = {
     'pf_num': 2,
     'vf_num': 2,
     'pf': [
@@ -36,33 +36,41 @@ _DOCUMENTED = {
 }
 
 
-@pytest.mark.parametrize('described', [_FLAT, _NESTED, _LISTED, _DOCUMENTED])
-def test_the_functions_become_a_tree_below_the_root(described: Any) -> None:
-    found = topology.parts('host_card', json.dumps(described))
-    tree = {part.name: [below.name for below in part.parts] for part in found}
+@pytest.mark.parametrize('document', [_FLAT, _NESTED, _LIST_FORM, _SPECIFIED])
+def test_build_deployables_returns_tree_for_each_form(document: Any) -> None:
+    deployables = topology.build_deployables('host_card', json.dumps(document))
+    tree = {
+        deployable.name: [child.name for child in deployable.children]
+        for deployable in deployables
+    }
     assert tree == {
         'host_card_pf_1': ['host_card_vf_1'],
         'host_card_pf_2': ['host_card_vf_2'],
     }
-    everything = [each for part in found for each in part.walk()]
-    assert all(each.resource_class is None and not each.units for each in everything)
-    assert everything[1].attributes == {
+    all_deployables = [child for root in deployables for child in root.walk()]
+    assert all(
+        deployable.resource_class is None and not deployable.handles
+        for deployable in all_deployables
+    )
+    assert all_deployables[1].attributes == {
         'pci_offset': '0x10',
         'capability': 'ipsec',
         'kpi': '{"gbps": 10}',
     }
 
 
-def test_virtual_functions_of_the_only_physical_one_need_not_say_so() -> None:
-    found = topology.functions(json.dumps({'pf_1': {}, 'vf_1': {}, 'vf_7': {}}))
-    assert [each.parent for each in found] == [None, 'pf_1', 'pf_1']
+def test_parse_topology_single_physical_function_is_default_parent() -> None:
+    functions = topology.parse_topology(
+        json.dumps({'pf_1': {}, 'vf_1': {}, 'vf_7': {}})
+    )
+    assert [function.parent for function in functions] == [None, 'pf_1', 'pf_1']
 
 
-@pytest.mark.parametrize('described', [{'slots': [1, 2]}, {'x': {'pf_1': {}}}])
-def test_the_form_of_a_driver_is_left_to_the_driver(described: Any) -> None:
-    text = json.dumps(described)
-    assert topology.faults(text) == ()
-    assert topology.parts('host_card', text) == ()
+@pytest.mark.parametrize('document', [{'slots': [1, 2]}, {'x': {'pf_1': {}}}])
+def test_topology_in_vendor_form_is_ignored(document: Any) -> None:
+    text = json.dumps(document)
+    assert topology.list_topology_faults(text) == ()
+    assert topology.build_deployables('host_card', text) == ()
 
 
 @pytest.mark.parametrize(
@@ -83,17 +91,17 @@ def test_the_form_of_a_driver_is_left_to_the_driver(described: Any) -> None:
         ('{"pf": [5]}', 'pf does not list objects'),
         ('{"pf_num": 3, "pf_1": {}}', 'pf_num is 3, but 1 are described'),
         ('{"pf_1": {}, "pf1": {}}', 'describes pf_1 twice'),
-        ('{"pf_1": {"pf_2": {}}}', 'pf_2 stands inside of pf_1'),
-        ('{"pf_1": {"vf_1": {"vf_2": {}}}}', 'vf_2 stands inside of vf_1'),
+        ('{"pf_1": {"pf_2": {}}}', 'pf_2 is inside pf_1'),
+        ('{"pf_1": {"vf_1": {"vf_2": {}}}}', 'vf_2 is inside vf_1'),
         ('{"pf_1": {}, "vf_1": {"parent": "pf_9"}}', 'belongs to pf_9'),
         ('{"pf_1": {}, "pf_2": {}, "vf_3": {}}', 'belongs to pf_3'),
         ('{"pf_1": {"kpi": "' + 'x' * 300 + '"}}', 'kpi of pf_1 is too long'),
         (json.dumps({f'pf_{n}': {} for n in range(65)}), 'more than 64 functions'),
     ],
 )
-def test_what_cannot_be_a_topology_is_told_why(text: str, fault: str) -> None:
-    (found,) = topology.faults(text)
-    assert fault in found
+def test_list_topology_faults_names_fault(text: str, fault: str) -> None:
+    (message,) = topology.list_topology_faults(text)
+    assert fault in message
 
 
 _JSON = some.recursive(
@@ -112,25 +120,32 @@ _JSON = some.recursive(
 
 
 @given(_JSON)
-def test_whatever_is_described_is_read_or_refused(described: Any) -> None:
-    text = json.dumps(described)
-    if topology.faults(text):
+def test_parse_topology_arbitrary_json_returns_or_reports_fault(document: Any) -> None:
+    text = json.dumps(document)
+    if topology.list_topology_faults(text):
         return
-    found = topology.functions(text)
-    names = {each.name for each in found}
-    assert len(names) == len(found)
-    assert all(each.parent in names for each in found if each.name[0] == 'v')
+    functions = topology.parse_topology(text)
+    names = {function.name for function in functions}
+    assert len(names) == len(functions)
+    assert all(
+        function.parent in names for function in functions if function.name[0] == 'v'
+    )
 
 
 @given(some.text(max_size=200))
-def test_whatever_is_written_is_read_or_refused(text: str) -> None:
-    if not topology.faults(text):
-        topology.functions(text)
+def test_parse_topology_arbitrary_text_does_not_raise(text: str) -> None:
+    if not topology.list_topology_faults(text):
+        topology.parse_topology(text)
 
 
 @given(some.integers(1, 20), some.integers(0, 20))
-def test_as_many_deployables_come_of_it_as_functions(physical: int, more: int) -> None:
-    described: dict[str, Any] = {f'pf_{n}': {} for n in range(1, physical + 1)}
-    described |= {f'vf_{n}': {'parent': 'pf_1'} for n in range(1, more + 1)}
-    found = topology.parts('root', json.dumps(described))
-    assert sum(1 for part in found for _ in part.walk()) == physical + more
+def test_build_deployables_returns_one_deployable_per_function(
+    physical: int, virtual: int
+) -> None:
+    document: dict[str, Any] = {f'pf_{n}': {} for n in range(1, physical + 1)}
+    document |= {f'vf_{n}': {'parent': 'pf_1'} for n in range(1, virtual + 1)}
+    deployables = topology.build_deployables('root', json.dumps(document))
+    assert (
+        sum(1 for deployable in deployables for _ in deployable.walk())
+        == physical + virtual
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules as operators know them: by name, documented, with project scope."""
+"""Tests of the policy rules: names, documentation, scope."""
 
 from io import StringIO
 from unittest import mock
@@ -32,24 +32,24 @@ BASE = {
 }
 
 
-def test_each_rule_has_one_name() -> None:
+def test_rule_names_are_unique() -> None:
     assert len(RULES) == len(policies.list_rules())
 
 
-def test_operators_find_the_base_rules_by_name() -> None:
+def test_base_rules_have_stable_names() -> None:
     assert {name for name in RULES if not name.startswith('cyborg:')} == BASE
 
 
 @pytest.mark.parametrize('name', sorted(RULES.keys() - BASE))
-def test_a_rule_of_a_route_is_documented_and_of_project_scope(name: str) -> None:
+def test_route_rules_are_documented_with_project_scope(name: str) -> None:
     rule = RULES[name]
     assert isinstance(rule, policy.DocumentedRuleDefault)
     assert rule.scope_types == ['project']
     assert rule.description.endswith('.')
-    assert all(one['path'].startswith('/v2/') for one in rule.operations)
+    assert all(operation['path'].startswith('/v2/') for operation in rule.operations)
 
 
-def test_every_rule_parses_and_refers_to_rules_that_exist() -> None:
+def test_rules_parse_and_refer_to_existing_rules() -> None:
     conf = cfg.ConfigOpts()
     conf([], project='cyborg-lite', default_config_files=[], default_config_dirs=[])
     enforcer = policy.Enforcer(conf)
@@ -58,16 +58,16 @@ def test_every_rule_parses_and_refers_to_rules_that_exist() -> None:
     assert enforcer.check_rules(raise_on_violation=True)
 
 
-def test_the_sample_file_shows_every_rule() -> None:
-    found = {'cyborg_lite': policies.list_rules()}
+def test_sample_file_contains_every_rule() -> None:
+    rules = {'cyborg_lite': policies.list_rules()}
     output = StringIO()
     with (
         mock.patch.object(
-            generator, 'get_policies_dict', autospec=True, return_value=found
+            generator, 'get_policies_dict', autospec=True, return_value=rules
         ),
         mock.patch('sys.stdout', output),
     ):
-        # What the command calls; it writes to standard output.
+        # The function that the command calls; it writes to standard output.
         generator._generate_sample(['cyborg_lite'])
     for name in RULES:
         assert f'"{name}":' in output.getvalue()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messaging inside one process: who gets what, whatever the threads do."""
+"""Tests of the messaging driver for daemons in one process."""
 
 import threading
 from collections import Counter
@@ -16,13 +16,13 @@ from cyborg_lite.rpc import local, local_broker, transport
 
 TOPIC = 'topic'
 
-Connect = Callable[[], Any]  # a transport; the library is untyped
+Connect = Callable[[], Any]  # a transport; oslo.messaging is untyped
 
 
 @pytest.fixture
 def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
-    """Makes transports that meet one another and nobody else."""
-    opened = []
+    """Return a factory of transports on a bus of this test only."""
+    transports = []
 
     def _connect() -> Any:
         conf = cfg.ConfigOpts()
@@ -30,34 +30,34 @@ def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
         transport.address(conf)  # registers the option that is set below
         conf.set_override('transport_url', f'local:///{request.node.name}')
         connected = transport.connect(conf)
-        opened.append(connected)
+        transports.append(connected)
         return connected
 
     yield _connect
-    for connected in opened:
+    for connected in transports:
         connected.cleanup()
 
 
 class Echo:
-    """Answers with the name of its server; keeps what it was told."""
+    """Endpoint that returns the name of its server and records its arguments."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.told: list[object] = []
+        self.received: list[object] = []
         self.entered = threading.Semaphore(0)
-        self.may_go_on = threading.Event()
+        self.may_continue = threading.Event()
 
     def ask(self, context: Any, value: object) -> dict[str, object]:
         return {'by': self.name, 'value': value}
 
-    def tell(self, context: Any, value: object) -> None:
-        self.told.append(value)
+    def notify(self, context: Any, value: object) -> None:
+        self.received.append(value)
         self.entered.release()
 
     def linger(self, context: Any, value: object) -> object:
         self.entered.release()
-        self.may_go_on.wait()
-        self.told.append(value)
+        self.may_continue.wait()
+        self.received.append(value)
         return value
 
     @transport.endpoint
@@ -97,7 +97,7 @@ def serve(connect: Connect) -> Iterator[Serve]:
 
     yield _serve
     for server, echo in started:
-        echo.may_go_on.set()
+        echo.may_continue.set()
         server.stop()
 
 
@@ -108,7 +108,7 @@ def client(connected: Any, timeout: float = 30, **options: Any) -> Any:
     )
 
 
-def test_a_call_comes_back_with_the_answer(connect: Connect, serve: Serve) -> None:
+def test_call_returns_answer(connect: Connect, serve: Serve) -> None:
     serve('one')
     assert client(connect()).call({}, 'ask', value=[1, None, 'é']) == {
         'by': 'one',
@@ -116,7 +116,7 @@ def test_a_call_comes_back_with_the_answer(connect: Connect, serve: Serve) -> No
     }
 
 
-def test_sixteen_threads_get_each_their_own_answers(
+def test_call_from_many_threads_returns_own_answers(
     connect: Connect, serve: Serve
 ) -> None:
     for name in ('one', 'two', 'three'):
@@ -133,77 +133,77 @@ def test_sixteen_threads_get_each_their_own_answers(
     assert {by for _value, by in answers} == {'one', 'two', 'three'}
 
 
-def test_each_cast_reaches_exactly_one_server(connect: Connect, serve: Serve) -> None:
+def test_cast_reaches_exactly_one_server(connect: Connect, serve: Serve) -> None:
     echoes = [serve(name)[1] for name in ('one', 'two')]
     entered = echoes[0].entered = echoes[1].entered
     caller = client(connect())
     with ThreadPoolExecutor(16) as pool:
-        list(pool.map(lambda number: caller.cast({}, 'tell', value=number), range(400)))
+        list(
+            pool.map(lambda number: caller.cast({}, 'notify', value=number), range(400))
+        )
     for _cast in range(400):
         assert entered.acquire(timeout=30)
-    told = Counter(value for echo in echoes for value in echo.told)
-    assert told == Counter(range(400))
+    notifications = Counter(value for echo in echoes for value in echo.received)
+    assert notifications == Counter(range(400))
 
 
-def test_a_named_server_alone_gets_what_is_sent_to_it(
-    connect: Connect, serve: Serve
-) -> None:
+def test_call_to_named_server_reaches_only_it(connect: Connect, serve: Serve) -> None:
     serve('one')
     serve('two')
     to_two = client(connect(), server='two')
     assert {to_two.call({}, 'ask', value=n)['by'] for n in range(20)} == {'two'}
 
 
-def test_a_fanout_reaches_every_server_once(connect: Connect, serve: Serve) -> None:
+def test_fanout_reaches_every_server_once(connect: Connect, serve: Serve) -> None:
     echoes = [serve(name)[1] for name in ('one', 'two', 'three')]
-    client(connect(), fanout=True).cast({}, 'tell', value='all')
+    client(connect(), fanout=True).cast({}, 'notify', value='all')
     for echo in echoes:
         assert echo.entered.acquire(timeout=30)
-    assert [echo.told for echo in echoes] == [['all']] * 3
+    assert [echo.received for echo in echoes] == [['all']] * 3
 
 
-def test_a_call_without_a_server_times_out_and_is_never_run(
+def test_call_without_server_times_out_and_is_dropped(
     connect: Connect, serve: Serve
 ) -> None:
     caller = client(connect(), timeout=0.01)
     with pytest.raises(oslo_messaging.MessagingTimeout):
-        caller.call({}, 'tell', value='too late')
+        caller.call({}, 'notify', value='too late')
     _server, echo = serve('one')
     client(connect()).call({}, 'ask', value=0)
-    assert echo.told == []
+    assert echo.received == []
 
 
-def test_a_call_waits_for_a_server_that_starts_later(
-    connect: Connect, serve: Serve
-) -> None:
+def test_call_waits_for_later_server(connect: Connect, serve: Serve) -> None:
     caller = client(connect())
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(caller.call, {}, 'ask', value=1)
+        answer = pool.submit(caller.call, {}, 'ask', value=1)
         serve('late')
-        assert asked.result(30)['by'] == 'late'
+        assert answer.result(30)['by'] == 'late'
 
 
-def test_a_timeout_leaves_the_server_at_work(connect: Connect, serve: Serve) -> None:
+def test_call_timeout_does_not_interrupt_server(connect: Connect, serve: Serve) -> None:
     _server, echo = serve('one')
     with pytest.raises(oslo_messaging.MessagingTimeout):
         client(connect(), timeout=0.01).call({}, 'linger', value='done anyway')
-    echo.may_go_on.set()
+    echo.may_continue.set()
     assert client(connect()).call({}, 'linger', value='next') == 'next'
-    assert 'done anyway' in echo.told
+    assert 'done anyway' in echo.received
 
 
-def test_an_error_of_ours_arrives_as_itself(connect: Connect, serve: Serve) -> None:
+def test_call_own_exception_is_raised_with_its_type(
+    connect: Connect, serve: Serve
+) -> None:
     serve('one')
     with pytest.raises(ArqNotFound) as caught:
         client(connect()).call({}, 'fail')
-    assert caught.value.text == 'Accelerator request one not found.'
+    assert caught.value.text == 'ARQ one not found.'
     assert caught.value.kwargs == {'uuid': 'one'}
 
 
-def test_a_foreign_error_arrives_as_a_remote_one(
+def test_call_foreign_exception_is_raised_as_remote_error(
     connect: Connect, serve: Serve
 ) -> None:
-    """As with a broker: only errors of ours are rebuilt."""
+    """The client rebuilds exceptions of this package only, as with RabbitMQ."""
 
     class Foreign(Exception):
         pass
@@ -221,49 +221,47 @@ def _raising(error: type[Exception]) -> Any:
     return method
 
 
-def test_arguments_are_copies_as_on_a_wire(connect: Connect, serve: Serve) -> None:
+def test_call_arguments_are_copied(connect: Connect, serve: Serve) -> None:
     serve('one')
-    mine: list[object] = [1]
-    assert client(connect()).call({}, 'keep', values=mine) == [1, 'one']
-    assert mine == [1]
+    values: list[object] = [1]
+    assert client(connect()).call({}, 'keep', values=values) == [1, 'one']
+    assert values == [1]
 
 
-def test_what_is_no_json_is_refused_at_the_sender(
-    connect: Connect, serve: Serve
-) -> None:
+def test_call_argument_without_json_form_raises(connect: Connect, serve: Serve) -> None:
     serve('one')
     with pytest.raises(ValueError, match='primitive'):
         client(connect()).call({}, 'ask', value=threading.Lock())
 
 
-def test_stopping_finishes_what_is_in_hand_and_takes_nothing_new(
+def test_stop_finishes_running_call_and_accepts_no_other(
     connect: Connect, serve: Serve
 ) -> None:
     server, echo = serve('one')
     caller = client(connect())
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(caller.call, {}, 'linger', value='in hand')
+        answer = pool.submit(caller.call, {}, 'linger', value='in hand')
         assert echo.entered.acquire(timeout=30)
         server.stop()
-        caller.cast({}, 'tell', value='afterwards')
-        echo.may_go_on.set()
+        caller.cast({}, 'notify', value='afterwards')
+        echo.may_continue.set()
         server.wait()
-        assert asked.result(30) == 'in hand'
-    assert echo.told == ['in hand']
+        assert answer.result(30) == 'in hand'
+    assert echo.received == ['in hand']
 
 
-def test_what_a_stopped_server_left_is_taken_by_the_next_one(
+def test_message_after_stop_is_processed_by_next_server(
     connect: Connect, serve: Serve
 ) -> None:
     server, first = serve('one')
     server.stop()
-    client(connect()).cast({}, 'tell', value='left')
+    client(connect()).cast({}, 'notify', value='left')
     _server, second = serve('one')
     assert second.entered.acquire(timeout=30)
-    assert (first.told, second.told) == ([], ['left'])
+    assert (first.received, second.received) == ([], ['left'])
 
 
-def test_a_server_can_be_started_again(connect: Connect, serve: Serve) -> None:
+def test_server_restart_serves_again(connect: Connect, serve: Serve) -> None:
     server, _echo = serve('one')
     server.stop()
     server.wait()
@@ -271,14 +269,14 @@ def test_a_server_can_be_started_again(connect: Connect, serve: Serve) -> None:
     assert client(connect()).call({}, 'ask', value=1)['by'] == 'one'
 
 
-def test_virtual_hosts_do_not_hear_one_another() -> None:
-    one, other = local._broker_of('one'), local._broker_of('other')
-    assert one is local._broker_of('one')
-    assert one is not other
+def test_virtual_hosts_use_separate_brokers() -> None:
+    first, second = local._broker_of('one'), local._broker_of('other')
+    assert first is local._broker_of('one')
+    assert first is not second
 
 
-class RecordingBell(threading.Condition):
-    """Knows with what limits it was waited on."""
+class RecordingCondition(threading.Condition):
+    """Condition that records the timeout of each wait."""
 
     def __init__(self, lock: threading.Lock) -> None:
         super().__init__(lock)
@@ -289,41 +287,41 @@ class RecordingBell(threading.Condition):
         return super().wait(timeout)
 
 
-def test_a_message_wakes_one_listener_and_silence_wakes_none() -> None:
-    """The promise of this driver: nothing polls."""
+def test_deliver_wakes_one_listener_without_polling() -> None:
+    """Listeners wait without a timeout."""
     broker = local_broker.Broker()
     key: local_broker.Key = ('exchange', TOPIC, None)
     listeners = [broker.join((key,)) for _ in range(4)]
-    bells = [RecordingBell(broker.lock) for _ in listeners]
-    for listener, bell in zip(listeners, bells, strict=True):
-        listener.bell = bell
-    taken = threading.Semaphore(0)
+    conditions = [RecordingCondition(broker.lock) for _ in listeners]
+    for listener, condition in zip(listeners, conditions, strict=True):
+        listener.bell = condition
+    deliveries = threading.Semaphore(0)
 
     def listen(listener: local_broker.Listener) -> int:
         count = 0
         while listener.poll():
             count += 1
-            taken.release()
+            deliveries.release()
         return count
 
     with ThreadPoolExecutor(4) as pool:
-        served = [pool.submit(listen, listener) for listener in listeners]
+        results = [pool.submit(listen, listener) for listener in listeners]
         for _message in range(100):
             broker.deliver(key, local_broker.Message(broker, key, '[{}, {}]'))
-            assert taken.acquire(timeout=30)
+            assert deliveries.acquire(timeout=30)
         for listener in listeners:
             listener.stop()
-        assert sum(result.result() for result in served) == 100
-    # One for each message at most, and one for each stop.
+        assert sum(result.result() for result in results) == 100
+    # At most one wake-up per message and one per stop.
     assert sum(listener.wake_ups for listener in listeners) <= 104
-    assert {limit for bell in bells for limit in bell.limits} == {None}
+    assert {limit for condition in conditions for limit in condition.limits} == {None}
 
 
-def test_a_listener_that_stops_passes_on_what_it_was_promised() -> None:
+def test_stop_passes_notification_to_next_listener() -> None:
     broker = local_broker.Broker()
     key: local_broker.Key = ('exchange', TOPIC, None)
     first, second = broker.join((key,)), broker.join((key,))
-    first.idle = second.idle = True  # as if both waited
+    first.idle = second.idle = True  # both listeners wait
     broker.deliver(key, local_broker.Message(broker, key, '[{}, {}]'))
     assert (first.idle, second.idle) == (False, True)
     first.stop()
@@ -332,20 +330,20 @@ def test_a_listener_that_stops_passes_on_what_it_was_promised() -> None:
     assert len(second.poll()) == 1
 
 
-def test_a_heartbeat_keeps_a_long_call_alive() -> None:
-    """Silence for longer than the limit ends the wait; a sign of life does not."""
+def test_answer_wait_is_extended_by_heartbeat() -> None:
+    """The wait ends after a timeout without an answer or a heartbeat."""
     answer = local_broker.Answer()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(answer.wait, None, 30)
-        answer.beat()
-        answer.give('done')
+        answer.record_heartbeat()
+        answer.set_text('done')
         assert waiting.result() == 'done'
     assert local_broker.Answer().wait(None, 0.01) is None
     assert local_broker.Answer().wait(0.01, None) is None
     assert local_broker.Answer().wait(0, 30) is None
 
 
-def test_a_message_can_be_put_back() -> None:
+def test_requeue_returns_message_to_listener() -> None:
     broker = local_broker.Broker()
     key: local_broker.Key = ('exchange', TOPIC, None)
     listener = broker.join((key,))

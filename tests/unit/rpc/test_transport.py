@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls between daemons: who asks travels along, and failures have our names."""
+"""Tests of calls between daemons: request context, errors and message size."""
 
 import inspect
 import json
@@ -18,28 +18,29 @@ from cyborg_lite.exceptions import (
     ArqNotFound,
     CyborgError,
     HostAway,
+    MalformedMessage,
     ServiceUnavailable,
 )
-from cyborg_lite.model.devices import HeldHandle
+from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.rpc import transport, wire
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.rpc.context import RequestContext, of_daemon
+from cyborg_lite.rpc.context import RequestContext, daemon_context
 
-HANDLE = HeldHandle(
+HANDLE = AllocatedHandle(
     uuid='u',
     arq_uuid='a',
     hostname='cpu1',
     deployable_name='cpu1_x',
     driver='fake_driver',
-    address='x',
+    control_address='x',
     key='x/0',
     type='PCI',
 )
 
 
 class Conductor:
-    """Keeps who called, and as whom the log would see it."""
+    """Endpoints that record the request context of each caller."""
 
     def __init__(self) -> None:
         self.callers: list[RequestContext] = []
@@ -57,7 +58,7 @@ class Conductor:
 
     @transport.endpoint
     def list_arqs(self, context: RequestContext, query: Any) -> list[Any]:
-        raise wire.MalformedMessage(reason='of a test')
+        raise MalformedMessage(reason='of a test')
 
     @transport.endpoint
     def echo(self, context: RequestContext) -> None:
@@ -77,21 +78,27 @@ class Agent:
         self.prepared += handles
 
 
+class EarlierAgent:
+    """Endpoints of an agent of an earlier release."""
+
+    target = transport.interface('1.0')
+
+
 @pytest.fixture
 def conf(request: pytest.FixtureRequest) -> cfg.ConfigOpts:
-    """One of our own, not the library's global one."""
-    private = cfg.ConfigOpts()
-    private([])
-    transport.address(private)
-    private.set_override('transport_url', f'local:///{request.node.name}')
-    return private
+    """Return options of this test, separate from the global ones."""
+    options = cfg.ConfigOpts()
+    options([])
+    transport.address(options)
+    options.set_override('transport_url', f'local:///{request.node.name}')
+    return options
 
 
 @pytest.fixture
 def bus(conf: cfg.ConfigOpts) -> Iterator[Any]:
-    connected = transport.connect(conf)
-    yield connected
-    connected.cleanup()
+    transport_bus = transport.connect(conf)
+    yield transport_bus
+    transport_bus.cleanup()
 
 
 @pytest.fixture
@@ -103,19 +110,17 @@ def conductor(bus: Any) -> Iterator[Conductor]:
     server.stop()
 
 
-def test_conductors_are_heard_while_one_of_them_answers(
+def test_is_reachable_running_conductor_returns_true(
     bus: Any, conductor: Conductor
 ) -> None:
-    assert ConductorAPI(bus).is_heard(of_daemon()) is True
+    assert ConductorAPI(bus).is_reachable(daemon_context()) is True
 
 
-def test_conductors_are_not_heard_when_there_is_none(bus: Any) -> None:
-    assert ConductorAPI(bus).is_heard(of_daemon(), within=0) is False
+def test_is_reachable_without_conductor_returns_false(bus: Any) -> None:
+    assert ConductorAPI(bus).is_reachable(daemon_context(), within=0) is False
 
 
-def test_the_request_id_and_the_caller_reach_the_other_side(
-    bus: Any, conductor: Conductor
-) -> None:
+def test_call_transmits_request_id_and_user(bus: Any, conductor: Conductor) -> None:
     caller = RequestContext(
         user_id='joe',
         project_id='lab',
@@ -125,87 +130,98 @@ def test_the_request_id_and_the_caller_reach_the_other_side(
         service_request=True,
     )
     assert ConductorAPI(bus).heartbeat(caller, 'cpu1', 'digest', '1') is True
-    (seen,) = conductor.callers
-    assert (seen.user_id, seen.project_id, seen.roles) == ('joe', 'lab', ['member'])
-    assert (seen.request_id, seen.global_request_id) == ('req-1', 'req-0')
-    assert seen.service_request is True
+    (received,) = conductor.callers
+    assert (received.user_id, received.project_id, received.roles) == (
+        'joe',
+        'lab',
+        ['member'],
+    )
+    assert (received.request_id, received.global_request_id) == ('req-1', 'req-0')
+    assert received.service_request is True
 
 
-def test_the_log_of_the_other_side_sees_the_caller(
-    bus: Any, conductor: Conductor
-) -> None:
+def test_call_sets_current_context_of_server(bus: Any, conductor: Conductor) -> None:
     ConductorAPI(bus).heartbeat(RequestContext(request_id='req-1'), 'cpu1', 'd', '1')
     (current,) = conductor.current
     assert current.request_id == 'req-1'
 
 
-def test_the_token_never_reaches_the_bus(bus: Any, conductor: Conductor) -> None:
+def test_call_never_transmits_token(bus: Any, conductor: Conductor) -> None:
     caller = RequestContext(auth_token='gAAAA-secret')
     ConductorAPI(bus).heartbeat(caller, 'cpu1', 'digest', '1')
     assert conductor.callers[0].auth_token is None
     assert 'gAAAA-secret' not in str(caller.to_dict())
 
 
-def test_each_act_of_a_daemon_has_its_own_request_id() -> None:
-    assert of_daemon().request_id != of_daemon().request_id
+def test_daemon_context_has_unique_request_id() -> None:
+    assert daemon_context().request_id != daemon_context().request_id
 
 
-def test_an_error_of_the_conductor_is_raised_as_itself(
+def test_call_own_exception_is_raised_with_its_type(
     bus: Any, conductor: Conductor
 ) -> None:
     with pytest.raises(ArqNotFound) as caught:
-        ConductorAPI(bus).delete_arqs(of_daemon(), ['x'])
-    assert caught.value.text == 'Accelerator request x not found.'
+        ConductorAPI(bus).delete_arqs(daemon_context(), ['x'])
+    assert caught.value.text == 'ARQ x not found.'
 
 
-def test_an_unexpected_error_is_raised_without_its_text(
+def test_call_unexpected_exception_hides_its_text(
     bus: Any, conductor: Conductor
 ) -> None:
-    """What nobody foresaw may name a password; its place is the conductor's log."""
+    """The text of an unexpected exception may contain a password."""
     with pytest.raises(CyborgError) as caught:
-        ConductorAPI(bus).delete_device_profiles(of_daemon(), ['x'])
+        ConductorAPI(bus).delete_device_profiles(daemon_context(), ['x'])
     assert caught.value.text == CyborgError.message
     assert caught.value.code == 500
 
 
-def test_nobody_there_is_service_unavailable(conf: cfg.ConfigOpts, bus: Any) -> None:
+def test_call_without_conductor_raises_service_unavailable(
+    conf: cfg.ConfigOpts, bus: Any
+) -> None:
     api = ConductorAPI(bus)
-    # The library registers the option with the first client that it makes.
+    # oslo.messaging registers the option with the first client.
     oslo_messaging.get_rpc_client(bus, oslo_messaging.Target(topic='any'))
     conf.set_override('rpc_response_timeout', 0)
     with pytest.raises(ServiceUnavailable, match='cyborg-lite-conductor'):
-        api.heartbeat(of_daemon(), 'cpu1', 'digest', '1')
+        api.heartbeat(daemon_context(), 'cpu1', 'digest', '1')
 
 
-def test_an_agent_hears_what_is_for_its_host(bus: Any) -> None:
+def test_agent_call_reaches_server_of_host(bus: Any) -> None:
     served = Agent()
     server = transport.serve(bus, transport.AGENT_TOPIC, 'cpu1', [served])
     server.start()
-    AgentAPI(bus, timeout=30).prepare(of_daemon(), 'cpu1', [HANDLE])
+    AgentAPI(bus, timeout=30).prepare(daemon_context(), 'cpu1', [HANDLE])
     server.stop()
-    assert wire.load_all(HeldHandle, served.prepared) == (HANDLE,)
+    assert wire.load_all(AllocatedHandle, served.prepared) == (HANDLE,)
 
 
-def test_an_absent_agent_is_named_by_its_host(bus: Any) -> None:
+def test_read_boot_id_earlier_agent_returns_empty(bus: Any) -> None:
+    server = transport.serve(bus, transport.AGENT_TOPIC, 'cpu1', [EarlierAgent()])
+    server.start()
+    assert AgentAPI(bus, timeout=30).read_boot_id(daemon_context(), 'cpu1') == ''
+    server.stop()
+
+
+def test_agent_call_without_server_raises_with_host(bus: Any) -> None:
     with pytest.raises(HostAway, match='host cpu2'):
-        AgentAPI(bus, timeout=0).prepare(of_daemon(), 'cpu2', [HANDLE])
+        AgentAPI(bus, timeout=0).prepare(daemon_context(), 'cpu2', [HANDLE])
 
 
-def test_servers_have_sixteen_workers(bus: Any) -> None:
+def test_serve_sets_sixteen_worker_threads(bus: Any) -> None:
     transport.serve(bus, transport.AGENT_TOPIC, 'cpu1', [])
     assert bus.conf.executor_thread_pool_size == 16
 
 
-def test_an_idle_connection_hears_soon_that_it_is_to_end(conf: cfg.ConfigOpts) -> None:
-    """The library's loops wait as long as its constant says, and that is their name."""
+def test_connect_shortens_poll_interval_of_library(conf: cfg.ConfigOpts) -> None:
+    """The loops of oslo.messaging wait for the seconds of this constant."""
     transport.connect(conf).cleanup()
     for reader in (amqpdriver.AMQPListener, amqpdriver.ReplyWaiter):
         assert 'ACK_REQUEUE_EVERY_SECONDS_MAX' in inspect.getsource(reader)
     assert amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX == 1.0
 
 
-def test_one_process_may_have_several_buses() -> None:
-    """In any order: the constant above limits an option of the driver for RabbitMQ."""
+def test_connect_accepts_several_buses_per_process() -> None:
+    """The shortened constant also limits an option of the RabbitMQ driver."""
     script = """
 from oslo_config import cfg
 from cyborg_lite.rpc import transport
@@ -219,58 +235,58 @@ for url in ('fake://', 'rabbit://nobody@127.0.0.1:1/'):
     subprocess.run([sys.executable, '-c', script], check=True)
 
 
-def test_our_messages_have_an_exchange_of_their_own(conf: cfg.ConfigOpts) -> None:
+def test_connect_sets_own_exchange(conf: cfg.ConfigOpts) -> None:
     transport.connect(conf).cleanup()
     assert conf.control_exchange == 'cyborg_lite'
 
 
-def test_the_address_of_the_bus_is_told_in_full(conf: cfg.ConfigOpts) -> None:
+def test_address_includes_credentials_and_virtual_host(conf: cfg.ConfigOpts) -> None:
     conf.set_override('transport_url', 'rabbit://joe:secret@one:5672/cloud')
     assert transport.address(conf) == 'rabbit://joe:secret@one:5672/cloud'
 
 
-class ClosingListener:
-    """As that of a broker: hands out what came while its connection was closed."""
+class ListenerWithBacklog:
+    """Listener with messages that arrived while its connection was closed."""
 
     def __init__(self) -> None:
         self._poll_style_listener = self
-        self._left = [['first'], ['second']]
+        self._backlog = [['first'], ['second']]
 
     def poll(self, timeout: float) -> list[str]:
-        return self._left.pop(0) if self._left else []
+        return self._backlog.pop(0) if self._backlog else []
 
 
-class ClosingServer:
+class ServerWithBacklog:
     def __init__(self) -> None:
-        self.listener = ClosingListener()
-        self.diary: list[str] = []
+        self.listener = ListenerWithBacklog()
+        self.steps: list[str] = []
 
     def wait(self) -> None:
-        self.diary.append('closed')
+        self.steps.append('closed')
 
     def _process_incoming(self, messages: list[str]) -> None:
-        self.diary += messages
+        self.steps += messages
 
 
-def test_what_arrives_while_a_server_closes_is_answered() -> None:
-    """The library has acknowledged it, so that no other server will."""
-    inner = ClosingServer()
+def test_server_wait_processes_messages_received_while_closing() -> None:
+    """oslo.messaging has acknowledged these messages; no other server gets them."""
+    inner = ServerWithBacklog()
     transport.Server(inner).wait()
-    assert inner.diary == ['closed', 'first', 'second']
+    assert inner.steps == ['closed', 'first', 'second']
 
 
-def test_a_daemon_says_little_of_itself() -> None:
-    """With 64 devices, as with one: what agents say most is a few hundred bytes."""
-    said = of_daemon().to_wire()
-    assert set(said) == {'is_admin', 'request_id', 'service_request'}
-    vitals = {'boot_id': 'b' * 36}
+def test_heartbeat_message_is_below_400_bytes() -> None:
+    """The number of devices does not change the size of a heartbeat."""
+    wire_context = daemon_context().to_wire()
+    assert set(wire_context) == {'is_admin', 'request_id', 'service_request'}
+    details = {'boot_id': 'b' * 36}
     heartbeat = {'host': 'h' * 24, 'digest': 'd' * 32, 'version': '1.0.0'}
-    message = {'method': 'heartbeat', 'args': {**heartbeat, 'vitals': vitals}}
-    assert len(json.dumps(message)) + len(json.dumps(said)) < 400
+    message = {'method': 'heartbeat', 'args': {**heartbeat, 'vitals': details}}
+    assert len(json.dumps(message)) + len(json.dumps(wire_context)) < 400
 
 
 @pytest.mark.parametrize(
-    'words',
+    'fields',
     [
         {},
         {'is_admin': True, 'read_only': True, 'show_deleted': True},
@@ -288,11 +304,11 @@ def test_a_daemon_says_little_of_itself() -> None:
         },
     ],
 )
-def test_what_is_left_out_of_a_context_is_what_is_read_without_it(
-    words: dict[str, Any],
+def test_to_wire_omits_only_default_values(
+    fields: dict[str, Any],
 ) -> None:
-    context = RequestContext(request_id='req-1', **words)
-    again = RequestContext.from_dict(context.to_wire())
+    context = RequestContext(request_id='req-1', **fields)
+    restored = RequestContext.from_dict(context.to_wire())
     for name in (
         'user_id',
         'project_id',
@@ -310,4 +326,4 @@ def test_what_is_left_out_of_a_context_is_what_is_read_without_it(
         'resource_uuid',
         'service_request',
     ):
-        assert getattr(again, name) == getattr(context, name), name
+        assert getattr(restored, name) == getattr(context, name), name

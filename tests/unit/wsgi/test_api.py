@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any WSGI server can load us, and may fork before it serves."""
+"""Tests of loading the API in any WSGI server, also in one that forks."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ print(webob.Request.blank('/v2').get_response(application).text)
 from eventlet import patcher
 assert not patcher.already_patched
 """
-# As gunicorn does: the first request comes in a thread, and that is joined at the end.
+# Like gunicorn: the first request runs in a thread, which is joined at the end.
 THREADED = """
 from concurrent.futures import ThreadPoolExecutor
 import webob
@@ -49,7 +49,7 @@ def hello(environ: dict[str, Any], start_response: Any) -> list[bytes]:
     return [b'hello']
 
 
-def test_the_application_is_built_once_by_whoever_comes_first() -> None:
+def test_application_is_built_once_by_first_request() -> None:
     built: list[int] = []
     waiting = threading.Barrier(4)
 
@@ -71,7 +71,7 @@ def test_the_application_is_built_once_by_whoever_comes_first() -> None:
     assert len(built) == 1
 
 
-def test_a_failed_build_is_tried_again() -> None:
+def test_application_failed_build_is_retried() -> None:
     failures = [OSError('the file is not there yet')]
 
     def build() -> Any:
@@ -86,13 +86,13 @@ def test_a_failed_build_is_tried_again() -> None:
 
 
 def load(directory: Path, code: str) -> subprocess.CompletedProcess[str]:
-    """In a process of its own, for nothing may have been imported before."""
+    """Run code in a new process, in which nothing is imported yet."""
     file = directory / 'cyborg-lite.conf'
     file.write_text(CONFIGURATION)
     environment = {
         **os.environ,
         'CYBORG_LITE_CONFIG': str(file),
-        # An operator's choice for the daemons; here the server's own counts.
+        # The option applies to the daemons, not to a WSGI server.
         'CYBORG_LITE_CONCURRENCY': 'eventlet',
     }
     return subprocess.run(
@@ -105,14 +105,14 @@ def load(directory: Path, code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_server_loads_it_with_files_alone(tmp_path: Path) -> None:
-    done = load(tmp_path, SERVER)
-    assert done.returncode == 0, done.stderr
-    assert '"href": "https://cloud.example/accelerator/v2/"' in done.stdout
-    assert 'AUTHENTICATION IS OFF' in done.stdout  # the log
+def test_server_loads_application_from_files(tmp_path: Path) -> None:
+    process = load(tmp_path, SERVER)
+    assert process.returncode == 0, process.stderr
+    assert '"href": "https://cloud.example/accelerator/v2/"' in process.stdout
+    assert 'AUTHENTICATION IS OFF' in process.stdout  # the log
 
 
-def test_the_thread_of_the_first_request_can_be_joined(tmp_path: Path) -> None:
-    done = load(tmp_path, THREADED)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith('200 OK\njoined\n')
+def test_first_request_thread_can_be_joined(tmp_path: Path) -> None:
+    process = load(tmp_path, THREADED)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.endswith('200 OK\njoined\n')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerator requests, as Nova, the SDK and people make and read them."""
+"""Tests of creating and showing ARQs."""
 
 import dataclasses
 from typing import Any
@@ -7,24 +7,24 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.app import assemble
-from cyborg_lite.model.arqs import WITH_HANDLE, State
-from cyborg_lite.model.profile_grammar import is_name
-from tests.fakes.conductor_requests import HANDLE
-from tests.unit.api.controllers.patches import (
-    INSTANCE,
-    PROVIDER,
-    UNKNOWN,
-    bind,
-)
-from tests.unit.api.conversation import (
+from cyborg_lite.model.arqs import HANDLE_SHOWN_STATES, State
+from cyborg_lite.model.profile_grammar import is_valid_name
+from tests.doubles.conductor_arqs import HANDLE
+from tests.support.api.conversation import (
     ADMIN,
     HOST,
     MEMBER,
+    OTHER_MEMBER,
     PROJECT,
     SERVICE_TOKEN,
-    STRANGER,
     Client,
-    configuration,
+    build_configuration,
+)
+from tests.support.api.patches import (
+    INSTANCE,
+    PROVIDER,
+    UNKNOWN,
+    build_bind,
 )
 
 XILINX = {'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'required'}
@@ -33,7 +33,7 @@ NO_NAMES: list[Any] = [None, 5, True, [], {}, ['dp1']]
 # --- create ---
 
 
-def test_every_unit_of_every_group_makes_a_request(nova: Client) -> None:
+def test_create_arqs_one_per_accelerator(nova: Client) -> None:
     answer = nova.post('/accelerator_requests', {'device_profile_name': 'dp1'})
     assert answer.status == 201
     arqs = answer.json['arqs']
@@ -57,9 +57,12 @@ def test_every_unit_of_every_group_makes_a_request(nova: Client) -> None:
     }
 
 
-def test_a_xilinx_card_makes_two(client: Client) -> None:
-    client.profile('xilinx', XILINX)
-    assert [arq['device_profile_group_id'] for arq in client.arqs('xilinx')] == [0, 0]
+def test_create_arqs_xilinx_creates_two(client: Client) -> None:
+    client.create_profile('xilinx', XILINX)
+    assert [arq['device_profile_group_id'] for arq in client.create_arqs('xilinx')] == [
+        0,
+        0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,7 @@ def test_a_xilinx_card_makes_two(client: Client) -> None:
         {'anything': {'a': [1]}},
     ],
 )
-def test_what_else_a_client_sends_is_ignored(
+def test_create_arqs_unknown_keys_are_ignored(
     nova: Client, more: dict[str, Any]
 ) -> None:
     body = {'device_profile_name': 'dp1', **more}
@@ -89,27 +92,27 @@ def test_what_else_a_client_sends_is_ignored(
         (5, 400),
     ],
 )
-def test_the_image_of_the_server_counts_from_2_4_on(
+def test_create_arqs_image_is_used_since_2_4(
     nova: Client, image: Any, status: int
 ) -> None:
     body = {'device_profile_name': 'dp1', 'image_uuid': image}
     assert nova.at('2.4').post('/accelerator_requests', body).status == status
-    named = None if image is None else UNKNOWN
-    assert nova.conductor.images == ([named] if status == 201 else [])
+    expected_image = None if image is None else UNKNOWN
+    assert nova.conductor.images == ([expected_image] if status == 201 else [])
 
 
 @pytest.mark.parametrize(
     'name',
     ['nobody', '', '!@#$%^&*()=-[]', 'a\0b', '\ud800', 'x' * 5000, UNKNOWN, 'DP1'],
 )
-def test_an_unknown_profile_is_not_found(nova: Client, name: str) -> None:
-    asked = len(nova.conductor.callers)
+def test_create_arqs_unknown_profile_returns_404(nova: Client, name: str) -> None:
+    call_count = len(nova.conductor.callers)
     answer = nova.post('/accelerator_requests', {'device_profile_name': name})
     assert answer.status == 404
     assert 'not found' in answer.fault
-    # What no profile can be called must not reach a database, which may think two
-    # names equal that are not.
-    assert len(nova.conductor.callers) - asked == is_name(name)
+    # A malformed name must not reach a database, which may compare it as equal to
+    # another name.
+    assert len(nova.conductor.callers) - call_count == is_valid_name(name)
 
 
 @pytest.mark.parametrize(
@@ -126,15 +129,15 @@ def test_an_unknown_profile_is_not_found(nova: Client, name: str) -> None:
         *({'device_profile_name': name} for name in NO_NAMES),
     ],
 )
-def test_a_request_without_a_name_is_refused(nova: Client, body: Any) -> None:
+def test_create_arqs_without_name_returns_400(nova: Client, body: Any) -> None:
     raw = b'null' if body is None else None
     assert nova.send('POST', '/accelerator_requests', body, raw=raw).status == 400
     assert not nova.conductor.arqs
 
 
-def test_a_profile_that_asks_for_nothing_makes_no_request(client: Client) -> None:
-    """Older rows may hold such a profile, which can no longer be made."""
-    uuid = client.profile('old')['uuid']
+def test_create_arqs_empty_profile_returns_400(client: Client) -> None:
+    """Old rows may contain such a profile; it can no longer be created."""
+    uuid = client.create_profile('old')['uuid']
     old = dataclasses.replace(
         client.conductor.profiles[uuid], groups=({'accel:x': '1'},)
     )
@@ -147,16 +150,16 @@ def test_a_profile_that_asks_for_nothing_makes_no_request(client: Client) -> Non
 # --- read ---
 
 
-def test_the_caller_sees_its_projects_requests(nova: Client) -> None:
-    uuids = [arq['uuid'] for arq in nova.arqs()]
+def test_list_arqs_shows_project_of_caller(nova: Client) -> None:
+    uuids = [arq['uuid'] for arq in nova.create_arqs()]
     listed = nova.as_(MEMBER).get('/accelerator_requests').json['arqs']
     assert [arq['uuid'] for arq in listed] == uuids
-    assert nova.as_(STRANGER).get('/accelerator_requests').json == {'arqs': []}
+    assert nova.as_(OTHER_MEMBER).get('/accelerator_requests').json == {'arqs': []}
     assert len(nova.as_(ADMIN).get('/accelerator_requests').json['arqs']) == 3
 
 
-def test_one_request_comes_bare(nova: Client) -> None:
-    created = nova.arqs()[0]
+def test_show_arq_has_no_wrapper(nova: Client) -> None:
+    created = nova.create_arqs()[0]
     uuid = created['uuid']
     for spelling in (uuid, uuid.upper(), uuid.replace('-', '')):
         assert nova.get(f'/accelerator_requests/{spelling}').json == created
@@ -166,37 +169,35 @@ def test_one_request_comes_bare(nova: Client) -> None:
     ('identifier', 'status'),
     [(UNKNOWN, 404), ('x', 400), ('%00', 400), ('%C3%A9', 400), ('x' * 9000, 400)],
 )
-def test_what_is_no_request_is_not_shown(
+def test_show_arq_invalid_uuid_returns_400(
     nova: Client, identifier: str, status: int
 ) -> None:
     assert nova.get(f'/accelerator_requests/{identifier}').status == status
 
 
-def test_another_projects_request_is_as_unknown_as_none(nova: Client) -> None:
-    uuid = nova.arqs()[0]['uuid']
-    stranger = nova.as_(STRANGER)
+def test_show_arq_of_other_project_returns_404(nova: Client) -> None:
+    uuid = nova.create_arqs()[0]['uuid']
+    stranger = nova.as_(OTHER_MEMBER)
     answers = [
         stranger.get(f'/accelerator_requests/{uuid}'),
         stranger.delete(f'/accelerator_requests/{uuid}'),
-        stranger.as_({**STRANGER, **SERVICE_TOKEN}).patch(
-            '/accelerator_requests', {uuid: bind()}
+        stranger.as_({**OTHER_MEMBER, **SERVICE_TOKEN}).patch(
+            '/accelerator_requests', {uuid: build_bind()}
         ),
     ]
     assert [answer.status for answer in answers] == [404, 404, 404]
     assert nova.as_(ADMIN).get(f'/accelerator_requests/{uuid}').status == 200
 
 
-def test_the_requests_of_an_instance(nova: Client, bound: list[str]) -> None:
-    nova.arqs()
+def test_list_arqs_of_instance(nova: Client, bound: list[str]) -> None:
+    nova.create_arqs()
     for spelling in (INSTANCE, INSTANCE.upper(), INSTANCE.replace('-', '')):
         arqs = nova.get(f'/accelerator_requests?instance={spelling}').json['arqs']
         assert [arq['uuid'] for arq in arqs] == bound
     assert nova.get(f'/accelerator_requests?instance={UNKNOWN}').json == {'arqs': []}
 
 
-def test_a_bound_request_shows_where_and_with_what(
-    nova: Client, bound: list[str]
-) -> None:
+def test_show_arq_bound_has_handle(nova: Client, bound: list[str]) -> None:
     arq = nova.get(f'/accelerator_requests/{bound[0]}').json
     assert arq['state'] == 'Bound'
     assert arq['hostname'] == 'compute-1'
@@ -237,60 +238,124 @@ def test_a_bound_request_shows_where_and_with_what(
         '%00',
     ],
 )
-def test_a_wrong_query_is_refused(nova: Client, query: str) -> None:
+def test_list_arqs_invalid_query_returns_400(nova: Client, query: str) -> None:
     answer = nova.get(f'/accelerator_requests?{query}')
     assert answer.status == 400
     assert answer.fault
 
 
-def test_an_unknown_argument_is_named(nova: Client) -> None:
+def test_list_arqs_unknown_argument_is_named(nova: Client) -> None:
     assert 'instance_uuid' in nova.get('/accelerator_requests?instance_uuid=x').fault
-    created = nova.arqs()[0]['uuid']
+    created = nova.create_arqs()[0]['uuid']
     for method, path in (('GET', created), ('DELETE', created), ('PATCH', '')):
         answer = nova.send(method, f'/accelerator_requests/{path}?foo=1', {})
         assert (answer.status, 'foo' in answer.fault) == (400, True)
 
 
-def test_an_empty_bind_state_is_none(nova: Client) -> None:
-    nova.arqs()
+def test_list_arqs_empty_bind_state_is_ignored(nova: Client) -> None:
+    nova.create_arqs()
     assert len(nova.get('/accelerator_requests?bind_state=').json['arqs']) == 3
 
 
-def test_resolved_requests_of_everything(nova: Client, bound: list[str]) -> None:
-    nova.arqs()
+def test_list_arqs_resolved_of_all_instances(nova: Client, bound: list[str]) -> None:
+    nova.create_arqs()
     arqs = nova.get('/accelerator_requests?bind_state=resolved').json['arqs']
     assert [arq['uuid'] for arq in arqs] == bound
 
 
-def state(client: Client, uuid: str, new: State) -> None:
+def set_state(client: Client, uuid: str, new_state: State) -> None:
     arqs = client.conductor.arqs
-    arqs[uuid] = dataclasses.replace(arqs[uuid], state=new)
+    arqs[uuid] = dataclasses.replace(arqs[uuid], state=new_state)
 
 
-@pytest.mark.parametrize('other', [State.BOUND, State.BIND_FAILED, State.DELETING])
-def test_an_instance_is_resolved_when_all_its_requests_are(
-    nova: Client, bound: list[str], other: State
+@pytest.mark.parametrize('arq_state', [State.BOUND, State.BIND_FAILED, State.DELETING])
+def test_list_arqs_resolved_instance(
+    nova: Client, bound: list[str], arq_state: State
 ) -> None:
-    state(nova, bound[1], other)
+    set_state(nova, bound[1], arq_state)
     path = f'/accelerator_requests?instance={INSTANCE}&bind_state=resolved'
     assert [arq['uuid'] for arq in nova.get(path).json['arqs']] == bound
 
 
-@pytest.mark.parametrize('other', [State.BIND_STARTED, State.INITIAL, State.UNBOUND])
+@pytest.mark.parametrize(
+    'arq_state', [State.BIND_STARTED, State.INITIAL, State.UNBOUND]
+)
 @pytest.mark.parametrize('more', ['', '&limit=1', '&arqs={}', '&sort_dir=desc'])
-def test_an_instance_with_one_unfinished_request_must_wait(
-    nova: Client, bound: list[str], other: State, more: str
+def test_list_arqs_unresolved_instance_returns_423(
+    nova: Client, bound: list[str], arq_state: State, more: str
 ) -> None:
-    state(nova, bound[1], other)
+    set_state(nova, bound[1], arq_state)
     path = f'/accelerator_requests?instance={INSTANCE}&bind_state=resolved'
     answer = nova.get(path + more.format(bound[0]))
     assert answer.status == 423
     assert INSTANCE in answer.fault
-    # Nova itself asks without the state, and looks at each.
+    # Nova does not filter by state and checks each ARQ.
     assert nova.get(f'/accelerator_requests?instance={INSTANCE}').status == 200
 
 
-def test_an_instance_without_requests_is_resolved(nova: Client) -> None:
+@pytest.mark.parametrize('version', [None, '2.3'])
+@pytest.mark.parametrize('more', ['', '&limit=1', '&arqs={}', '&bind_state='])
+def test_list_arqs_failed_instance_returns_409(
+    nova: Client, bound: list[str], version: str | None, more: str
+) -> None:
+    """Nova would start the instance without the device."""
+    fail_bind(nova, bound[1])
+    # 423 means that Nova may retry, and this ARQ stays failed.
+    set_state(nova, bound[2], State.UNKNOWN)
+    path = f'/accelerator_requests?instance={INSTANCE}{more.format(bound[0])}'
+    answer = nova.as_(nova.headers, version).get(path)
+    assert answer.status == 409
+    assert f'Instance {INSTANCE} must not be started' in answer.fault
+    assert bound[1] in answer.fault
+    assert bound[0] not in answer.fault
+    assert 'No such vGPU type.' in answer.fault
+
+
+def test_list_arqs_failed_instance_is_shown_otherwise(
+    nova: Client, bound: list[str]
+) -> None:
+    fail_bind(nova, bound[1])
+    uuids = ','.join(bound)
+    for version, arguments in (
+        (None, f'arqs={uuids}'),
+        (None, ''),
+        (None, 'bind_state=resolved'),
+        (None, f'instance={INSTANCE}&bind_state=resolved'),
+        ('2.4', f'instance={INSTANCE}'),
+    ):
+        client = nova.as_(nova.headers, version)
+        answer = client.get(f'/accelerator_requests?{arguments}')
+        assert answer.status == 200
+        states = [arq['state'] for arq in answer.json['arqs']]
+        assert states == ['Bound', 'BindFailed', 'Bound']
+
+
+def test_list_arqs_failed_instance_accepted_if_configured(
+    nova: Client, bound: list[str]
+) -> None:
+    fail_bind(nova, bound[1])
+    lenient = assemble(build_configuration(refuse_failed_binds=False), nova.conductor)
+    nova = Client(nova.conductor, lenient, nova.headers)
+    answer = nova.get(f'/accelerator_requests?instance={INSTANCE}')
+    assert answer.status == 200
+    assert answer.json['arqs'][1]['state'] == 'BindFailed'
+
+
+def test_delete_arqs_failed_instance_succeeds(nova: Client, bound: list[str]) -> None:
+    fail_bind(nova, bound[1])
+    path = f'/accelerator_requests?instance={INSTANCE}'
+    assert nova.delete(path).status == 204
+    assert (nova.get(path).status, nova.get(path).json) == (200, {'arqs': []})
+
+
+def fail_bind(client: Client, uuid: str) -> None:
+    set_state(client, uuid, State.BIND_FAILED)
+    arqs = client.conductor.arqs
+    reason = 'No such vGPU type.'
+    arqs[uuid] = dataclasses.replace(arqs[uuid], status_reason=reason)
+
+
+def test_list_arqs_resolved_instance_without_arqs(nova: Client) -> None:
     answer = nova.get(f'/accelerator_requests?instance={INSTANCE}&bind_state=resolved')
     assert (answer.status, answer.json) == (200, {'arqs': []})
 
@@ -303,83 +368,80 @@ def must_wait(nova: Client, arq: str) -> None:
             assert answer.status == 423
             assert f'Instance {INSTANCE} must not be started now' in answer.fault
             assert arq in answer.fault
-            assert 'the host compute-1' in answer.fault
+            assert 'host compute-1' in answer.fault
 
 
-def test_a_guest_does_not_start_while_its_host_is_silent(
-    nova: Client, bound: list[str]
-) -> None:
-    """Whether the device is there nobody knows; the request is what it was."""
-    state(nova, bound[2], State.UNKNOWN)
+def test_power_on_held_while_host_is_down(nova: Client, bound: list[str]) -> None:
+    """The state of the device is unknown, and the ARQ stays bound."""
+    set_state(nova, bound[2], State.UNKNOWN)
     must_wait(nova, bound[2])
-    shown = [
+    uuids_shown = [
         nova.get(f'/accelerator_requests/{bound[2]}').json,
         nova.get('/accelerator_requests').json['arqs'][2],
         nova.get('/accelerator_requests?bind_state=resolved').json['arqs'][2],
     ]
-    for arq in shown:
+    for arq in uuids_shown:
         assert arq['state'] == 'Bound'
         assert arq['attach_handle_info'] == HANDLE
 
 
 @pytest.mark.parametrize(
-    ('other', 'as_'), [(State.UNKNOWN, 'Bound'), (State.PROVISIONING, 'BindStarted')]
+    ('arq_state', 'as_'),
+    [(State.UNKNOWN, 'Bound'), (State.PROVISIONING, 'BindStarted')],
 )
-def test_an_operator_may_let_guests_start_all_the_same(
-    nova: Client, bound: list[str], other: State, as_: str
+def test_power_on_not_held_if_configured(
+    nova: Client, bound: list[str], arq_state: State, as_: str
 ) -> None:
-    state(nova, bound[2], other)
-    lenient = assemble(configuration(hold_power_on=False), nova.conductor)
+    set_state(nova, bound[2], arq_state)
+    lenient = assemble(build_configuration(hold_power_on=False), nova.conductor)
     nova = Client(nova.conductor, lenient, nova.headers)
     answer = nova.get(f'/accelerator_requests?instance={INSTANCE}')
     assert answer.status == 200
     assert [arq['state'] for arq in answer.json['arqs']] == ['Bound', 'Bound', as_]
     path = f'/accelerator_requests?instance={INSTANCE}&bind_state=resolved'
-    assert nova.get(path).status == (200 if other is State.UNKNOWN else 423)
+    assert nova.get(path).status == (200 if arq_state is State.UNKNOWN else 423)
 
 
-def test_a_guest_does_not_start_while_its_device_is_rebuilt(
-    nova: Client, bound: list[str]
-) -> None:
-    """Nova asks at power-on and does not look at the states."""
-    state(nova, bound[2], State.PROVISIONING)
+def test_power_on_held_while_device_is_rebuilt(nova: Client, bound: list[str]) -> None:
+    """Nova reads the ARQs at power-on and ignores their states."""
+    set_state(nova, bound[2], State.PROVISIONING)
     must_wait(nova, bound[2])
-    shown = [
+    uuids_shown = [
         nova.get(f'/accelerator_requests/{bound[2]}').json,
         nova.get('/accelerator_requests').json['arqs'][2],
     ]
-    for arq in shown:
+    for arq in uuids_shown:
         assert arq['state'] == 'BindStarted'
         assert arq['attach_handle_info'] == {}
 
 
-@pytest.mark.parametrize('other', sorted(set(State) - WITH_HANDLE), ids=str)
-def test_the_handle_shows_only_while_it_is_ready(
-    nova: Client, bound: list[str], other: State
+@pytest.mark.parametrize('arq_state', sorted(set(State) - HANDLE_SHOWN_STATES), ids=str)
+def test_show_arq_handle_only_while_ready(
+    nova: Client, bound: list[str], arq_state: State
 ) -> None:
-    state(nova, bound[0], other)
+    set_state(nova, bound[0], arq_state)
     arq = nova.get(f'/accelerator_requests/{bound[0]}').json
     assert arq['attach_handle_type'] == ''
     assert arq['attach_handle_uuid'] is None
     assert arq['attach_handle_info'] == {}
 
 
-def test_requests_are_picked_by_uuid(nova: Client) -> None:
-    uuids = [arq['uuid'] for arq in nova.arqs()]
-    wanted = f'{uuids[2].upper()},{UNKNOWN},{uuids[0]}'
-    arqs = nova.get(f'/accelerator_requests?arqs={wanted}').json['arqs']
+def test_list_arqs_by_uuids(nova: Client) -> None:
+    uuids = [arq['uuid'] for arq in nova.create_arqs()]
+    identifiers = f'{uuids[2].upper()},{UNKNOWN},{uuids[0]}'
+    arqs = nova.get(f'/accelerator_requests?arqs={identifiers}').json['arqs']
     assert [arq['uuid'] for arq in arqs] == [uuids[0], uuids[2]]
     assert nova.get('/accelerator_requests?arqs=').json == {'arqs': []}
 
 
-def test_nova_asks_the_conductor_once(nova: Client, bound: list[str]) -> None:
+def test_list_arqs_of_instance_is_one_call(nova: Client, bound: list[str]) -> None:
     before = len(nova.conductor.callers)
     nova.get(f'/accelerator_requests?instance={INSTANCE}')
     nova.get(f'/accelerator_requests?instance={INSTANCE}&bind_state=resolved')
     assert len(nova.conductor.callers) - before == 2
 
 
-# --- what there is not ---
+# --- unsupported operations ---
 
 
 @pytest.mark.parametrize(
@@ -390,7 +452,7 @@ def test_nova_asks_the_conductor_once(nova: Client, bound: list[str]) -> None:
         ('POST', '/accelerator_requests/x', 'GET, HEAD, PATCH, DELETE'),
     ],
 )
-def test_other_methods_are_not_allowed(
+def test_arqs_other_method_returns_405(
     nova: Client, method: str, path: str, allowed: str
 ) -> None:
     answer = nova.send(method, path, {'device_profile_name': 'dp1'})

@@ -1,26 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deleting accelerator requests, and what only services may do to them."""
+"""Tests of deleting ARQs, and of service tokens."""
 
 import pytest
 
-from tests.unit.api.controllers.patches import INSTANCE, UNKNOWN, bind, unbind
-from tests.unit.api.conversation import ADMIN, MEMBER, SERVICE_TOKEN, STRANGER, Client
+from tests.support.api.conversation import (
+    ADMIN,
+    MEMBER,
+    OTHER_MEMBER,
+    SERVICE_TOKEN,
+    Client,
+)
+from tests.support.api.patches import INSTANCE, UNKNOWN, build_bind, build_unbind
 
 # --- the service token ---
 
 
 @pytest.mark.parametrize('headers', [ADMIN, MEMBER])
 @pytest.mark.parametrize('roles', [None, '', 'member', 'services,admin'])
-def test_who_is_no_service_neither_binds_nor_unbinds(
+def test_bind_without_service_token_returns_403(
     nova: Client, bound: list[str], headers: dict[str, str], roles: str | None
 ) -> None:
     more = {} if roles is None else {'X-Service-Roles': roles}
     caller = nova.as_({**headers, **more})
-    fresh = nova.arqs()[0]['uuid']
+    fresh = nova.create_arqs()[0]['uuid']
     answers = [
-        caller.patch('/accelerator_requests', {fresh: bind(UNKNOWN)}),
-        caller.patch(f'/accelerator_requests/{fresh}', {fresh: bind(UNKNOWN)}),
-        caller.patch('/accelerator_requests', {bound[0]: unbind()}),
+        caller.patch('/accelerator_requests', {fresh: build_bind(UNKNOWN)}),
+        caller.patch(f'/accelerator_requests/{fresh}', {fresh: build_bind(UNKNOWN)}),
+        caller.patch('/accelerator_requests', {bound[0]: build_unbind()}),
         caller.delete(f'/accelerator_requests?instance={INSTANCE}'),
         caller.delete(f'/accelerator_requests?instance={UNKNOWN}'),
     ]
@@ -30,15 +36,15 @@ def test_who_is_no_service_neither_binds_nor_unbinds(
         assert 'Compute API' in answer.fault
 
 
-def test_an_unauthorised_patch_is_refused_before_it_is_read(nova: Client) -> None:
+def test_patch_is_authorized_before_it_is_parsed(nova: Client) -> None:
     caller = nova.as_(MEMBER)
     assert caller.send('PATCH', '/accelerator_requests', raw=b'{').status == 403
 
 
-def test_a_bound_request_is_deleted_by_services_alone(
+def test_delete_bound_arq_requires_service_token(
     nova: Client, bound: list[str]
 ) -> None:
-    free = nova.arqs()[0]['uuid']
+    free = nova.create_arqs()[0]['uuid']
     for headers in (ADMIN, MEMBER):
         caller = nova.as_(headers)
         for path in (f'/{bound[0]}', f'?arqs={bound[0]}', f'?arqs={free},{bound[0]}'):
@@ -52,8 +58,8 @@ def test_a_bound_request_is_deleted_by_services_alone(
 # --- delete ---
 
 
-def test_a_free_request_is_deleted_by_its_owner(nova: Client) -> None:
-    first, second, third = (arq['uuid'] for arq in nova.arqs())
+def test_delete_free_arq_by_owner(nova: Client) -> None:
+    first, second, third = (arq['uuid'] for arq in nova.create_arqs())
     owner = nova.as_(MEMBER)
     answer = owner.delete(f'/accelerator_requests/{first.upper()}')
     assert (answer.status, answer.body) == (204, b'')
@@ -62,26 +68,24 @@ def test_a_free_request_is_deleted_by_its_owner(nova: Client) -> None:
     assert not nova.conductor.arqs
 
 
-def test_what_exists_is_deleted_before_the_others_are_complained_of(
+def test_delete_arqs_deletes_existing_before_error(
     nova: Client,
 ) -> None:
-    uuids = [arq['uuid'] for arq in nova.arqs()]
-    for uuid, other in zip(uuids, (UNKNOWN, 'x', '%00'), strict=True):
-        answer = nova.delete(f'/accelerator_requests?arqs={other},{uuid}')
+    uuids = [arq['uuid'] for arq in nova.create_arqs()]
+    for uuid, unknown in zip(uuids, (UNKNOWN, 'x', '%00'), strict=True):
+        answer = nova.delete(f'/accelerator_requests?arqs={unknown},{uuid}')
         assert answer.status == 404
         assert 'not found' in answer.fault
     assert not nova.conductor.arqs
 
 
 @pytest.mark.parametrize('identifier', [UNKNOWN, 'x', '%00', '%C3%A9'])
-def test_deleting_an_unknown_request_is_not_found(
-    nova: Client, identifier: str
-) -> None:
+def test_delete_unknown_arq_returns_404(nova: Client, identifier: str) -> None:
     assert nova.delete(f'/accelerator_requests/{identifier}').status == 404
 
 
-def test_deleting_by_instance_can_be_repeated(nova: Client, bound: list[str]) -> None:
-    free = nova.arqs()[0]['uuid']
+def test_delete_by_instance_is_idempotent(nova: Client, bound: list[str]) -> None:
+    free = nova.create_arqs()[0]['uuid']
     for instance in (INSTANCE.upper(), INSTANCE):
         answer = nova.delete(f'/accelerator_requests?instance={instance}')
         assert (answer.status, answer.body) == (204, b'')
@@ -103,29 +107,27 @@ def test_deleting_by_instance_can_be_repeated(nova: Client, bound: list[str]) ->
         '/?arqs=',
     ],
 )
-def test_a_delete_selects_in_one_way(nova: Client, query: str) -> None:
-    nova.arqs()
+def test_delete_requires_exactly_one_argument(nova: Client, query: str) -> None:
+    nova.create_arqs()
     assert nova.delete(f'/accelerator_requests{query}').status == 400
     assert len(nova.conductor.arqs) == 3
 
 
-def test_a_very_long_list_is_refused(nova: Client) -> None:
+def test_delete_too_many_arqs_returns_400(nova: Client) -> None:
     many = ','.join([UNKNOWN] * 1001)
     for method in ('GET', 'DELETE'):
         assert nova.send(method, f'/accelerator_requests?arqs={many}').status == 400
 
 
-# --- another project, with Nova ---
+# --- ARQs of another project ---
 
 
-def test_a_service_covers_an_instance_whatever_its_project(
-    nova: Client, bound: list[str]
-) -> None:
-    """An admin's evacuation may have left the requests in the admin's project."""
-    stranger = nova.as_({**STRANGER, **SERVICE_TOKEN})
+def test_delete_by_instance_ignores_project(nova: Client, bound: list[str]) -> None:
+    """After an evacuation by an admin, the ARQs may belong to the admin project."""
+    stranger = nova.as_({**OTHER_MEMBER, **SERVICE_TOKEN})
     path = f'/accelerator_requests?instance={INSTANCE}'
     assert len(stranger.get(path).json['arqs']) == 3
-    assert stranger.as_(STRANGER).get(path).json == {'arqs': []}
+    assert stranger.as_(OTHER_MEMBER).get(path).json == {'arqs': []}
     assert stranger.get('/accelerator_requests').json == {'arqs': []}
     assert stranger.delete(path).status == 204
     assert not nova.conductor.arqs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerator requests at microversion 2.4: why, where, since when, page by page."""
+"""Tests of ARQs at microversion 2.4: details, filters, pages, events."""
 
 import dataclasses
 from datetime import UTC, datetime, timedelta
@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from cyborg_lite.model.arqs import Actor, State, Step
-from tests.unit.api.controllers.patches import INSTANCE, UNKNOWN
-from tests.unit.api.conversation import HOST, MANAGER, READER, STRANGER, Client
+from tests.support.api.conversation import HOST, MANAGER, OTHER_MEMBER, READER, Client
+from tests.support.api.patches import INSTANCE, UNKNOWN
 
 AT = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
 ADDED = {
@@ -34,7 +34,7 @@ def become(client: Client, uuid: str, **fields: Any) -> None:
 
 
 @pytest.mark.parametrize('version', ['2.0', '2.3'])
-def test_what_is_new_is_not_shown_below_2_4(
+def test_show_arq_before_2_4_lacks_new_fields(
     nova: Client, bound: list[str], version: str
 ) -> None:
     path = f'/accelerator_requests/{bound[0]}'
@@ -44,9 +44,7 @@ def test_what_is_new_is_not_shown_below_2_4(
     assert older.keys() <= newer.keys()
 
 
-def test_a_request_says_why_where_and_since_when(
-    newest: Client, bound: list[str]
-) -> None:
+def test_show_arq_has_reason_device_and_times(newest: Client, bound: list[str]) -> None:
     become(
         newest,
         bound[0],
@@ -55,8 +53,8 @@ def test_a_request_says_why_where_and_since_when(
         device_uuid=DEVICE,
         state_times={State.INITIAL: AT, State.BOUND: AT + timedelta(seconds=2)},
     )
-    one = newest.get(f'/accelerator_requests/{bound[0]}').json
-    assert {name: one[name] for name in ADDED} == {
+    arq = newest.get(f'/accelerator_requests/{bound[0]}').json
+    assert {name: arq[name] for name in ADDED} == {
         'status_reason': 'no firmware',
         'attach_target': 'VM',
         'deployable_uuid': DEPLOYABLE,
@@ -66,17 +64,17 @@ def test_a_request_says_why_where_and_since_when(
             'Bound': '2026-11-21T06:00:02+00:00',
         },
     }
-    assert newest.get('/accelerator_requests').json['arqs'][0] == one
+    assert newest.get('/accelerator_requests').json['arqs'][0] == arq
 
 
 @pytest.mark.parametrize('state', [State.PROVISIONING, State.UNKNOWN])
-def test_all_states_are_shown_as_they_are(
+def test_list_arqs_shows_all_states(
     newest: Client, bound: list[str], state: State
 ) -> None:
     become(newest, bound[1], state=state)
-    shown = newest.get(f'/accelerator_requests?instance={INSTANCE}')
-    assert shown.status == 200
-    assert [arq['state'] for arq in shown.json['arqs']].count(state.value) == 1
+    response = newest.get(f'/accelerator_requests?instance={INSTANCE}')
+    assert response.status == 200
+    assert [arq['state'] for arq in response.json['arqs']].count(state.value) == 1
     picked = newest.get(f'/accelerator_requests?state={state.value}').json['arqs']
     assert [arq['uuid'] for arq in picked] == [bound[1]]
 
@@ -92,7 +90,7 @@ def test_all_states_are_shown_as_they_are(
         ('project_id=nobody', 0),
     ],
 )
-def test_requests_are_picked_by_what_they_are(
+def test_list_arqs_newer_filters(
     newest: Client, bound: list[str], query: str, count: int
 ) -> None:
     answer = newest.get(f'/accelerator_requests?{query}')
@@ -100,16 +98,18 @@ def test_requests_are_picked_by_what_they_are(
     assert newest.at('2.3').get(f'/accelerator_requests?{query}').status == 400
 
 
-def test_two_ways_to_name_a_state_are_one_too_many(newest: Client) -> None:
+def test_list_arqs_state_and_bind_state_returns_400(newest: Client) -> None:
     path = '/accelerator_requests?state=Bound&bind_state=resolved'
     assert newest.get(path).status == 400
 
 
-def test_links_lead_through_all_pages(newest: Client, bound: list[str]) -> None:
-    path, seen = '/accelerator_requests?limit=2&state=Bound', []
+def test_list_arqs_links_lead_through_all_pages(
+    newest: Client, bound: list[str]
+) -> None:
+    path, uuids_seen = '/accelerator_requests?limit=2&state=Bound', []
     while path:
         page = newest.get(path).json
-        seen.append([arq['uuid'] for arq in page['arqs']])
+        uuids_seen.append([arq['uuid'] for arq in page['arqs']])
         links = page.get('arqs_links')
         path = ''
         if links:
@@ -117,32 +117,30 @@ def test_links_lead_through_all_pages(newest: Client, bound: list[str]) -> None:
             assert link['rel'] == 'next'
             assert link['href'].startswith(f'{HOST}/v2/accelerator_requests?')
             path = f'/accelerator_requests?{urlsplit(link["href"]).query}'
-    assert seen == [bound[:2], bound[2:]]
+    assert uuids_seen == [bound[:2], bound[2:]]
 
 
 @pytest.mark.parametrize(
     ('version', 'query'), [('2.3', 'limit=2'), ('2.4', ''), ('2.4', 'limit=4')]
 )
-def test_no_link_where_there_is_no_next_page(
+def test_list_arqs_last_page_has_no_link(
     newest: Client, bound: list[str], version: str, query: str
 ) -> None:
     page = newest.at(version).get(f'/accelerator_requests?{query}').json
     assert page.keys() == {'arqs'}
 
 
-def test_a_link_bears_the_mount_prefix(newest: Client, bound: list[str]) -> None:
+def test_list_arqs_link_has_mount_prefix(newest: Client, bound: list[str]) -> None:
     mounted = newest.at('2.4')
     mounted.prefix = '/accelerator/v2'
     (link,) = mounted.get('/accelerator_requests?limit=1').json['arqs_links']
     assert link['href'].startswith(f'{HOST}/accelerator/v2/accelerator_requests?')
 
 
-# --- histories ---
+# --- events ---
 
 
-def test_a_history_tells_who_did_what_and_how_long_it_took(
-    newest: Client, bound: list[str]
-) -> None:
+def test_arq_events_show_actor_and_duration(newest: Client, bound: list[str]) -> None:
     newest.conductor.steps[bound[0]] = [
         Step('BindStarted', Actor.CLIENT, AT),
         Step('BindFailed', Actor.AGENT, AT + timedelta(seconds=1.5), 'no firmware'),
@@ -169,7 +167,7 @@ def test_a_history_tells_who_did_what_and_how_long_it_took(
     }
 
 
-def test_a_clock_that_was_set_back_makes_no_negative_duration(
+def test_arq_events_duration_is_never_negative(
     newest: Client, bound: list[str]
 ) -> None:
     newest.conductor.steps[bound[0]] = [
@@ -180,11 +178,11 @@ def test_a_clock_that_was_set_back_makes_no_negative_duration(
     assert [event['duration'] for event in events] == [0.0, None]
 
 
-def test_a_history_is_that_of_ones_own_request(
+def test_arq_events_of_other_project_return_404(
     newest: Client, bound: list[str]
 ) -> None:
     path = f'/accelerator_requests/{bound[0]}/events'
-    assert newest.as_(STRANGER).get(path).status == 404
+    assert newest.as_(OTHER_MEMBER).get(path).status == 404
     assert newest.as_(MANAGER).get(path).status == 200
     assert newest.get(f'/accelerator_requests/{UNKNOWN}/events').status == 404
     assert newest.get('/accelerator_requests/x/events').status == 400

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binding and unbinding, as Nova and the command line clients ask for them."""
+"""Tests of binding and unbinding ARQs."""
 
 from typing import Any
 from uuid import uuid4
@@ -7,24 +7,24 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.model.arqs import State
-from tests.unit.api.controllers.patches import (
+from tests.support.api.conversation import ADMIN, MEMBER, PROJECT, SERVICE_TOKEN, Client
+from tests.support.api.patches import (
     FIELDS,
     INSTANCE,
     PROVIDER,
     UNKNOWN,
     Operation,
-    add,
-    bind,
-    unbind,
-    with_field,
-    without,
+    build_add,
+    build_bind,
+    build_bind_with,
+    build_bind_without,
+    build_unbind,
 )
-from tests.unit.api.conversation import ADMIN, MEMBER, PROJECT, SERVICE_TOKEN, Client
 
 
-def test_a_bind_answers_when_it_is_stored(nova: Client) -> None:
-    uuids = [arq['uuid'] for arq in nova.arqs()]
-    answer = nova.patch('/accelerator_requests', dict.fromkeys(uuids, bind()))
+def test_bind_returns_202(nova: Client) -> None:
+    uuids = [arq['uuid'] for arq in nova.create_arqs()]
+    answer = nova.patch('/accelerator_requests', dict.fromkeys(uuids, build_bind()))
     assert answer.status == 202
     assert answer.body == b''
     assert 'Content-Type' not in answer.headers
@@ -32,38 +32,41 @@ def test_a_bind_answers_when_it_is_stored(nova: Client) -> None:
     assert [arq['uuid'] for arq in listed] == uuids
 
 
-def test_a_bind_by_path_is_the_same(nova: Client) -> None:
-    uuid = nova.arqs()[0]['uuid']
+def test_bind_by_path_is_the_same(nova: Client) -> None:
+    uuid = nova.create_arqs()[0]['uuid']
     path = f'/accelerator_requests/{uuid.upper()}'
-    assert nova.patch(path, {uuid: bind()}).status == 202
+    assert nova.patch(path, {uuid: build_bind()}).status == 202
     assert nova.conductor.arqs[uuid].state is State.BOUND
-    assert nova.patch(path, {uuid.replace('-', ''): unbind()}).status == 202
+    assert nova.patch(path, {uuid.replace('-', ''): build_unbind()}).status == 202
     assert nova.conductor.arqs[uuid].state is State.UNBOUND
 
 
-def test_uuids_of_a_patch_are_normalised(nova: Client) -> None:
-    uuid = nova.arqs()[0]['uuid']
-    patch = bind(INSTANCE.upper(), device_rp_uuid=PROVIDER.replace('-', ''))
+def test_patch_uuids_are_normalized(nova: Client) -> None:
+    uuid = nova.create_arqs()[0]['uuid']
+    patch = build_bind(INSTANCE.upper(), device_rp_uuid=PROVIDER.replace('-', ''))
     assert nova.patch('/accelerator_requests', {uuid.upper(): patch}).status == 202
     assert nova.conductor.arqs[uuid].instance_uuid == INSTANCE
     assert nova.conductor.arqs[uuid].device_rp_uuid == PROVIDER
 
 
-def test_unbinding_clears_the_request_and_can_be_repeated(
-    nova: Client, bound: list[str]
-) -> None:
+def test_unbind_clears_fields_and_is_idempotent(nova: Client, bound: list[str]) -> None:
     for _ in range(2):
-        answer = nova.patch('/accelerator_requests', {bound[0]: unbind()})
+        answer = nova.patch('/accelerator_requests', {bound[0]: build_unbind()})
         assert (answer.status, answer.body) == (202, b'')
     arq = nova.get(f'/accelerator_requests/{bound[0]}').json
     assert arq['state'] == 'Unbound'
     assert [arq[field] for field in FIELDS] == [None] * 3
-    # It can be bound again.
-    assert nova.patch('/accelerator_requests', {bound[0]: bind(UNKNOWN)}).status == 202
+    # The ARQ can be bound again.
+    assert (
+        nova.patch('/accelerator_requests', {bound[0]: build_bind(UNKNOWN)}).status
+        == 202
+    )
 
 
-@pytest.mark.parametrize('removed', [unbind()[:1], [*unbind(), *unbind()]])
-def test_removing_some_fields_removes_all(
+@pytest.mark.parametrize(
+    'removed', [build_unbind()[:1], [*build_unbind(), *build_unbind()]]
+)
+def test_unbind_some_fields_removes_all(
     nova: Client, bound: list[str], removed: list[Operation]
 ) -> None:
     assert nova.patch('/accelerator_requests', {bound[0]: removed}).status == 202
@@ -89,27 +92,27 @@ def test_removing_some_fields_removes_all(
         [{'op': 'add', 'path': '/hostname'}],
         [{'op': 'replace', 'path': '/hostname', 'value': 'x'}],
         [{'op': 'test', 'path': '/hostname', 'value': 'x'}],
-        [*bind()[:2], unbind()[2]],
-        bind(INSTANCE, add('state', 'Bound')),
-        bind(INSTANCE, add('', 'x')),
-        bind(INSTANCE, add('hostname', 'again')),
-        bind(INSTANCE, {'op': 'add', 'path': 'hostname', 'value': 'x'}),
-        bind(INSTANCE, {'op': 'add', 'path': '/hostname/x', 'value': 'x'}),
-        *(without(field) for field in FIELDS),
-        *(with_field(field, None) for field in FIELDS),
-        *(with_field(field, 5) for field in FIELDS),
-        *(with_field(field, '') for field in FIELDS),
-        *(with_field(field, []) for field in FIELDS),
-        bind('x'),
-        bind(device_rp_uuid='x'),
-        bind(hostname='x' * 256),
-        bind(hostname='a\0b'),
-        bind(hostname='\ud800'),
+        [*build_bind()[:2], build_unbind()[2]],
+        build_bind(INSTANCE, build_add('state', 'Bound')),
+        build_bind(INSTANCE, build_add('', 'x')),
+        build_bind(INSTANCE, build_add('hostname', 'again')),
+        build_bind(INSTANCE, {'op': 'add', 'path': 'hostname', 'value': 'x'}),
+        build_bind(INSTANCE, {'op': 'add', 'path': '/hostname/x', 'value': 'x'}),
+        *(build_bind_without(field) for field in FIELDS),
+        *(build_bind_with(field, None) for field in FIELDS),
+        *(build_bind_with(field, 5) for field in FIELDS),
+        *(build_bind_with(field, '') for field in FIELDS),
+        *(build_bind_with(field, []) for field in FIELDS),
+        build_bind('x'),
+        build_bind(device_rp_uuid='x'),
+        build_bind(hostname='x' * 256),
+        build_bind(hostname='a\0b'),
+        build_bind(hostname='\ud800'),
     ],
 )
-def test_a_wrong_patch_changes_nothing(nova: Client, patch: Any) -> None:
-    first, second, _ = (arq['uuid'] for arq in nova.arqs())
-    for body in ({first: patch}, {first: bind(), second: patch}):
+def test_patch_invalid_changes_nothing(nova: Client, patch: Any) -> None:
+    first, second, _ = (arq['uuid'] for arq in nova.create_arqs())
+    for body in ({first: patch}, {first: build_bind(), second: patch}):
         answer = nova.patch('/accelerator_requests', body)
         assert answer.status == 400
         assert answer.fault
@@ -117,55 +120,64 @@ def test_a_wrong_patch_changes_nothing(nova: Client, patch: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    'body', [{}, [], [bind()], 'x', 5, None, {'x': bind()}, {'': bind()}, {'5': bind()}]
+    'body',
+    [
+        {},
+        [],
+        [build_bind()],
+        'x',
+        5,
+        None,
+        {'x': build_bind()},
+        {'': build_bind()},
+        {'5': build_bind()},
+    ],
 )
-def test_a_patch_names_requests_by_uuid(nova: Client, body: Any) -> None:
+def test_patch_key_must_be_uuid(nova: Client, body: Any) -> None:
     raw = b'null' if body is None else None
     assert nova.send('PATCH', '/accelerator_requests', body, raw=raw).status == 400
 
 
-def test_all_requests_of_a_patch_are_bound_or_all_are_unbound(
-    nova: Client, bound: list[str]
-) -> None:
-    fresh = nova.arqs()[0]['uuid']
-    body = {bound[0]: unbind(), fresh: bind(UNKNOWN)}
+def test_patch_binds_all_arqs_or_unbinds_all(nova: Client, bound: list[str]) -> None:
+    fresh = nova.create_arqs()[0]['uuid']
+    body = {bound[0]: build_unbind(), fresh: build_bind(UNKNOWN)}
     assert nova.patch('/accelerator_requests', body).status == 400
     assert nova.conductor.arqs[bound[0]].state is State.BOUND
 
 
-def test_one_request_is_named_once(nova: Client) -> None:
-    uuid = nova.arqs()[0]['uuid']
-    body = {uuid: bind(), uuid.upper(): bind(UNKNOWN)}
+def test_patch_repeated_arq_returns_400(nova: Client) -> None:
+    uuid = nova.create_arqs()[0]['uuid']
+    body = {uuid: build_bind(), uuid.upper(): build_bind(UNKNOWN)}
     assert nova.patch('/accelerator_requests', body).status == 400
 
 
-def test_the_path_must_be_named_in_the_body(nova: Client) -> None:
-    first, second, _ = (arq['uuid'] for arq in nova.arqs())
+def test_patch_by_path_must_contain_arq(nova: Client) -> None:
+    first, second, _ = (arq['uuid'] for arq in nova.create_arqs())
     for path in (second, 'x', UNKNOWN):
-        answer = nova.patch(f'/accelerator_requests/{path}', {first: bind()})
+        answer = nova.patch(f'/accelerator_requests/{path}', {first: build_bind()})
         assert answer.status == 400
 
 
 @pytest.mark.parametrize('field', FIELDS)
-def test_a_missing_field_is_named(nova: Client, field: str) -> None:
-    uuid = nova.arqs()[0]['uuid']
-    answer = nova.patch('/accelerator_requests', {uuid: without(field)})
+def test_bind_missing_field_is_named(nova: Client, field: str) -> None:
+    uuid = nova.create_arqs()[0]['uuid']
+    answer = nova.patch('/accelerator_requests', {uuid: build_bind_without(field)})
     assert field in answer.fault
 
 
-def test_an_unknown_request_cannot_be_bound(nova: Client) -> None:
-    answer = nova.patch('/accelerator_requests', {UNKNOWN: bind()})
+def test_bind_unknown_arq_returns_404(nova: Client) -> None:
+    answer = nova.patch('/accelerator_requests', {UNKNOWN: build_bind()})
     assert (answer.status, UNKNOWN in answer.fault) == (404, True)
 
 
-def test_an_instance_gets_its_requests_once(nova: Client, bound: list[str]) -> None:
-    fresh = nova.arqs()[0]['uuid']
-    answer = nova.patch('/accelerator_requests', {fresh: bind()})
+def test_bind_instance_twice_is_refused(nova: Client, bound: list[str]) -> None:
+    fresh = nova.create_arqs()[0]['uuid']
+    answer = nova.patch('/accelerator_requests', {fresh: build_bind()})
     assert (answer.status, INSTANCE in answer.fault) == (400, True)
 
 
-def test_a_bound_request_is_not_bound_again(nova: Client, bound: list[str]) -> None:
-    body = dict.fromkeys(bound, bind())
+def test_bind_bound_arq_is_refused(nova: Client, bound: list[str]) -> None:
+    body = dict.fromkeys(bound, build_bind())
     answer = nova.patch('/accelerator_requests', body)
     assert (answer.status, 'Bound' in answer.fault) == (409, True)
 
@@ -183,11 +195,11 @@ def test_a_bound_request_is_not_bound_again(nova: Client, bound: list[str]) -> N
         (MEMBER, '2.1', 403),  # even its own project
     ],
 )
-def test_who_may_give_a_project(
+def test_bind_project_requires_admin_and_2_1(
     nova: Client, headers: dict[str, str], version: str, status: int
 ) -> None:
-    uuid = nova.arqs()[0]['uuid']
-    patch = bind(INSTANCE, add('project_id', PROJECT))
+    uuid = nova.create_arqs()[0]['uuid']
+    patch = build_bind(INSTANCE, build_add('project_id', PROJECT))
     caller = nova.as_({**headers, **SERVICE_TOKEN}, version)
     answer = caller.patch('/accelerator_requests', {uuid: patch})
     assert answer.status == status
@@ -196,17 +208,20 @@ def test_who_may_give_a_project(
 
 
 @pytest.mark.parametrize('project', [None, '', 5, [], 'x' * 65, 'a\0b'])
-def test_a_project_is_a_short_string(nova: Client, project: Any) -> None:
-    uuid = nova.arqs()[0]['uuid']
-    patch = bind(INSTANCE, add('project_id', project))
+def test_bind_project_must_be_short_text(nova: Client, project: Any) -> None:
+    uuid = nova.create_arqs()[0]['uuid']
+    patch = build_bind(INSTANCE, build_add('project_id', project))
     caller = nova.as_({**ADMIN, **SERVICE_TOKEN}, '2.1')
     assert caller.patch('/accelerator_requests', {uuid: patch}).status == 400
 
 
-def test_the_given_project_owns_the_request(nova: Client) -> None:
-    uuid = nova.arqs()[0]['uuid']
-    patch = bind(INSTANCE, add('project_id', 'theirs'))
+def test_bind_project_owns_arq(nova: Client) -> None:
+    uuid = nova.create_arqs()[0]['uuid']
+    patch = build_bind(INSTANCE, build_add('project_id', 'theirs'))
     caller = nova.as_({**ADMIN, **SERVICE_TOKEN}, '2.1')
     caller.patch('/accelerator_requests', {uuid: patch})
     assert nova.conductor.arqs[uuid].project_id == 'theirs'
-    assert nova.patch('/accelerator_requests', {uuid: bind(str(uuid4()))}).status == 409
+    assert (
+        nova.patch('/accelerator_requests', {uuid: build_bind(str(uuid4()))}).status
+        == 409
+    )

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes of deployables."""
+"""Tests of the attributes of deployables."""
 
 from typing import Any
 
 import pytest
 
-from tests.unit.api.conversation import HOST, MANAGER, Client, deployable
+from tests.support.api.conversation import HOST, MANAGER, Client, add_deployable
 
 UNKNOWN = 'd5ca2f11-3108-4426-a11c-a959987565df'
 BODY = {'deployable_id': 1, 'key': 'k', 'value': 'v'}
@@ -15,10 +15,10 @@ NO_TEXTS: list[Any] = ['', 5, None, []]
 
 @pytest.fixture
 def client() -> Client:
-    """Of a service with the deployables 1 and 2."""
+    """Return a client of a service with the deployables 1 and 2."""
     client = Client()
-    deployable(client.conductor)
-    deployable(client.conductor)
+    add_deployable(client.conductor)
+    add_deployable(client.conductor)
     return client
 
 
@@ -32,7 +32,7 @@ def client() -> Client:
         {**BODY, 'anything': 5},
     ],
 )
-def test_an_attribute_is_created_from_either_form(client: Client, body: Any) -> None:
+def test_create_attribute_accepts_both_forms(client: Client, body: Any) -> None:
     answer = client.post('/attributes', body)
     assert answer.status == 201
     uuid = answer.json['uuid']
@@ -51,7 +51,9 @@ def test_an_attribute_is_created_from_either_form(client: Client, body: Any) -> 
 
 
 @pytest.mark.parametrize('number', [3, '3', 2**31 - 1, 0, -1])
-def test_an_unknown_deployable_is_not_found(client: Client, number: Any) -> None:
+def test_create_attribute_unknown_deployable_returns_404(
+    client: Client, number: Any
+) -> None:
     answer = client.post('/attributes', {**BODY, 'deployable_id': number})
     assert (answer.status, 'not found' in answer.fault) == (404, True)
 
@@ -78,7 +80,7 @@ def test_an_unknown_deployable_is_not_found(client: Client, number: Any) -> None
         {**BODY, 'value': '\ud800'},
     ],
 )
-def test_a_wrong_attribute_is_refused(client: Client, body: Any) -> None:
+def test_create_attribute_invalid_body_returns_400(client: Client, body: Any) -> None:
     raw = b'null' if body is None else None
     answer = client.send('POST', '/attributes', body, raw=raw)
     assert answer.status == 400
@@ -86,7 +88,7 @@ def test_a_wrong_attribute_is_refused(client: Client, body: Any) -> None:
     assert not client.conductor.attributes
 
 
-def test_a_deployable_has_a_key_once(client: Client) -> None:
+def test_create_attribute_repeated_key_returns_409(client: Client) -> None:
     client.post('/attributes', BODY)
     answer = client.post('/attributes', {**BODY, 'value': 'w'})
     assert (answer.status, 'already exists' in answer.fault) == (409, True)
@@ -104,13 +106,13 @@ def test_a_deployable_has_a_key_once(client: Client) -> None:
         ('deployable_id=1&key=a', 1),
         ('key=nothing', 0),
         ('key=%00', 0),
-        # Both have always counted as not given.
+        # By contract, both mean that there is no filter.
         ('deployable_id=0', 3),
         ('key=', 3),
         ('limit=2', 2),
     ],
 )
-def test_attributes_are_picked(client: Client, query: str, count: int) -> None:
+def test_list_attributes_filters(client: Client, query: str, count: int) -> None:
     for number, key in ((1, 'a'), (1, 'b'), (2, 'a')):
         client.post('/attributes', {'deployable_id': number, 'key': key, 'value': 'v'})
     answer = client.get(f'/attributes?{query}')
@@ -131,20 +133,20 @@ def test_attributes_are_picked(client: Client, query: str, count: int) -> None:
         'filters.field=key&filters.value=a',
     ],
 )
-def test_a_wrong_query_is_refused(client: Client, query: str) -> None:
+def test_list_attributes_invalid_query_returns_400(client: Client, query: str) -> None:
     assert client.get(f'/attributes?{query}').status == 400
 
 
 @pytest.mark.parametrize(
     ('identifier', 'status'), [(UNKNOWN, 404), ('x', 400), ('%00', 400)]
 )
-def test_what_is_no_attribute_is_not_shown(
+def test_show_attribute_unknown_returns_error(
     client: Client, identifier: str, status: int
 ) -> None:
     assert client.get(f'/attributes/{identifier}').status == status
 
 
-def test_an_attribute_is_deleted_once(client: Client) -> None:
+def test_delete_attribute_twice_returns_404(client: Client) -> None:
     uuid = client.post('/attributes', BODY).json['uuid']
     answer = client.delete(f'/attributes/{uuid.upper()}')
     assert (answer.status, answer.body) == (204, b'')
@@ -162,5 +164,7 @@ def test_an_attribute_is_deleted_once(client: Client) -> None:
         ('PATCH', '/x'),
     ],
 )
-def test_nothing_else_can_be_done(client: Client, method: str, path: str) -> None:
+def test_attributes_other_method_returns_405(
+    client: Client, method: str, path: str
+) -> None:
     assert client.send(method, f'/attributes{path}', BODY).status == 405

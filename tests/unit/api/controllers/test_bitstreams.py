@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bitstreams, as an operator looks for the one to load."""
+"""Tests of the list of bitstreams."""
 
 import pytest
 
 from cyborg_lite.model.bitstream_list import ListedBitstream
-from tests.unit.api.conversation import MANAGER, Client, deployable
+from tests.support.api.conversation import MANAGER, Client, add_deployable
 
 IMAGE = '47840318-1387-4d41-8b72-61a23362641d'
 
@@ -14,8 +14,8 @@ def newest(client: Client) -> Client:
     return client.at('2.4')
 
 
-def test_an_image_says_what_it_is_and_why_it_is_refused(newest: Client) -> None:
-    uuid = deployable(newest.conductor).uuid
+def test_list_bitstreams_shows_properties_and_reasons(newest: Client) -> None:
+    uuid = add_deployable(newest.conductor).uuid
     newest.conductor.bitstreams[uuid] = ListedBitstream(
         IMAGE,
         'nlb',
@@ -24,10 +24,10 @@ def test_an_image_says_what_it_is_and_why_it_is_refused(newest: Client) -> None:
         ('It is for board u250, not pac.',),
     )
     answer = newest.get(f'/bitstreams?deployable={uuid.upper()}')
-    (shown,) = answer.json['bitstreams']
+    (bitstream,) = answer.json['bitstreams']
     assert answer.status == 200
-    said = {key: value for key, value in shown.items() if value is not None}
-    assert said == {
+    properties = {key: value for key, value in bitstream.items() if value is not None}
+    assert properties == {
         'image_uuid': IMAGE,
         'image_name': 'nlb',
         'size': 7,
@@ -37,16 +37,16 @@ def test_an_image_says_what_it_is_and_why_it_is_refused(newest: Client) -> None:
         'accepted': False,
         'reasons': ['It is for board u250, not pac.'],
     }
-    assert {'region_uuid', 'shell_id', 'driver_path'} <= shown.keys()
+    assert {'region_uuid', 'shell_id', 'driver_path'} <= bitstream.keys()
 
 
-def test_filters_reach_who_knows_the_images(newest: Client) -> None:
+def test_list_bitstreams_filters_reach_conductor(newest: Client) -> None:
     query = 'vendor=intel&board=a&region=b&function=c'
     assert newest.get(f'/bitstreams?{query}').json == {'bitstreams': []}
-    # As an operator's form sends it that was not filled in.
+    # An empty form field is sent as an empty value.
     assert newest.get('/bitstreams?vendor=&board=&region=&function=').status == 200
-    asked = {'vendor': 'intel', 'board': 'a', 'region': 'b', 'function': 'c'}
-    assert newest.conductor.bitstream_filters == [asked, {}]
+    filters = {'vendor': 'intel', 'board': 'a', 'region': 'b', 'function': 'c'}
+    assert newest.conductor.bitstream_filters == [filters, {}]
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,13 @@ def test_filters_reach_who_knows_the_images(newest: Client) -> None:
         (f'/bitstreams/{IMAGE}', 404),
     ],
 )
-def test_what_makes_no_sense_is_said(newest: Client, path: str, status: int) -> None:
+def test_list_bitstreams_invalid_argument_is_refused(
+    newest: Client, path: str, status: int
+) -> None:
     assert newest.get(path).status == status
 
 
-def test_others_do_not_see_them(newest: Client) -> None:
-    """Images of all projects are among them."""
+def test_list_bitstreams_requires_admin(newest: Client) -> None:
+    """The list contains images of all projects."""
     assert newest.as_(MANAGER).get('/bitstreams').status == 403
     assert newest.at('2.3').get('/bitstreams').status == 406

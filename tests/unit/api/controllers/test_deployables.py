@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deployables, as they are listed and programmed."""
+"""Tests of listing and programming deployables."""
 
 import json
 from typing import Any
@@ -8,28 +8,23 @@ import pytest
 
 from cyborg_lite.exceptions import DriverError, ProgrammingTimedOut
 from cyborg_lite.model.devices import Attribute
-from tests.unit.api.conversation import HOST, MANAGER, Client, deployable
+from tests.builders.patches import IMAGE, build_program_patch
+from tests.support.api.conversation import HOST, MANAGER, Client, add_deployable
 
 UNKNOWN = 'd5ca2f11-3108-4426-a11c-a959987565df'
-IMAGE = '47840318-1387-4d41-8b72-61a23362641d'
 
 
-def program(image: Any = IMAGE, **operation: Any) -> list[dict[str, Any]]:
-    value = [{'image_uuid': image}]
-    return [{'path': '/program', 'op': 'replace', 'value': value, **operation}]
-
-
-def test_a_deployable_comes_bare(client: Client) -> None:
+def test_show_deployable_has_no_wrapper(client: Client) -> None:
     conductor = client.conductor
     attributes = (
         Attribute(UNKNOWN, 1, 'rc', 'FPGA', conductor.now()),
         Attribute(IMAGE, 1, 'traits1', 'CUSTOM_FAKE_DEVICE', conductor.now()),
     )
-    made = deployable(conductor, attributes=attributes)
-    answer = client.as_(MANAGER).get(f'/deployables/{made.uuid}')
+    deployable = add_deployable(conductor, attributes=attributes)
+    answer = client.as_(MANAGER).get(f'/deployables/{deployable.uuid}')
     assert answer.status == 200
     assert answer.json == {
-        'uuid': made.uuid,
+        'uuid': deployable.uuid,
         'parent_id': None,
         'root_id': None,
         'name': 'compute-1_FakeDevice',
@@ -40,8 +35,8 @@ def test_a_deployable_comes_bare(client: Client) -> None:
         'driver_name': 'fake',
         'bitstream_id': None,
         'links': [
-            {'href': f'{HOST}/v2/deployables/{made.uuid}', 'rel': 'self'},
-            {'href': f'{HOST}/deployables/{made.uuid}', 'rel': 'bookmark'},
+            {'href': f'{HOST}/v2/deployables/{deployable.uuid}', 'rel': 'self'},
+            {'href': f'{HOST}/deployables/{deployable.uuid}', 'rel': 'bookmark'},
         ],
         'created_at': '2026-11-21T05:53:45.501846+00:00',
         'updated_at': None,
@@ -49,17 +44,17 @@ def test_a_deployable_comes_bare(client: Client) -> None:
     assert client.get('/deployables').json == {'deployables': [answer.json]}
 
 
-def test_the_bookmark_can_be_followed(client: Client) -> None:
-    made = deployable(client.conductor)
-    shown = client.get(f'/deployables/{made.uuid}').json
-    bookmark = shown['links'][1]['href'].removeprefix(HOST)
+def test_show_deployable_bookmark_can_be_followed(client: Client) -> None:
+    deployable = add_deployable(client.conductor)
+    view = client.get(f'/deployables/{deployable.uuid}').json
+    bookmark = view['links'][1]['href'].removeprefix(HOST)
     client.prefix = ''
-    assert client.get(bookmark).json == shown
+    assert client.get(bookmark).json == view
 
 
-def test_attributes_are_a_string_of_json(client: Client) -> None:
-    made = deployable(client.conductor)
-    text = client.get(f'/deployables/{made.uuid}').json['attributes_list']
+def test_show_deployable_attributes_are_json_text(client: Client) -> None:
+    deployable = add_deployable(client.conductor)
+    text = client.get(f'/deployables/{deployable.uuid}').json['attributes_list']
     assert json.loads(text) == []
 
 
@@ -76,16 +71,20 @@ def test_attributes_are_a_string_of_json(client: Client) -> None:
         ('marker', '{0}', [1]),
     ],
 )
-def test_deployables_are_picked_by_filters(
+def test_list_deployables_filters(
     client: Client, field: str, value: str, picked: list[int]
 ) -> None:
-    top = deployable(client.conductor, name='top')
-    child = deployable(client.conductor, name='child', parent_id=1, root_id=1)
+    top = add_deployable(client.conductor, name='top')
+    child = add_deployable(client.conductor, name='child', parent_id=1, root_id=1)
     uuids = [top.uuid, child.uuid]
-    wanted = value.format(*uuids).upper() if 'uuid' in field else value.format(*uuids)
-    answer = client.get(f'/deployables?filters.field={field}&filters.value={wanted}')
+    filter_value = (
+        value.format(*uuids).upper() if 'uuid' in field else value.format(*uuids)
+    )
+    answer = client.get(
+        f'/deployables?filters.field={field}&filters.value={filter_value}'
+    )
     assert answer.status == 200
-    listed = [one['uuid'] for one in answer.json['deployables']]
+    listed = [view['uuid'] for view in answer.json['deployables']]
     assert listed == [uuids[index] for index in picked]
 
 
@@ -103,27 +102,29 @@ def test_deployables_are_picked_by_filters(
         'limit=0',
     ],
 )
-def test_a_filter_that_would_be_ignored_is_refused(client: Client, query: str) -> None:
+def test_list_deployables_unknown_filter_returns_400(
+    client: Client, query: str
+) -> None:
     assert client.get(f'/deployables?{query}').status == 400
 
 
 @pytest.mark.parametrize(
     ('identifier', 'status'), [(UNKNOWN, 404), ('x', 400), ('%00', 400)]
 )
-def test_what_is_no_deployable_is_not_shown(
+def test_show_deployable_unknown_returns_error(
     client: Client, identifier: str, status: int
 ) -> None:
     assert client.get(f'/deployables/{identifier}').status == status
-    answer = client.patch(f'/deployables/{identifier}/program', program())
+    answer = client.patch(f'/deployables/{identifier}/program', build_program_patch())
     assert answer.status == status
 
 
 @pytest.mark.parametrize('form', ['{0}/program', '{0}/program/{0}', '{0}/program/{1}'])
-def test_a_programmed_deployable_comes_back(client: Client, form: str) -> None:
-    """The SDK says the uuid twice."""
-    uuid = deployable(client.conductor).uuid
+def test_program_deployable_returns_deployable(client: Client, form: str) -> None:
+    """The SDK repeats the uuid in the path."""
+    uuid = add_deployable(client.conductor).uuid
     path = form.format(uuid, uuid.upper())
-    answer = client.patch(f'/deployables/{path}', program(IMAGE.upper()))
+    answer = client.patch(f'/deployables/{path}', build_program_patch(IMAGE.upper()))
     assert answer.status == 200
     assert answer.json['uuid'] == uuid
     assert answer.json['bitstream_id'] == IMAGE
@@ -140,28 +141,28 @@ def test_a_programmed_deployable_comes_back(client: Client, form: str) -> None:
         'x',
         [5],
         [{}],
-        program() * 2,
-        program(path='/bitstream_id'),
-        program(path='program'),
-        program(op='add'),
-        program(op='remove'),
-        program(op=None),
-        program(value=None),
-        program(value=[]),
-        program(value={}),
-        program(value={'image_uuid': IMAGE}),
-        program(value=[5]),
-        program(value=[{}]),
-        program(value=[{'image_uuid': IMAGE}] * 2),
-        program(image=None),
-        program(image=5),
-        program(image=''),
-        program(image='x'),
+        build_program_patch() * 2,
+        build_program_patch(path='/bitstream_id'),
+        build_program_patch(path='program'),
+        build_program_patch(op='add'),
+        build_program_patch(op='remove'),
+        build_program_patch(op=None),
+        build_program_patch(value=None),
+        build_program_patch(value=[]),
+        build_program_patch(value={}),
+        build_program_patch(value={'image_uuid': IMAGE}),
+        build_program_patch(value=[5]),
+        build_program_patch(value=[{}]),
+        build_program_patch(value=[{'image_uuid': IMAGE}] * 2),
+        build_program_patch(image=None),
+        build_program_patch(image=5),
+        build_program_patch(image=''),
+        build_program_patch(image='x'),
         [{'path': '/program', 'op': 'replace'}],
     ],
 )
-def test_programming_takes_one_image(client: Client, body: Any) -> None:
-    uuid = deployable(client.conductor).uuid
+def test_program_deployable_requires_one_image(client: Client, body: Any) -> None:
+    uuid = add_deployable(client.conductor).uuid
     raw = b'null' if body is None else None
     answer = client.send('PATCH', f'/deployables/{uuid}/program', body, raw=raw)
     assert answer.status == 400
@@ -175,12 +176,12 @@ def test_programming_takes_one_image(client: Client, body: Any) -> None:
         (ProgrammingTimedOut(uuid=UNKNOWN), 504),
     ],
 )
-def test_a_failure_of_the_host_is_told(
+def test_program_deployable_agent_failure_is_reported(
     client: Client, refusal: Exception, status: int
 ) -> None:
-    uuid = deployable(client.conductor).uuid
+    uuid = add_deployable(client.conductor).uuid
     client.conductor.refusal = refusal
-    answer = client.patch(f'/deployables/{uuid}/program', program())
+    answer = client.patch(f'/deployables/{uuid}/program', build_program_patch())
     assert (answer.status, answer.fault) == (status, str(refusal))
 
 
@@ -197,8 +198,8 @@ def test_a_failure_of_the_host_is_told(
         ('PATCH', f'/{UNKNOWN}/program/{UNKNOWN}/{UNKNOWN}', 404),
     ],
 )
-def test_nothing_else_can_be_done(
+def test_deployables_other_method_returns_405(
     client: Client, method: str, path: str, status: int
 ) -> None:
-    answer = client.send(method, f'/deployables{path}', program())
+    answer = client.send(method, f'/deployables{path}', build_program_patch())
     assert answer.status == status

@@ -1,54 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices, as they are listed, and taken out of service and back."""
+"""Tests of listing, disabling and enabling devices."""
 
 import pytest
 
 from cyborg_lite.exceptions import PlacementConflict
 from cyborg_lite.model.devices import DeviceStatus
-from tests.unit.api.conversation import HOST, MANAGER, Client, device
+from tests.support.api.conversation import HOST, MANAGER, Client, add_device
 
 UNKNOWN = 'd5ca2f11-3108-4426-a11c-a959987565df'
 
 
-def test_a_device_comes_bare(client: Client) -> None:
-    made = device(client.conductor)
-    answer = client.as_(MANAGER).get(f'/devices/{made.uuid.upper()}')
+def test_show_device_has_no_wrapper(client: Client) -> None:
+    device = add_device(client.conductor)
+    answer = client.as_(MANAGER).get(f'/devices/{device.uuid.upper()}')
     assert answer.status == 200
     assert answer.json == {
-        'uuid': made.uuid,
+        'uuid': device.uuid,
         'type': 'FPGA',
         'vendor': '0xABCD',
         'model': 'FakeDevice',
         'std_board_info': '{"class": "Fake class"}',
         'vendor_board_info': 'fake_vendor_info',
         'hostname': 'compute-1',
-        'links': [{'href': f'{HOST}/v2/devices/{made.uuid}', 'rel': 'self'}],
+        'links': [{'href': f'{HOST}/v2/devices/{device.uuid}', 'rel': 'self'}],
         'created_at': '2026-11-21T05:53:43.501846+00:00',
         'updated_at': None,
     }
 
 
-def test_the_first_key_of_a_list_is_the_collection(client: Client) -> None:
+def test_list_devices_first_key_is_collection(client: Client) -> None:
     assert next(iter(client.get('/devices').json)) == 'devices'
     assert client.get('/devices').json == {'devices': []}
 
 
 @pytest.mark.parametrize('version', ['2.0', '2.1', '2.2'])
-def test_the_status_is_not_shown_below_2_3(client: Client, version: str) -> None:
-    made = device(client.conductor)
+def test_show_device_before_2_3_lacks_status(client: Client, version: str) -> None:
+    device = add_device(client.conductor)
     older = client.at(version)
-    assert 'status' not in older.get(f'/devices/{made.uuid}').json
+    assert 'status' not in older.get(f'/devices/{device.uuid}').json
     assert 'status' not in older.get('/devices').json['devices'][0]
     assert older.get('/devices?status=enabled').status == 406
 
 
-def test_the_status_is_shown_from_2_3(client: Client) -> None:
-    made = device(client.conductor)
-    device(client.conductor, status=DeviceStatus.MAINTAINING)
+def test_show_device_since_2_3_has_status(client: Client) -> None:
+    device = add_device(client.conductor)
+    add_device(client.conductor, status=DeviceStatus.MAINTAINING)
     newer = client.at('2.3')
-    assert newer.get(f'/devices/{made.uuid}').json['status'] == 'enabled'
+    assert newer.get(f'/devices/{device.uuid}').json['status'] == 'enabled'
     listed = newer.get('/devices?status=maintaining').json['devices']
-    assert [one['status'] for one in listed] == ['maintaining']
+    assert [view['status'] for view in listed] == ['maintaining']
     assert newer.get('/devices?status=gone').json == {'devices': []}
 
 
@@ -68,12 +68,10 @@ def test_the_status_is_shown_from_2_3(client: Client) -> None:
         ('hostname=%F0%9F%98%80', 0),
     ],
 )
-def test_devices_are_picked_by_what_they_are(
-    client: Client, query: str, count: int
-) -> None:
-    device(client.conductor)
-    device(client.conductor, hostname='compute-2')
-    device(client.conductor, type='GPU', vendor='10de')
+def test_list_devices_filters(client: Client, query: str, count: int) -> None:
+    add_device(client.conductor)
+    add_device(client.conductor, hostname='compute-2')
+    add_device(client.conductor, type='GPU', vendor='10de')
     answer = client.get(f'/devices?{query}')
     assert (answer.status, len(answer.json['devices'])) == (200, count)
 
@@ -99,11 +97,13 @@ def test_devices_are_picked_by_what_they_are(
         ('sort_dir=desc', [2, 1, 0]),
     ],
 )
-def test_filters_come_in_pairs(client: Client, query: str, picked: list[int]) -> None:
-    uuids = [device(client.conductor).uuid for _ in range(3)]
+def test_list_devices_filter_pairs(
+    client: Client, query: str, picked: list[int]
+) -> None:
+    uuids = [add_device(client.conductor).uuid for _ in range(3)]
     answer = client.get(f'/devices?{query}')
     assert answer.status == 200
-    listed = [one['uuid'] for one in answer.json['devices']]
+    listed = [view['uuid'] for view in answer.json['devices']]
     assert listed == [uuids[index] for index in picked]
 
 
@@ -131,12 +131,12 @@ def test_filters_come_in_pairs(client: Client, query: str, picked: list[int]) ->
         'uuid=x',
     ],
 )
-def test_a_filter_that_would_be_ignored_is_refused(client: Client, query: str) -> None:
+def test_list_devices_unknown_filter_returns_400(client: Client, query: str) -> None:
     assert client.get(f'/devices?{query}').status == 400
 
 
 @pytest.mark.parametrize('identifier', [UNKNOWN, 'x', '%00', '%C3%A9'])
-def test_an_unknown_device_is_not_found(client: Client, identifier: str) -> None:
+def test_show_device_unknown_returns_404(client: Client, identifier: str) -> None:
     for method, path in (('GET', ''), ('POST', '/enable'), ('POST', '/disable')):
         answer = client.send(method, f'/devices/{identifier}{path}')
         assert answer.status == 404
@@ -144,10 +144,10 @@ def test_an_unknown_device_is_not_found(client: Client, identifier: str) -> None
 
 
 @pytest.mark.parametrize('raw', [None, b'', b'{}', b'null', b'{"a": 1}'])
-def test_a_device_leaves_service_and_comes_back(
+def test_disable_and_enable_device_set_status(
     client: Client, raw: bytes | None
 ) -> None:
-    uuid = device(client.conductor).uuid
+    uuid = add_device(client.conductor).uuid
     for action, status in (
         ('disable', DeviceStatus.MAINTAINING),
         ('disable', DeviceStatus.MAINTAINING),
@@ -161,13 +161,13 @@ def test_a_device_leaves_service_and_comes_back(
 
 
 @pytest.mark.parametrize('raw', [b'x', b'[]', b'5'])
-def test_an_action_has_no_other_body(client: Client, raw: bytes) -> None:
-    uuid = device(client.conductor).uuid
+def test_device_action_with_body_returns_400(client: Client, raw: bytes) -> None:
+    uuid = add_device(client.conductor).uuid
     assert client.send('POST', f'/devices/{uuid}/disable', raw=raw).status == 400
 
 
-def test_a_refusal_of_placement_is_a_conflict(client: Client) -> None:
-    uuid = device(client.conductor).uuid
+def test_device_action_placement_conflict_returns_409(client: Client) -> None:
+    uuid = add_device(client.conductor).uuid
     client.conductor.refusal = PlacementConflict(provider='p')
     assert client.post(f'/devices/{uuid}/disable').status == 409
 
@@ -187,13 +187,13 @@ def test_a_refusal_of_placement_is_a_conflict(client: Client) -> None:
         ('POST', f'/{UNKNOWN}/enable/now', 404),
     ],
 )
-def test_nothing_else_can_be_done(
+def test_devices_other_method_returns_405(
     client: Client, method: str, path: str, status: int
 ) -> None:
     assert client.send(method, f'/devices{path}').status == status
 
 
-def test_a_device_may_say_nothing_of_its_board(client: Client) -> None:
-    made = device(client.conductor, std_board_info=None, vendor_board_info=None)
-    shown = client.get(f'/devices/{made.uuid}').json
-    assert (shown['std_board_info'], shown['vendor_board_info']) == (None, None)
+def test_show_device_without_board_info(client: Client) -> None:
+    device = add_device(client.conductor, std_board_info=None, vendor_board_info=None)
+    view = client.get(f'/devices/{device.uuid}').json
+    assert (view['std_board_info'], view['vendor_board_info']) == (None, None)

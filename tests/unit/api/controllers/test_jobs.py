@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programming from 2.4 on: accepted, and then followed."""
+"""Tests of programming jobs, since microversion 2.4."""
 
 import pytest
 
 from cyborg_lite.exceptions import DeployableInUse
-from tests.unit.api.controllers.test_deployables import IMAGE, program
-from tests.unit.api.conversation import HOST, MANAGER, Client, deployable
+from tests.builders.patches import IMAGE, build_program_patch
+from tests.support.api.conversation import HOST, MANAGER, Client, add_deployable
 
 
 @pytest.fixture
@@ -14,9 +14,9 @@ def newest(client: Client) -> Client:
 
 
 @pytest.mark.parametrize('form', ['{0}/program', '{0}/program/{0}'])
-def test_programming_is_accepted_and_can_be_followed(newest: Client, form: str) -> None:
-    uuid = deployable(newest.conductor).uuid
-    answer = newest.patch(f'/deployables/{form.format(uuid)}', program())
+def test_program_since_2_4_returns_job(newest: Client, form: str) -> None:
+    uuid = add_deployable(newest.conductor).uuid
+    answer = newest.patch(f'/deployables/{form.format(uuid)}', build_program_patch())
     assert answer.status == 202
     job = answer.json['uuid']
     assert answer.json == {
@@ -34,17 +34,19 @@ def test_programming_is_accepted_and_can_be_followed(newest: Client, form: str) 
     assert newest.get(f'/jobs/{job}').json == answer.json
 
 
-def test_older_clients_wait_for_the_deployable(client: Client) -> None:
-    uuid = deployable(client.conductor).uuid
-    answer = client.at('2.3').patch(f'/deployables/{uuid}/program', program())
+def test_program_before_2_4_returns_deployable(client: Client) -> None:
+    uuid = add_deployable(client.conductor).uuid
+    answer = client.at('2.3').patch(
+        f'/deployables/{uuid}/program', build_program_patch()
+    )
     assert (answer.status, answer.json['uuid']) == (200, uuid)
     assert client.conductor.jobs == {}
 
 
-def test_what_is_bound_is_a_conflict(newest: Client) -> None:
-    uuid = deployable(newest.conductor).uuid
+def test_program_bound_deployable_returns_409(newest: Client) -> None:
+    uuid = add_deployable(newest.conductor).uuid
     newest.conductor.refusal = DeployableInUse(uuid=uuid, reason='it is bound.')
-    answer = newest.patch(f'/deployables/{uuid}/program', program())
+    answer = newest.patch(f'/deployables/{uuid}/program', build_program_patch())
     assert answer.status == 409
 
 
@@ -59,14 +61,16 @@ def test_what_is_bound_is_a_conflict(newest: Client) -> None:
         ('GET', f'/jobs/{IMAGE}/steps', 404),
     ],
 )
-def test_nothing_else_is_there(
+def test_jobs_other_path_or_method_is_refused(
     newest: Client, method: str, path: str, status: int
 ) -> None:
     assert newest.send(method, path, None).status == status
 
 
-def test_others_do_not_follow_it(newest: Client) -> None:
-    uuid = deployable(newest.conductor).uuid
-    job = newest.patch(f'/deployables/{uuid}/program', program()).json['uuid']
+def test_show_job_of_other_project_is_refused(newest: Client) -> None:
+    uuid = add_deployable(newest.conductor).uuid
+    job = newest.patch(f'/deployables/{uuid}/program', build_program_patch()).json[
+        'uuid'
+    ]
     assert newest.as_(MANAGER).get(f'/jobs/{job}').status == 403
     assert newest.at('2.3').get(f'/jobs/{job}').status == 406

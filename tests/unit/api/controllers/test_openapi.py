@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API document as clients get it."""
+"""Tests of the API document over HTTP."""
 
 import pytest
 
-from tests.unit.api.conversation import Client
+from tests.support.api.conversation import Client
 
 
 @pytest.mark.parametrize('prefix', ['', '/accelerator'])
-def test_the_api_document_needs_no_token(client: Client, prefix: str) -> None:
+def test_document_needs_no_token(client: Client, prefix: str) -> None:
     stranger = client.as_({})
     stranger.prefix = prefix
     answer = stranger.get('/v2/openapi.json')
@@ -18,17 +18,17 @@ def test_the_api_document_needs_no_token(client: Client, prefix: str) -> None:
     assert server['url'] == f'http://controller:6666{prefix}'
 
 
-def test_it_is_of_all_microversions_or_of_one(client: Client) -> None:
+def test_document_of_one_or_all_microversions(client: Client) -> None:
     assert '/v2/services' in client.get('/openapi.json').json['paths']
     older = client.get('/openapi.json?microversion=2.3').json
     assert older['info']['version'] == '2.3'
     assert '/v2/services' not in older['paths']
 
 
-@pytest.mark.parametrize('asked', ['2.5', 'latest', '2', '%00'])
-def test_there_is_none_of_a_version_that_is_not_served(
-    client: Client, asked: str
+@pytest.mark.parametrize('version', ['2.5', 'latest', '2', '%00'])
+def test_document_unsupported_microversion_returns_400(
+    client: Client, version: str
 ) -> None:
-    answer = client.get(f'/openapi.json?microversion={asked}')
+    answer = client.get(f'/openapi.json?microversion={version}')
     assert answer.status == 400
     assert '2.0 to 2.4' in answer.fault

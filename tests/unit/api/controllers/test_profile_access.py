@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The access list of a device profile that is not public."""
+"""Tests of the access list of a device profile."""
 
 from typing import Any
 
 import pytest
 
-from tests.unit.api.conversation import OTHER_PROJECT, PROJECT, STRANGER, Client
+from tests.support.api.conversation import OTHER_MEMBER, OTHER_PROJECT, PROJECT, Client
 
 
 @pytest.fixture
 def newest(client: Client) -> Client:
-    """An administrator, and a profile ``dp1``."""
+    """Return a client at 2.4 of a service with the profile ``dp1``."""
     client = client.at('2.4')
-    client.profile('dp1')
+    client.create_profile('dp1')
     return client
 
 
@@ -23,17 +23,17 @@ def private(newest: Client) -> Client:
     return newest
 
 
-def test_projects_come_and_go(private: Client) -> None:
+def test_access_projects_are_added_and_removed(private: Client) -> None:
     path = '/device_profiles/dp1/access'
     assert private.get(path).json == {'projects': []}
     answer = private.post(path, {'projects': [OTHER_PROJECT, PROJECT]})
     assert answer.status == 200
     assert answer.json == {'projects': [OTHER_PROJECT, PROJECT]}
-    assert private.as_(STRANGER).get('/device_profiles/dp1').status == 200
-    assert len(private.as_(STRANGER).arqs()) == 1
+    assert private.as_(OTHER_MEMBER).get('/device_profiles/dp1').status == 200
+    assert len(private.as_(OTHER_MEMBER).create_arqs()) == 1
     assert private.delete(f'{path}?value={OTHER_PROJECT}').status == 204
     assert private.get(path).json == {'projects': [PROJECT]}
-    assert private.as_(STRANGER).get('/device_profiles/dp1').status == 404
+    assert private.as_(OTHER_MEMBER).get('/device_profiles/dp1').status == 404
 
 
 @pytest.mark.parametrize(
@@ -42,28 +42,30 @@ def test_projects_come_and_go(private: Client) -> None:
      {'projects': ['']}, {'projects': ['x' * 65]}, {'projects': ['a,b']},
      {'projects': ['a\n']}],
 )  # fmt: skip
-def test_a_wrong_list_is_refused(private: Client, body: Any) -> None:
+def test_access_invalid_list_returns_400(private: Client, body: Any) -> None:
     path = '/device_profiles/dp1/access'
     assert private.post(path, body).status == 400
     assert private.get(path).json == {'projects': []}
 
 
 @pytest.mark.parametrize('arguments', ['', '?value=', '?value=,', '?name=x'])
-def test_no_project_never_means_all(private: Client, arguments: str) -> None:
+def test_access_delete_without_projects_returns_400(
+    private: Client, arguments: str
+) -> None:
     path = '/device_profiles/dp1/access'
     private.post(path, {'projects': [PROJECT]})
     assert private.delete(path + arguments).status == 400
     assert private.get(path).json == {'projects': [PROJECT]}
 
 
-def test_the_list_of_an_unknown_profile_is_not_found(newest: Client) -> None:
+def test_access_unknown_profile_returns_404(newest: Client) -> None:
     path = '/device_profiles/nobody/access'
     assert newest.get(path).status == 404
     assert newest.post(path, {'projects': [PROJECT]}).status == 404
     assert newest.delete(f'{path}?value=x').status == 404
 
 
-def test_older_clients_have_no_access_list(private: Client) -> None:
+def test_access_before_2_4_returns_406(private: Client) -> None:
     answer = private.at('2.3').get('/device_profiles/dp1/access')
     assert answer.status == 406
     assert '2.4' in answer.fault

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemons, as operators look after them."""
+"""Tests of the list of daemons."""
 
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -7,15 +7,15 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.model.services import Service, ServiceState
-from tests.unit.api.conversation import HOST, MANAGER, Client
+from tests.support.api.conversation import HOST, MANAGER, Client
 
 AT = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
 
 
 def daemon(client: Client, host: str, state: ServiceState = ServiceState.UP) -> Service:
-    made = Service(str(uuid4()), 'cyborg-lite-agent', host, '1.2', state, AT, AT)
-    client.conductor.services[made.uuid] = made
-    return made
+    daemons = Service(str(uuid4()), 'cyborg-lite-agent', host, '1.2', state, AT, AT)
+    client.conductor.services[daemons.uuid] = daemons
+    return daemons
 
 
 @pytest.fixture
@@ -23,12 +23,12 @@ def newest(client: Client) -> Client:
     return client.at('2.4')
 
 
-def test_a_daemon_says_where_it_is_and_how_it_is(newest: Client) -> None:
-    made = daemon(newest, 'compute-1', ServiceState.DOWN)
+def test_list_services_shows_host_and_state(newest: Client) -> None:
+    daemons = daemon(newest, 'compute-1', ServiceState.DOWN)
     assert newest.get('/services').json == {
         'services': [
             {
-                'uuid': made.uuid,
+                'uuid': daemons.uuid,
                 'binary': 'cyborg-lite-agent',
                 'host': 'compute-1',
                 'state': 'down',
@@ -51,23 +51,23 @@ def test_a_daemon_says_where_it_is_and_how_it_is(newest: Client) -> None:
         ('sort_dir=desc&limit=2', ['c', 'b']),
     ],
 )
-def test_daemons_are_picked_and_sorted(
+def test_list_services_filters_and_sorts(
     newest: Client, query: str, hosts: list[str]
 ) -> None:
     for host in 'abc':
         daemon(newest, host, ServiceState.DOWN if host == 'b' else ServiceState.UP)
-    found = newest.get(f'/services?{query}').json['services']
-    assert [one['host'] for one in found] == hosts
+    services = newest.get(f'/services?{query}').json['services']
+    assert [service['host'] for service in services] == hosts
 
 
-def test_a_full_page_links_to_the_next(newest: Client) -> None:
-    made = [daemon(newest, host) for host in 'ab']
-    link = f'{HOST}/v2/services?limit=1&marker={made[0].uuid}'
+def test_list_services_full_page_links_next(newest: Client) -> None:
+    daemons = [daemon(newest, host) for host in 'ab']
+    link = f'{HOST}/v2/services?limit=1&marker={daemons[0].uuid}'
     expected = [{'href': link, 'rel': 'next'}]
     assert newest.get('/services?limit=1').json['services_links'] == expected
 
 
-def test_others_do_not_see_them(newest: Client) -> None:
+def test_list_services_requires_admin(newest: Client) -> None:
     assert newest.as_(MANAGER).get('/services').status == 403
     assert newest.at('2.3').get('/services').status == 406
     assert newest.get('/services?colour=red').status == 400

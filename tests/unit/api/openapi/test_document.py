@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole document: that it is one, and that nothing is missing."""
+"""Tests of the whole API document."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from cyborg_lite.api.microversion import V2_0, V2_2, V2_3, VERSIONS, Microversion
-from tests.unit.api.described import document_of
+from tests.support.api.api_document import load_document
 
 EVERY = pytest.mark.parametrize('version', [None, *VERSIONS], ids=str)
 
@@ -21,24 +21,24 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 @EVERY
-def test_it_is_a_document_of_openapi(version: Microversion | None) -> None:
-    errors = OpenAPIV31SpecValidator(document_of(version)).iter_errors()
-    assert [(list(one.absolute_path), one.message) for one in errors] == []
+def test_document_is_valid_openapi(version: Microversion | None) -> None:
+    errors = OpenAPIV31SpecValidator(load_document(version)).iter_errors()
+    assert [(list(element.absolute_path), element.message) for element in errors] == []
 
 
-def test_every_argument_is_described() -> None:
-    silent = [
+def test_arguments_have_descriptions() -> None:
+    undescribed = [
         f'{parameter["name"]} of {name}'
-        for name, operation in operations(document_of(None))
+        for name, operation in operations(load_document(None))
         for parameter in operation['parameters']
         if 'name' in parameter and 'description' not in parameter
     ]
-    assert not silent, f'{silent}: describe them in api/schemas/arguments.py'
+    assert not undescribed, f'{undescribed}: describe them in api/schemas/arguments.py'
 
 
-def test_every_body_has_an_example_that_fits() -> None:
-    """It is what newcomers copy, and where a search for faults begins."""
-    for name, operation in operations(document_of(None)):
+def test_bodies_have_valid_examples() -> None:
+    """Newcomers copy the examples, and fuzzing starts from them."""
+    for name, operation in operations(load_document(None)):
         if 'requestBody' in operation:
             schema = operation['requestBody']['content']['application/json']['schema']
             assert schema.get('examples'), f'{name}: write examples into its schema'
@@ -46,26 +46,28 @@ def test_every_body_has_an_example_that_fits() -> None:
                 Draft202012Validator(schema).validate(example)
 
 
-def test_operations_have_names_of_their_own() -> None:
-    names = [one['operationId'] for _, one in operations(document_of(None))]
+def test_operation_ids_are_unique() -> None:
+    names = [element['operationId'] for _, element in operations(load_document(None))]
     assert len(names) == len(set(names))
 
 
-def test_what_is_newer_than_the_version_is_left_out() -> None:
-    assert '/v2/services' not in document_of(V2_3)['paths']
-    paths = document_of(V2_0)['paths']
+def test_document_omits_newer_operations() -> None:
+    assert '/v2/services' not in load_document(V2_3)['paths']
+    paths = load_document(V2_0)['paths']
     assert 'patch' not in paths['/v2/device_profiles/{device_profile}']
-    known = [one.get('name') for one in paths['/v2/devices']['get']['parameters']]
-    assert ('vendor' in known, 'health' in known) == (True, False)
+    names = [
+        element.get('name') for element in paths['/v2/devices']['get']['parameters']
+    ]
+    assert ('vendor' in names, 'health' in names) == (True, False)
 
 
-def test_a_client_of_one_version_knows_what_it_will_find() -> None:
+def test_document_of_version_requires_fields() -> None:
     fields = {
-        version: document_of(version)['components']['schemas']['Device']
+        version: load_document(version)['components']['schemas']['Device']
         for version in (V2_2, V2_3, None)
     }
     assert 'status' not in fields[V2_2]['properties']
     assert 'status' in fields[V2_3]['required']
     assert 'status' not in fields[None]['required']
-    shown = fields[None]['properties']['status']
-    assert shown['x-openstack'] == {'min-ver': '2.3'}
+    status = fields[None]['properties']['status']
+    assert status['x-openstack'] == {'min-ver': '2.3'}

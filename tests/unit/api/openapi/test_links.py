@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links from one operation to those that follow."""
+"""Tests of the links between operations."""
 
 import pytest
 
-from tests.unit.api.described import operation
+from tests.support.api.api_document import find_operation
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ from tests.unit.api.described import operation
         ),
     ],
 )
-def test_an_answer_leads_to_what_can_be_done_next(
+def test_link_leads_to_next_operation(
     method: str, path: str, status: str, target: str, uuid: dict[str, str]
 ) -> None:
-    link = operation(method, path)['responses'][status]['links'][target]
+    link = find_operation(method, path)['responses'][status]['links'][target]
     assert link == {'operationId': target, 'parameters': uuid}

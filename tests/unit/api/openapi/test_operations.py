@@ -1,31 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single operations."""
+"""Tests of the documented operations."""
 
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.unit.api.described import operation
+from tests.support.api.api_document import find_operation
 
 
-def test_a_body_may_be_left_out_where_nobody_needs_one() -> None:
-    needed = operation('post', '/accelerator_requests')['requestBody']['required']
-    optional = operation('post', '/devices/{uuid}/enable')['requestBody']['required']
+def test_request_body_optional_is_documented() -> None:
+    needed = find_operation('post', '/accelerator_requests')['requestBody']['required']
+    optional = find_operation('post', '/devices/{uuid}/enable')['requestBody'][
+        'required'
+    ]
     assert (needed, optional) == (True, False)
 
 
-def test_tokens_are_named() -> None:
-    assert operation('get', '')['security'] == []
+def test_security_names_tokens() -> None:
+    assert find_operation('get', '')['security'] == []
     requests = '/accelerator_requests'
-    said = [operation(method, requests)['security'] for method in ('delete', 'patch')]
+    documented = [
+        find_operation(method, requests)['security'] for method in ('delete', 'patch')
+    ]
     either: list[dict[str, list[str]]] = [{'user': []}, {'user': [], 'service': []}]
-    assert said == [either, either[1:]]
+    assert documented == [either, either[1:]]
 
 
-def test_an_operation_names_its_rule_and_its_microversion() -> None:
-    said = operation('get', '/services')['x-openstack']
-    assert said == {'min-ver': '2.4', 'policy': 'cyborg:service:get_all'}
+def test_operation_names_rule_and_microversion() -> None:
+    documented = find_operation('get', '/services')['x-openstack']
+    assert documented == {'min-ver': '2.4', 'policy': 'cyborg:service:get_all'}
 
 
 @pytest.mark.parametrize(
@@ -43,10 +47,8 @@ def test_an_operation_names_its_rule_and_its_microversion() -> None:
         ({'resources:FPGA': 1, 'colour:red': ''}, False),
     ],
 )
-def test_readers_are_told_the_grammar_of_a_device_profile(
-    group: dict[str, Any], fits: bool
-) -> None:
-    body = operation('post', '/device_profiles')['requestBody']
+def test_profile_schema_describes_grammar(group: dict[str, Any], fits: bool) -> None:
+    body = find_operation('post', '/device_profiles')['requestBody']
     schema = body['content']['application/json']['schema']
-    wanted = [{'name': 'dp1', 'groups': [group]}]
-    assert Draft202012Validator(schema).is_valid(wanted) is fits
+    profiles = [{'name': 'dp1', 'groups': [group]}]
+    assert Draft202012Validator(schema).is_valid(profiles) is fits

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each operation may be answered."""
+"""Tests of the documented responses."""
 
 import pytest
 
-from tests.unit.api.described import document_of, operation
+from tests.support.api.api_document import find_operation, load_document
 
 
 @pytest.mark.parametrize(
@@ -11,7 +11,7 @@ from tests.unit.api.described import document_of, operation
     [
         ('get', '', '200 406'),
         ('get', '/devices', '200 400 401 403 406 503'),
-        ('get', '/accelerator_requests', '200 400 401 403 406 423 503'),
+        ('get', '/accelerator_requests', '200 400 401 403 406 409 423 503'),
         (
             'post',
             '/device_profiles',
@@ -25,26 +25,28 @@ from tests.unit.api.described import document_of, operation
         ('delete', '/attributes/{uuid}', '204 400 401 403 404 406 503'),
     ],
 )
-def test_all_statuses_are_there(method: str, path: str, codes: str) -> None:
-    assert ' '.join(operation(method, path)['responses']) == codes
+def test_responses_list_all_statuses(method: str, path: str, codes: str) -> None:
+    assert ' '.join(find_operation(method, path)['responses']) == codes
 
 
-def test_a_refusal_says_what_a_client_needs_next() -> None:
-    shared = document_of(None)['components']['responses']
+def test_error_responses_have_headers() -> None:
+    shared = load_document(None)['components']['responses']
     assert 'Retry-After' in shared['ServiceUnavailable']['headers']
     assert 'Allow' in shared['MethodNotAllowed']['headers']
     assert 'WWW-Authenticate' in shared['Unauthorized']['headers']
 
 
-def test_work_that_goes_on_is_answered_with_202_besides() -> None:
-    said = operation('patch', '/deployables/{uuid}/program')['responses']
-    shown = [said[code]['content']['application/json'] for code in ('200', '202')]
-    assert [one['schema']['$ref'].rpartition('/')[2] for one in shown] == [
+def test_accepted_view_is_documented_as_202() -> None:
+    responses = find_operation('patch', '/deployables/{uuid}/program')['responses']
+    contents = [
+        responses[code]['content']['application/json'] for code in ('200', '202')
+    ]
+    assert [content['schema']['$ref'].rpartition('/')[2] for content in contents] == [
         'Deployable',
         'Job',
     ]
 
 
-def test_no_body_is_promised_where_there_is_none() -> None:
-    said = operation('delete', '/attributes/{uuid}')['responses']['204']
-    assert 'content' not in said
+def test_empty_response_has_no_content() -> None:
+    responses = find_operation('delete', '/attributes/{uuid}')['responses']['204']
+    assert 'content' not in responses

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields that say more than their type."""
+"""Tests of the types of view fields."""
 
 import pytest
 from wsme import types
@@ -15,18 +15,18 @@ class View(types.Base):  # type: ignore[misc]  # untyped base
     counts = since(V2_4, optional({str: int}))
 
 
-def test_they_are_written_as_their_types_are() -> None:
+def test_shapes_are_written_like_their_type() -> None:
     view = View(names=['a'], counts={'b': 1})
     assert tojson(View, view) == {'names': ['a'], 'counts': {'b': 1}}
     assert tojson(View, View(names=None)) == {'names': None}
 
 
-def test_they_take_what_their_types_take() -> None:
+def test_shapes_validate_like_their_type() -> None:
     with pytest.raises(InvalidInput):
         View(names='a')
 
 
-def test_what_is_said_adds_up_and_changes_no_other_field() -> None:
+def test_shapes_combine_without_side_effects() -> None:
     plain = Shape(str, format='uuid')
     both = since(V2_4, nullable(plain))
     assert (both.nullable, both.optional, both.since) == (True, False, V2_4)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the rows that the discovery report shows for candidate functions."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.agent.discovery_report import DiscoveryRow, build_rows
+from cyborg_lite.agent.discovery_table import format_table
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
+from cyborg_lite.model.inventory import AttachHandle, Deployable, HandleType
+from tests.doubles.drivers import discovery_result
+from tests.hosts import sysfs_tree
+
+
+def _build_rows_by_address(host: Host) -> dict[str, DiscoveryRow]:
+    results = list(NvidiaGpu(host, {'offer_without_reset': False}).discover())
+    return {row.result.address: row for row in build_rows(host, results, {})}
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host('compute-1', tmp_path)
+
+
+@pytest.mark.parametrize('name', sysfs_tree.hosts())
+def test_every_candidate_function_has_row(name: str, host: Host) -> None:
+    built = sysfs_tree.build(name, host.root)
+    candidates = {
+        address
+        for address, directory in built.functions.items()
+        if (host.text(f'{directory}/class') or '')[2:].startswith(('03', '12', '0b40'))
+    }
+    rows = _build_rows_by_address(host)
+    # The NVIDIA driver also lists NVSwitches, which are bridges, with a reason.
+    switches = {
+        address
+        for address, row in rows.items()
+        if row.result.reason.startswith('NVSwitch')
+    }
+    assert set(rows) - switches == candidates
+    assert all(row.result.reason for row in rows.values())
+    claimed_addresses = {address for address in candidates if rows[address].driver}
+    assert claimed_addresses == {
+        address for address in candidates if rows[address].result.ids[:4] == '10de'
+    }
+
+
+def test_as_json_has_documented_fields(host: Host) -> None:
+    sysfs_tree.build('t4-mdev', host.root)
+    rows = _build_rows_by_address(host)
+    assert rows['0000:3b:00.0'].as_json() == {
+        'address': '0000:3b:00.0',
+        'ids': '10de:1eb8',
+        'class': '030200',
+        'driver': 'nvidia_gpu_driver',
+        'offered': True,
+        'reason': 'whole card',
+        'provider': {
+            'name': 'compute-1_0000:3b:00.0',
+            'resource_class': 'PGPU',
+            'total': 1,
+            'reserved': 0,
+            'traits': ['OWNER_CYBORG', 'CUSTOM_NVIDIA_1EB8'],
+        },
+        'handles': [
+            {
+                'type': 'PCI',
+                'info': {
+                    'domain': '0000',
+                    'bus': '3b',
+                    'device': '00',
+                    'function': '0',
+                },
+            }
+        ],
+    }
+    assert rows['0000:03:00.0'].as_json() == {
+        'address': '0000:03:00.0',
+        'ids': '102b:0538',
+        'class': '030000',
+        'driver': None,
+        'offered': False,
+        'reason': 'boot VGA of the host; no enabled driver claims it',
+        'provider': None,
+        'handles': [],
+    }
+
+
+def test_fully_reserved_device_is_not_offered(host: Host) -> None:
+    reserved_result = discovery_result()
+    assert reserved_result.device is not None
+    root = replace(reserved_result.device.root, reserved=1)
+    reserved_result = replace(
+        reserved_result, device=replace(reserved_result.device, root=root)
+    )
+    (row,) = build_rows(host, [reserved_result], {})
+    assert row.driver == 'scripted'
+    assert row.as_json()['offered'] is False
+    assert row.as_json()['provider'] is None
+
+
+def test_handles_in_foreign_use_are_reserved(host: Host) -> None:
+    """The agent reports the same reserved amount to Placement."""
+    result = discovery_result()
+    assert result.device is not None
+    address = {'domain': '0000', 'bus': '82', 'device': '00', 'function': '4'}
+    used_handle = AttachHandle('0000:82:00.4', HandleType.PCI, address, in_use=True)
+    free = AttachHandle('0000:82:00.5', HandleType.PCI, {**address, 'function': '5'})
+
+    def build_row_of(*handles: AttachHandle) -> DiscoveryRow:
+        root = Deployable('card', 'VGPU', total=len(handles), handles=handles)
+        assert result.device is not None
+        device = replace(result.device, root=root)
+        (row,) = build_rows(host, [replace(result, device=device)], {})
+        return row
+
+    partly_used = build_row_of(used_handle, free)
+    assert partly_used.as_json()['provider']['reserved'] == 1
+    assert 'VGPU 2, 1 reserved' in format_table([partly_used])
+    assert build_row_of(used_handle).as_json()['offered'] is False
+
+
+def test_device_has_one_row_per_provider(host: Host) -> None:
+    result = discovery_result()
+    assert result.device is not None
+    children = tuple(Deployable(f'part-{size}', 'VGPU', total=size) for size in (2, 1))
+    root = Deployable('card', children=children)
+    result = replace(result, device=replace(result.device, root=root))
+    rows = build_rows(host, [result], {})
+    assert [row.provider and row.provider.name for row in rows] == [
+        'part-2',
+        'part-1',
+    ]
+
+
+def test_unclaimed_virtual_function_names_physical_function(host: Host) -> None:
+    sysfs_tree.build('qat-x710', host.root)
+    assert _build_rows_by_address(host)['0000:6b:02.0'].result.reason == (
+        'virtual function of 0000:6b:00.0; no enabled driver claims it'
+    )
+
+
+def test_unclaimed_function_names_unavailable_driver(host: Host) -> None:
+    sysfs_tree.build('qat-x710', host.root)
+    rows = build_rows(host, [], {'qat_driver': 'it does not return'})
+    assert rows[0].result.reason == (
+        'no driver claims it, but qat_driver did not answer'
+    )
+
+
+def test_function_with_unreadable_ids_has_row(host: Host) -> None:
+    built = sysfs_tree.build('t4-mdev', host.root)
+    (host.root / built.functions['0000:3b:00.0'] / 'class').unlink()
+    row = _build_rows_by_address(host)['0000:3b:00.0']
+    assert row.driver is None
+    assert row.result.reason == 'its ids cannot be read'
+
+
+def test_host_without_sysfs_has_no_rows(host: Host) -> None:
+    assert _build_rows_by_address(host) == {}

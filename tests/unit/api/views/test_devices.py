@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of devices in responses."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from wsme import types
+
+from cyborg_lite.api.microversion import V2_2, V2_3, V2_4
+from cyborg_lite.api.views.devices import DeviceList, DeviceView
+from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
+from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.usage import Usage
+from tests.builders.api_calls import build_call, render
+
+ARQ = '853f07a6-19de-3dd6-b9f6-6c782daa3f7b'
+DEVICE = DeviceRecord(
+    uuid='5c9a477a-d3d4-426a-9e9c-b2660917780e',
+    type='GPU',
+    vendor='10de',
+    model='Tesla T4',
+    hostname='compute-1',
+    std_board_info='{"product_id": "1eb8"}',
+    vendor_board_info=None,
+    status=DeviceStatus.MAINTAINING,
+    health=Health.DEGRADED,
+    health_reason='hot',
+    created_at=datetime(2026, 11, 21, tzinfo=UTC),
+    status_reason='a new fan',
+    arqs=(ARQ,),
+)
+
+
+def test_device_view_status_needs_2_3() -> None:
+    assert 'status' not in render(DeviceView.build(DEVICE, build_call(V2_2)))
+    body = render(DeviceView.build(DEVICE, build_call(V2_3)))
+    assert body['status'] == 'maintaining'
+    assert 'health' not in body
+
+
+def test_device_view_details_need_2_4() -> None:
+    body = render(DeviceView.build(DEVICE, build_call(V2_4)))
+    assert (body['health'], body['health_reason']) == ('degraded', 'hot')
+    assert (body['status_reason'], body['arqs_count']) == ('a new fan', 1)
+    assert body['usage'] is None
+
+
+def test_device_view_arqs_are_shown_to_admins_only() -> None:
+    assert 'arqs' not in render(DeviceView.build(DEVICE, build_call(V2_4)))
+    body = render(DeviceView.build(DEVICE, build_call(V2_4, is_admin=True)))
+    assert body['arqs'] == [ARQ]
+
+
+def test_device_view_usage_distinguishes_zero_and_unknown() -> None:
+    device = replace(DEVICE, usage=Usage(busy_percent=0.0, counters={'fatal': 2}))
+    usage = render(DeviceView.build(device, build_call(V2_4)))['usage']
+    assert (usage['busy_percent'], usage['power']) == (0.0, None)
+    assert usage['counters'] == {'fatal': 2}
+
+
+def test_device_view_board_info_stays_json_text() -> None:
+    body = render(DeviceView.build(DEVICE, build_call()))
+    assert body['std_board_info'] == '{"product_id": "1eb8"}'
+    assert body['vendor_board_info'] is None
+
+
+def test_device_list_contains_all_devices() -> None:
+    body = render(DeviceList.build([DEVICE, DEVICE], build_call(), types.Unset))
+    assert body.keys() == {'devices'}
+    assert len(body['devices']) == 2

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the checks before an upgrade: result codes and remedies."""
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from oslo_upgradecheck.upgradecheck import Code
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from cyborg_lite import conf as configuration
+from cyborg_lite.cmd.upgrade_checks import Checks
+from cyborg_lite.db import migration, services, tables
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.version import version
+
+Out = pytest.CaptureFixture[str]
+Change = Callable[[Session], object]
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    return f'sqlite:///{tmp_path}/db.sqlite'
+
+
+def build_checks(
+    tmp_path: Path, address: str, bus: str = 'rabbit://joe@broker/'
+) -> Checks:
+    file = tmp_path / 'cyborg-lite.conf'
+    file.write_text(
+        f'[DEFAULT]\ntransport_url = {bus}\n[database]\nconnection = {address}\n'
+    )
+    return Checks(configuration.parse([], 'prog', [str(file)]))
+
+
+def write(address: str, *changes: Change) -> None:
+    """Change the rows of the database."""
+    with closing(Database(address)) as database:
+        for change in changes:
+            database.write(change)
+
+
+def test_check_without_problems_succeeds(tmp_path: Path, address: str) -> None:
+    migration.upgrade(address)
+    write(
+        address,
+        lambda session: services.record_start(session, 'agent', 'cpu1', version()),
+    )
+    assert build_checks(tmp_path, address).check() == Code.SUCCESS
+
+
+def test_check_empty_database_fails_with_remedy(
+    tmp_path: Path, address: str, capsys: Out
+) -> None:
+    assert build_checks(tmp_path, address).check() == Code.FAILURE
+    assert 'cyborg-lite-dbsync' in capsys.readouterr().out
+
+
+def test_check_default_bus_warns(tmp_path: Path, address: str, capsys: Out) -> None:
+    migration.upgrade(address)
+    assert build_checks(tmp_path, address, 'rabbit://').check() == Code.WARNING
+    assert 'transport_url is not set' in capsys.readouterr().out
+
+
+def test_check_outdated_daemon_warns_with_host(
+    tmp_path: Path, address: str, capsys: Out
+) -> None:
+    migration.upgrade(address)
+    write(
+        address,
+        lambda session: services.record_start(session, 'agent', 'cpu1', '0.0.1'),
+    )
+    assert build_checks(tmp_path, address).check() == Code.WARNING
+    output = ' '.join(capsys.readouterr().out.replace('|', ' ').split())
+    assert 'agent on cpu1 (0.0.1)' in output
+
+
+def test_check_failed_jobs_warns_with_command(
+    tmp_path: Path, address: str, capsys: Out
+) -> None:
+    migration.upgrade(address)
+    write(
+        address,
+        lambda session: queue.add_job(session, NewJob(JobType.RELEASE)),
+        lambda session: session.execute(update(tables.Job).values(state='failed')),
+    )
+    assert build_checks(tmp_path, address).check() == Code.WARNING
+    output = ' '.join(capsys.readouterr().out.replace('|', ' ').split())
+    assert '1 jobs have failed' in output

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Providers of removed devices: kept without inventory, reused, deleted."""
+
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+
+from cyborg_lite.conductor.placement.sync import PlacementSync, SyncMode, SyncResult
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.tables import Deployable, Device
+from cyborg_lite.model.providers import ProviderInventory, TreeNode
+from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG, OWNER_NOVA
+from tests.builders.provider_rows import add_device, change_deployable, remove_devices
+from tests.doubles.placement import FakePlacement
+from tests.servers.databases import database_fixture
+
+HOST = 'compute-1'
+ADDRESS = '0000:3b:00.0'
+RACK = 'CUSTOM_RACK_7'
+
+database = database_fixture('sqlite')
+
+
+@pytest.fixture
+def placement() -> FakePlacement:
+    placement = FakePlacement()
+    placement.create_provider(str(uuid4()), HOST, None)
+    placement.names.add(RACK)
+    return placement
+
+
+@pytest.fixture
+def root(placement: FakePlacement) -> TreeNode:
+    (root,) = placement.providers.values()
+    return root.node
+
+
+@pytest.fixture
+def sync(database: Database, placement: FakePlacement) -> PlacementSync:
+    return PlacementSync(database, placement)
+
+
+@pytest.fixture
+def gpu(database: Database, placement: FakePlacement, sync: PlacementSync) -> str:
+    """Return the emptied provider of a card, with a trait of the operator."""
+    traits = ['CUSTOM_NVIDIA_1EB8', 'CUSTOM_PHYSNET1']
+    rp_uuid = add_device(database, HOST, ADDRESS, traits=traits)
+    sync.sync(HOST)
+    provider = placement.providers[rp_uuid]
+    provider.traits |= {RACK}
+    provider.touch()
+    remove_devices(database, [rp_uuid])
+    sync.sync(HOST)
+    return rp_uuid
+
+
+def test_sync_emptied_provider_keeps_traits_of_operator(
+    placement: FakePlacement, gpu: str
+) -> None:
+    assert placement.providers[gpu].inventories == {}
+    assert placement.providers[gpu].traits == {OWNER_CYBORG, EMPTIED, RACK}
+
+
+def test_sync_emptied_provider_unchanged_costs_two_reads(
+    placement: FakePlacement, sync: PlacementSync, gpu: str
+) -> None:
+    placement.calls.clear()
+    assert sync.sync(HOST) == SyncResult()
+    assert len(placement.calls) == 2
+    assert placement.writes == []
+
+
+def test_sync_returned_device_reuses_provider(
+    database: Database, placement: FakePlacement, sync: PlacementSync, gpu: str
+) -> None:
+    placement.calls.clear()
+    assert add_device(database, HOST, ADDRESS) == gpu
+    sync.sync(HOST)
+    provider = placement.providers[gpu]
+    assert provider.inventories == {'PGPU': ProviderInventory(1)}
+    assert provider.traits == {OWNER_CYBORG, 'CUSTOM_NVIDIA_1EB8', RACK}
+    assert placement.counts()['DELETE'] == 0
+    assert placement.counts()['POST'] == 0
+
+
+def test_sync_prune_deletes_emptied_provider(
+    placement: FakePlacement, sync: PlacementSync, gpu: str
+) -> None:
+    expected = sync.rehearse(HOST, prune=True)
+    assert [change.description for change in expected.changes] == ['deleted']
+    assert sync.sync(HOST, SyncMode(prune=True)) == expected
+    assert gpu not in placement.providers
+
+
+def test_sync_card_handed_to_nova_deletes_provider(
+    placement: FakePlacement, root: TreeNode, sync: PlacementSync, gpu: str
+) -> None:
+    name = f'{HOST}_{ADDRESS.upper()}'
+    nova_provider = placement.create_provider(str(uuid4()), name, root.uuid)
+    placement.providers[nova_provider.uuid].traits = frozenset({OWNER_NOVA})
+    sync.sync(HOST)
+    assert gpu not in placement.providers
+    assert nova_provider.uuid in placement.providers
+
+
+def test_sync_forgotten_host_deletes_providers(
+    database: Database, placement: FakePlacement, sync: PlacementSync
+) -> None:
+    """The database knows neither devices nor an agent of the host."""
+    rp_uuid = add_device(database, 'compute-2', 'gpu')
+    placement.create_provider(str(uuid4()), 'compute-2', None)
+    sync.sync('compute-2')
+    database.write(forget_devices)
+    sync.sync('compute-2')
+    assert rp_uuid not in placement.providers
+
+
+def forget_devices(session: Session) -> None:
+    session.execute(delete(Deployable))
+    session.execute(delete(Device))
+
+
+def test_sync_half_emptied_provider_is_completed(
+    database: Database, placement: FakePlacement, sync: PlacementSync, gpu: str
+) -> None:
+    """A conductor stopped after it had removed the inventory."""
+    provider = placement.providers[gpu]
+    provider.traits = frozenset({OWNER_CYBORG, 'CUSTOM_PHYSNET1', RACK})
+    provider.touch()
+    sync.sync(HOST)
+    assert provider.traits == {OWNER_CYBORG, EMPTIED, RACK}
+
+
+def test_sync_fence_raises_each_generation(
+    database: Database, placement: FakePlacement, sync: PlacementSync, gpu: str
+) -> None:
+    second = add_device(database, HOST, 'second', num_accelerators=4)
+    sync.sync(HOST)
+    before = {uuid: placement.providers[uuid].node.generation for uuid in (gpu, second)}
+    assert sync.sync(HOST, SyncMode(fence=True)) == SyncResult()
+    for uuid, generation in before.items():
+        assert placement.providers[uuid].node.generation > generation
+    assert placement.providers[second].inventories == {
+        'PGPU': ProviderInventory(4, max_unit=4)
+    }
+    change_deployable(database, second, num_accelerators=3)
+    placement.calls.clear()
+    sync.sync(HOST, SyncMode(fence=True))
+    assert placement.counts()['PUT'] == 2

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of heartbeats that repeat the stored values."""
+
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import update
+
+from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.inventory import InventoryService
+from cyborg_lite.db import services
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.tables import Service as Row
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.services import Heartbeat, HeartbeatDetails
+from cyborg_lite.rpc.context import daemon_context
+from tests.builders.reports import HOST, host
+from tests.support.sql_statements import statements
+
+REPORT = host(2, 2)
+HEARTBEAT = Heartbeat(HOST, '1.0', REPORT.digest, REPORT.boot_id)
+
+
+@pytest.fixture
+def batch(database: Database) -> HeartbeatBatch:
+    return HeartbeatBatch(database, threading.Event())
+
+
+@pytest.fixture
+def inventory(database: Database, batch: HeartbeatBatch) -> InventoryService:
+    """Return a service with a stored report and one heartbeat."""
+    inventory = InventoryService(database, lambda: None, batch)
+    inventory.store_report(daemon_context(), REPORT)
+    assert not send(inventory)
+    return inventory
+
+
+def send(inventory: InventoryService, heartbeat: Heartbeat = HEARTBEAT) -> bool:
+    vitals = HeartbeatDetails(heartbeat.boot_id)
+    return inventory.record_heartbeat(
+        heartbeat.host, heartbeat.digest, heartbeat.version, vitals
+    )
+
+
+def age(database: Database) -> timedelta:
+    """Return the time since the stored heartbeat."""
+    [service] = database.read(services.list_services)
+    return datetime.now(UTC) - service.heartbeat_at
+
+
+def make_old(database: Database) -> None:
+    then = datetime.now(UTC) - timedelta(seconds=600)
+    database.write(
+        lambda session: session.execute(update(Row).values(heartbeat_at=then))
+    )
+
+
+def test_add_repeated_heartbeat_is_written_later(
+    inventory: InventoryService, database: Database, batch: HeartbeatBatch
+) -> None:
+    make_old(database)
+    with statements(database) as sent:
+        assert not send(inventory)
+    assert sent == []
+    assert age(database) > timedelta(seconds=500)
+    batch.write()
+    assert age(database) < timedelta(seconds=100)
+
+
+def test_write_many_hosts_is_two_statements(
+    inventory: InventoryService, database: Database, batch: HeartbeatBatch
+) -> None:
+    heartbeats = [replace(HEARTBEAT, host=f'other-{number}') for number in range(50)]
+    for sent_heartbeat in heartbeats:
+        database.write(
+            services.store_digest,
+            sent_heartbeat.host,
+            sent_heartbeat.digest,
+            sent_heartbeat.boot_id,
+        )
+        assert not send(inventory, sent_heartbeat)
+    assert [
+        sent_heartbeat.host
+        for sent_heartbeat in heartbeats
+        if send(inventory, sent_heartbeat)
+    ] == []
+    with statements(database) as sent:
+        batch.write()
+    assert len(sent) == 2
+
+
+def test_write_empty_batch_is_no_statement(
+    database: Database, batch: HeartbeatBatch
+) -> None:
+    with statements(database) as sent:
+        batch.write()
+    assert sent == []
+
+
+@pytest.mark.parametrize(
+    'news', [{'digest': 'another'}, {'boot_id': 'another'}, {'version': '2.0'}]
+)
+def test_heartbeat_changed_is_compared_with_database(
+    inventory: InventoryService, database: Database, news: dict[str, str]
+) -> None:
+    with statements(database) as sent:
+        send(inventory, replace(HEARTBEAT, **news))
+    assert sent != []
+
+
+def test_heartbeat_digest_cleared_elsewhere_requests_report(
+    inventory: InventoryService, database: Database, batch: HeartbeatBatch
+) -> None:
+    database.write(services.clear_digest, HOST)
+    make_old(database)
+    send(inventory)
+    batch.write()
+    assert age(database) > timedelta(
+        seconds=500
+    )  # the values differ, so the time is not written
+    assert send(inventory)
+
+
+def test_heartbeat_without_boot_id_is_batched(
+    inventory: InventoryService, database: Database, batch: HeartbeatBatch
+) -> None:
+    without_boot_id = replace(HEARTBEAT, boot_id='')
+    assert not send(inventory, without_boot_id)
+    make_old(database)
+    assert not send(inventory, without_boot_id)
+    batch.write()
+    assert age(database) < timedelta(seconds=100)
+
+
+def test_write_database_down_fails_next_heartbeat(
+    inventory: InventoryService,
+    database: Database,
+    batch: HeartbeatBatch,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def away(*_: object) -> None:
+        raise CyborgError
+
+    assert not send(inventory)
+    with monkeypatch.context() as patch:
+        patch.setattr(database, 'write', away)
+        with pytest.raises(CyborgError):
+            batch.write()
+        with pytest.raises(CyborgError):
+            send(inventory)
+    assert not send(inventory)
+
+
+def test_run_stopped_writes_last_batch(
+    inventory: InventoryService, database: Database, batch: HeartbeatBatch
+) -> None:
+    make_old(database)
+    stopping = threading.Event()
+    stopping.set()
+    last = HeartbeatBatch(database, stopping)
+    last.remember(HEARTBEAT)
+    assert last.add(HEARTBEAT)
+    last.run()
+    assert age(database) < timedelta(seconds=100)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of job handlers."""
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
+
+from cyborg_lite.conductor.audit import AuditRules
+from cyborg_lite.conductor.metrics import Metrics
+from cyborg_lite.conductor.service import (
+    HANDLERS,
+    ConductorService,
+    JobDependencies,
+    build_handlers,
+)
+from cyborg_lite.db import services
+from cyborg_lite.db.engine import Database
+from cyborg_lite.model.jobs import JobType
+from tests.builders.bind_rules import RULES
+
+
+def build_dependencies(database: Database) -> JobDependencies:
+    # No test of this module calls a dependency.
+    return JobDependencies(
+        database=database,
+        placement=Mock(),
+        nova=Mock(),
+        agents=Mock(),
+        loader=Mock(),
+        sync=Mock(),
+        sync_jobs=Mock(),
+        metrics=Metrics(),
+        bind_rules=RULES,
+        audit_rules=AuditRules(grace=60, require_allocation=True),
+    )
+
+
+def test_handlers_table_covers_all_job_types() -> None:
+    assert set(HANDLERS) == set(JobType)
+
+
+def test_build_handlers_returns_distinct_handler_per_type(database: Database) -> None:
+    handlers = build_handlers(build_dependencies(database))
+    assert set(handlers) == set(JobType)
+    assert len({type(handler) for handler in handlers.values()}) == len(JobType)
+
+
+def test_send_heartbeats_stores_time_of_last_start(database: Database) -> None:
+    stopping = threading.Event()
+    stopping.set()
+    daemon: Any = SimpleNamespace(
+        _connections=SimpleNamespace(database=database),
+        _settings=SimpleNamespace(agent_down_after=100.0, host='ctl1'),
+        _stopping=stopping,
+    )
+    started = []
+    for _ in range(2):
+        ConductorService._send_heartbeats(daemon)
+        (conductor,) = database.read(services.list_services)
+        started.append(conductor.started_at)
+    assert started[0] < started[1]

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes by reports: their statements, untouched rows and Placement jobs."""
+
+import threading
+from dataclasses import replace
+
+from cyborg_lite.db import attributes
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device, Job
+from tests.builders.reports import (
+    HOST,
+    card,
+    host,
+    report,
+    unit,
+    with_parts,
+    without_units,
+)
+from tests.builders.stored_hosts import (
+    claim_handles,
+    jobs_of,
+    release_handles,
+    store,
+    table_of,
+    uuids_of_all,
+)
+from tests.support.sql_statements import statements, writes
+
+# --- attributes of admins ---
+
+
+def test_report_keeps_attributes_of_admin(database: Database) -> None:
+    store(database, report(card(1)))
+    [deployable] = table_of(database, Deployable, 'id')
+    database.write(attributes.create_attribute, int(deployable), 'rack', '7')
+    store(database, report(replace(card(1), model='A2')))
+    assert table_of(database, Attribute, 'key', 'value')['rack'] == ('7',)
+
+
+def test_report_replaces_attribute_with_same_key(database: Database) -> None:
+    store(database, report(card(1)))
+    [deployable] = table_of(database, Deployable, 'id')
+    database.write(attributes.create_attribute, int(deployable), 'rack', '7')
+    root = replace(card(1).root, attributes={'rack': '8'})
+    store(database, report(replace(card(1), root=root)))
+    assert table_of(database, Attribute, 'key', 'value', 'reported')['rack'] == (
+        '8',
+        True,
+    )
+    store(database, report(card(1)))
+    assert 'rack' not in table_of(database, Attribute, 'key')
+
+
+def test_report_removed_deployable_deletes_attributes(database: Database) -> None:
+    store(database, report(card(1)))
+    [deployable] = table_of(database, Deployable, 'id')
+    database.write(attributes.create_attribute, int(deployable), 'rack', '7')
+    store(database, report())
+    assert table_of(database, Attribute, 'key') == {}
+
+
+# --- jobs of the Placement sync ---
+
+
+def test_report_change_adds_one_placement_sync(database: Database) -> None:
+    store(database, report(card(1)))
+    assert jobs_of(database) == [('placement-sync', HOST, {'host': HOST}, 0)]
+    store(database, report(card(1), card(2)))
+    assert len(jobs_of(database)) == 1
+
+
+def test_report_change_unknown_to_placement_adds_no_job(database: Database) -> None:
+    store(database, report(card(1)))
+    database.write(lambda session: session.query(Job).delete())
+    store(database, report(replace(card(1), driver='other')))
+    assert jobs_of(database) == []
+
+
+def test_release_of_missing_device_adds_placement_sync(database: Database) -> None:
+    store(database, report(card(1, serial='s')))
+    arqs = claim_handles(database, unit(1, 0).key)
+    store(database, report())
+    database.write(lambda session: session.query(Job).delete())
+    release_handles(database, arqs)
+    assert [kind for kind, *_ in jobs_of(database)] == ['placement-sync']
+
+
+# --- number of statements ---
+
+
+def test_report_first_of_large_host_costs_nine_statements(
+    database: Database,
+) -> None:
+    with statements(database) as sent:
+        store(database, host(64, 16))
+    assert len(sent) <= 9
+    assert len(table_of(database, AttachHandle, 'uuid')) == 64 * 16
+
+
+def test_report_child_deployables_cost_two_statements_more(database: Database) -> None:
+    devices = [with_parts(device, 'a', 'b') for device in host(64, 16).devices]
+    with statements(database) as sent:
+        store(database, report(*devices))
+    assert len(sent) <= 11
+    assert len(table_of(database, Deployable, 'uuid')) == 64 * 3
+
+
+def test_report_one_changed_device_writes_one_row(database: Database) -> None:
+    store(database, host(64, 16))
+    *unchanged, last = host(64, 16).devices
+    changed = replace(last, health_reason='warm')
+    with statements(database) as sent:
+        store(database, report(*unchanged, changed))
+    assert len(sent) <= 6
+    assert [text.split()[1] for text in writes(sent)] == ['INTO', 'devices']
+
+
+def test_report_one_removed_handle_writes_four_rows(database: Database) -> None:
+    store(database, host(64, 16))
+    before = uuids_of_all(database)
+    *unchanged, last = host(64, 16).devices
+    key = unit(63, 7).key
+    with statements(database) as sent:
+        store(database, report(*unchanged, without_units(last, key)))
+    # The handle, the total of its deployable, the digest, and the job.
+    assert len(writes(sent)) == 4
+    assert len(before - uuids_of_all(database)) == 1
+
+
+def test_report_empty_host_costs_eleven_statements(
+    database: Database,
+) -> None:
+    store(database, host(64, 16))
+    with statements(database) as sent:
+        store(database, report())
+    assert len(sent) <= 11
+    assert uuids_of_all(database) == set()
+
+
+# --- concurrent conductors ---
+
+
+def test_report_concurrent_conductors_store_one_inventory(
+    database: Database,
+) -> None:
+    barrier = threading.Barrier(4)
+    failures: list[BaseException] = []
+
+    def store_report() -> None:
+        barrier.wait()
+        try:
+            store(database, host(4, 4))
+        except BaseException as error:  # noqa: BLE001  # shown by the assertion
+            failures.append(error)
+
+    threads = [threading.Thread(target=store_report) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert len(table_of(database, Device, 'hardware_id')) == 4
+    assert len(table_of(database, AttachHandle, 'uuid')) == 16

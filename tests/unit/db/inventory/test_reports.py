@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host reports as rows: stable uuids, and no allocated handle is lost."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db import services
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.inventory import rows as inventory_rows
+from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device
+from cyborg_lite.exceptions import HandlesContended, InvalidInput
+from tests.builders.reports import (
+    HOST,
+    card,
+    host,
+    report,
+    unit,
+    with_parts,
+    without_units,
+)
+from tests.builders.rows import add_arqs
+from tests.builders.stored_hosts import (
+    claim_handles,
+    release_handles,
+    store,
+    table_of,
+    uuids_of_all,
+)
+from tests.support.sql_statements import statements
+
+# --- rows ---
+
+
+def test_report_is_stored_as_rows(database: Database) -> None:
+    store(database, report(card(0x3B, units=2, serial='s')))
+    assert table_of(database, Device, 'hardware_id', 'hostname', 'model', 'status') == {
+        's': (HOST, 'Tesla T4', 'enabled')
+    }
+    [deployable] = table_of(
+        database, Deployable, 'name', 'resource_class', 'num_accelerators', 'rp_uuid'
+    ).items()
+    # uuid3 of the name in the DNS namespace, which Placement may know from Cyborg.
+    assert deployable == (
+        'compute-1_0000:3b:00.0',
+        ('VGPU', 2, '4dc17aab-79d3-3f4f-b61f-3cc3f3cb0ef8'),
+    )
+    handles = table_of(database, AttachHandle, 'key', 'type', 'info', 'arq_uuid')
+    info = {'domain': '0000', 'bus': '3b', 'device': '00', 'function': '1'}
+    assert handles['0000:3b:00.1'] == ('PCI', info, None)
+    assert table_of(database, Attribute, 'key', 'value') == {
+        'rc': ('VGPU',),
+        'traits1': ('OWNER_CYBORG',),
+        'traits2': ('CUSTOM_NVIDIA_1EB8',),
+        'numa': ('0',),
+    }
+
+
+def test_report_children_have_parent_and_root(database: Database) -> None:
+    device = with_parts(card(1), 'a', 'b')
+    grandchild = replace(
+        device.root.children[0], name=f'{device.root.name}_a_1', handles=()
+    )
+    child = replace(
+        device.root.children[0], children=(grandchild,), resource_class=None
+    )
+    tree = replace(device.root, children=(child, device.root.children[1]))
+    store(database, report(replace(device, root=tree)))
+    ids = table_of(
+        database, Deployable, 'name', 'id', 'parent_id', 'root_id', 'rp_uuid'
+    )
+    rows_by_suffix = {
+        name.removeprefix(device.root.name): row for name, row in ids.items()
+    }
+    root = rows_by_suffix[''][0]
+    assert rows_by_suffix[''][1:3] == (None, None)
+    assert rows_by_suffix['_a'][1:3] == (root, root)
+    assert rows_by_suffix['_b'][1:3] == (root, root)
+    assert rows_by_suffix['_a_1'][1:3] == (rows_by_suffix['_a'][0], root)
+    # A deployable without a resource class has no provider.
+    assert rows_by_suffix['_a'][3] is None
+    assert rows_by_suffix['_a_1'][3] is not None
+
+
+def test_report_removed_children_are_deleted(database: Database) -> None:
+    store(database, report(with_parts(card(1), 'a', 'b')), report(card(1)))
+    assert list(table_of(database, Deployable, 'name')) == ['compute-1_0000:01:00.0']
+    store(database, report())
+    assert uuids_of_all(database) == set()
+
+
+def test_report_child_moved_in_tree_keeps_uuid(database: Database) -> None:
+    device = with_parts(card(1), 'a', 'b')
+    a, b = device.root.children
+    store(database, report(device))
+    before = table_of(database, Deployable, 'name', 'uuid')
+    tree = replace(device.root, children=(replace(a, children=(b,)),))
+    store(database, report(replace(device, root=tree)))
+    assert table_of(database, Deployable, 'name', 'uuid') == before
+    # The new parent is removed, and the child moves back.
+    store(database, report(replace(device, root=replace(device.root, children=(b,)))))
+    rows = table_of(database, Deployable, 'name', 'uuid', 'parent_id', 'root_id', 'id')
+    root = rows[device.root.name][3]
+    assert rows[b.name] == (*before[b.name], root, root, rows[b.name][3])
+    assert a.name not in rows
+
+
+def test_report_unchanged_rows_keep_uuid_and_date(database: Database) -> None:
+    store(database, host(3, 4))
+    before = uuids_of_all(database)
+    dates = table_of(database, Device, 'hardware_id', 'updated_at')
+    changed = replace(card(1, units=4, serial='serial-1'), model='A2')
+    first, _, last = host(3, 4).devices
+    store(database, report(first, changed, last))
+    assert uuids_of_all(database) == before
+    now = table_of(database, Device, 'hardware_id', 'updated_at')
+    assert now['serial-1'] != dates['serial-1']
+    assert now['serial-0'] == dates['serial-0'] == now['serial-2'] == (None,)
+
+
+def test_report_does_not_change_other_host(database: Database) -> None:
+    other_report = report(
+        replace(card(1, serial='s'), root=replace(card(1).root, name='compute-2_x')),
+        hostname='compute-2',
+    )
+    store(database, report(card(1, serial='s')), other_report, report())
+    assert table_of(database, Device, 'hostname', 'hardware_id') == {
+        'compute-2': ('s',)
+    }
+
+
+def test_report_deployable_of_other_host_raises(database: Database) -> None:
+    store(database, report(card(1)))
+    with pytest.raises(InvalidInput, match='belongs to another host'):
+        store(database, replace(report(card(1)), hostname='compute-2'))
+    assert table_of(database, Device, 'hostname') == {HOST: ()}
+    assert database.read(services.find_digest, 'compute-2') is None
+
+
+# --- devices that move ---
+
+
+def test_report_devices_swap_slots_keep_rows(database: Database) -> None:
+    """The handles swap keys, which are unique in a deployable."""
+    store(database, report(card(1, units=3, serial='a'), card(2, units=3, serial='b')))
+    before = uuids_of_all(database)
+    [arq] = claim_handles(database, unit(1, 2).key)
+    store(database, report(card(2, units=3, serial='a'), card(1, units=3, serial='b')))
+    assert uuids_of_all(database) == before
+    owners = table_of(database, AttachHandle, 'arq_uuid', 'key', 'info')
+    assert owners[arq] == (unit(2, 2).key, unit(2, 2).info)
+    addresses = table_of(database, Device, 'hardware_id', 'control_address')
+    assert addresses == {'a': ('0000:02:00.0',), 'b': ('0000:01:00.0',)}
+
+
+def test_report_handles_swap_keys_keep_rows(database: Database) -> None:
+    device = card(1, units=3, serial='a')
+    shifted = replace(
+        device.root, handles=tuple(unit(1, number) for number in (1, 2, 3))
+    )
+    store(database, report(device))
+    before = uuids_of_all(database)
+    store(
+        database, report(replace(device, control_address='0000:01:00.1', root=shifted))
+    )
+    assert uuids_of_all(database) == before
+    assert sorted(table_of(database, AttachHandle, 'key')) == [
+        unit(1, number).key for number in (1, 2, 3)
+    ]
+
+
+def test_report_new_serial_number_changes_device_only(
+    database: Database,
+) -> None:
+    store(database, report(card(1)))
+    before = uuids_of_all(database)
+    store(database, report(card(1, serial='s')))
+    assert uuids_of_all(database) == before
+    assert list(table_of(database, Device, 'hardware_id')) == ['s']
+
+
+def test_report_replaced_allocated_device_gets_new_provider(
+    database: Database,
+) -> None:
+    store(database, report(card(1, serial='a')))
+    claim_handles(database, unit(1, 0).key)
+    store(database, report(card(1, serial='b')))
+    names = table_of(database, Deployable, 'name', 'rp_uuid', 'reserved')
+    assert len(names) == 2
+    assert len({rp_uuid for rp_uuid, _ in names.values()}) == 2
+    assert names['compute-1_0000:01:00.0'][1] == 1
+
+
+# --- handles of ARQs ---
+
+
+def test_report_missing_allocated_handle_deleted_after_release(
+    database: Database,
+) -> None:
+    store(database, report(card(1, units=3, serial='s')))
+    missing_key = unit(1, 1).key
+    arqs = claim_handles(database, missing_key)
+    store(database, report(without_units(card(1, units=3, serial='s'), missing_key)))
+    assert table_of(database, AttachHandle, 'key', 'missing')[missing_key] == (True,)
+    release_handles(database, arqs)
+    assert missing_key not in table_of(database, AttachHandle, 'key')
+    # Without a digest the agent sends the whole inventory again.
+    assert database.read(services.find_digest, HOST) is None
+
+
+def test_report_missing_device_deleted_after_last_release(
+    database: Database,
+) -> None:
+    store(database, report(card(1, units=3, serial='s'), card(2, serial='t')))
+    first, second = claim_handles(database, unit(1, 0).key, unit(1, 2).key)
+    store(database, report(card(2, serial='t')))
+    assert table_of(database, Device, 'hardware_id', 'health')['s'] == ('gone',)
+    release_handles(database, [first])
+    assert sorted(table_of(database, AttachHandle, 'key')) == [
+        unit(1, 2).key,
+        unit(2, 0).key,
+    ]
+    release_handles(database, [second])
+    assert list(table_of(database, Device, 'hardware_id')) == ['t']
+
+
+def test_report_returned_device_keeps_rows(database: Database) -> None:
+    store(database, host(2, 3))
+    before = uuids_of_all(database)
+    claimed_key = unit(1, 0).key
+    claim_handles(database, claimed_key)
+    store(database, host(1, 3))
+    assert len(uuids_of_all(database)) < len(before)
+    store(database, host(2, 3))
+    assert table_of(database, AttachHandle, 'key', 'missing')[claimed_key] == (False,)
+    healths = table_of(database, Device, 'hardware_id', 'health', 'health_reason')
+    assert healths['serial-1'] == ('ok', '')
+
+
+def test_delete_missing_handles_keeps_allocated_and_present(database: Database) -> None:
+    store(database, host(2, 3))
+    claim_handles(database, unit(1, 0).key)
+    store(database, host(1, 3))
+    before = uuids_of_all(database)
+    with statements(database) as sent:
+        database.write(reports.delete_missing_handles, HOST)
+    assert uuids_of_all(database) == before
+    assert len(sent) == 1
+    assert database.read(services.find_digest, HOST) is not None
+
+
+@pytest.mark.parametrize('state', ['claimed', 'free'])
+def test_report_concurrent_claim_or_release_is_retried(
+    database: Database, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    """Another transaction changes the rows between the read and the write."""
+    store(database, report(card(1, units=2, serial='s')))
+    key = unit(1, 1).key
+    arqs = [] if state == 'claimed' else claim_handles(database, key)
+    uuid = add_arqs(database, 1)[0] if state == 'claimed' else None
+    loads: list[int] = []
+    original = inventory_rows.load_inventory
+
+    def load_late(session: Session, hostname: str) -> Any:
+        """Load the rows, then let the handle change."""
+        loaded = original(session, hostname)
+        loads.append(1)
+        if len(loads) == 1:
+            # The same transaction changes the row; only the order matters.
+            statement = update(AttachHandle).where(AttachHandle.key == key)
+            session.execute(statement.values(arq_uuid=uuid))
+            session.info['undone'] = True
+        return loaded
+
+    monkeypatch.setattr(reports, 'load_inventory', load_late)
+    store(database, report(without_units(card(1, units=2, serial='s'), key)))
+    assert len(loads) == 2
+    # The first attempt was rolled back, with the claim or release in it.
+    rows = table_of(database, AttachHandle, 'key', 'missing', 'arq_uuid')
+    assert rows.get(key) == (None if state == 'claimed' else (True, arqs[0]))
+
+
+def test_report_constant_contention_raises(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(database, report(card(1, units=2, serial='s')))
+    key = unit(1, 1).key
+    [uuid] = add_arqs(database, 1)
+    original = inventory_rows.load_inventory
+
+    def load_late(session: Session, hostname: str) -> Any:
+        """Load the rows, then let the handle change."""
+        loaded = original(session, hostname)
+        statement = update(AttachHandle).where(AttachHandle.key == key)
+        session.execute(statement.values(arq_uuid=uuid))
+        return loaded
+
+    monkeypatch.setattr(reports, 'load_inventory', load_late)
+    monkeypatch.setattr('time.sleep', lambda _seconds: None)
+    with pytest.raises(HandlesContended):
+        store(database, report())

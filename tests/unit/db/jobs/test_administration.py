@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations of an administrator on jobs: list, retry and cancel."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.db.tables import Job as Row
+from cyborg_lite.exceptions import JobNotFound, JobRefused
+from cyborg_lite.model.jobs import Job, JobRecord, JobState, JobType, NewJob
+from tests.builders.rows import OWNER
+
+RELEASE = NewJob(JobType.RELEASE, {'handle': 'h1'}, key='h1')
+SYNC = NewJob(JobType.PLACEMENT_SYNC, {'host': 'compute-1'}, key='compute-1')
+BIND = NewJob(JobType.BIND, {'instance': 'i1'}, limit_ms=240_000, request_id='req-1')
+
+
+def list_jobs(database: Database, *filters: Any) -> tuple[JobRecord, ...]:
+    return database.read(administration.list_jobs, *filters)
+
+
+def read_only_job(database: Database) -> JobRecord:
+    (job,) = list_jobs(database)
+    return job
+
+
+def lease_jobs(database: Database) -> list[Job]:
+    return list(database.write(queue.lease_jobs, OWNER, 10))
+
+
+def add_failed_job(database: Database, new: NewJob) -> str:
+    """Add a job that has failed; return its uuid."""
+    database.write(queue.add_job, new)
+    (job,) = lease_jobs(database)
+    database.write(queue.fail_job, job, 'The agent does not answer.')
+    return job.uuid
+
+
+def change_jobs(database: Database, **columns: Any) -> None:
+    database.write(_update_jobs, columns)
+
+
+def _update_jobs(session: Session, columns: dict[str, Any]) -> None:
+    session.execute(update(Row).values(**columns))
+
+
+# --- list -----------------------------------------------------------------------------
+
+
+def test_list_jobs_running_job_has_all_fields(database: Database) -> None:
+    job = database.write(queue.add_running_job, BIND, OWNER)
+    database.write(queue.record_job_step, job, 'Claimed')
+    record = read_only_job(database)
+    assert (record.uuid, record.kind, record.state) == (job.uuid, 'bind', 'running')
+    assert (record.payload, record.request_id) == ({'instance': 'i1'}, 'req-1')
+    assert (record.owner, record.step, record.attempts) == (OWNER.name, 'Claimed', 1)
+    assert 0 <= record.age < 60
+    assert record.deadline_in is not None
+    assert 180 < record.deadline_in <= 240
+    assert not record.cancelled
+
+
+def test_list_jobs_filters_by_type_and_state(database: Database) -> None:
+    release = add_failed_job(database, RELEASE)
+    database.write(queue.add_job, SYNC)
+    database.write(queue.add_running_job, BIND, OWNER)
+
+    def list_kinds(*filters: Any) -> list[str]:
+        return [job.kind for job in list_jobs(database, *filters)]
+
+    assert list_kinds() == ['release', 'placement-sync', 'bind']
+    assert list_kinds(['release', 'bind']) == ['release', 'bind']
+    assert list_kinds([], ['waiting', 'running']) == ['placement-sync', 'bind']
+    assert list_kinds(['bind'], ['failed']) == []
+    assert [job.uuid for job in list_jobs(database, [], ['failed'])] == [release]
+
+
+def test_list_jobs_unknown_type_is_listed(database: Database) -> None:
+    database.write(queue.add_job, SYNC)
+    change_jobs(database, kind='from-the-future')
+    assert read_only_job(database).kind == 'from-the-future'
+
+
+# --- retry ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('new', [RELEASE, SYNC])
+def test_retry_failed_job_keeps_key(database: Database, new: NewJob) -> None:
+    uuid = add_failed_job(database, new)
+    assert read_only_job(database).key is None
+    assert database.write(administration.retry_job, uuid)
+    assert read_only_job(database).key == new.key
+    # A key has one waiting job: adding the job again writes no second row.
+    database.write(queue.add_job, new)
+    (again,) = lease_jobs(database)
+    assert (again.uuid, again.attempts, again.expired) == (uuid, 1, False)
+
+
+def test_retry_failed_job_newer_job_replaces_it(database: Database) -> None:
+    uuid = add_failed_job(database, RELEASE)
+    database.write(queue.add_job, RELEASE)
+    assert not database.write(administration.retry_job, uuid)
+    job = read_only_job(database)
+    assert job.uuid != uuid
+    assert (job.key, job.state) == ('h1', JobState.WAITING)
+
+
+def test_retry_job_gets_full_time_limit_again(database: Database) -> None:
+    uuid = add_failed_job(database, BIND)
+    hour_ago = Row.created_at - 3_600_000
+    change_jobs(database, created_at=hour_ago, deadline=hour_ago + 240_000)
+    database.write(administration.retry_job, uuid)
+    record = read_only_job(database)
+    assert record.deadline_in is not None
+    assert 180 < record.deadline_in <= 240
+    assert record.age < 60
+
+
+def test_retry_postponed_job_is_due_at_once(database: Database) -> None:
+    database.write(queue.add_job, SYNC)
+    (job,) = lease_jobs(database)
+    database.write(queue.postpone_job, job, 600_000, 'Placement is unreachable.')
+    assert read_only_job(database).due_in > 300
+    database.write(administration.retry_job, job.uuid)
+    assert [leased_job.uuid for leased_job in lease_jobs(database)] == [job.uuid]
+
+
+def test_retry_running_job_is_refused(database: Database) -> None:
+    job = database.write(queue.add_running_job, BIND, OWNER)
+    with pytest.raises(JobRefused, match=OWNER.name):
+        database.write(administration.retry_job, job.uuid)
+
+
+def test_retry_cancelled_job_is_refused(database: Database) -> None:
+    database.write(queue.add_job, BIND)
+    uuid = read_only_job(database).uuid
+    database.write(administration.cancel_job, uuid)
+    with pytest.raises(JobRefused, match='cancelled'):
+        database.write(administration.retry_job, uuid)
+
+
+# --- cancel ---------------------------------------------------------------------------
+
+
+def test_cancel_postponed_job_is_leased_as_expired(
+    database: Database,
+) -> None:
+    database.write(queue.add_job, BIND)
+    (job,) = lease_jobs(database)
+    database.write(queue.postpone_job, job, 100_000, 'The host is unreachable.')
+    database.write(administration.cancel_job, job.uuid)
+    assert read_only_job(database).cancelled
+    (again,) = lease_jobs(database)
+    assert (again.uuid, again.expired, again.cancelled) == (job.uuid, True, True)
+
+
+def test_lease_overdue_job_is_not_cancelled(database: Database) -> None:
+    database.write(queue.add_job, BIND)
+    change_jobs(database, deadline=Row.created_at - 1)
+    (late,) = lease_jobs(database)
+    assert (late.expired, late.cancelled) == (True, False)
+
+
+def test_cancel_running_job_allows_no_further_attempt(database: Database) -> None:
+    job = database.write(queue.add_running_job, BIND, OWNER)
+    database.write(administration.cancel_job, job.uuid)
+    assert read_only_job(database).state is JobState.RUNNING
+    database.write(queue.record_job_step, job, 'Claimed')
+    late = database.write(queue.postpone_job, job, 1, 'The host is unreachable.')
+    assert late is not None
+    assert (late.expired, late.cancelled) == (True, True)
+
+
+def test_cancelled_job_finished_and_requested_again_runs_again(
+    database: Database,
+) -> None:
+    database.write(queue.add_job, SYNC)
+    (job,) = lease_jobs(database)
+    database.write(administration.cancel_job, job.uuid)
+    database.write(queue.add_job, SYNC)
+    database.write(queue.finish_job, job)
+    (again,) = lease_jobs(database)
+    assert (again.uuid, again.expired) == (job.uuid, False)
+
+
+def test_cancel_failed_release_is_refused(database: Database) -> None:
+    """The device would never be cleaned without this job."""
+    uuid = add_failed_job(database, RELEASE)
+    with pytest.raises(JobRefused, match='Retry the job'):
+        database.write(administration.cancel_job, uuid)
+    assert read_only_job(database).state is JobState.FAILED
+
+
+def test_cancel_failed_sync_deletes_job(database: Database) -> None:
+    uuid = add_failed_job(database, SYNC)
+    database.write(administration.cancel_job, uuid)
+    assert list_jobs(database) == ()
+
+
+@pytest.mark.parametrize(
+    'operation', [administration.retry_job, administration.cancel_job]
+)
+def test_retry_or_cancel_unknown_job_raises(database: Database, operation: Any) -> None:
+    with pytest.raises(JobNotFound, match='no-such-job'):
+        database.write(operation, 'no-such-job')
+
+
+def test_cancel_job_leaves_second_job_unchanged(database: Database) -> None:
+    database.write(queue.add_job, SYNC)
+    sync_uuid = read_only_job(database).uuid
+    database.write(queue.add_job, BIND)
+    (bind,) = list_jobs(database, ['bind'])
+    database.write(administration.cancel_job, bind.uuid)
+    cancelled = {job.uuid: job.cancelled for job in list_jobs(database)}
+    assert cancelled == {sync_uuid: False, bind.uuid: True}

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Job queue: leases, deadlines, keys and takeover from a failed conductor."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.tables import Job as Row
+from cyborg_lite.exceptions import JobLost
+from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob, Owner
+from tests.builders.rows import OWNER
+
+SUCCESSOR = Owner(name='conductor:2:2', lease_ms=30_000)
+
+
+def _expire_leases(session: Session) -> None:
+    """Let all leases expire, as they do after a crash of the conductor."""
+    session.execute(update(Row).values(lease_until=Row.created_at - 1))
+
+
+def _rows(session: Session) -> list[tuple[str, str, str]]:
+    columns = select(Row.kind, Row.state, Row.step).order_by(Row.id)
+    return [(kind, state, step) for kind, state, step in session.execute(columns)]
+
+
+def _pass_deadlines(session: Session) -> None:
+    session.execute(update(Row).values(deadline=Row.created_at - 1))
+
+
+def _add_running_job(database: Database, limit_ms: int | None = None) -> Job:
+    new = NewJob(JobType.BIND, {'instance': 'x'}, limit_ms=limit_ms)
+    return database.write(queue.add_running_job, new, OWNER)
+
+
+def test_lease_jobs_running_job_is_not_leased(database: Database) -> None:
+    _add_running_job(database)
+    assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
+
+
+def test_lease_jobs_waiting_job_is_leased_once(database: Database) -> None:
+    database.write(
+        queue.add_job, NewJob(JobType.RELEASE, {'handle': 'h'}, request_id='req-1')
+    )
+    (job,) = database.write(queue.lease_jobs, OWNER, 10)
+    assert (job.kind, job.payload) == (JobType.RELEASE, {'handle': 'h'})
+    assert (job.attempts, job.lease, job.request_id) == (1, 1, 'req-1')
+    assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
+
+
+def test_lease_jobs_returns_at_most_limit(database: Database) -> None:
+    for _ in range(5):
+        database.write(queue.add_job, NewJob(JobType.RELEASE))
+    assert len(database.write(queue.lease_jobs, OWNER, 3)) == 3
+    assert len(database.write(queue.lease_jobs, SUCCESSOR, 3)) == 2
+
+
+def test_lease_jobs_expired_lease_keeps_step(
+    database: Database,
+) -> None:
+    first = _add_running_job(database)
+    database.write(queue.record_job_step, first, 'claimed')
+    database.write(_expire_leases)
+    (job,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
+    assert (job.uuid, job.step) == (first.uuid, 'claimed')
+    assert (job.attempts, job.lease) == (2, 2)
+
+
+def test_renew_leases_prevents_takeover(database: Database) -> None:
+    job = _add_running_job(database)
+    database.write(_expire_leases)
+    database.write(queue.renew_leases, OWNER, [job.uuid])
+    assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
+
+
+def test_renew_leases_of_another_owner_is_ignored(database: Database) -> None:
+    job = _add_running_job(database)
+    database.write(_expire_leases)
+    database.write(queue.renew_leases, SUCCESSOR, [job.uuid])
+    assert len(database.write(queue.lease_jobs, SUCCESSOR, 10)) == 1
+
+
+def test_renew_leases_overdue_job_is_not_renewed(
+    database: Database,
+) -> None:
+    """A host that does not answer must not delay the failure event for Nova."""
+    late = _add_running_job(database, limit_ms=60_000)
+    database.write(_pass_deadlines)
+    database.write(_expire_leases)
+    database.write(queue.renew_leases, OWNER, [late.uuid])
+    (job,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
+    assert job.expired
+    with pytest.raises(JobLost):
+        database.write(queue.record_job_step, late, 'later')
+
+
+@pytest.mark.parametrize(
+    'act',
+    [
+        lambda session, job: queue.finish_job(session, job),
+        lambda session, job: queue.record_job_step(session, job, 'later'),
+        lambda session, job: queue.replace_job(
+            session, job, NewJob(JobType.NOVA_EVENT)
+        ),
+        lambda session, job: queue.postpone_job(session, job, 10, 'slow'),
+        lambda session, job: queue.fail_job(session, job, 'never'),
+    ],
+    ids=['finish', 'record_step', 'replace', 'postpone', 'fail'],
+)
+def test_job_operation_with_lost_lease_raises(database: Database, act: object) -> None:
+    lost = _add_running_job(database)
+    database.write(_expire_leases)
+    database.write(queue.lease_jobs, SUCCESSOR, 10)
+    before = database.read(_rows)
+    with pytest.raises(JobLost):
+        database.write(act, lost)  # type: ignore[arg-type]  # a function of the list above
+    assert database.read(_rows) == before
+
+
+def test_finish_job_with_earlier_lease_number_raises(database: Database) -> None:
+    lost = _add_running_job(database)
+    database.write(_expire_leases)
+    database.write(queue.lease_jobs, OWNER, 10)
+    with pytest.raises(JobLost):
+        database.write(queue.finish_job, lost)
+
+
+DEEP = NewJob(JobType.PLACEMENT_SYNC, {'host': 'a', 'deep': True}, 'a', widens=True)
+SHALLOW = NewJob(JobType.PLACEMENT_SYNC, {'host': 'a'}, 'a')
+
+
+@pytest.mark.parametrize('calls', [(SHALLOW, DEEP), (DEEP, SHALLOW), (DEEP, DEEP)])
+def test_add_job_waiting_job_has_widest_payload(
+    database: Database, calls: tuple[NewJob, NewJob]
+) -> None:
+    for new in calls:
+        database.write(queue.add_job, new)
+    (job,) = database.write(queue.lease_jobs, OWNER, 10)
+    assert job.payload == DEEP.payload
+
+
+def test_add_job_running_job_widens_next_run(database: Database) -> None:
+    database.write(queue.add_job, SHALLOW)
+    (running,) = database.write(queue.lease_jobs, OWNER, 10)
+    database.write(queue.add_job, DEEP)
+    assert running.payload == SHALLOW.payload
+    database.write(queue.finish_job, running)
+    (again,) = database.write(queue.lease_jobs, OWNER, 10)
+    assert again.payload == DEEP.payload
+
+
+def test_finish_job_deletes_row(database: Database) -> None:
+    database.write(queue.finish_job, _add_running_job(database))
+    assert database.read(_rows) == []
+
+
+def test_replace_job_keeps_uuid_and_lease(database: Database) -> None:
+    bind = _add_running_job(database)
+    event = database.write(
+        queue.replace_job, bind, NewJob(JobType.NOVA_EVENT, {'to': 'nova'})
+    )
+    assert (event.uuid, event.kind) == (bind.uuid, JobType.NOVA_EVENT)
+    assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
+    database.write(queue.finish_job, event)
+    assert database.read(_rows) == []
+
+
+def test_postpone_job_is_not_leased_before_time(database: Database) -> None:
+    job = _add_running_job(database)
+    assert (
+        database.write(queue.postpone_job, job, 3_600_000, 'the host is unreachable')
+        is None
+    )
+    assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
+
+
+def test_postpone_job_without_delay_is_leased_again(database: Database) -> None:
+    job = _add_running_job(database)
+    assert database.write(queue.postpone_job, job, 0, 'once more') is None
+    (again,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
+    assert again.attempts == 2
+
+
+def test_postpone_job_beyond_deadline_returns_expired_job(database: Database) -> None:
+    job = _add_running_job(database, limit_ms=1000)
+    late = database.write(queue.postpone_job, job, 5000, 'too slow')
+    assert late == replace(job, expired=True)
+    # The owner still has the lease, to handle the failure.
+    database.write(queue.finish_job, job)
+
+
+def test_lease_jobs_after_deadline_is_expired(database: Database) -> None:
+    _add_running_job(database, limit_ms=1000)
+    database.write(_expire_leases)
+    database.write(_pass_deadlines)
+    (late,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
+    assert late.expired
+
+
+def test_add_job_same_key_writes_one_row(database: Database) -> None:
+    sync = NewJob(JobType.PLACEMENT_SYNC, {'host': 'compute-1'}, key='compute-1')
+    database.write(queue.add_job, sync)
+    database.write(queue.add_job, sync)
+    assert len(database.read(_rows)) == 1
+
+
+def test_add_job_while_running_runs_once_more(database: Database) -> None:
+    """The change that requested the job would not reach Placement otherwise."""
+    sync = NewJob(JobType.PLACEMENT_SYNC, {'host': 'compute-1'}, key='compute-1')
+    database.write(queue.add_job, sync)
+    (running,) = database.write(queue.lease_jobs, OWNER, 10)
+    database.write(queue.add_job, sync)
+    database.write(queue.finish_job, running)
+    (again,) = database.write(queue.lease_jobs, OWNER, 10)
+    database.write(queue.finish_job, again)
+    assert database.read(_rows) == []
+
+
+def test_add_job_different_keys_are_leased_together(database: Database) -> None:
+    for host in ('compute-1', 'compute-2'):
+        database.write(queue.add_job, NewJob(JobType.PLACEMENT_SYNC, key=host))
+    assert len(database.write(queue.lease_jobs, OWNER, 10)) == 2
+
+
+def test_fail_job_keeps_row_and_frees_key(database: Database) -> None:
+    sync = NewJob(JobType.PLACEMENT_SYNC, key='compute-1')
+    database.write(queue.add_job, sync)
+    (failed,) = database.write(queue.lease_jobs, OWNER, 10)
+    database.write(queue.fail_job, failed, 'x' * 5000)
+    database.write(queue.add_job, sync)
+    assert database.read(queue.count_jobs) == (
+        JobCount(JobType.PLACEMENT_SYNC, JobState.FAILED, 1),
+        JobCount(JobType.PLACEMENT_SYNC, JobState.WAITING, 1),
+    )
+
+
+def test_return_jobs_does_not_count_attempt(database: Database) -> None:
+    job = _add_running_job(database)
+    database.write(queue.return_jobs, OWNER, [job.uuid])
+    (job,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
+    assert job.attempts == 1
+
+
+def test_lease_jobs_unknown_type_is_not_leased(database: Database) -> None:
+    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    database.write(lambda s: s.execute(update(Row).values(kind='from-the-future')))
+    assert database.write(queue.lease_jobs, OWNER, 10) == ()
+    assert database.read(queue.count_jobs) == (
+        JobCount('from-the-future', JobState.WAITING, 1),
+    )
+
+
+def test_lease_jobs_leases_given_types_only(
+    database: Database,
+) -> None:
+    database.write(queue.add_job, NewJob(JobType.PROGRAM))
+    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    assert database.write(queue.lease_jobs, OWNER, 10, []) == ()
+    (job,) = database.write(queue.lease_jobs, OWNER, 10, [JobType.RELEASE])
+    assert job.kind == JobType.RELEASE
+
+
+def test_job_id_may_exceed_32_bits(database: Database) -> None:
+    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    late = update(Row).values(id=2**31)
+    database.write(lambda session: session.execute(late))
+    (job,) = database.write(queue.lease_jobs, OWNER, 10)
+    assert job.kind == JobType.RELEASE

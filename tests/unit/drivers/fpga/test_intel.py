@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the driver for Intel FPGA cards in all layouts of the fixture host."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.drivers.fpga.intel import IntelFpga
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.model import bitstreams
+from cyborg_lite.model.inventory import Deployable, Device, DiscoveryResult, Health
+from tests.hosts import sysfs_tree
+from tests.hosts.sysfs_device import Plug
+
+_OPTIONS = {'offer_without_reset': False, 'tool': 'fpgaconf', 'program_timeout': 60}
+_ON_CARD, _ON_VIRTUAL, _OLD = '0000:5e:00.0', '0000:be:00.0', '0000:d8:00.0'
+
+
+def _results(host: Host, driver: IntelFpga | None = None) -> dict[str, DiscoveryResult]:
+    results = (driver or IntelFpga(host, _OPTIONS)).discover()
+    return {result.address: result for result in results}
+
+
+def _device(host: Host, address: str, driver: IntelFpga | None = None) -> Device:
+    device = _results(host, driver)[address].device
+    assert device is not None
+    return device
+
+
+def _directory(host: Host, address: str) -> Path:
+    return (host.root / 'sys/bus/pci/devices' / address).resolve()
+
+
+@pytest.mark.parametrize('name', sysfs_tree.hosts())
+def test_discover_returns_expected_devices(name: str, host: Host) -> None:
+    built = sysfs_tree.build(name, host.root)
+    devices = built.expect['devices'] if name == 'fpga-intel' else []
+    expected = {fields['pci']: fields for fields in devices}
+    actual = {a: r.device for a, r in _results(host).items() if r.device}
+    assert set(actual) == set(expected)
+    for address, fields in expected.items():
+        root = actual[address].root
+        assert actual[address].type == fields['type']
+        assert root.name == f'compute-1_{address}'
+        assert (root.resource_class, root.total) == (fields['rc'], fields['total'])
+        assert set(root.traits) == {trait.lstrip('+') for trait in fields['traits']}
+        kind, count, info = fields['handles']
+        assert [unit.type for unit in root.handles] == [kind] * count
+        assert json.dumps(dict(root.handles[0].info), sort_keys=True) == info
+        assert root.handles[0].needs_host
+
+
+def test_classify_virtual_function_has_no_device(host: Host) -> None:
+    sysfs_tree.build('fpga-intel', host.root)
+    result = _results(host)['0000:be:00.1']
+    assert result.device is None
+    assert result.reason == f'virtual function of {_ON_VIRTUAL}'
+
+
+def test_discover_card_has_region_tree(host: Host) -> None:
+    sysfs_tree.build('fpga-intel', host.root)
+    root = _device(host, _ON_VIRTUAL).root
+    names = [item.name.removeprefix('compute-1_') for item in root.walk()]
+    region = f'{_ON_VIRTUAL}_region0'
+    assert names == [_ON_VIRTUAL, region, f'{region}_vf0']
+    # Only the root has a provider.
+    assert [item.resource_class for item in root.walk()] == ['FPGA', None, None]
+    assert all(not item.handles for item in root.children)
+
+
+def test_discover_device_address_is_physical_function(host: Host) -> None:
+    sysfs_tree.build('fpga-intel', host.root)
+    device = _device(host, _ON_VIRTUAL)
+    assert device.control_address == _ON_VIRTUAL
+    assert device.root.handles[0].key == '0000:be:00.1'
+
+
+def test_discover_attributes_describe_card(host: Host) -> None:
+    sysfs_tree.build('fpga-intel', host.root)
+    attributes = _device(host, _ON_CARD).root.attributes
+    assert attributes == {
+        bitstreams.VENDOR: '8086 intel',
+        bitstreams.BOARD: 'PAC_ARRIA10 09c4',
+        bitstreams.VERSION: '1.1.3',
+        bitstreams.SHELL: '113000200000177 69528db6eb31577a8c3668f9faa081f6',
+        bitstreams.REGION: '69528db6eb31577a8c3668f9faa081f6',
+        bitstreams.FUNCTION: 'd8424dc4a4a3c413f89e433683f9040b',
+    }
+
+
+@pytest.mark.parametrize('nothing', ['0' * 32, 'f' * 32])
+def test_discover_empty_region_has_no_function(nothing: str, host: Host) -> None:
+    sysfs_tree.build('fpga-intel', host.root)
+    port = _directory(host, _ON_CARD) / 'fpga_region/region0/dfl-port.0'
+    (port / 'afu_id').write_text(f'{nothing}\n')
+    root = _device(host, _ON_CARD).root
+    assert bitstreams.FUNCTION not in root.attributes
+    assert not [trait for trait in root.traits if 'FUNCTION' in trait]
+
+
+def test_discover_manager_error_is_degraded(host: Host) -> None:
+    sysfs_tree.build('fpga-intel', host.root)
+    fme = _directory(host, _ON_CARD) / 'fpga_region/region0/dfl-fme.0'
+    manager = fme / 'dfl-fme-mgr.0/fpga_manager/fpga0'
+    (manager / 'state').write_text('write error\n')
+    (manager / 'status').write_text('reconfig CRC error\n')
+    device = _device(host, _ON_CARD)
+    assert device.health is Health.DEGRADED
+    assert device.health_reason == 'write error: reconfig CRC error'
+    assert (device.root.total, device.root.reserved) == (1, 1)
+
+
+def test_discover_card_without_driver_is_failed(host: Host) -> None:
+    sysfs_tree.build('fpga-intel', host.root)
+    shutil.rmtree(_directory(host, _ON_CARD) / 'fpga_region')
+    device = _device(host, _ON_CARD)
+    assert device.health is Health.FAILED
+    assert 'dfl-pci' in device.health_reason
+    assert (device.root.resource_class, device.root.total) == ('FPGA', 0)
+
+
+def test_discover_card_with_guest_is_unchanged(host: Host) -> None:
+    sysfs_tree.build('fpga-intel', host.root)
+    driver = IntelFpga(host, _OPTIONS)
+    before = _device(host, _ON_CARD, driver)
+    directory = _directory(host, _ON_CARD)
+    shutil.rmtree(directory / 'fpga_region')
+    (directory / 'driver').unlink()
+    (host.root / 'sys/bus/pci/drivers/vfio-pci').mkdir(parents=True, exist_ok=True)
+    (directory / 'driver').symlink_to(host.root / 'sys/bus/pci/drivers/vfio-pci')
+    after = _device(host, _ON_CARD, driver)
+    assert after.root.handles == before.root.handles
+    assert bitstreams.REGION in after.root.attributes
+    assert (after.root.total, after.health) == (1, Health.OK)
+
+
+def test_classify_neural_processor_is_ignored(host: Host, plug: Plug) -> None:
+    plug('0000:00:0b.0', ('8086', '7d1d'), **{'class': '120000'})
+    assert _results(host) == {}
+
+
+def test_classify_unknown_card_with_dfl_is_offered(host: Host, plug: Plug) -> None:
+    directory = plug('0000:01:00.0', ('8086', 'ffff'), **{'class': '120000'})
+    fme = directory / 'fpga_region/region0/dfl-fme.0'
+    compat = fme / 'dfl-fme-region.0/fpga_region/region1'
+    compat.mkdir(parents=True)
+    (compat / 'compat_id').write_text('ab' * 16)
+    device = _device(host, '0000:01:00.0')
+    assert device.model == '8086:ffff'
+    assert 'CUSTOM_FPGA_INTEL' in device.root.traits
+
+
+def _with_two_regions(host: Host, plug: Plug) -> Deployable:
+    """Return a card with two virtual functions that have one port each."""
+    sysfs_tree.build('fpga-intel', host.root)
+    directory = _directory(host, _ON_VIRTUAL)
+    second = directory / 'fpga_region/region2/dfl-fme.1/dfl-fme-region.10'
+    (second / 'fpga_region/region9').mkdir(parents=True)
+    (second / 'fpga_region/region9/compat_id').write_text('cd' * 16)
+    virtual = plug(
+        '0000:be:00.2', ('8086', '09c5'), iommu_group=82, **{'class': '120000'}
+    )
+    (directory / 'virtfn1').symlink_to(virtual)
+    (virtual / 'physfn').symlink_to(directory)
+    return _device(host, _ON_VIRTUAL).root
+
+
+def test_discover_separate_regions_are_scheduled(host: Host, plug: Plug) -> None:
+    root = _with_two_regions(host, plug)
+    assert root.resource_class is None
+    assert [part.resource_class for part in root.children] == ['FPGA', 'FPGA']
+    assert [part.handles[0].key for part in root.children] == [
+        '0000:be:00.1',
+        '0000:be:00.2',
+    ]
+    traits = [set(part.traits) for part in root.children]
+    assert f'CUSTOM_FPGA_REGION_INTEL_{"CD" * 16}' in traits[1] - traits[0]
+    assert len({part.provider_uuid for part in root.children}) == 2
+
+
+def test_discover_is_repeatable(host: Host) -> None:
+    sysfs_tree.build('fpga-intel', host.root)
+    driver = IntelFpga(host, _OPTIONS)
+    assert list(driver.discover()) == list(driver.discover())
+
+
+def test_discover_removed_card_does_not_hide_others(host: Host) -> None:
+    sysfs_tree.build('fpga-intel', host.root)
+    scan = iter(IntelFpga(host, _OPTIONS).discover())
+    first = next(scan)
+    shutil.rmtree(host.root / 'sys/devices/pci0000:bd')
+    assert [first.address, *(result.address for result in scan if result.device)] == [
+        _ON_CARD,
+        _OLD,
+    ]
+
+
+def test_discover_empty_host_returns_none(host: Host) -> None:
+    assert _results(host) == {}

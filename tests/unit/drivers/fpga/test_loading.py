@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of loading bitstreams into FPGA cards, with emulated tools."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cyborg_lite.drivers.base import LoadsBitstreams
+from cyborg_lite.drivers.fpga.intel import IntelFpga
+from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver
+from cyborg_lite.drivers.fpga.xilinx import XilinxFpga
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.exceptions import (
+    BitstreamRefused,
+    DeviceBusy,
+    DeviceGone,
+    DriverError,
+    LoadingFailed,
+)
+from cyborg_lite.model import bitstreams
+from cyborg_lite.model.inventory import Health
+from tests.builders.bitstream_files import (
+    OTHER_FUNCTION,
+    bitstream,
+    gbs,
+    xclbin,
+)
+from tests.hosts import sysfs_tree
+from tests.hosts.host_tools import FakeTool
+from tests.hosts.kernel_regions import LoadOutcome
+
+_TRAIT = f'CUSTOM_FPGA_FUNCTION_ID_INTEL_{OTHER_FUNCTION.upper()}'
+_XCLBIN = 'aa' * 16
+_INTERFACE = 'cec91e5efe5a3c9b3e2a0b0e3b6a2c11'
+
+
+class Bench:
+    """A host with a card, an emulated tool and a file to load."""
+
+    def __init__(self, host: Host, address: str, content: bytes) -> None:
+        self.host = host
+        self.address = address
+        self.image = host.root / 'cached-image'
+        self.image.write_bytes(content)
+        self.directory = (host.root / 'sys/bus/pci/devices' / address).resolve()
+        self.name = f'compute-1_{address}'
+        self.driver: ProgrammableFpgaDriver
+        self.tool: FakeTool
+
+    # Any: fields of an image.
+    def program(self, **changes: Any) -> Any:
+        properties = bitstream(self.image.read_bytes(), **changes)
+        return self.driver.program(self.name, self.image, properties)
+
+    @property
+    def device(self) -> Any:
+        (result,) = (r for r in self.driver.discover() if r.address == self.address)
+        return result.device
+
+
+_OPTIONS = {'offer_without_reset': False, 'program_timeout': 60}
+
+
+@pytest.fixture
+def intel(host: Host) -> Bench:
+    sysfs_tree.build('fpga-intel', host.root)
+    bench = Bench(host, '0000:5e:00.0', gbs())
+    region = bench.directory / 'fpga_region/region0'
+    bench.tool = FakeTool(
+        region / 'dfl-port.0/afu_id',
+        region / 'dfl-fme.0/dfl-fme-mgr.0/fpga_manager/fpga0',
+        OTHER_FUNCTION,
+    ).on_device(bench.directory)
+    bench.driver = IntelFpga(host, {**_OPTIONS, 'tool': 'fpgaconf'}, bench.tool)
+    return bench
+
+
+@pytest.fixture
+def xilinx(host: Host) -> Bench:
+    sysfs_tree.build('fpga-xilinx-u250', host.root)
+    bench = Bench(host, '0000:d8:00.0', xclbin(_INTERFACE, _XCLBIN))
+    user = bench.directory.with_name('0000:d8:00.1')
+    manager = bench.directory / 'fmgr.m.55296/fpga_manager/fpga0'
+    bench.tool = FakeTool(user / 'xclbinuuid', manager, _XCLBIN)
+    bench.tool.on_device(bench.directory)
+    tools = {'tool': 'xbutil', 'shell_tool': 'xbmgmt'}
+    bench.driver = XilinxFpga(host, {**_OPTIONS, **tools}, bench.tool)
+    return bench
+
+
+_FOR_XILINX = {'function_uuid': _XCLBIN, 'region_uuid': None}
+
+
+def test_drivers_with_tool_load_bitstreams(intel: Bench, xilinx: Bench) -> None:
+    assert isinstance(intel.driver, LoadsBitstreams)
+    assert isinstance(xilinx.driver, LoadsBitstreams)
+
+
+def test_program_returns_device_read_back(intel: Bench) -> None:
+    device = intel.program()
+    assert device.root.attributes[bitstreams.FUNCTION] == OTHER_FUNCTION
+    assert [t for t in device.root.traits if 'FUNCTION' in t] == [_TRAIT]
+    assert intel.device == device
+    assert intel.tool.timeouts == [60]
+
+
+def test_program_intel_command_has_full_address(
+    intel: Bench,
+) -> None:
+    intel.program()
+    (command,) = intel.tool.commands
+    location = '--segment 0x0000 -B 0x5e -D 0x00 -F 0x0'
+    assert ' '.join(command) == f'fpgaconf {location} {intel.image}'
+
+
+def test_program_xilinx_command_names_user_function(xilinx: Bench) -> None:
+    device = xilinx.program(properties=_FOR_XILINX)
+    (command,) = xilinx.tool.commands
+    assert command == [
+        'xbutil',
+        'program',
+        '--device',
+        '0000:d8:00.1',
+        '--user',
+        str(xilinx.image),
+    ]
+    assert device.root.attributes[bitstreams.FUNCTION] == _XCLBIN
+
+
+def test_program_twice_loads_once(intel: Bench) -> None:
+    first = intel.program()
+    assert intel.program() == first
+    assert len(intel.tool.commands) == 1
+
+
+def test_program_other_build_is_loaded(intel: Bench) -> None:
+    intel.program()
+    intel.image.write_bytes(gbs() + b'better')
+    intel.program()
+    intel.program()
+    assert len(intel.tool.commands) == 2
+
+
+def test_program_after_failure_loads_again(
+    intel: Bench,
+) -> None:
+    intel.program()
+    intel.tool.outcome = LoadOutcome.TIMEOUT
+    intel.image.write_bytes(gbs() + b'better')
+    with pytest.raises(LoadingFailed):
+        intel.program()
+    # The card shows the expected id although its content is unknown.
+    intel.tool.outcome = LoadOutcome.SUCCESS
+    intel.tool._show(OTHER_FUNCTION)
+    intel.program()
+    assert len(intel.tool.commands) == 3
+
+
+def test_program_unreadable_port_accepts_kernel_status(
+    host: Host, intel: Bench
+) -> None:
+    """The port cannot be read, so the status of the kernel is sufficient."""
+    bench = Bench(host, '0000:be:00.0', gbs())
+    fme = bench.directory / 'fpga_region/region2/dfl-fme.1'
+    manager = fme / 'dfl-fme-mgr.1/fpga_manager/fpga1'
+    bench.tool = FakeTool(Path('/nonexistent'), manager, OTHER_FUNCTION)
+    bench.driver = IntelFpga(host, {**_OPTIONS, 'tool': 'fpgaconf'}, bench.tool)
+    device = bench.program()
+    assert _TRAIT in device.root.traits
+    assert _TRAIT in bench.device.root.traits
+    assert '-F 0x0' in ' '.join(bench.tool.commands[0])
+
+
+def test_program_unfinished_load_raises_loading_failed(
+    host: Host, intel: Bench
+) -> None:
+    """The tool succeeds, and the port cannot be read."""
+    bench = Bench(host, '0000:be:00.0', gbs())
+    manager = bench.directory / 'fpga_region/region2/dfl-fme.1/dfl-fme-mgr.1'
+    state = manager / 'fpga_manager/fpga1/state'
+    bench.tool = FakeTool(Path('/nonexistent'), None, OTHER_FUNCTION)
+
+    def stop_in_the_middle() -> None:
+        state.write_text('write\n')
+
+    bench.tool.meanwhile = stop_in_the_middle
+    bench.driver = IntelFpga(host, {**_OPTIONS, 'tool': 'fpgaconf'}, bench.tool)
+    with pytest.raises(LoadingFailed, match='write'):
+        bench.program()
+
+
+@pytest.mark.parametrize(
+    ('content', 'properties', 'reason'),
+    [
+        (b'GIF89a', {}, 'The file is not a GBS.'),
+        (gbs()[:30], {}, 'ends within its metadata'),
+        (gbs(clusters=2), {}, 'The GBS has 2 functions instead of one.'),
+        (gbs(interface='ab' * 16), {}, f'It is for interface {"ab" * 16}'),
+        (gbs(function='cd' * 16), {}, f'The file contains function {"cd" * 16}'),
+        (gbs(), {'shell_id': None}, 'It is a shell'),
+    ],
+)
+def test_program_unfit_file_is_refused(
+    content: bytes, properties: dict[str, str], reason: str, intel: Bench
+) -> None:
+    before = intel.device
+    intel.image.write_bytes(content)
+    with pytest.raises(BitstreamRefused) as caught:
+        intel.program(properties=properties)
+    assert reason in caught.value.text
+    assert intel.tool.commands == []
+    assert intel.device == before
+
+
+@pytest.mark.parametrize(
+    ('interface', 'platform', 'fits'),
+    [
+        (_INTERFACE, 'whatever', True),
+        ('ab' * 16, 'xilinx_u250_gen3x16_xdma_shell_4_1', False),
+        ('', 'xilinx:u250:gen3x16_xdma_shell:4.1', True),
+        ('', 'xilinx_u200_gen3x16_xdma_shell_4_1', False),
+    ],
+)
+def test_program_compares_interface_or_platform_name(
+    interface: str, platform: str, fits: bool, xilinx: Bench
+) -> None:
+    xilinx.image.write_bytes(xclbin(interface, _XCLBIN, platform))
+    if fits:
+        xilinx.program(properties=_FOR_XILINX)
+    else:
+        with pytest.raises(BitstreamRefused):
+            xilinx.program(properties=_FOR_XILINX)
+    assert len(xilinx.tool.commands) == int(fits)
+
+
+def test_program_tool_failure_without_change_raises(
+    intel: Bench,
+) -> None:
+    before = intel.device
+    intel.tool.outcome = LoadOutcome.REFUSED
+    with pytest.raises(DriverError, match='nothing changed: exit status 1') as caught:
+        intel.program()
+    assert not isinstance(caught.value, LoadingFailed)
+    assert intel.device == before
+
+
+def test_program_wrong_function_raises_loading_failed(intel: Bench) -> None:
+    intel.tool.outcome = LoadOutcome.WRONG_ID
+    with pytest.raises(LoadingFailed, match='shows function 0123456789abcdef'):
+        intel.program()
+
+
+def test_program_half_loaded_region_is_degraded(intel: Bench) -> None:
+    intel.tool.outcome = LoadOutcome.HALF_LOADED
+    with pytest.raises(LoadingFailed, match='reconfig CRC error'):
+        intel.program()
+    device = intel.device
+    assert device.health is Health.DEGRADED
+    assert device.root.reserved == device.root.total == 1
+
+
+def test_program_half_loaded_region_can_be_repeated(intel: Bench) -> None:
+    intel.tool.outcome = LoadOutcome.HALF_LOADED
+    with pytest.raises(LoadingFailed):
+        intel.program()
+    intel.tool.outcome = LoadOutcome.SUCCESS
+    device = intel.program()
+    assert (device.health, device.root.reserved) == (Health.OK, 0)
+
+
+def test_program_timeout_raises_loading_failed(intel: Bench) -> None:
+    intel.tool.outcome = LoadOutcome.TIMEOUT
+    with pytest.raises(LoadingFailed, match='timed out after 60 s'):
+        intel.program()
+
+
+def test_program_removed_card_raises(intel: Bench) -> None:
+    intel.tool.outcome = LoadOutcome.VANISHED
+    with pytest.raises(LoadingFailed):
+        intel.program()
+    with pytest.raises(DeviceGone):
+        intel.program()
+
+
+def test_program_missing_tool_changes_nothing(intel: Bench) -> None:
+    before = intel.device
+    intel.tool.outcome = LoadOutcome.MISSING
+    with pytest.raises(DriverError, match='fpgaconf is not installed'):
+        intel.program()
+    assert intel.device == before
+
+
+def test_discover_during_load_returns_last_result(intel: Bench) -> None:
+    before = intel.device
+    devices = []
+
+    def discover() -> None:
+        intel.tool._half_load()
+        devices.append(intel.device)
+
+    intel.tool.meanwhile = discover
+    intel.program()
+    assert devices == [before]
+    assert intel.device != before
+
+
+def test_program_card_with_guest_raises(xilinx: Bench) -> None:
+    link = xilinx.directory.with_name('0000:d8:00.1') / 'driver'
+    link.unlink()
+    vfio = xilinx.host.root / 'sys/bus/pci/drivers/vfio-pci'
+    vfio.mkdir(parents=True, exist_ok=True)
+    assert xilinx.device  # the last scan with a readable card
+    link.symlink_to(vfio)
+    (xilinx.directory / 'interface_uuids').write_text(_INTERFACE)
+    with pytest.raises(DriverError):
+        xilinx.program(properties=_FOR_XILINX)
+    assert xilinx.tool.commands == []
+
+
+def test_program_card_used_by_host_raises_busy(xilinx: Bench) -> None:
+    user = xilinx.directory.with_name('0000:d8:00.1')
+    (user / 'kdsstat').write_text('contexts:\t\t1\n')
+    with pytest.raises(DeviceBusy, match='a process of the host'):
+        xilinx.program(properties=_FOR_XILINX)
+
+
+@pytest.mark.parametrize('name', ['compute-1_0000:5e:00.0_region7', 'compute-1_x'])
+def test_program_unknown_region_raises(name: str, intel: Bench) -> None:
+    intel.name = name
+    with pytest.raises(DriverError):
+        intel.program()
+    assert intel.tool.commands == []
+
+
+# --- shells -------------------------------------------------------------------------
+
+_SHELL = 'bb' * 16
+_A_SHELL = {'function_uuid': _SHELL, 'region_uuid': None, 'shell_id': None}
+
+
+def test_program_shell_uses_management_function(xilinx: Bench) -> None:
+    xilinx.image.write_bytes(xclbin('', _SHELL))
+    xilinx.tool.loads = _SHELL
+    device = xilinx.program(properties=_A_SHELL)
+    (command,) = xilinx.tool.commands
+    arguments = f'program --device 0000:d8:00.0 --shell {xilinx.image}'
+    assert ' '.join(command) == f'xbmgmt {arguments}'
+    assert _SHELL in device.root.attributes[bitstreams.SHELL].split()
+    assert bitstreams.FUNCTION not in device.root.attributes
+    assert xilinx.program(properties=_A_SHELL) == device
+    assert len(xilinx.tool.commands) == 1
+
+
+def test_program_other_shell_raises_loading_failed(xilinx: Bench) -> None:
+    xilinx.image.write_bytes(xclbin('', _SHELL))
+    xilinx.tool.loads = 'cc' * 16
+    with pytest.raises(LoadingFailed):
+        xilinx.program(properties=_A_SHELL)
+
+
+def test_program_error_does_not_contain_path(intel: Bench) -> None:
+    intel.tool.outcome = LoadOutcome.REFUSED
+    intel.tool.output = f'Error opening bitstream file {intel.image}'
+    with pytest.raises(DriverError) as caught:
+        intel.program()
+    assert str(intel.host.root) not in caught.value.text
+    assert 'Error opening bitstream file the file' in caught.value.text

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the driver for Xilinx Alveo cards."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.drivers.fpga.xilinx import XilinxFpga
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.model import bitstreams
+from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
+from tests.hosts import sysfs_tree
+
+_OPTIONS = {'offer_without_reset': False, 'tool': 'xbutil', 'program_timeout': 60}
+_REASONS = (
+    'golden image: needs base shell and a cold boot',
+    'IOMMU group 71 also contains 0000:5e:00.0 bound to xclmgmt',
+)
+_HOSTS = ('fpga-xilinx-u250', 'u250-shared-group')
+_CARD, _USER, _GOLDEN = '0000:d8:00.0', '0000:d8:00.1', '0000:3d:00.0'
+
+
+def _results(
+    host: Host, driver: XilinxFpga | None = None
+) -> dict[str, DiscoveryResult]:
+    results = (driver or XilinxFpga(host, _OPTIONS)).discover()
+    return {result.address: result for result in results}
+
+
+def _device(host: Host, address: str, driver: XilinxFpga | None = None) -> Device:
+    device = _results(host, driver)[address].device
+    assert device is not None
+    return device
+
+
+def _directory(host: Host, address: str) -> Path:
+    return (host.root / 'sys/bus/pci/devices' / address).resolve()
+
+
+def _bind(host: Host, address: str, driver: str | None) -> None:
+    link = _directory(host, address) / 'driver'
+    link.unlink(missing_ok=True)
+    if driver is not None:
+        target = host.root / 'sys/bus/pci/drivers' / driver
+        target.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(target)
+
+
+@pytest.mark.parametrize('name', sysfs_tree.hosts())
+def test_discover_returns_expected_devices(name: str, host: Host) -> None:
+    built = sysfs_tree.build(name, host.root)
+    devices = built.expect['devices'] if name in _HOSTS else []
+    expected = {fields['pci']: fields for fields in devices}
+    actual = {a: r.device for a, r in _results(host).items() if r.device}
+    assert set(actual) == set(expected)
+    for address, fields in expected.items():
+        root = actual[address].root
+        assert root.name == f'compute-1_{address}'
+        assert root.total == fields['total']
+        if not fields['total']:
+            assert actual[address].health_reason in _REASONS
+            continue
+        assert root.resource_class == fields['rc']
+        assert set(root.traits) == {trait.lstrip('+') for trait in fields['traits']}
+        kind, count, info = fields['handles']
+        assert [unit.type for unit in root.handles] == [kind] * count
+        assert json.dumps(dict(root.handles[0].info), sort_keys=True) == info
+
+
+def test_discover_offers_user_function_only(host: Host) -> None:
+    sysfs_tree.build('fpga-xilinx-u250', host.root)
+    units = [
+        unit.key
+        for result in _results(host).values()
+        if result.device
+        for part in result.device.root.walk()
+        for unit in part.handles
+    ]
+    assert units == [_USER]
+
+
+@pytest.mark.parametrize('drivers', [('xclmgmt', 'xocl'), (None, None)])
+def test_discover_without_drivers_finds_user_function(
+    drivers: tuple[str | None, str | None], host: Host
+) -> None:
+    sysfs_tree.build('fpga-xilinx-u250', host.root)
+    for address, driver in zip((_CARD, _USER), drivers, strict=True):
+        _bind(host, address, driver)
+    assert _device(host, _CARD).root.handles[0].key == _USER
+    assert _results(host)[_USER].reason == f'user function of {_CARD}'
+
+
+def test_discover_attributes_describe_card(host: Host) -> None:
+    sysfs_tree.build('fpga-xilinx-u250', host.root)
+    attributes = _device(host, _CARD).root.attributes
+    interface = 'cec91e5efe5a3c9b3e2a0b0e3b6a2c11'
+    logic = '12f0c4c5f5b3cd4c6bd1a5f0b1a7a5f9'
+    assert attributes == {
+        bitstreams.VENDOR: '10ee xilinx',
+        bitstreams.BOARD: 'u250 5004',
+        bitstreams.VERSION: '4.1',
+        bitstreams.SHELL: f'{interface} {logic} xilinx_u250_gen3x16_xdma_shell_4_1',
+        bitstreams.REGION: interface,
+        bitstreams.FUNCTION: '8f3f6a0e3c524b3e8a3c6f0f6b4e7a10',
+    }
+
+
+@pytest.mark.parametrize('text', ['', '00000000-0000-0000-0000-000000000000'])
+def test_discover_card_without_xclbin_has_no_function(text: str, host: Host) -> None:
+    sysfs_tree.build('fpga-xilinx-u250', host.root)
+    (_directory(host, _USER) / 'xclbinuuid').write_text(text)
+    assert bitstreams.FUNCTION not in _device(host, _CARD).root.attributes
+
+
+@pytest.mark.parametrize(
+    ('file', 'text', 'reason'),
+    [
+        ('firewall.m.55296/status', '3', 'its firewall has tripped (status 3)'),
+        ('dev_offline', '1', 'it is offline'),
+    ],
+)
+def test_discover_failed_card_is_reserved(
+    file: str, text: str, reason: str, host: Host
+) -> None:
+    sysfs_tree.build('fpga-xilinx-u250', host.root)
+    (_directory(host, _CARD) / file).write_text(f'{text}\n')
+    device = _device(host, _CARD)
+    assert (device.health, device.health_reason) == (Health.FAILED, reason)
+    assert (device.root.total, device.root.reserved) == (1, 1)
+
+
+def test_discover_card_used_by_host_is_in_use(host: Host) -> None:
+    sysfs_tree.build('fpga-xilinx-u250', host.root)
+    assert not _device(host, _CARD).root.handles[0].in_use
+    (_directory(host, _USER) / 'kdsstat').write_text('contexts:\t\t2\n')
+    assert _device(host, _CARD).root.handles[0].in_use
+
+
+def test_discover_foreign_group_member_withholds_card(host: Host) -> None:
+    sysfs_tree.build('fpga-xilinx-u250', host.root)
+    group = host.root / 'sys/kernel/iommu_groups/92/devices'
+    _bind(host, _GOLDEN, 'nvme')
+    (group / _GOLDEN).symlink_to(_directory(host, _GOLDEN))
+    device = _device(host, _CARD)
+    assert device.root.handles == ()
+    assert 'IOMMU group 92' in device.health_reason
+
+
+def test_discover_card_with_guest_is_unchanged(host: Host) -> None:
+    sysfs_tree.build('fpga-xilinx-u250', host.root)
+    driver = XilinxFpga(host, _OPTIONS)
+    before = _device(host, _CARD, driver)
+    for file in ('xclbinuuid', 'interface_uuids', 'kdsstat'):
+        (_directory(host, _USER) / file).unlink()
+    _bind(host, _USER, 'vfio-pci')
+    assert _device(host, _CARD, driver) == before
+
+
+def test_discover_empty_host_returns_none(host: Host) -> None:
+    assert _results(host) == {}

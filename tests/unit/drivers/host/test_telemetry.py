@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the telemetry that sysfs provides."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.telemetry import read_usage
+from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.usage import Usage
+from tests.hosts.sysfs_device import Plug
+
+_CARD = '0000:3b:00.0'
+_NARROW = ['16.0 GT/s PCIe', '8', '16.0 GT/s PCIe', '16']
+
+
+def _usage(host: Host) -> Usage:
+    return read_usage(PciFunction(host, _CARD))
+
+
+def test_read_usage_healthy_card_is_ok(host: Host, plug: Plug) -> None:
+    plug(_CARD, link=['2.5 GT/s PCIe', '16', '16.0 GT/s PCIe', '16'])
+    usage = _usage(host)
+    # An idle card lowers the speed of its link, never its width.
+    assert (usage.health, usage.reason) == (Health.OK, '')
+    assert usage.temperature is None
+
+
+def test_read_usage_fewer_lanes_is_degraded(host: Host, plug: Plug) -> None:
+    plug(_CARD, link=_NARROW)
+    assert _usage(host).health is Health.DEGRADED
+    assert _usage(host).reason == 'link of 8 lanes instead of 16'
+
+
+def test_read_usage_guest_driver_ignores_link(host: Host, plug: Plug) -> None:
+    plug(_CARD, link=_NARROW, driver='vfio-pci')
+    assert _usage(host).health is Health.OK
+
+
+def test_read_usage_fatal_errors_is_failed(host: Host, plug: Plug) -> None:
+    plug(_CARD, files={'aer_dev_fatal': 'DLP 2\nTOTAL_ERR_FATAL 2'})
+    assert _usage(host).health is Health.FAILED
+    assert _usage(host).counters == {'correctable': 0, 'nonfatal': 0, 'fatal': 2}
+
+
+@pytest.mark.parametrize('lost', [True, False])
+def test_read_usage_lost_or_removed_card(host: Host, plug: Plug, lost: bool) -> None:
+    directory: Path = plug(_CARD, lost=lost)
+    if not lost:
+        shutil.rmtree(directory)
+    assert _usage(host).health is (Health.FAILED if lost else Health.GONE)
+
+
+def test_read_usage_suspended_card_is_not_read(host: Host, plug: Plug) -> None:
+    plug(_CARD, link=_NARROW, files={'power/runtime_status': 'suspended'})
+    assert _usage(host) == Usage()

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the addresses, creation and removal of virtual functions."""
+
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.virtual_functions import (
+    VirtualFunctions,
+    list_vf_addresses,
+)
+from cyborg_lite.exceptions import DriverError
+from tests.hosts import sysfs_tree
+from tests.hosts.kernel import FakeKernel
+from tests.hosts.sysfs_device import Plug
+
+_CARD = '0000:c3:00.0'
+_FIRST = '0000:c3:00.4'
+
+
+class FakeSwitch:
+    """Switch that uses the emulated kernel and records its calls."""
+
+    def __init__(self, kernel: FakeKernel) -> None:
+        self.kernel = kernel
+        self.calls: list[str] = []
+
+    def enable(self, card: PciFunction) -> None:
+        self.calls.append('enable')
+        self.kernel.run(self.kernel.root, 'sriov-manage', ['-e', card.address])
+
+    def disable(self, card: PciFunction) -> None:
+        self.calls.append('disable')
+        self.kernel.disable(card.address)
+
+
+@pytest.fixture
+def switch(tmp_path: Path) -> FakeSwitch:
+    return FakeSwitch(FakeKernel('l40s-vendor-vfio', tmp_path, most_virtual=2))
+
+
+@pytest.mark.parametrize(
+    'name', ['a100-sriov-mig', 'l40s-vendor-vfio', 'generic-pci', 'qat-x710']
+)
+def test_list_vf_addresses_matches_existing_vfs(name: str, host: Host) -> None:
+    """The fixtures include a card whose virtual functions span two buses."""
+    built = sysfs_tree.build(name, host.root)
+    cards = [PciFunction(host, address) for address in built.functions]
+    with_virtual = [card for card in cards if card.virtfns]
+    assert with_virtual
+    for card in with_virtual:
+        assert list_vf_addresses(card, len(card.virtfns)) == card.virtfns
+
+
+def test_list_vf_addresses_without_sriov_is_empty(host: Host, plug: Plug) -> None:
+    plug(_CARD)
+    assert list_vf_addresses(PciFunction(host, _CARD), 4) == ()
+
+
+def test_create_twice_enables_once(host: Host, switch: FakeSwitch) -> None:
+    card, virtual = PciFunction(host, _CARD), VirtualFunctions(host, switch)
+    virtual.create(card, _FIRST)
+    virtual.create(card, _FIRST)
+    assert switch.calls == ['enable']
+
+
+def test_create_missing_address_raises(host: Host, switch: FakeSwitch) -> None:
+    virtual = VirtualFunctions(host, switch)
+    with pytest.raises(
+        DriverError, match='has 2 virtual functions, but none at 0000:c4'
+    ):
+        virtual.create(PciFunction(host, _CARD), '0000:c4:00.0')
+
+
+def test_remove_after_restart_disables_own_vfs(host: Host, switch: FakeSwitch) -> None:
+    card = PciFunction(host, _CARD)
+    VirtualFunctions(host, switch).create(card, _FIRST)
+    VirtualFunctions(host, switch).remove(card)
+    VirtualFunctions(host, switch).remove(card)
+    assert switch.calls == ['enable', 'disable']
+
+
+def test_remove_foreign_vfs_is_ignored(host: Host, switch: FakeSwitch) -> None:
+    switch.kernel.run(host.root, 'sriov-manage', ['-e', _CARD])
+    virtual = VirtualFunctions(host, switch)
+    virtual.create(PciFunction(host, _CARD), _FIRST)
+    virtual.remove(PciFunction(host, _CARD))
+    assert switch.calls == []
+
+
+def test_remove_foreign_vfs_after_reboot_is_ignored(
+    host: Host, switch: FakeSwitch
+) -> None:
+    VirtualFunctions(host, switch).create(PciFunction(host, _CARD), _FIRST)
+    switch.kernel.reboot()
+    switch.kernel.run(host.root, 'sriov-manage', ['-e', _CARD])
+    VirtualFunctions(host, switch).remove(PciFunction(host, _CARD))
+    assert switch.calls == ['enable']
+
+
+def test_create_without_mark_file_succeeds(host: Host, switch: FakeSwitch) -> None:
+    (host.root / 'run').write_text('no directory')
+    virtual = VirtualFunctions(host, switch)
+    virtual.create(PciFunction(host, _CARD), _FIRST)
+    virtual.remove(PciFunction(host, _CARD))
+    assert switch.calls == ['enable', 'disable']

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the capacity of a card, which does not depend on its current use."""
+
+import pytest
+
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.nvidia.capacity import (
+    count_capacity,
+    find_card_memory,
+    list_gpu_instances,
+    may_have_type,
+)
+from cyborg_lite.drivers.nvidia.layout import Vgpu, VgpuLayout, VgpuMode, VgpuType
+from tests.hosts import sysfs_tree
+
+_SIXTEEN = tuple(f'0000:41:00.{number}' for number in range(16))
+
+
+def _type(name: str, available: int = 1, maximum: int | None = None) -> VgpuType:
+    return VgpuType(name, name, available, maximum)
+
+
+def _capacity(
+    vgpu_type: VgpuType,
+    *more: VgpuType,
+    existing: int = 0,
+    memory: int | None = None,
+    instances: tuple[int, ...] = (),
+    mode: VgpuMode = VgpuMode.MDEV_OF_VIRTUAL,
+) -> int:
+    vgpus = tuple(Vgpu(address, vgpu_type.id) for address in _SIXTEEN[:existing])
+    layout = VgpuLayout(mode, _SIXTEEN, (vgpu_type, *more), vgpus)
+    return count_capacity(layout, vgpu_type, memory, instances)
+
+
+@pytest.mark.parametrize('available', [0, 1, 4])
+def test_capacity_uses_max_instance_of_description(available: int) -> None:
+    assert _capacity(_type('A100-10C', available, maximum=4)) == 4
+
+
+def test_capacity_is_limited_by_virtual_functions() -> None:
+    assert _capacity(_type('A100-1Q', maximum=40)) == 16
+    assert _capacity(_type('T4-1Q', maximum=40), mode=VgpuMode.MDEV) == 40
+
+
+@pytest.mark.parametrize(('name', 'maximum'), [('L40S-24Q', 2), ('L40S-16Q', 3)])
+def test_capacity_without_description_divides_memory(name: str, maximum: int) -> None:
+    vgpu_type = _type(name)
+    assert _capacity(vgpu_type, memory=48 << 10, mode=VgpuMode.VENDOR_VFIO) == maximum
+
+
+def test_capacity_without_memory_counts_existing_and_available() -> None:
+    assert _capacity(_type('X-24Q'), existing=2, mode=VgpuMode.VENDOR_VFIO) == 3
+    assert _capacity(_type('X-24Q', 0), existing=2, mode=VgpuMode.VENDOR_VFIO) == 2
+
+
+@pytest.mark.parametrize(
+    ('name', 'instances', 'maximum'),
+    [
+        ('A100-7-40C', (0,), 1),
+        ('A100-3-20C', (1, 2), 2),
+        ('A100-2-10C', (3, 5), 2),
+        ('A100-1-5C', (7, 8, 13), 3),
+        ('A100-1-5C', (1, 7, 8), 2),
+        ('A100-1-10C', (1, 3), 1),
+    ],
+)
+def test_capacity_counts_gpu_instances_of_size(
+    name: str, instances: tuple[int, ...], maximum: int
+) -> None:
+    assert _capacity(_type(name), memory=40 << 10, instances=instances) == maximum
+
+
+def _count_halves(vgpu_type: VgpuType, second: VgpuType) -> int:
+    return _capacity(vgpu_type, second, memory=40 << 10, instances=(1, 2))
+
+
+def test_capacity_ignores_impossible_rival_profile() -> None:
+    """Three and four slices of seven are both half of the card."""
+    three, four = _type('A100-3-20C'), _type('A100-4-20C')
+    assert _count_halves(three, four) == 1
+    assert _count_halves(three, _type('A100-4-20C', 0)) == 2
+    assert _count_halves(_type('A100-3-20C', 0), four) == 0
+
+
+def test_capacity_series_share_gpu_instances() -> None:
+    assert _count_halves(_type('A100-3-20C'), _type('A100-3-20Q')) == 2
+
+
+@pytest.mark.parametrize(
+    ('table_size', 'largest', 'memory'),
+    [(80, None, 80 << 10), (None, 48 << 10, 48 << 10), (24, 48 << 10, 48 << 10)],
+)
+def test_find_card_memory_uses_larger_source(
+    table_size: int | None, largest: int | None, memory: int
+) -> None:
+    assert find_card_memory(table_size, largest) == memory
+    assert find_card_memory(None, None) is None
+
+
+def test_capacity_without_memory_counts_unknown_types() -> None:
+    vgpu_type = _type('X-24Q')
+    vgpus = (Vgpu(_SIXTEEN[0], 'unknown'),)
+    layout = VgpuLayout(VgpuMode.VENDOR_VFIO, _SIXTEEN, (vgpu_type,), vgpus)
+    assert count_capacity(layout, vgpu_type, None, ()) == 2
+
+
+@pytest.mark.parametrize(
+    ('type_id', 'instance', 'expected'),
+    [
+        ('A100-1-5C', 1, True),
+        ('A100-3-20C', 7, False),
+        ('unknown', None, True),
+        ('unknown', 13, True),
+        ('unknown', 1, False),
+        ('unknown', 0, False),
+    ],
+)
+def test_may_have_type_compares_type_or_instance(
+    type_id: str, instance: int | None, expected: bool
+) -> None:
+    vgpu_type, second = _type('A100-1-5C'), _type('A100-3-20C')
+    vgpu = Vgpu(_SIXTEEN[0], type_id, instance=instance)
+    types = (vgpu_type, second)
+    layout = VgpuLayout(VgpuMode.VENDOR_VFIO, _SIXTEEN, types, (vgpu,))
+    assert may_have_type(layout, vgpu, vgpu_type, 40 << 10) is expected
+
+
+def test_list_gpu_instances_returns_ids_of_card(host: Host) -> None:
+    sysfs_tree.build('a100-sriov-mig', host.root)
+    assert list_gpu_instances(host, '0000:c1:00.0') == (1, 7, 8)
+    assert list_gpu_instances(host, '0000:41:00.0') == ()

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the NVIDIA driver: results for all functions of the fixture hosts."""
+
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
+from cyborg_lite.model.inventory import DiscoveryResult
+from tests.hosts import sysfs_tree
+from tests.hosts.sysfs_device import Plug
+
+_OPTIONS = {'offer_without_reset': False}
+
+
+def _results(host: Host) -> dict[str, DiscoveryResult]:
+    results = list(NvidiaGpu(host, _OPTIONS).discover())
+    assert len({result.address for result in results}) == len(results)
+    return {result.address: result for result in results}
+
+
+def _is_nvidia(host: Host, address: str) -> bool:
+    return host.text(f'sys/bus/pci/devices/{address}/vendor') == '0x10de'
+
+
+@pytest.mark.parametrize('name', sysfs_tree.hosts())
+def test_discover_returns_all_vendor_functions(name: str, host: Host) -> None:
+    built = sysfs_tree.build(name, host.root)
+    expected = {item for item in built.functions if _is_nvidia(host, item)}
+    assert set(_results(host)) == expected
+
+
+@pytest.mark.parametrize(
+    ('name', 'address', 'reason'),
+    [
+        ('t4-mdev', '0000:af:00.0', '2 mediated devices exist'),
+        ('a100-sriov-mig', '0000:41:00.0', '1 of 16 virtual functions in use'),
+        ('a100-sriov-mig', '0000:c1:00.0', '0 of 16 virtual functions in use'),
+        ('l40s-vendor-vfio', '0000:82:00.0', '1 of 32 virtual functions in use'),
+    ],
+)
+def test_discover_divided_card_is_withheld(
+    name: str, address: str, reason: str, host: Host
+) -> None:
+    sysfs_tree.build(name, host.root)
+    result = _results(host)[address]
+    assert result.reason == f'divided into vGPUs: {reason}'
+    assert result.device is not None
+    assert result.device.health_reason == result.reason
+    assert result.device.root.resource_class is None
+
+
+def test_hardware_id_is_gpu_uuid(host: Host) -> None:
+    sysfs_tree.build('t4-mdev', host.root)
+    device = _results(host)['0000:3b:00.0'].device
+    assert device is not None
+    assert device.hardware_id == 'GPU-6ee9bd5d-26e1-4f9e-9f0e-1b6d0c0a3b00'
+
+
+def test_hardware_id_without_vendor_driver_is_address(host: Host, plug: Plug) -> None:
+    plug('0000:3b:00.0', driver=None)
+    device = _results(host)['0000:3b:00.0'].device
+    assert device is not None
+    assert device.hardware_id == '0000:3b:00.0'
+
+
+def test_hardware_id_unreadable_is_cached(host: Host) -> None:
+    sysfs_tree.build('t4-mdev', host.root)
+    driver = NvidiaGpu(host, _OPTIONS)
+    before = [asdict(result) for result in driver.discover()]
+    # The vendor driver shows only the cards that are bound to it.
+    shutil.rmtree(host.root / 'proc/driver/nvidia')
+    assert [asdict(result) for result in driver.discover()] == before
+
+
+def test_hardware_id_replaced_card_is_not_cached(host: Host, plug: Plug) -> None:
+    sysfs_tree.build('t4-mdev', host.root)
+    driver = NvidiaGpu(host, _OPTIONS)
+    assert list(driver.discover())
+    listed = host.root / 'sys/bus/pci/devices/0000:3b:00.0'
+    listed.unlink()
+    assert all(item.address != '0000:3b:00.0' for item in driver.discover())
+    shutil.rmtree(host.root / 'proc/driver/nvidia')
+    plug('0000:3b:00.0')
+    (new,) = (item for item in driver.discover() if item.address == '0000:3b:00.0')
+    assert new.device is not None
+    assert new.device.hardware_id == '0000:3b:00.0'
+
+
+def test_discover_removed_card_does_not_hide_others(host: Host) -> None:
+    sysfs_tree.build('l40s-vendor-vfio', host.root)
+    scan = iter(NvidiaGpu(host, _OPTIONS).discover())
+    first = next(scan)
+    # The addresses are listed. Remove the second card and keep the links to it.
+    shutil.rmtree(host.root / 'sys/devices/pci0000:c0')
+    rest = list(scan)
+    assert first.address == '0000:82:00.0'
+    assert len(rest) == 32
+    assert '0000:c3:00.0' not in {result.address for result in rest}
+
+
+@pytest.mark.parametrize(
+    'name', ['vendor', 'device', 'class', 'driver', 'iommu_group', 'config', 'reset']
+)
+def test_discover_unreadable_file_does_not_hide_others(name: str, host: Host) -> None:
+    sysfs_tree.build('t4-mdev', host.root)
+    broken = host.root / f'sys/bus/pci/devices/0000:3b:00.0/{name}'
+    broken.unlink()
+    broken.mkdir()  # every read of it fails
+    assert _results(host)['0000:af:00.0'].reason.startswith('divided')
+
+
+def test_discover_is_repeatable(host: Host) -> None:
+    sysfs_tree.build('a100-sriov-mig', host.root)
+    driver = NvidiaGpu(host, _OPTIONS)
+    assert list(driver.discover()) == list(driver.discover())
+
+
+def test_discover_empty_host_returns_none(tmp_path: Path) -> None:
+    assert _results(Host('compute-1', tmp_path)) == {}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of reading the vGPU layout of a card in all modes."""
+
+import pytest
+
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.nvidia.layout import Vgpu, VgpuMode, list_mdevs, read_layout
+from tests.hosts import sysfs_tree
+
+
+@pytest.mark.parametrize(
+    ('name', 'address', 'counts'),
+    [
+        # Neither mdev types nor the SR-IOV capability divide a card.
+        ('t4-mdev', '0000:3b:00.0', (VgpuMode.MDEV, 0, 0)),
+        ('t4-mdev', '0000:af:00.0', (VgpuMode.MDEV, 0, 2)),
+        ('a100-sriov-mig', '0000:41:00.0', (VgpuMode.MDEV_OF_VIRTUAL, 16, 1)),
+        ('a100-sriov-mig', '0000:c1:00.0', (VgpuMode.MDEV_OF_VIRTUAL, 16, 0)),
+        ('l40s-vendor-vfio', '0000:82:00.0', (VgpuMode.VENDOR_VFIO, 32, 1)),
+        ('l40s-vendor-vfio', '0000:c3:00.0', (VgpuMode.NONE, 0, 0)),
+        # Virtual functions of another vendor, without any vGPU file.
+        ('generic-pci', '0000:d9:00.0', (VgpuMode.UNKNOWN, 2, 0)),
+    ],
+)
+def test_read_layout_mode_follows_files(
+    name: str, address: str, counts: tuple[VgpuMode, int, int], host: Host
+) -> None:
+    sysfs_tree.build(name, host.root)
+    layout = read_layout(PciFunction(host, address))
+    assert (layout.mode, len(layout.enabled), len(layout.existing)) == counts
+    assert layout.is_undivided is (counts[1:] == (0, 0))
+
+
+@pytest.mark.parametrize(
+    ('name', 'address', 'file'),
+    [
+        ('a100-sriov-mig', '0000:41:00.5', 'mdev_supported_types'),
+        ('l40s-vendor-vfio', '0000:82:00.5', 'nvidia'),
+    ],
+)
+def test_read_layout_vf_without_files_is_unusable(
+    name: str, address: str, file: str, host: Host
+) -> None:
+    sysfs_tree.build(name, host.root)
+    path = host.root / f'sys/bus/pci/devices/{address}' / file
+    path.rename(path.with_name('gone'))
+    layout = read_layout(PciFunction(host, f'{address[:-4]}00.0'))
+    assert layout.unusable == (address,)
+    assert address in layout.enabled
+
+
+def test_list_mdevs_returns_all_mdevs(host: Host) -> None:
+    sysfs_tree.build('t4-mdev', host.root)
+    address = '0000:af:00.0'
+    assert list_mdevs(PciFunction(host, address)) == (
+        Vgpu(address, 'nvidia-231', '1ae6d6ce-4f2a-4a52-9d0c-0f5f2e7a1001'),
+        Vgpu(address, 'nvidia-231', 'c0ffee00-0000-4000-8000-00000000beef'),
+    )
+    assert list_mdevs(PciFunction(host, '0000:3b:00.0')) == ()
+
+
+def test_read_layout_merges_creatable_types(host: Host) -> None:
+    """A function with an mdev lists no type as available."""
+    sysfs_tree.build('a100-sriov-mig', host.root)
+    layout = read_layout(PciFunction(host, '0000:41:00.0'))
+    assert [item.name for item in layout.types if item.is_creatable] == [
+        'GRID A100-10C'
+    ]
+
+
+def test_type_of_uses_types_of_siblings(host: Host) -> None:
+    sysfs_tree.build('l40s-vendor-vfio', host.root)
+    layout = read_layout(PciFunction(host, '0000:82:00.0'))
+    (vgpu,) = layout.existing
+    assert vgpu == Vgpu('0000:82:00.4', '1155')
+    vgpu_type = layout.type_of(vgpu)
+    assert vgpu_type is not None
+    assert vgpu_type.name == 'NVIDIA L40S-24Q'

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the calls of sriov-manage: arguments, retries and errors."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.drivers.host.kernel import Writer
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.nvidia.sriov_manage import SriovManage
+from cyborg_lite.exceptions import DeviceBusy, DeviceGone
+from tests.doubles.file_driver import FileKernel
+
+CARD = '0000:82:00.0'
+LOCKED = (1, 'Cannot obtain unbindLock for 0000:82:00.0\n')
+
+
+class ToolKernel(FileKernel):
+    """Kernel that returns the given results of a tool and records its calls."""
+
+    def __init__(self, *results: tuple[int, str] | OSError) -> None:
+        self.results = list(results)
+        self.commands: list[list[str]] = []
+
+    def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
+        self.commands.append([tool.rpartition('/')[2], *arguments])
+        result = self.results.pop(0)
+        if isinstance(result, OSError):
+            raise result
+        return result
+
+
+@pytest.fixture
+def card(tmp_path: Path) -> PciFunction:
+    return PciFunction(Host('compute-1', tmp_path), CARD)
+
+
+def build_tool(kernel: ToolKernel, root: Path) -> SriovManage:
+    return SriovManage(Writer(root, kernel, 30))
+
+
+def test_enable_and_disable_pass_flag_and_address(
+    card: PciFunction, tmp_path: Path
+) -> None:
+    kernel = ToolKernel((0, ''), (0, ''))
+    tool = build_tool(kernel, tmp_path)
+    tool.enable(card)
+    tool.disable(card)
+    assert kernel.commands == [
+        ['sriov-manage', '-e', CARD],
+        ['sriov-manage', '-d', CARD],
+    ]
+
+
+def test_enable_locked_library_is_retried(card: PciFunction, tmp_path: Path) -> None:
+    kernel = ToolKernel(LOCKED, LOCKED, (0, ''))
+    build_tool(kernel, tmp_path).enable(card)
+    assert len(kernel.commands) == 3
+
+
+def test_enable_locked_three_times_raises(card: PciFunction, tmp_path: Path) -> None:
+    kernel = ToolKernel(LOCKED, LOCKED, LOCKED)
+    with pytest.raises(DeviceBusy, match='unbindLock'):
+        build_tool(kernel, tmp_path).enable(card)
+
+
+@pytest.mark.parametrize(
+    ('output', 'reason'),
+    [('first\nlast line\n', 'sriov-manage -e failed: last line'), ('', 'no output')],
+)
+def test_enable_other_failure_raises_without_retry(
+    card: PciFunction, tmp_path: Path, output: str, reason: str
+) -> None:
+    kernel = ToolKernel((2, output))
+    with pytest.raises(DeviceBusy, match=reason):
+        build_tool(kernel, tmp_path).enable(card)
+    assert len(kernel.commands) == 1
+
+
+def test_enable_missing_tool_raises_device_gone(
+    card: PciFunction, tmp_path: Path
+) -> None:
+    kernel = ToolKernel(FileNotFoundError(2, 'No such file or directory'))
+    with pytest.raises(DeviceGone):
+        build_tool(kernel, tmp_path).enable(card)

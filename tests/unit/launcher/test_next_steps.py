@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the file to source and the example commands."""
+
+import shlex
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from devstack.launcher import next_steps, paths
+from devstack.launcher.rest import Service
+from devstack.launcher.stack import Stack
+
+
+def test_write_env_quotes_paths(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = top / "it's a path"
+    odd.mkdir()
+    monkeypatch.setattr(paths, 'CONFIG', odd / 'cyborg-lite.conf')
+    stack = SimpleNamespace(
+        accelerator=Service('http://a'), placement=Service('http://p')
+    )
+    next_steps.write_env(cast(Stack, stack))
+    output = subprocess.run(
+        ['sh', '-c', f'. {shlex.quote(str(paths.ENV))}; echo "$CYBORG_LITE_CONFIG"'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert output.stdout.strip() == str(odd / 'cyborg-lite.conf')
+
+
+def test_show_commands_prints_env_and_logs(
+    top: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    next_steps.show_commands()
+    output = capsys.readouterr().out
+    assert f'. {top}/env' in output
+    assert f'Logs: {top}/logs' in output
+
+
+def test_show_commands_quotes_env_path(
+    top: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = top / "it's a path"
+    monkeypatch.setattr(paths, 'ENV', odd)
+    next_steps.show_commands()
+    assert f'. {shlex.quote(str(odd))}\n' in capsys.readouterr().out

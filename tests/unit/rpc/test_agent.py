@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the client of the agents: messages, answers and errors."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+
+from cyborg_lite.exceptions import DriverError, HostAway, LoadingFailed
+from cyborg_lite.model.bitstreams import LoadOrder
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import Device
+from cyborg_lite.rpc import transport, wire
+from cyborg_lite.rpc.agent import VERSION, AgentAPI
+from cyborg_lite.rpc.context import daemon_context
+from tests.builders.bitstream_files import bitstream
+from tests.builders.reports import card
+from tests.doubles.drivers import handle
+
+ORDER = LoadOrder('0000:01:00.0', '_region0', bitstream(), ordered_at=3)
+
+
+class RecordingAgent:
+    """Endpoint that records the arguments of each call."""
+
+    target = transport.interface(VERSION)
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Any]] = []
+        self.error: Exception | None = None
+
+    def _record(self, method: str, argument: Any) -> None:
+        self.calls.append((method, argument))
+        if self.error is not None:
+            raise self.error
+
+    @transport.endpoint
+    def prepare(self, context: Any, handles: Any) -> None:
+        self._record('prepare', wire.load_all(AllocatedHandle, handles))
+
+    @transport.endpoint
+    def release(self, context: Any, handles: Any) -> None:
+        self._record('release', wire.load_all(AllocatedHandle, handles))
+
+    @transport.endpoint
+    def program(self, context: Any, order: Any) -> Any:
+        self._record('program', wire.load(LoadOrder, order))
+        return wire.dump(card(1))
+
+
+@pytest.fixture
+def bus(request: pytest.FixtureRequest) -> Iterator[oslo_messaging.Transport]:
+    conf = cfg.ConfigOpts()
+    conf([])
+    transport.address(conf)  # registers the option that is set below
+    conf.set_override('transport_url', f'local:///{request.node.name}')
+    connection = transport.connect(conf)
+    yield connection
+    connection.cleanup()
+
+
+@pytest.fixture
+def agent(bus: oslo_messaging.Transport) -> Iterator[RecordingAgent]:
+    endpoint = RecordingAgent()
+    server = transport.serve(bus, transport.AGENT_TOPIC, 'compute-1', [endpoint])
+    server.start()
+    yield endpoint
+    server.stop()
+
+
+@pytest.fixture
+def client(bus: oslo_messaging.Transport) -> AgentAPI:
+    return AgentAPI(bus, timeout=30, load_timeout=30)
+
+
+def test_prepare_and_release_transfer_handles(
+    client: AgentAPI, agent: RecordingAgent
+) -> None:
+    handles = (handle(uuid='a'), handle(uuid='b'))
+    client.prepare(daemon_context(), 'compute-1', handles)
+    client.release(daemon_context(), 'compute-1', handles[:1])
+    assert agent.calls == [('prepare', handles), ('release', handles[:1])]
+
+
+def test_program_transfers_order_and_returns_device(
+    client: AgentAPI, agent: RecordingAgent
+) -> None:
+    device: Device = client.program(daemon_context(), 'compute-1', ORDER)
+    assert device == card(1)
+    assert agent.calls == [('program', ORDER)]
+
+
+@pytest.mark.parametrize(
+    'error', [DriverError(reason='busy'), LoadingFailed(image='x', reason='CRC error')]
+)
+def test_program_raises_error_of_agent(
+    client: AgentAPI, agent: RecordingAgent, error: DriverError
+) -> None:
+    agent.error = error
+    with pytest.raises(type(error)) as caught:
+        client.program(daemon_context(), 'compute-1', ORDER)
+    assert caught.value.text == error.text
+
+
+CALLS: list[Callable[[AgentAPI], object]] = [
+    lambda client: client.prepare(daemon_context(), 'compute-2', [handle()]),
+    lambda client: client.release(daemon_context(), 'compute-2', [handle()]),
+    lambda client: client.program(daemon_context(), 'compute-2', ORDER),
+]
+
+
+@pytest.mark.parametrize('call', CALLS)
+def test_call_to_unreachable_host_raises_host_away(
+    bus: oslo_messaging.Transport, call: Callable[[AgentAPI], object]
+) -> None:
+    with pytest.raises(HostAway, match='compute-2'):
+        call(AgentAPI(bus, timeout=0, load_timeout=0))

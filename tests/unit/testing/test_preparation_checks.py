@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the conformance checks of preparation with correct and wrong drivers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.exceptions import DriverError
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.testing import preparation_checks
+from cyborg_lite.testing.driver_checks import (
+    HOSTNAME,
+    Bench,
+    ConformanceError,
+    discover,
+)
+from cyborg_lite.testing.preparation_checks import build_handle
+from tests.doubles.file_driver import ADDRESS, INFO, FileDriver, build_bench
+
+Check = Callable[[Bench, Path], None]
+
+
+class SingleUseDriver(FileDriver):
+    """Driver whose second prepare changes the host."""
+
+    def prepare(self, handle: AllocatedHandle) -> None:
+        if self.host.names('prepared'):
+            self.host.kernel.write(self.host.root, 'prepared/second', 'x')
+        super().prepare(handle)
+
+
+class LeavingDriver(FileDriver):
+    """Driver whose release does nothing."""
+
+    def release(self, handle: AllocatedHandle) -> None:
+        pass
+
+
+class GreedyDriver(FileDriver):
+    """Driver whose release removes all handles."""
+
+    def release(self, handle: AllocatedHandle) -> None:
+        for name in self.host.names('prepared'):
+            self.host.kernel.write(self.host.root, f'prepared/{name}', '')
+
+
+class SilentDriver(FileDriver):
+    """Driver that ignores a refused change."""
+
+    def prepare(self, handle: AllocatedHandle) -> None:
+        try:
+            super().prepare(handle)
+        except OSError:
+            return
+
+
+class ReportingDriver(FileDriver):
+    """Driver that converts a refused change into a DriverError."""
+
+    def prepare(self, handle: AllocatedHandle) -> None:
+        try:
+            super().prepare(handle)
+        except OSError as error:
+            raise DriverError(reason=str(error)) from None
+
+
+@pytest.mark.parametrize(
+    'check',
+    [
+        preparation_checks.check_prepare_is_repeatable,
+        preparation_checks.check_is_prepared_is_correct,
+        preparation_checks.check_release_without_prepare_is_accepted,
+        preparation_checks.check_release_is_isolated,
+        preparation_checks.check_handles_are_stable,
+        preparation_checks.check_refused_change_is_undone,
+        preparation_checks.check_crash_is_recovered,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_correct_driver_passes(check: Check, tmp_path: Path) -> None:
+    check(build_bench(ReportingDriver), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('driver', 'check', 'message'),
+    [
+        (
+            SingleUseDriver,
+            preparation_checks.check_prepare_is_repeatable,
+            'a second prepare changes the host',
+        ),
+        (
+            LeavingDriver,
+            preparation_checks.check_prepare_is_repeatable,
+            'release does not undo prepare',
+        ),
+        (
+            GreedyDriver,
+            preparation_checks.check_release_is_isolated,
+            'the release of one handle changes another',
+        ),
+        (
+            SilentDriver,
+            preparation_checks.check_refused_change_is_undone,
+            'a refused change raises no DriverError',
+        ),
+        (
+            LeavingDriver,
+            preparation_checks.check_crash_is_recovered,
+            'release does not undo prepare',
+        ),
+    ],
+)
+def test_wrong_driver_raises_conformance_error(
+    driver: type[FileDriver], check: Check, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConformanceError, match=message):
+        check(build_bench(driver), tmp_path)
+
+
+def test_build_handle_copies_values_with_stable_uuid(tmp_path: Path) -> None:
+    bench = build_bench()
+    (result,) = discover(bench.make(bench.host(tmp_path)))
+    assert result.device is not None
+    root = result.device.root
+    first, second = (build_handle(result.device, root, item) for item in root.handles)
+    assert (first.hostname, first.control_address) == (HOSTNAME, ADDRESS)
+    assert (first.key, first.info, first.needs_host) == (f'{ADDRESS}/0', INFO, True)
+    assert first == build_handle(result.device, root, root.handles[0])
+    assert first.uuid != second.uuid
