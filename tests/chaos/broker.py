@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A RabbitMQ of our own, that may be killed and started again.
+"""RabbitMQ broker that tests kill and restart.
 
-Where its program is not installed the broker of the other tests serves, and instead
-of being killed it closes all connections of our virtual host.
+If the program is not installed, the broker of the other tests is used. Instead of a
+kill, all connections of the virtual host are closed.
 """
 
 import os
@@ -18,9 +18,9 @@ import pytest
 
 from devstack.launcher.configuration import free_port
 from devstack.launcher.processes import Child
-from tests.fakes.rabbitmq import virtual_host
+from tests.servers.rabbitmq import virtual_host
 
-# The program itself; the one on the PATH of Debian only runs the node of the host.
+# Debian's program on the PATH only runs the node of the host.
 _PROGRAM: Final = Path('/usr/lib/rabbitmq/bin/rabbitmq-server')
 
 
@@ -28,13 +28,13 @@ class Broker(Protocol):
     @property
     def url(self) -> str: ...
 
-    def hurt(self) -> None:
-        """Everything that was under way is lost; it serves again on return."""
+    def interrupt(self) -> None:
+        """Interrupt all connections; the broker serves again when this returns."""
         ...
 
 
 class OwnNode:
-    """A node with nothing in common with that of the host."""
+    """Node that shares nothing with the node of the host."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -63,10 +63,10 @@ class OwnNode:
                 'RABBITMQ_PID_FILE': str(self._directory / 'pid'),
             },
         )
-        self._child.until(self._speaks)
+        self._child.until(self._answers)
 
-    def _speaks(self) -> bool:
-        """It greets, and does not merely listen."""
+    def _answers(self) -> bool:
+        """Check whether the broker sends its greeting, not only listens."""
         try:
             with socket.create_connection(('127.0.0.1', self._port), 1) as connection:
                 connection.settimeout(5)
@@ -75,7 +75,7 @@ class OwnNode:
         except OSError:
             return False
 
-    def hurt(self) -> None:
+    def interrupt(self) -> None:
         self.end()
         self.start()
 
@@ -84,12 +84,12 @@ class OwnNode:
 
 
 class SharedNode:
-    """A virtual host on the broker of the other tests."""
+    """Virtual host on the broker of the other tests."""
 
     def __init__(self, url: str) -> None:
         self.url = url
 
-    def hurt(self) -> None:
+    def interrupt(self) -> None:
         name = urlsplit(self.url).path.strip('/')
         close = ['rabbitmqctl', 'close_all_connections', '--vhost', name, 'chaos']
         subprocess.run(close, check=False, capture_output=True, timeout=60)
@@ -97,7 +97,7 @@ class SharedNode:
 
 @contextmanager
 def own_node(directory: Path) -> Iterator[OwnNode]:
-    if not _installed():
+    if not _is_installed():
         pytest.skip(f'there is no {_PROGRAM}')
     node = OwnNode(directory)
     node.start()
@@ -109,7 +109,7 @@ def own_node(directory: Path) -> Iterator[OwnNode]:
 
 @contextmanager
 def broker(directory: Path) -> Iterator[Broker]:
-    if _installed():
+    if _is_installed():
         with own_node(directory) as node:
             yield node
     else:
@@ -117,5 +117,5 @@ def broker(directory: Path) -> Iterator[Broker]:
             yield SharedNode(url)
 
 
-def _installed() -> bool:
+def _is_installed() -> bool:
     return _PROGRAM.exists() and os.access(_PROGRAM, os.X_OK)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova as a patient client: asks again when nobody answers, and notes what it heard."""
+"""Nova as a patient client: it repeats unanswered requests and records all answers."""
 
 import random
 import threading
@@ -11,40 +11,40 @@ from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from devstack.launcher.rest import Answer
-from tests.chaos.kit import HurtCloud
-from tests.fakes.stack import NOVA, Instance
+from tests.chaos.faulty_cloud import FaultyCloud
+from tests.servers.stack import NOVA, Instance
 
 T = TypeVar('T')
 
-PATIENCE: Final = 150.0  # seconds for which it asks again
+PATIENCE: Final = 150.0  # seconds of repetition
 
 _ARQS: Final = '/v2/accelerator_requests'
 
 
-class Impatient(Exception):
-    """The service did not do in a long time what it must do."""
+class OperationTimeout(Exception):
+    """Timeout of an operation that the service must complete."""
 
 
 @dataclass
 class Ledger:
-    """What the clients were told."""
+    """Counters of the answers to all clients."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    told: Counter[str] = field(default_factory=Counter)
+    answers: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
 
-    def note(self, what: str) -> None:
+    def note(self, text: str) -> None:
         with self.lock:
-            self.told[what] += 1
+            self.answers[text] += 1
 
-    def fault(self, what: str) -> None:
+    def fault(self, text: str) -> None:
         with self.lock:
-            self.faults.append(what)
+            self.faults.append(text)
 
 
 @dataclass
 class Offer:
-    """What servers may ask for."""
+    """Resource class and size of the requests."""
 
     resource_class: str
     profile: str
@@ -52,15 +52,15 @@ class Offer:
 
 
 class Client:
-    """One of many; each has a random source of its own."""
+    """Client with its own random source."""
 
-    def __init__(self, cloud: HurtCloud, ledger: Ledger, seed: int) -> None:
+    def __init__(self, cloud: FaultyCloud, ledger: Ledger, seed: int) -> None:
         self._cloud = cloud
         self._ledger = ledger
         self._random = random.Random(seed)
 
     def serve(self, offer: Offer) -> None:
-        """The life of one server."""
+        """Boot and delete one instance."""
         instance = Instance(self._cloud, offer.provider, {offer.resource_class: 1})
         try:
             self._create(instance, offer.profile)
@@ -68,7 +68,7 @@ class Client:
                 self._bind(instance)
             self._delete(instance)
             self._ask_until('DELETE', f'/allocations/{instance.uuid}', {204, 404})
-        except Impatient as error:
+        except OperationTimeout as error:
             self._ledger.fault(f'{instance.uuid} {instance.arqs}: {error}')
 
     def _create(self, instance: Instance, profile: str) -> None:
@@ -77,7 +77,7 @@ class Client:
         instance.arqs += [arq['uuid'] for arq in answer.body['arqs']]
 
     def _allocate(self, instance: Instance) -> bool:
-        """False: Placement has no room, and a scheduler would say so."""
+        """Allocate resources; return False if Placement has no room."""
         try:
             instance.allocate()
         except AssertionError:
@@ -86,10 +86,10 @@ class Client:
         return True
 
     def _bind(self, instance: Instance) -> None:
-        """Nova does not repeat a bind; we do, where nobody answered at all."""
+        """Send a bind; repeat it if there was no answer, which Nova does not do."""
         answer = self._try(instance.bind)
         while answer is None or answer.status == 503:
-            # The answer may be lost, and the bind accepted all the same.
+            # The bind may have been accepted although the answer was lost.
             if self._states(instance) != {'Initial'}:
                 break
             answer = self._try(instance.bind)
@@ -108,31 +108,35 @@ class Client:
         return {arq['state'] for arq in answer.body['arqs']}
 
     def _delete(self, instance: Instance) -> None:
-        """By instance and then again by uuid, as Nova does."""
+        """Delete by instance and then by uuid, as Nova does."""
         self._ask_until('DELETE', instance.path, {204})
         path = f'{_ARQS}?arqs={",".join(instance.arqs)}'
         self._ask_until('DELETE', path, {204, 404})
 
-    # --- patience ---
+    # --- repetition ---
 
     def _ask_until(
         self, method: str, path: str, statuses: set[int], body: Any = None
     ) -> Answer:
-        """The first answer with one of ``statuses``; a body is JSON of any shape."""
-        ours = path.startswith('/v2')
-        service = self._cloud.api(NOVA) if ours else self._cloud.placement
+        """Repeat a request until the answer has an expected status. Any: JSON."""
+        is_accelerator_path = path.startswith('/v2')
+        service = (
+            self._cloud.api(NOVA) if is_accelerator_path else self._cloud.placement
+        )
 
-        def asked() -> Answer | None:
+        def send_once() -> Answer | None:
             answer = self._try(lambda: service.ask(method, path, body))
             if answer is not None and answer.status in statuses:
                 return answer
             if answer is not None and answer.status not in (409, 500, 503):
-                raise Impatient(f'{method} {path}: {answer.status} {answer.body}')
-            if answer is not None and ours:
+                raise OperationTimeout(
+                    f'{method} {path}: {answer.status} {answer.body}'
+                )
+            if answer is not None and is_accelerator_path:
                 self._ledger.note(f'{method} {answer.status}')
             return None
 
-        return self._until(asked, f'{method} {path} ends with {statuses}')
+        return self._until(send_once, f'{method} {path} ends with {statuses}')
 
     def _try(self, act: Callable[[], Answer]) -> Answer | None:
         try:
@@ -141,19 +145,19 @@ class Client:
             self._ledger.note('no answer')
             return None
 
-    def _until(self, happened: Callable[[], T | None], what: str) -> T:
+    def _until(self, happened: Callable[[], T | None], text: str) -> T:
         deadline = time.monotonic() + PATIENCE
-        while not (found := happened()):
+        while not (answer := happened()):
             if time.monotonic() > deadline:
-                raise Impatient(f'waited {PATIENCE:.0f} s until {what}')
+                raise OperationTimeout(f'waited {PATIENCE:.0f} s until {text}')
             time.sleep(self._random.uniform(0.05, 0.2))
-        return found
+        return answer
 
 
-def offers(cloud: HurtCloud, *resource_classes: str) -> list[Offer]:
+def offers(cloud: FaultyCloud, *resource_classes: str) -> list[Offer]:
     return [
-        Offer(one, cloud.create_profile(one), cloud.provider_of(one))
-        for one in resource_classes
+        Offer(name, cloud.create_profile(name), cloud.provider_of(name))
+        for name in resource_classes
     ]
 
 

@@ -1,36 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A conductor is killed at each step of a job; its successor ends it all the same."""
+"""A conductor is killed at each step of a job; another conductor finishes the job."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.chaos.dying_conductor import STEPS
-from tests.chaos.kit import HurtCloud, accepted, running
-from tests.fakes.stack import NOVA, Instance
+from tests.chaos.crashing_conductor import STEPS
+from tests.chaos.faulty_cloud import FaultyCloud, check_accepted, run_cloud
+from tests.servers.stack import NOVA, Instance
 
-# Where a request for a device is killed: while it is accepted, the client has no
-# answer, and may find it bound or not; later it has one, and it must be kept.
-_OF_RELEASE = ('cleaned', 'release')
+# A kill while an API request is being accepted leaves the client without an answer, and
+# the ARQ may be bound or not. After the answer the bind must be completed.
+_OF_RELEASE = ('record_release', 'release')
 BINDING = [step for step in STEPS if not step.endswith(_OF_RELEASE)]
-RELEASING = ['before:release', 'after:release', 'before:cleaned', 'after:cleaned']
+RELEASING = [
+    'before:release',
+    'after:release',
+    'before:record_release',
+    'after:record_release',
+]
 
 
 @pytest.fixture(scope='module')
-def hurt_cloud(
+def cloud(
     broker: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[HurtCloud]:
-    """On SQLite: this test is about steps, and others are about databases."""
+) -> Iterator[FaultyCloud]:
+    """Yield a cloud on SQLite, because this test is about steps, not databases."""
     directory = tmp_path_factory.mktemp('steps')
     connection = f'sqlite:///{directory}/db.sqlite'
-    # Whoever calls a conductor that dies waits for as long as this.
-    cloud = HurtCloud(directory, broker, connection, rpc_response_timeout=10)
-    with running(cloud):
+    # timeout of callers of a killed conductor
+    cloud = FaultyCloud(directory, broker, connection, rpc_response_timeout=10)
+    with run_cloud(cloud):
         yield cloud
 
 
-def offered(cloud: HurtCloud) -> Instance:
-    """A server that is to be bound, with two requests for what its host prepares."""
+def create_instance(cloud: FaultyCloud) -> Instance:
+    """Create an instance that is ready to bind, with two prepared handles."""
     provider = cloud.provider_of('VGPU')
     instance = Instance(cloud, provider, {'VGPU': 2})
     instance.create_arqs(cloud.create_profile('VGPU', 2))
@@ -39,68 +44,68 @@ def offered(cloud: HurtCloud) -> Instance:
 
 
 @pytest.mark.parametrize('step', BINDING)
-def test_a_bind_survives(hurt_cloud: HurtCloud, step: str) -> None:
-    cloud = hurt_cloud
+def test_bind_survives_kill(cloud: FaultyCloud, step: str) -> None:
+    cloud = cloud
     before = cloud.start('conductor', name='before')
-    instance = offered(cloud)
+    instance = create_instance(cloud)
     before.end()
     dying = cloud.start_dying('dying', step)
     answer = instance.bind()
-    if step != 'before:accept':
+    if step != 'before:accept_bind':
         cloud.until(
-            lambda: dying.status is not None or ended(cloud, instance), 'it dies'
+            lambda: dying.status is not None or is_finished(cloud, instance), 'it dies'
         )
     dying.kill()
     after = cloud.start('conductor', name='after')
     if answer.status != 202 and not instance.shown():
-        # Nobody was told that it was accepted, and it was not.
-        assert step == 'before:accept'
+        # The client has no answer, and the bind was not accepted.
+        assert step == 'before:accept_bind'
     else:
-        cloud.until(instance.resolved, 'Nova hears of every request')
+        cloud.until(instance.is_resolved, 'Nova hears of every request')
         cloud.settle()
         assert instance.states() == {'Bound'}
-        assert cloud.owners() == cloud.prepared() == sorted(instance.arqs)
-        # Twice only where the answer to the first was lost with the process.
-        allowed = 2 if step in ('after:post_events', 'before:finish') else 1
+        assert cloud.owners() == cloud.list_prepared_arqs() == sorted(instance.arqs)
+        # The event is sent twice only if the first answer was lost with the process.
+        allowed = 2 if step in ('after:post_events', 'before:finish_job') else 1
         assert len(instance.events()) <= allowed * len(instance.arqs)
         assert {event['status'] for event in instance.events()} == {'completed'}
     instance.delete()
     delete_leftovers(cloud, instance)
     cloud.settle()
-    assert cloud.owners() == cloud.prepared() == []
+    assert cloud.owners() == cloud.list_prepared_arqs() == []
     after.end()
 
 
 @pytest.mark.parametrize('step', RELEASING)
-def test_a_release_survives(hurt_cloud: HurtCloud, step: str) -> None:
-    cloud = hurt_cloud
+def test_release_survives_kill(cloud: FaultyCloud, step: str) -> None:
+    cloud = cloud
     before = cloud.start('conductor', name='before')
-    instance = offered(cloud)
+    instance = create_instance(cloud)
     instance.bind()
-    cloud.until(instance.resolved, 'Nova hears of every request')
+    cloud.until(instance.is_resolved, 'Nova hears of every request')
     cloud.settle()
     before.end()
     dying = cloud.start_dying('dying', step)
-    accepted(instance.give_back(), 204)
+    check_accepted(instance.give_back(), 204)
     instance.deallocate()
     cloud.until(lambda: dying.status is not None, 'it dies')
     after = cloud.start('conductor', name='after')
     cloud.settle()
-    assert cloud.owners() == cloud.prepared() == []
+    assert cloud.owners() == cloud.list_prepared_arqs() == []
     assert not cloud.states()
     after.end()
 
 
-def ended(cloud: HurtCloud, instance: Instance) -> bool:
-    """Whether the bind has never come by the step, and nothing of it is left to do.
+def is_finished(cloud: FaultyCloud, instance: Instance) -> bool:
+    """Check whether the bind is finished and never reached the step.
 
-    Not only that Nova has heard: who is killed before it has written that down has
-    lost the answer, and Nova hears of it once more.
+    An event at Nova is not enough: a conductor that is killed before it stores the
+    answer sends the event again.
     """
-    return instance.resolved() and not cloud.unfinished()
+    return instance.is_resolved() and not cloud.count_unfinished_jobs()
 
 
-def delete_leftovers(cloud: HurtCloud, instance: Instance) -> None:
-    """As Nova does after a bind that it takes for failed."""
+def delete_leftovers(cloud: FaultyCloud, instance: Instance) -> None:
+    """Delete the ARQs as Nova does after a failed bind."""
     path = f'/v2/accelerator_requests?arqs={",".join(instance.arqs)}'
     assert cloud.api(NOVA).ask('DELETE', path).status in (204, 404)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed command, on every fabricated host, alone in the world."""
+"""The installed ``discover`` command on every fixture host, without other services."""
 
 import json
 import os
@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.fakes import sysfs_tree
+from tests.hosts import sysfs_tree
 
-# Runs the command under a watch that ends it at the first thing it must not do.
+# Runs the command under an audit hook that exits at the first forbidden action.
 _WATCHED = """
 import os
 import sys
@@ -38,13 +38,13 @@ sys.exit(agent.main(sys.argv[1:]))
 # Any: JSON.
 def _discover(root: Path, *options: str, backend: str = 'threading') -> Any:
     command = Path(sys.executable).with_name('cyborg-lite-agent')
-    given = ['discover', '--sysfs-root', str(root), '--format', 'json', *options]
-    return _answer([str(command), *given], root, backend)
+    arguments = ['discover', '--sysfs-root', str(root), '--format', 'json', *options]
+    return _answer([str(command), *arguments], root, backend)
 
 
 def _answer(command: list[str], root: Path, backend: str = 'threading') -> Any:
     configuration = root.with_suffix('.conf')
-    # A broker that nobody could reach: it must not matter.
+    # No broker is at this address: the command must not need one.
     url = 'rabbit://nobody:nothing@192.0.2.1:5672/'
     configuration.write_text(f'[DEFAULT]\nhost = compute-1\ntransport_url = {url}\n')
     environment = {
@@ -52,53 +52,58 @@ def _answer(command: list[str], root: Path, backend: str = 'threading') -> Any:
         'CYBORG_LITE_CONFIG': str(configuration),
         'CYBORG_LITE_CONCURRENCY': backend,
     }
-    ended = subprocess.run(
+    completed = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=120
     )
-    assert ended.returncode == 0, ended.stderr
-    return json.loads(ended.stdout)
+    assert completed.returncode == 0, completed.stderr
+    return json.loads(completed.stdout)
 
 
 @pytest.mark.parametrize('name', sysfs_tree.hosts())
-def test_each_host_is_offered_as_it_is(name: str, tmp_path: Path) -> None:
+def test_discover_fixture_host_matches_expectations(name: str, tmp_path: Path) -> None:
     root = tmp_path / 'root'
     built = sysfs_tree.build(name, root)
-    found = _discover(root)
-    assert {each['address'] for each in found} <= set(built.functions)
+    devices = _discover(root)
+    assert {device['address'] for device in devices} <= set(built.functions)
     expected = {
         fields['pci']: fields
         for fields in built.expect['devices']
         if fields.get('rc') == 'PGPU' and 'CUSTOM_NVIDIA' in fields['traits'][1]
     }
-    assert {each['address'] for each in found if each['offered']} == set(expected)
-    for each in found:
-        assert each['reason']
-        fields = expected.get(each['address'])
+    assert {device['address'] for device in devices if device['offered']} == set(
+        expected
+    )
+    for device in devices:
+        assert device['reason']
+        fields = expected.get(device['address'])
         if fields is None:
-            assert (each['provider'], each['handles']) == (None, [])
+            assert (device['provider'], device['handles']) == (None, [])
             continue
-        kind, count, info = fields['handles']
-        assert each['provider'] == {
-            'name': f'compute-1_{each["address"]}',
+        handle_type, count, info = fields['handles']
+        assert device['provider'] == {
+            'name': f'compute-1_{device["address"]}',
             'resource_class': fields['rc'],
             'total': fields['total'],
             'reserved': 0,
-            'traits': fields['traits'],
+            'traits': [trait.lstrip('+') for trait in fields['traits']],
         }
-        assert each['handles'] == [{'type': kind, 'info': json.loads(info)}] * count
+        assert (
+            device['handles']
+            == [{'type': handle_type, 'info': json.loads(info)}] * count
+        )
 
 
-def test_both_back_ends_of_concurrency_see_the_same(tmp_path: Path) -> None:
+def test_discover_result_is_equal_under_both_backends(tmp_path: Path) -> None:
     root = tmp_path / 'root'
     sysfs_tree.build('t4-mdev', root)
     assert _discover(root) == _discover(root, backend='eventlet')
 
 
-def test_it_starts_no_process_talks_to_no_one_and_stays_below_the_root(
+def test_discover_starts_no_process_and_stays_below_root(
     tmp_path: Path,
 ) -> None:
     root = tmp_path / 'root'
     sysfs_tree.build('a100-sriov-mig', root)
-    given = ['discover', '--sysfs-root', str(root), '--format', 'json']
-    found = _answer([sys.executable, '-c', _WATCHED, *given], root)
-    assert len(found) == 34
+    arguments = ['discover', '--sysfs-root', str(root), '--format', 'json']
+    devices = _answer([sys.executable, '-c', _WATCHED, *arguments], root)
+    assert len(devices) == 34

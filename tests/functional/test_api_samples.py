@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples of the API reference are what the service answers.
+"""Samples of the API reference are compared with the answers of the service.
 
-One story goes through every operation of the API document. With
-``CYBORG_LITE_WRITE_SAMPLES=1`` in the environment it writes the samples.
+One sequence of calls uses every operation of the API document. With
+``CYBORG_LITE_WRITE_SAMPLES=1`` in the environment the samples are written.
 """
 
 import difflib
@@ -13,16 +13,16 @@ from uuid import uuid4
 
 import pytest
 
-from tests.fakes.api_samples import FOLDER, Recorder
-from tests.fakes.bitstream_files import gbs, image
-from tests.fakes.keystone_cloud import KeystoneCloud, cloud_with_cards
-from tests.fakes.real_glance import RealGlance, real_glance
-from tests.fakes.real_keystone import RealKeystone, keystone
-from tests.fakes.stack import NOVA, Instance, expect
+from tests.builders.api_samples import FOLDER, Recorder
+from tests.builders.bitstream_files import gbs, image
+from tests.servers.glance import RealGlance, real_glance
+from tests.servers.keystone import RealKeystone, keystone
+from tests.servers.keystone_cloud import KeystoneCloud, cloud_with_cards
+from tests.servers.stack import NOVA, Instance, expect
 
 __all__ = ['keystone', 'real_glance']
 
-# It is long, and generated anyway.
+# The document is long and generated.
 WITHOUT_SAMPLE: Final = {'get_v2_openapi_json'}
 
 PROFILES: Final = '/v2/device_profiles'
@@ -37,13 +37,13 @@ def cloud(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[KeystoneCloud]:
     directory = tmp_path_factory.mktemp('samples')
-    with cloud_with_cards(keystone, real_glance, directory) as made:
-        yield made
+    with cloud_with_cards(keystone, real_glance, directory) as created:
+        yield created
 
 
 @pytest.fixture(scope='module')
 def recorder(cloud: KeystoneCloud, real_glance: RealGlance) -> Recorder:
-    """When the story has been told."""
+    """Return the recorder after all calls."""
     recorder = Recorder(cloud)
     recorder.ask('get', '/')
     recorder.ask('get_v2', '/v2')
@@ -55,7 +55,7 @@ def recorder(cloud: KeystoneCloud, real_glance: RealGlance) -> Recorder:
     recorder.ask('get_v2_services', agents)
     if os.environ.get('CYBORG_LITE_WRITE_SAMPLES'):
         FOLDER.mkdir(exist_ok=True)
-        for operation, text in recorder.written().items():
+        for operation, text in recorder.format_samples().items():
             (FOLDER / f'{operation}.json').write_text(text)
     return recorder
 
@@ -70,13 +70,13 @@ def _hardware(recorder: Recorder) -> None:
     ask('patch_v2_devices_uuid', path, [status, reason])
     ask('post_v2_devices_uuid_disable', f'{path}/disable')
     ask('post_v2_devices_uuid_enable', f'{path}/enable')
-    found = ask('get_v2_deployables', '/v2/deployables')['deployables']
-    ask('get_v2_deployables_uuid', f'/v2/deployables/{found[0]["uuid"]}')
+    deployables = ask('get_v2_deployables', '/v2/deployables')['deployables']
+    ask('get_v2_deployables_uuid', f'/v2/deployables/{deployables[0]["uuid"]}')
     body = {'deployable_id': 1, 'key': 'rack', 'value': '7'}
-    made = ask('post_v2_attributes', '/v2/attributes', body)['uuid']
+    created = ask('post_v2_attributes', '/v2/attributes', body)['uuid']
     ask('get_v2_attributes', '/v2/attributes?deployable_id=1')
-    ask('get_v2_attributes_uuid', f'/v2/attributes/{made}')
-    ask('delete_v2_attributes_uuid', f'/v2/attributes/{made}')
+    ask('get_v2_attributes_uuid', f'/v2/attributes/{created}')
+    ask('delete_v2_attributes_uuid', f'/v2/attributes/{created}')
 
 
 def _profiles(recorder: Recorder) -> None:
@@ -84,43 +84,43 @@ def _profiles(recorder: Recorder) -> None:
         return recorder.ask(operation, f'{PROFILES}{below}', body)
 
     group = {'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required'}
-    wanted = [{'name': 'fpga', 'description': 'One unit.', 'groups': [group]}]
-    one = 'device_profiles_device_profile'
-    ask('post_v2_device_profiles', '', wanted)
+    profiles = [{'name': 'fpga', 'description': 'One unit.', 'groups': [group]}]
+    schema_name = 'device_profiles_device_profile'
+    ask('post_v2_device_profiles', '', profiles)
     ask('get_v2_device_profiles', '?name=fpga')
-    ask(f'get_v2_{one}', '/fpga')
-    ask(f'post_v2_{one}_explain', '/fpga/explain')
+    ask(f'get_v2_{schema_name}', '/fpga')
+    ask(f'post_v2_{schema_name}_explain', '/fpga/explain')
     renamed = [{'op': 'replace', 'path': '/is_public', 'value': False}]
-    ask(f'patch_v2_{one}', '/fpga', renamed)
-    ask(f'post_v2_{one}_access', '/fpga/access', {'projects': ['a' * 32]})
-    ask(f'get_v2_{one}_access', '/fpga/access')
-    ask(f'delete_v2_{one}_access', f'/fpga/access?value={"a" * 32}')
-    ask(f'delete_v2_{one}', '/fpga')
+    ask(f'patch_v2_{schema_name}', '/fpga', renamed)
+    ask(f'post_v2_{schema_name}_access', '/fpga/access', {'projects': ['a' * 32]})
+    ask(f'get_v2_{schema_name}_access', '/fpga/access')
+    ask(f'delete_v2_{schema_name}_access', f'/fpga/access?value={"a" * 32}')
+    ask(f'delete_v2_{schema_name}', '/fpga')
     for name in ('small', 'large'):
-        ask('post_v2_device_profiles', '', [{**wanted[0], 'name': name}])
+        ask('post_v2_device_profiles', '', [{**profiles[0], 'name': name}])
     ask('delete_v2_device_profiles', '?value=small,large')
-    ask('post_v2_device_profiles', '', wanted)
+    ask('post_v2_device_profiles', '', profiles)
 
 
 def _requests(recorder: Recorder, cloud: KeystoneCloud) -> None:
     create = {'device_profile_name': 'fpga'}
-    (made,) = recorder.ask('post_v2_accelerator_requests', ARQS, create)['arqs']
-    uuid = made['uuid']
+    (created,) = recorder.ask('post_v2_accelerator_requests', ARQS, create)['arqs']
+    uuid = created['uuid']
     instance = Instance(cloud, cloud.provider_of('FPGA'), {'FPGA': 1}, arqs=[uuid])
     instance.allocate()
-    where = {
+    binding = {
         '/hostname': cloud.host,
         '/device_rp_uuid': instance.provider,
         '/instance_uuid': instance.uuid,
     }
-    bind = [{'path': k, 'op': 'add', 'value': v} for k, v in where.items()]
-    unbind = [{'path': path, 'op': 'remove'} for path in where]
+    bind = [{'path': k, 'op': 'add', 'value': v} for k, v in binding.items()]
+    unbind = [{'path': path, 'op': 'remove'} for path in binding]
 
     def as_nova(operation: str, path: str, body: Any = None) -> None:
         recorder.ask(operation, path, body, persona=NOVA)
 
     as_nova('patch_v2_accelerator_requests', ARQS, {uuid: bind})
-    cloud.until(instance.resolved, 'Nova hears of the request')
+    cloud.until(instance.is_resolved, 'Nova hears of the request')
     by_instance = f'{ARQS}?instance={instance.uuid}'
     recorder.ask('get_v2_accelerator_requests', f'{by_instance}&bind_state=resolved')
     recorder.ask('get_v2_accelerator_requests_uuid', f'{ARQS}/{uuid}')
@@ -134,29 +134,35 @@ def _requests(recorder: Recorder, cloud: KeystoneCloud) -> None:
 def _bitstreams(
     recorder: Recorder, cloud: KeystoneCloud, real_glance: RealGlance
 ) -> None:
-    # One Glance serves many tests, hence a function that no other image has.
+    # One Glance serves many tests, so the function must be unique.
     function = str(uuid4())
     properties = {**image().properties, 'function_uuid': function}
     content = gbs(function=function.replace('-', ''))
     uploaded = real_glance.upload(content, image().tags, properties)
     recorder.ask('get_v2_bitstreams', f'/v2/bitstreams?function={function}')
-    found = expect(cloud.api().ask('GET', '/v2/deployables'), 200)['deployables']
-    (card,) = (one['uuid'] for one in found if one['num_accelerators'] == 1)
+    deployables = expect(cloud.api().ask('GET', '/v2/deployables'), 200)['deployables']
+    (card,) = (
+        schema_name['uuid']
+        for schema_name in deployables
+        if schema_name['num_accelerators'] == 1
+    )
     path = f'/v2/deployables/{card}/program'
     value = [{'image_uuid': uploaded}]
     program = [{'path': '/program', 'op': 'replace', 'value': value}]
     job = recorder.ask('patch_v2_deployables_uuid_program', path, program)
 
-    def finished() -> bool:
-        shown = recorder.ask('get_v2_jobs_uuid', f'/v2/jobs/{job["uuid"]}')
-        return bool(shown['progress'] == 100)
+    def is_finished() -> bool:
+        answer = recorder.ask('get_v2_jobs_uuid', f'/v2/jobs/{job["uuid"]}')
+        return bool(answer['progress'] == 100)
 
-    cloud.until(finished, 'the image is loaded')
+    cloud.until(is_finished, 'the image is loaded')
     repeated = 'patch_v2_deployables_uuid_program_same_uuid'
     recorder.ask(repeated, f'{path}/{card}', program, spoken='2.3')
 
 
-def test_every_operation_has_a_sample(cloud: KeystoneCloud, recorder: Recorder) -> None:
+def test_api_samples_cover_every_operation(
+    cloud: KeystoneCloud, recorder: Recorder
+) -> None:
     headers = {'OpenStack-API-Version': 'accelerator latest'}
     answer = cloud.api(headers).ask('GET', '/v2/openapi.json')
     operations = {
@@ -168,10 +174,10 @@ def test_every_operation_has_a_sample(cloud: KeystoneCloud, recorder: Recorder) 
     assert {file.stem for file in FOLDER.glob('*')} == set(recorder.samples), ADVICE
 
 
-def test_the_samples_are_what_the_service_answers(recorder: Recorder) -> None:
+def test_api_samples_equal_answers_of_service(recorder: Recorder) -> None:
     drifted = [
         line
-        for operation, text in recorder.written().items()
+        for operation, text in recorder.format_samples().items()
         for line in difflib.unified_diff(
             (FOLDER / f'{operation}.json').read_text().splitlines(),
             text.splitlines(),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Separate daemons over RabbitMQ: several of each, on both database servers, in both
-ways of running things side by side."""
+"""Separate daemons over RabbitMQ: several of each, on both database servers and with
+both concurrency backends."""
 
 import signal
 from collections import Counter
@@ -12,11 +12,11 @@ from typing import Final
 
 import pytest
 
-from tests.fakes import rabbitmq
-from tests.fakes.databases import fresh_database
-from tests.fakes.stack import NOVA, USER, Cloud, expect, lines_of
+from tests.servers import rabbitmq
+from tests.servers.databases import fresh_database
+from tests.servers.stack import NOVA, USER, Cloud, expect, lines_of
 
-# eventlet goes with drivers that it can patch: psycopg 3 is none.
+# eventlet needs drivers that it can patch, and psycopg 3 is not one of them.
 KINDS: Final = [
     ('mariadb', 'threading'),
     ('postgresql', 'threading'),
@@ -34,46 +34,46 @@ def bus() -> Iterator[str]:
 def cloud(
     request: pytest.FixtureRequest, bus: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cloud]:
-    """Two conductors, an API with two workers, an agent."""
-    kind, concurrency = request.param
-    database = fresh_database(kind)
+    """Yield two conductors, an API with two workers, and an agent."""
+    backend, concurrency = request.param
+    database = fresh_database(backend)
     with ExitStack() as cleanup:
         connection = next(database)
         cleanup.callback(next, database, None)
-        made = Cloud(
-            tmp_path_factory.mktemp(f'{kind}-{concurrency}'),
+        created = Cloud(
+            tmp_path_factory.mktemp(f'{backend}-{concurrency}'),
             transport_url=bus,
             connection=connection,
             concurrency=concurrency,
         )
-        cleanup.enter_context(made)
-        made.migrate()
-        made.start('conductor', name='conductor-1', host='conductor-1')
-        made.start('conductor', name='conductor-2', host='conductor-2')
-        made.start('agent')
-        made.start('api', workers=2)
-        yield made
+        cleanup.enter_context(created)
+        created.migrate()
+        created.start('conductor', name='conductor-1', host='conductor-1')
+        created.start('conductor', name='conductor-2', host='conductor-2')
+        created.start('agent')
+        created.start('api', workers=2)
+        yield created
 
 
-def test_an_instance_gets_its_accelerators_and_gives_them_back(cloud: Cloud) -> None:
+def test_instance_binds_and_releases_its_accelerators(cloud: Cloud) -> None:
     for _boot in range(2):
         instance = cloud.boot('FPGA', 2)
-        cloud.until(instance.resolved, 'Nova hears of every request')
+        cloud.until(instance.is_resolved, 'Nova hears of every request')
         assert [event['status'] for event in instance.events()] == ['completed'] * 2
         assert instance.states() == {'Bound'}
         instance.delete()
         cloud.until(instance.gone)
 
 
-def test_many_at_once_get_one_handle_each(cloud: Cloud) -> None:
-    """Sixteen instances, sixteen handles, two conductors, two API workers."""
+def test_concurrent_binds_get_one_handle_each(cloud: Cloud) -> None:
+    """Sixteen instances compete for sixteen handles."""
     cloud.provider_of('FPGA')
     with ThreadPoolExecutor(8) as pool:
         instances = list(pool.map(lambda _number: cloud.boot('FPGA'), range(16)))
     for instance in instances:
-        cloud.until(instance.resolved)
+        cloud.until(instance.is_resolved)
     handles = Counter(
-        arq['attach_handle_uuid'] for one in instances for arq in one.shown()
+        arq['attach_handle_uuid'] for instance in instances for arq in instance.shown()
     )
     assert len(handles) == 16
     assert set(handles.values()) == {1}
@@ -84,12 +84,14 @@ def test_many_at_once_get_one_handle_each(cloud: Cloud) -> None:
         cloud.until(instance.gone)
 
 
-def test_the_work_is_shared(cloud: Cloud) -> None:
-    """Each conductor takes calls, and each API worker takes requests."""
+def test_work_is_distributed_over_conductors_and_workers(cloud: Cloud) -> None:
+    """Conductors execute RPC calls, and API workers answer requests."""
 
     def both(prefix: str, word: str) -> bool:
         expect(cloud.api(USER).ask('GET', '/v2/accelerator_requests'), 200)
-        children = [one for one in cloud.children if one.log.name.startswith(prefix)]
+        children = [
+            child for child in cloud.children if child.log.name.startswith(prefix)
+        ]
         processes = {
             line.split()[2]
             for child in children
@@ -98,21 +100,25 @@ def test_the_work_is_shared(cloud: Cloud) -> None:
         }
         return len(processes) >= 2
 
-    cloud.until(lambda: both('api', 'cyborg_lite.api.frame'), 'both workers answer')
+    cloud.until(
+        lambda: both('api', 'cyborg_lite.api.middleware'), 'both workers answer'
+    )
 
 
-def test_each_daemon_says_what_it_is(cloud: Cloud) -> None:
+def test_daemons_log_their_version_and_configuration(cloud: Cloud) -> None:
     for child in cloud.children[1:]:
         (line,) = lines_of(child, ' on host ')
         assert 'transport rabbit://' in line
         assert 'guest:' not in line
-        # The API and the agent open no database, and need no password of one.
+        # The API and the agent open no database and need no password.
         opens = 'conductor' in child.name
         assert ('database ' in line) == opens
 
 
-def test_a_reload_is_heard_and_ends_nothing(cloud: Cloud) -> None:
-    child = next(one for one in cloud.children if one.log.name == 'conductor-1.log')
+def test_sighup_reloads_without_interruption(cloud: Cloud) -> None:
+    child = next(
+        child for child in cloud.children if child.log.name == 'conductor-1.log'
+    )
     config = child.log.with_suffix('.conf')
     text = config.read_text()
     config.write_text(text.replace('[DEFAULT]\n', '[DEFAULT]\ndebug = true\n'))
@@ -122,20 +128,22 @@ def test_a_reload_is_heard_and_ends_nothing(cloud: Cloud) -> None:
     child.signal(signal.SIGHUP)
     cloud.until(lambda: len(lines_of(child, 'Reloaded the configuration')) == 2)
     instance = cloud.boot('FPGA')
-    cloud.until(instance.resolved)
+    cloud.until(instance.is_resolved)
     instance.delete()
     cloud.until(instance.gone)
 
 
-def test_one_conductor_is_enough(cloud: Cloud) -> None:
-    """SIGTERM ends the other at once and cleanly; nobody notices."""
-    leaving = next(one for one in cloud.children if one.log.name == 'conductor-2.log')
+def test_stop_of_one_conductor_interrupts_nothing(cloud: Cloud) -> None:
+    """SIGTERM stops a conductor quickly and cleanly, and binds continue."""
+    leaving = next(
+        child for child in cloud.children if child.log.name == 'conductor-2.log'
+    )
     with ThreadPoolExecutor(4) as pool:
         booted = [pool.submit(cloud.boot, 'FPGA') for _number in range(8)]
         assert leaving.end() == 0
-        instances = [one.result() for one in booted]
+        instances = [future.result() for future in booted]
     for instance in instances:
-        cloud.until(instance.resolved)
+        cloud.until(instance.is_resolved)
         assert instance.states() == {'Bound'}
         assert len(instance.events()) == 1
         instance.delete()
@@ -144,40 +152,40 @@ def test_one_conductor_is_enough(cloud: Cloud) -> None:
     cloud.restart(leaving, 'conductor', name='conductor-2', host='conductor-2')
 
 
-def test_an_api_that_ends_spoils_no_answer(cloud: Cloud) -> None:
-    """Whoever is let in is answered; whoever is not may try elsewhere."""
-    api = next(one for one in cloud.children if one.log.name == 'api.log')
+def test_stop_of_api_loses_no_answer(cloud: Cloud) -> None:
+    """Accepted requests are answered; refused clients may retry elsewhere."""
+    api = next(child for child in cloud.children if child.log.name == 'api.log')
     answers: Counter[int] = Counter()
 
     def ask_until_refused() -> None:
         with suppress(OSError):
             while True:
-                asked = cloud.api(NOVA).ask('GET', '/v2/accelerator_requests')
-                answers[asked.status] += 1
+                answer = cloud.api(NOVA).ask('GET', '/v2/accelerator_requests')
+                answers[answer.status] += 1
 
     with ThreadPoolExecutor(4) as pool:
         asking = [pool.submit(ask_until_refused) for _thread in range(4)]
         cloud.until(lambda: answers[200] > 20)
         assert api.end() == 0
-        for one in asking:
-            one.result()
+        for future in asking:
+            future.result()
     assert set(answers) == {200}
     assert not lines_of(api, 'Traceback')
     cloud.restart(api, 'api', workers=2)
     assert cloud.api(NOVA).ask('GET', '/v2/devices').status == 200
 
 
-def test_an_agent_ends_cleanly_and_comes_back(cloud: Cloud) -> None:
-    agent = next(one for one in cloud.children if one.log.name == 'agent.log')
+def test_agent_restart_is_clean(cloud: Cloud) -> None:
+    agent = next(child for child in cloud.children if child.log.name == 'agent.log')
     assert agent.end() == 0
     assert lines_of(agent, 'Stopped.')
     cloud.restart(agent, 'agent')
     instance = cloud.boot('FPGA')
-    cloud.until(instance.resolved)
+    cloud.until(instance.is_resolved)
     instance.delete()
     cloud.until(instance.gone)
 
 
-def test_no_log_has_a_traceback(cloud: Cloud, tmp_path: Path) -> None:
+def test_logs_have_no_traceback(cloud: Cloud, tmp_path: Path) -> None:
     for child in cloud.children:
         assert not lines_of(child, 'Traceback'), child.log

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabricated hosts in a real Placement, and what becomes of cards that are moved."""
+"""Fixture hosts in a real Placement, and the identity of cards that are moved."""
 
 import threading
 from collections.abc import Mapping
@@ -12,19 +12,20 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.inventory import Inventory as Reports
-from cyborg_lite.conductor.placement_sync import PlacementSync, SyncResult
-from cyborg_lite.conductor.pulses import Pulses
-from cyborg_lite.db import inventory
+from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.inventory import InventoryService as Reports
+from cyborg_lite.conductor.placement.sync import PlacementSync, SyncResult
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device
 from cyborg_lite.model.providers import ActualProvider
-from cyborg_lite.rpc.context import of_daemon
-from tests.fakes.databases import database_fixture
-from tests.fakes.fixture_hosts import FixtureHost, renumbered, with_text, without
-from tests.fakes.real_placement import CountedRemote, remote
-from tests.fakes.rows import add_arqs
-from tests.fakes.statements import statements, writes
+from cyborg_lite.model.traits import EMPTIED
+from cyborg_lite.rpc.context import daemon_context
+from tests.builders.rows import add_arqs
+from tests.hosts.fixture_hosts import FixtureHost, renumber_buses, with_text, without
+from tests.servers.databases import database_fixture
+from tests.servers.placement import CountedRemote, remote
+from tests.support.sql_statements import statements, writes
 
 __all__ = ['remote']
 
@@ -37,7 +38,7 @@ ALL_FIELDS = ('t4-mdev', 'a100-sriov-mig', 'l40s-vendor-vfio', 'fpga-intel')
 
 @dataclass
 class Cloud:
-    """A conductor, its database and Placement, and one host that reports to it."""
+    """Conductor with a database and a Placement, and one host that sends reports."""
 
     database: Database
     placement: Placement
@@ -45,48 +46,51 @@ class Cloud:
 
     def __post_init__(self) -> None:
         self.sync = PlacementSync(self.database, self.placement)
-        pulses = Pulses(self.database, threading.Event())
+        pulses = HeartbeatBatch(self.database, threading.Event())
         self.reports = Reports(self.database, lambda: None, pulses)
 
     def look(self) -> SyncResult:
-        self.reports.report(of_daemon(), self.host.look())
+        self.reports.store_report(daemon_context(), self.host.look())
         return self.sync.sync(self.host.hostname)
 
     def providers(self) -> Mapping[str, ActualProvider]:
-        """By name, without that of the host."""
-        root = self.placement.provider_named(self.host.hostname)
+        """Return the providers of devices by name."""
+        root = self.placement.find_provider_by_name(self.host.hostname)
         assert root is not None
-        found = {}
-        for node in self.placement.tree(root.uuid):
+        stored = {}
+        for node in self.placement.list_tree(root.uuid):
             if node.parent_uuid is not None:
-                stocked = self.placement.inventories(node.uuid)
-                marked = self.placement.traits(node.uuid)
-                found[node.name.removeprefix(f'{root.name}_')] = ActualProvider(
+                stocked = self.placement.get_inventories(node.uuid)
+                marked = self.placement.get_traits(node.uuid)
+                if EMPTIED in marked.traits:
+                    assert stocked.inventories == {}
+                    continue
+                stored[node.name.removeprefix(f'{root.name}_')] = ActualProvider(
                     node, stocked.inventories, marked.traits
                 )
-        return found
+        return stored
 
     def devices(self) -> Mapping[str, tuple[str, str]]:
-        """By address: uuids of the device, and of the provider of its root."""
-        found = select(Device.address, Device.uuid, Deployable.rp_uuid)
-        joined = found.join(Deployable, Deployable.device_id == Device.id)
+        """Return uuids of devices and of their root providers by address."""
+        stored = select(Device.control_address, Device.uuid, Deployable.rp_uuid)
+        joined = stored.join(Deployable, Deployable.device_id == Device.id)
         rows = self.database.read(
             lambda session: session.execute(
                 joined.where(Deployable.parent_id.is_(None))
             ).all()
         )
-        return {row.address: (row.uuid, row.rp_uuid or '') for row in rows}
+        return {row.control_address: (row.uuid, row.rp_uuid or '') for row in rows}
 
-    def hold(self, address: str) -> str:
-        """Give a unit of the card to a request; the request."""
+    def claim_handle(self, address: str) -> str:
+        """Claim a handle of the card for a new ARQ and return its uuid."""
         (arq,) = add_arqs(self.database, 1)
         self.database.write(_hold, address, arq)
         return arq
 
     def handle(self, arq: str) -> tuple[str, str, bool]:
-        """Uuid and bus of what the request has, and whether it is missing."""
-        wanted = select(AttachHandle).where(AttachHandle.arq_uuid == arq)
-        row = self.database.read(lambda session: session.scalars(wanted).one())
+        """Return uuid and bus of the handle of an ARQ, and whether it is missing."""
+        owned_handle = select(AttachHandle).where(AttachHandle.arq_uuid == arq)
+        row = self.database.read(lambda session: session.scalars(owned_handle).one())
         return row.uuid, row.info['bus'], row.missing
 
     def let_go(self, arq: str) -> SyncResult:
@@ -96,15 +100,15 @@ class Cloud:
 
 def _hold(session: Session, address: str, arq: str) -> None:
     key = select(AttachHandle.id).join(Deployable).join(Device)
-    first = session.scalars(key.where(Device.address == address).limit(1)).one()
-    mine = update(AttachHandle).where(AttachHandle.id == first)
-    session.execute(mine.values(arq_uuid=arq))
+    first = session.scalars(key.where(Device.control_address == address).limit(1)).one()
+    handle_of_arq = update(AttachHandle).where(AttachHandle.id == first)
+    session.execute(handle_of_arq.values(arq_uuid=arq))
 
 
 def _let_go(session: Session, arq: str, hostname: str) -> None:
-    held = update(AttachHandle).where(AttachHandle.arq_uuid == arq)
-    session.execute(held.values(arq_uuid=None))
-    inventory.forget_missing(session, hostname)
+    handles_of_arq = update(AttachHandle).where(AttachHandle.arq_uuid == arq)
+    session.execute(handles_of_arq.values(arq_uuid=None))
+    reports.delete_missing_handles(session, hostname)
 
 
 def cloud_of(
@@ -118,56 +122,60 @@ def cloud_of(
 
 @pytest.fixture
 def cloud(remote: CountedRemote, database: Database, tmp_path: Path) -> Cloud:
-    """Two cards of one model, each with a serial number; one is cut into vGPUs."""
-    made = cloud_of('t4-mdev', remote, database, tmp_path)
-    made.look()
-    return made
+    """Yield two cards of one model with serial numbers; one is divided into vGPUs."""
+    created = cloud_of('t4-mdev', remote, database, tmp_path)
+    created.look()
+    return created
 
 
 def total(provider: ActualProvider) -> int:
-    return sum(one.total for one in provider.inventories.values())
+    return sum(entry.total for entry in provider.inventories.values())
 
 
 def free(provider: ActualProvider) -> int:
-    return sum(one.total - one.reserved for one in provider.inventories.values())
+    return sum(entry.total - entry.reserved for entry in provider.inventories.values())
 
 
-# --- what a host has, end to end ---
+# --- inventory of a host, end to end ---
 
 
 @pytest.mark.parametrize('fixture', [*ALL_FIELDS, 'fpga-xilinx-u250', 'generic-pci'])
-def test_a_host_is_in_placement_as_it_is_expected(
+def test_placement_of_fixture_host_matches_expectations(
     remote: CountedRemote, database: Database, tmp_path: Path, fixture: str
 ) -> None:
     cloud = cloud_of(fixture, remote, database, tmp_path)
     assert cloud.look().problems == ()
-    known = {'GPU', 'FPGA'}  # as far as there are drivers
-    expected = [each for each in cloud.host.expected if each['type'] in known]
+    supported_types = {'GPU', 'FPGA'}  # types with drivers
+    expected = [
+        device
+        for device in cloud.host.expected_devices
+        if device['type'] in supported_types
+    ]
     assert expected
-    found = cloud.providers()
+    stored = cloud.providers()
     for fields in expected:
-        parts = [found[name] for name in found if name.startswith(fields['pci'])]
+        parts = [stored[name] for name in stored if name.startswith(fields['pci'])]
         assert {rc for part in parts for rc in part.inventories} == {fields['rc']}
         assert sum(map(total, parts)) == fields['total']
-        wanted = {trait.lstrip('+') for trait in fields.get('traits', ())}
-        assert wanted <= {trait for part in parts for trait in part.traits}
+        owned_handle = {trait.lstrip('+') for trait in fields.get('traits', ())}
+        assert owned_handle <= {trait for part in parts for trait in part.traits}
         for part in parts:
-            one = part.inventories[fields['rc']]
-            assert (one.allocation_ratio, one.max_unit) == (1.0, one.total)
+            entry = part.inventories[fields['rc']]
+            assert (entry.allocation_ratio, entry.max_unit) == (1.0, entry.total)
 
 
-def test_the_same_host_again_is_one_read(cloud: Cloud) -> None:
+def test_repeated_report_costs_one_read(cloud: Cloud) -> None:
     report = cloud.host.look()
-    with statements(cloud.database) as seen:
-        cloud.reports.report(of_daemon(), report)
-    assert len(seen) == 1
-    assert writes(seen) == []
+    with statements(cloud.database) as sent:
+        cloud.reports.store_report(daemon_context(), report)
+    assert len(sent) == 1
+    assert writes(sent) == []
 
 
-# --- cards that go, come, and move ---
+# --- removed, returned and moved cards ---
 
 
-def test_a_card_that_is_taken_out_goes_and_comes_back_as_it_was(cloud: Cloud) -> None:
+def test_removed_card_returns_with_same_identity(cloud: Cloud) -> None:
     before = cloud.providers()
     cloud.host.edit(without(IDLE))
     cloud.look()
@@ -180,30 +188,30 @@ def test_a_card_that_is_taken_out_goes_and_comes_back_as_it_was(cloud: Cloud) ->
     assert again[IDLE].traits == before[IDLE].traits
 
 
-def test_a_card_that_moves_keeps_rows_provider_and_request(cloud: Cloud) -> None:
+def test_moved_card_keeps_rows_provider_and_arq(cloud: Cloud) -> None:
     devices, providers = cloud.devices(), cloud.providers()
-    arq = cloud.hold(IDLE)
+    arq = cloud.claim_handle(IDLE)
     uuid, bus, _ = cloud.handle(arq)
     assert bus == '3b'
-    cloud.host.edit(renumbered(('3b', '5e')))
+    cloud.host.edit(renumber_buses(('3b', '5e')))
     assert cloud.look() == SyncResult()
     assert cloud.devices() == {'0000:5e:00.0': devices[IDLE], CUT: devices[CUT]}
     assert cloud.providers() == providers
     assert cloud.handle(arq) == (uuid, '5e', False)
 
 
-def test_cards_that_change_places_change_nothing_but_addresses(cloud: Cloud) -> None:
+def test_exchanged_cards_change_only_addresses(cloud: Cloud) -> None:
     devices, providers = cloud.devices(), cloud.providers()
-    arq = cloud.hold(IDLE)
+    arq = cloud.claim_handle(IDLE)
     uuid, _, _ = cloud.handle(arq)
-    cloud.host.edit(renumbered(('3b', 'af'), ('af', '3b')))
+    cloud.host.edit(renumber_buses(('3b', 'af'), ('af', '3b')))
     assert cloud.look() == SyncResult()
     assert cloud.devices() == {IDLE: devices[CUT], CUT: devices[IDLE]}
     assert cloud.providers() == providers
     assert cloud.handle(arq) == (uuid, 'af', False)
 
 
-def test_another_card_in_the_slot_inherits_nothing(cloud: Cloud) -> None:
+def test_replaced_card_inherits_nothing(cloud: Cloud) -> None:
     devices = cloud.devices()
     cloud.host.edit(with_text(IDLE_UUID, f'GPU-{uuid4()}'))
     cloud.look()
@@ -213,65 +221,69 @@ def test_another_card_in_the_slot_inherits_nothing(cloud: Cloud) -> None:
     assert free(cloud.providers()[IDLE]) == 1
 
 
-def test_a_card_lost_in_use_and_the_next_in_its_slot_are_two(cloud: Cloud) -> None:
+def test_card_lost_in_use_and_replacement_are_distinct(cloud: Cloud) -> None:
     devices, before = cloud.devices(), cloud.providers()
-    arq = cloud.hold(IDLE)
+    arq = cloud.claim_handle(IDLE)
     cloud.host.edit(with_text(IDLE_UUID, f'GPU-{uuid4()}'))
     assert cloud.look().problems == ()
-    found = cloud.providers()
-    # The lost one keeps name and provider, closed; the new one has others.
-    assert found[IDLE].node.uuid == before[IDLE].node.uuid
-    assert (total(found[IDLE]), free(found[IDLE])) == (1, 0)
-    (name,) = set(found) - set(before)
+    stored = cloud.providers()
+    # The lost card keeps name and provider without capacity; the new card has its own.
+    assert stored[IDLE].node.uuid == before[IDLE].node.uuid
+    assert (total(stored[IDLE]), free(stored[IDLE])) == (1, 0)
+    (name,) = set(stored) - set(before)
     assert name.startswith(f'{IDLE}_')
-    assert (total(found[name]), free(found[name])) == (1, 1)
-    assert found[name].node.uuid != found[IDLE].node.uuid
+    assert (total(stored[name]), free(stored[name])) == (1, 1)
+    assert stored[name].node.uuid != stored[IDLE].node.uuid
     assert cloud.handle(arq)[2] is True
-    # When the request goes, so does the lost card; the new one stays what it is.
+    # The deletion of the ARQ deletes the lost card; the new card is unchanged.
     cloud.let_go(arq)
-    left = cloud.providers()
-    assert set(left) == {name, CUT}
-    assert left[name].node.uuid == found[name].node.uuid
+    remaining = cloud.providers()
+    assert set(remaining) == {name, CUT}
+    assert remaining[name].node.uuid == stored[name].node.uuid
     assert devices[IDLE][0] not in {uuid for uuid, _ in cloud.devices().values()}
 
 
-def test_a_card_lost_in_use_that_comes_back_elsewhere_is_the_same(
+def test_card_lost_in_use_returns_elsewhere_as_same(
     cloud: Cloud,
 ) -> None:
     devices, providers = cloud.devices(), cloud.providers()
-    arq = cloud.hold(IDLE)
+    arq = cloud.claim_handle(IDLE)
     uuid, _, _ = cloud.handle(arq)
-    cloud.host.edit(renumbered(('3b', '5e')))
+    cloud.host.edit(renumber_buses(('3b', '5e')))
     moved = cloud.host.look()
     cloud.host.edit(without('0000:5e:00.0'))
     cloud.look()
     assert free(cloud.providers()[IDLE]) == 0
     assert cloud.handle(arq)[2] is True
-    cloud.reports.report(of_daemon(), moved)
+    cloud.reports.store_report(daemon_context(), moved)
     cloud.sync.sync(cloud.host.hostname)
     assert cloud.devices()['0000:5e:00.0'] == devices[IDLE]
     assert cloud.handle(arq) == (uuid, '5e', False)
     assert {
-        name: (one.node.uuid, one.inventories)
-        for name, one in cloud.providers().items()
-    } == {name: (one.node.uuid, one.inventories) for name, one in providers.items()}
+        name: (entry.node.uuid, entry.inventories)
+        for name, entry in cloud.providers().items()
+    } == {
+        name: (entry.node.uuid, entry.inventories) for name, entry in providers.items()
+    }
 
 
 @pytest.mark.parametrize('fixture', ALL_FIELDS)
-def test_a_host_renumbered_by_its_firmware_stays_what_it_was(
+def test_renumbered_host_keeps_cards_with_serial_numbers(
     remote: CountedRemote, database: Database, tmp_path: Path, fixture: str
 ) -> None:
-    """Where cards tell their serial numbers; those that do not are new ones."""
+    """Cards without a serial number become new devices."""
     cloud = cloud_of(fixture, remote, database, tmp_path)
     cloud.look()
     devices, providers = cloud.devices(), cloud.providers()
     report = cloud.host.look()
-    buses = sorted({device.address[5:7] for device in report.devices})
-    told = all(one.hardware_id != one.address for one in report.devices)
-    cloud.host.edit(renumbered(*((bus, f'f{n}') for n, bus in enumerate(buses))))
+    buses = sorted({device.control_address[5:7] for device in report.devices})
+    all_have_serials = all(
+        entry.hardware_id != entry.control_address for entry in report.devices
+    )
+    cloud.host.edit(renumber_buses(*((bus, f'f{n}') for n, bus in enumerate(buses))))
     result = cloud.look()
     assert result.problems == ()
-    if told:
+    if all_have_serials:
         assert set(cloud.devices().values()) == set(devices.values())
         assert cloud.providers() == providers
     assert len(cloud.providers()) == len(providers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a device profile fits or does not, by a real Placement and by our own books."""
+"""Reasons why a device profile fits or not, by a real Placement and the database."""
 
 from collections.abc import Callable
 from uuid import uuid4
@@ -7,18 +7,18 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.explaining import Explaining
-from cyborg_lite.db import device_profiles
+from cyborg_lite.conductor.explanations import ExplanationService
+from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import now
 from cyborg_lite.exceptions import ImpossibleDeviceProfile
 from cyborg_lite.model.device_profiles import DeviceProfile
-from cyborg_lite.model.explanations import Explanation, HostVerdict, Verdict, Why
-from tests.fakes.databases import database_fixture
-from tests.fakes.placed_host import FULL, Host, add_foreign, host, reserve
-from tests.fakes.provider_rows import add_device, change_device
-from tests.fakes.real_placement import CountedRemote, remote
-from tests.fakes.rows import add_handles
+from cyborg_lite.model.explanations import Explanation, FitResult, HostFit, ReasonCode
+from tests.builders.provider_rows import add_device, change_device
+from tests.builders.rows import add_handles
+from tests.servers.databases import database_fixture
+from tests.servers.placed_host import FULL, Host, add_foreign, host, reserve
+from tests.servers.placement import CountedRemote, remote
 
 __all__ = ['host', 'remote']
 
@@ -32,15 +32,15 @@ T4 = 'CUSTOM_NVIDIA_1EB8'
 
 @pytest.fixture
 def explain(database: Database, remote: CountedRemote) -> Explain:
-    """Of a new profile with these groups."""
+    """Return a function that explains a new profile with the given groups."""
 
-    def explained(*groups: dict[str, str]) -> Explanation:
+    def explain_groups(*groups: dict[str, str]) -> Explanation:
         profile = DeviceProfile(str(uuid4()), f'p-{uuid4()}', None, groups, now())
-        database.write(device_profiles.create, profile)
-        explaining = Explaining(database, Placement(remote))
+        database.write(profiles.create_profile, profile)
+        explaining = ExplanationService(database, Placement(remote))
         return explaining.explain(None, profile.uuid, None)
 
-    return explained
+    return explain_groups
 
 
 @pytest.fixture(autouse=True)
@@ -48,111 +48,115 @@ def _handles(database: Database, host: Host) -> None:
     add_handles(database, host.gpu, 4)
 
 
-def only(found: Explanation) -> HostVerdict:
-    (verdict,) = found.hosts
+def only(explanation: Explanation) -> HostFit:
+    (verdict,) = explanation.hosts
     return verdict
 
 
-def why(found: Explanation) -> list[Why]:
-    return [one.why for group in only(found).groups for one in group.reasons]
+def why(explanation: Explanation) -> list[ReasonCode]:
+    return [entry.code for group in only(explanation).groups for entry in group.reasons]
 
 
-def test_a_free_card_fits(host: Host, explain: Explain) -> None:
-    found = explain({'resources:PGPU': '4', f'trait:{T4}': 'required'})
-    assert (found.verdict, only(found).fits) == (Verdict.FITS, True)
-    assert only(found).hostname == host.name
+def test_explain_free_card_fits(host: Host, explain: Explain) -> None:
+    explanation = explain({'resources:PGPU': '4', f'trait:{T4}': 'required'})
+    assert (explanation.result, only(explanation).fits) == (FitResult.FITS, True)
+    assert only(explanation).hostname == host.name
 
 
-def test_a_trait_that_is_missing_is_named(explain: Explain) -> None:
-    found = explain({'resources:PGPU': '1', 'trait:CUSTOM_A100': 'required'})
-    assert found.verdict is Verdict.NEVER
-    assert why(found) == [Why.MISSING_TRAIT]
-    assert only(found).groups[0].reasons[0].traits == ('CUSTOM_A100',)
-    found = explain({'resources:PGPU': '1', f'trait:{T4}': 'forbidden'})
-    assert why(found) == [Why.FORBIDDEN_TRAIT]
+def test_explain_missing_trait_names_it(explain: Explain) -> None:
+    explanation = explain({'resources:PGPU': '1', 'trait:CUSTOM_A100': 'required'})
+    assert explanation.result is FitResult.NEVER
+    assert why(explanation) == [ReasonCode.MISSING_TRAIT]
+    assert only(explanation).groups[0].reasons[0].traits == ('CUSTOM_A100',)
+    explanation = explain({'resources:PGPU': '1', f'trait:{T4}': 'forbidden'})
+    assert why(explanation) == [ReasonCode.FORBIDDEN_TRAIT]
 
 
-def test_a_trait_that_was_added_by_hand_counts(host: Host, explain: Explain) -> None:
-    mine = f'CUSTOM_{uuid4().hex.upper()}'
-    host.placement.ensure((), [mine])
-    traits = {*host.read(host.gpu).traits, mine}
+def test_explain_uses_trait_added_in_placement(host: Host, explain: Explain) -> None:
+    own_trait = f'CUSTOM_{uuid4().hex.upper()}'
+    host.placement.create_custom_names((), [own_trait])
+    traits = {*host.read(host.gpu).traits, own_trait}
     host.placement.set_traits(host.gpu, host.generation(host.gpu), traits)
-    wanted = {'resources:PGPU': '1', f'trait:{mine}': 'required'}
-    assert explain(wanted).verdict is Verdict.FITS
+    group = {'resources:PGPU': '1', f'trait:{own_trait}': 'required'}
+    assert explain(group).result is FitResult.FITS
     for _server in range(4):
         host.allocate(host.gpu)
-    assert explain(wanted).verdict is Verdict.NOT_NOW
+    assert explain(group).result is FitResult.NOT_NOW
 
 
-def test_a_full_host_is_told_from_an_impossible_one(
+def test_explain_separates_full_host_from_impossible_profile(
     host: Host, explain: Explain
 ) -> None:
     for _server in range(3):
         host.allocate(host.gpu)
-    assert explain({'resources:PGPU': '1'}).verdict is Verdict.FITS
-    found = explain({'resources:PGPU': '2'})
-    assert found.verdict is Verdict.NOT_NOW
+    assert explain({'resources:PGPU': '1'}).result is FitResult.FITS
+    explanation = explain({'resources:PGPU': '2'})
+    assert explanation.result is FitResult.NOT_NOW
     # The Placement of the tests has cards of other tests.
-    assert {one.why for one in found.warnings} <= {Why.STRANGERS}
-    # By our books nobody holds them: a server that is being built, or a leak.
-    assert why(found) == [Why.NOT_OFFERED]
-    assert explain({'resources:PGPU': '5'}).verdict is Verdict.NEVER
+    assert {entry.code for entry in explanation.warnings} <= {ReasonCode.STRANGERS}
+    # The database has no ARQ for them: an instance is being built, or there is a leak.
+    assert why(explanation) == [ReasonCode.NOT_OFFERED]
+    assert explain({'resources:PGPU': '5'}).result is FitResult.NEVER
 
 
-def test_a_card_in_maintenance_says_why(
+def test_explain_card_in_maintenance_returns_reason(
     database: Database, host: Host, explain: Explain
 ) -> None:
     change_device(database, host.gpu, status='maintaining', status_reason='a fan')
     host.sync()
-    found = explain({'resources:PGPU': '1'})
-    assert why(found) == [Why.MAINTENANCE]
-    assert 'a fan' in only(found).groups[0].reasons[0].text
+    explanation = explain({'resources:PGPU': '1'})
+    assert why(explanation) == [ReasonCode.MAINTENANCE]
+    assert 'a fan' in only(explanation).groups[0].reasons[0].text
 
 
-def test_what_was_reserved_by_hand_is_not_offered(host: Host, explain: Explain) -> None:
+def test_explain_manual_reservation_is_no_capacity(
+    host: Host, explain: Explain
+) -> None:
     reserve(host)
-    found = explain({'resources:PGPU': '1'})
-    assert found.verdict is Verdict.NOT_NOW
-    assert why(found) == [Why.NOT_OFFERED]
-    assert 'reservations' in only(found).groups[0].reasons[0].text
+    explanation = explain({'resources:PGPU': '1'})
+    assert explanation.result is FitResult.NOT_NOW
+    assert why(explanation) == [ReasonCode.NOT_OFFERED]
+    assert 'reservations' in only(explanation).groups[0].reasons[0].text
 
 
-def test_two_whole_cards_are_two_groups(
+def test_explain_two_undivided_cards_need_two_groups(
     database: Database, host: Host, explain: Explain
 ) -> None:
     for slot in ('0000:5e:00.0', '0000:86:00.0'):
         card = add_device(database, host.name, slot, resource_class='CUSTOM_CARD')
-        change_device(database, card, address=slot)
+        change_device(database, card, control_address=slot)
         add_handles(database, card, 1)
     host.sync()
-    found = explain({'resources:CUSTOM_CARD': '2'})
-    assert found.verdict is Verdict.NEVER
-    assert [one.why for one in found.warnings] == [Why.TOO_FEW_UNITS]
+    explanation = explain({'resources:CUSTOM_CARD': '2'})
+    assert explanation.result is FitResult.NEVER
+    assert [entry.code for entry in explanation.warnings] == [ReasonCode.TOO_FEW_UNITS]
     single = {'resources:CUSTOM_CARD': '1'}
-    assert explain(single, single).verdict is Verdict.FITS
+    assert explain(single, single).result is FitResult.FITS
     third = explain(single, single, single)
-    assert [one.why for one in only(third).reasons] == [Why.NOT_TOGETHER]
-    assert third.verdict is Verdict.NEVER
+    assert [entry.code for entry in only(third).reasons] == [ReasonCode.NOT_TOGETHER]
+    assert third.result is FitResult.NEVER
 
 
 @pytest.mark.parametrize('name', ['GPU', 'CUSTOM_UNKNOWN', 'FPGA'])
-def test_a_class_that_nobody_has_is_no_error_of_placement(
+def test_explain_unknown_class_raises_no_placement_error(
     explain: Explain, name: str
 ) -> None:
-    found = explain({f'resources:{name}': '1'})
-    assert found.verdict is Verdict.NEVER
-    assert why(found) == [Why.MISSING_CLASS]
+    explanation = explain({f'resources:{name}': '1'})
+    assert explanation.result is FitResult.NEVER
+    assert why(explanation) == [ReasonCode.MISSING_CLASS]
 
 
-def test_providers_of_others_are_warned_of(host: Host, explain: Explain) -> None:
-    theirs = add_foreign(host, f'{host.name}_theirs', host.root.uuid, 'OWNER_NOVA')
-    found = explain({'resources:VGPU': '1', 'trait:OWNER_NOVA': 'required'})
-    warnings = {one.why: one for one in found.warnings}
-    assert theirs in warnings[Why.STRANGERS].providers
-    assert found.verdict is Verdict.NEVER
+def test_explain_foreign_providers_returns_warning(
+    host: Host, explain: Explain
+) -> None:
+    foreign = add_foreign(host, f'{host.name}_theirs', host.root.uuid, 'OWNER_NOVA')
+    explanation = explain({'resources:VGPU': '1', 'trait:OWNER_NOVA': 'required'})
+    warnings = {entry.code: entry for entry in explanation.warnings}
+    assert foreign in warnings[ReasonCode.STRANGERS].providers
+    assert explanation.result is FitResult.NEVER
 
 
-def test_groups_that_are_alike_are_asked_for_once(
+def test_explain_equal_groups_sends_one_query(
     remote: CountedRemote, explain: Explain
 ) -> None:
     group = {'resources:PGPU': '1', f'trait:{T4}': 'required'}
@@ -161,10 +165,10 @@ def test_groups_that_are_alike_are_asked_for_once(
     assert len(remote.sent) == 3
 
 
-def test_what_could_never_be_is_refused(
+def test_create_impossible_profile_is_refused(
     database: Database, remote: CountedRemote, host: Host
 ) -> None:
-    explaining = Explaining(database, Placement(remote))
+    explaining = ExplanationService(database, Placement(remote))
     for _server in range(4):
         host.allocate(host.gpu)
     explaining.check('full', [{'resources:PGPU': '4'}])

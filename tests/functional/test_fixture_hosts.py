@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabricated hosts through real daemons into a real Placement, function by function."""
+"""Fixture hosts with real daemons and a real Placement, compared by PCI function."""
 
 import json
 from collections.abc import Iterator
@@ -9,16 +9,15 @@ from uuid import uuid4
 
 import pytest
 
-from tests.chaos.kit import HurtCloud
-from tests.fakes.fixture_agent import FIXTURES, FixtureAgent, Shown
-from tests.fakes.fixture_hosts import renumbered, with_text, without
-from tests.fakes.stack import Instance, expect
-from tests.fakes.sysfs_tree import build_from
-from tests.fakes.vgpu_fixtures import cloud
+from tests.chaos.faulty_cloud import FaultyCloud
+from tests.hosts.fixture_agent import FIXTURES, FixtureAgent, Shown
+from tests.hosts.fixture_hosts import renumber_buses, with_text, without
+from tests.hosts.sysfs_tree import build_from
+from tests.servers.stack import Instance, expect
+from tests.servers.vgpu_fixtures import cloud
 
 __all__ = ['cloud']
 
-KINDS: Final = {'GPU', 'FPGA'}  # of devices that there are drivers for
 IDLE, CUT = '0000:3b:00.0', '0000:af:00.0'
 IDLE_UUID: Final = 'GPU-6ee9bd5d-26e1-4f9e-9f0e-1b6d0c0a3b00'
 
@@ -27,18 +26,18 @@ Row = tuple[str, str, str, str, str, str]
 
 @pytest.fixture
 def host(
-    cloud: HurtCloud, tmp_path: Path, request: pytest.FixtureRequest
+    cloud: FaultyCloud, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[FixtureAgent]:
     fixture: str = getattr(request, 'param', 't4-mdev')
-    with FixtureAgent(cloud, tmp_path, fixture) as made:
-        yield made
+    with FixtureAgent(cloud, tmp_path, fixture) as fixture_agent:
+        yield fixture_agent
 
 
-# --- what each host has ---
+# --- inventory of each host ---
 
 
-def test_every_function_of_all_hosts_is_accounted_for(
-    cloud: HurtCloud, tmp_path: Path
+def test_fixture_hosts_every_function_has_a_result(
+    cloud: FaultyCloud, tmp_path: Path
 ) -> None:
     """Run with ``-s`` to read the table."""
     table: list[Row] = []
@@ -48,8 +47,8 @@ def test_every_function_of_all_hosts_is_accounted_for(
             check_expectations(host)
             table += rows_of(host, tmp_path / f'{fixture}-tree')
     assert all(row[-1] for row in table)
-    offered = [row for row in table if row[4] != '-']
-    assert len(offered) < len(table)
+    rows_offered = [row for row in table if row[4] != '-']
+    assert len(rows_offered) < len(table)
     widths = [max(len(row[column]) for row in table) for column in range(5)]
     for row in table:
         cells = (f'{cell:<{size}}' for cell, size in zip(row, widths, strict=False))
@@ -57,38 +56,47 @@ def test_every_function_of_all_hosts_is_accounted_for(
 
 
 def check_expectations(host: FixtureAgent) -> None:
-    """Placement and database have what the fixture says, all of it and no more."""
-    found = host.providers()
-    expected = [each for each in host.fixture.expected if each['type'] in KINDS]
+    """Check that Placement and the database equal the expectation of the fixture."""
+    providers = host.providers()
     accounted: set[str] = set()
-    for fields in expected:
-        parts = {name: p for name, p in found.items() if name.startswith(fields['pci'])}
+    for fields in host.fixture.expected_devices:
+        parts = {
+            name: p for name, p in providers.items() if name.startswith(fields['pci'])
+        }
         accounted |= parts.keys()
         classes = {name for part in parts.values() for name in part.inventory}
-        assert classes == {fields['rc']}, fields
+        assert classes == {fields['rc'].lstrip('+')}, fields
         totals = (n for part in parts.values() for n in part.inventory.values())
         assert sum(totals) == fields['total'], fields
+        if 'free' in fields:
+            free = sum(part.free for part in parts.values())
+            assert free == fields['free'], fields
         traits = {trait.lstrip('+') for trait in fields.get('traits', ())}
-        told = set().union(*(part.traits for part in parts.values()))
-        assert told == traits if fields['type'] == 'GPU' else told >= traits
+        published_traits = set().union(*(part.traits for part in parts.values()))
+        assert published_traits >= traits, fields
+        assert fields['type'] == 'FPGA' or published_traits == (
+            traits or published_traits
+        )
         if 'handles' in fields:
             check_handles(host, fields)
-    # What is ill may be there, and nobody is given it.
-    assert not any(part.free for name, part in found.items() if name not in accounted)
+    # An unhealthy device may be stored, but has no capacity.
+    assert not any(
+        part.free for name, part in providers.items() if name not in accounted
+    )
 
 
 def check_handles(host: FixtureAgent, fields: dict[str, Any]) -> None:
-    kind, count, info = fields['handles']
+    handle_type, count, info = fields['handles']
     handles = host.handles(fields['pci'])
-    assert [each for each, _ in handles] == [kind] * count
+    assert [entry for entry, _ in handles] == [handle_type] * count
     assert handles[0][1] == json.loads(info)
 
 
 def rows_of(host: FixtureAgent, tree: Path) -> Iterator[Row]:
-    """Host, address, ids, class, what Placement has, and the verdict's reason."""
+    """Yield host, address, ids, class, Placement inventory and reason."""
     fixture = host.fixture.fixture
     functions = build_from(host.fixture.fields, tree)
-    verdicts = {each['address']: each for each in host.verdicts()}
+    verdicts = {entry['address']: entry for entry in host.verdicts()}
     providers = host.providers()
     assert verdicts.keys() <= functions.keys()
     for address in sorted(functions):
@@ -98,50 +106,50 @@ def rows_of(host: FixtureAgent, tree: Path) -> Iterator[Row]:
             for part in parts.values()
             for name, total in part.inventory.items()
         ]
-        said = verdicts.get(address)
-        reason = said['reason'] if said else 'its class is none of an accelerator'
-        # Nothing is in Placement that the agent does not offer, nor the reverse.
-        is_offered = said is not None and said['offered']
+        result = verdicts.get(address)
+        reason = result['reason'] if result else 'its class is none of an accelerator'
+        # Placement has exactly the devices that the agent offers.
+        is_offered = result is not None and result['offered']
         assert bool(any(part.free for part in parts.values())) == is_offered, address
-        ids, pci_class = (said['ids'], said['class']) if said else ('-', '-')
+        ids, pci_class = (result['ids'], result['class']) if result else ('-', '-')
         yield fixture, address, ids, pci_class, ' + '.join(there) or '-', reason
 
 
-# --- cards that go, come and move ---
+# --- removed, returned and moved cards ---
 
 
 def boot_whole(host: FixtureAgent) -> Instance:
     guest = host.cloud.boot('PGPU')
-    host.cloud.until(guest.resolved, 'Nova hears of it')
+    host.cloud.until(guest.is_resolved, 'Nova hears of it')
     assert guest.states() == {'Bound'}
     return guest
 
 
-def given(guest: Instance) -> tuple[str, str]:
-    """Uuid and bus of its handle."""
+def read_handle(guest: Instance) -> tuple[str, str]:
+    """Return uuid and bus of the handle of an instance."""
     (arq,) = guest.shown()
     return arq['attach_handle_uuid'], arq['attach_handle_info']['bus']
 
 
-def test_cards_that_are_moved_keep_all_that_they_have(host: FixtureAgent) -> None:
+def test_moved_cards_keep_identity_and_handles(host: FixtureAgent) -> None:
     host.switch_on()
     devices, providers = host.devices(), host.providers()
     guest = boot_whole(host)
-    uuid, bus = given(guest)
+    uuid, bus = read_handle(guest)
     assert bus == '3b'
 
-    host.switch_on(renumbered(('3b', '5e')))
+    host.switch_on(renumber_buses(('3b', '5e')))
     assert host.devices() == {'0000:5e:00.0': devices[IDLE], CUT: devices[CUT]}
     assert host.providers() == providers
-    assert given(guest) == (uuid, '5e')
+    assert read_handle(guest) == (uuid, '5e')
 
-    host.switch_on(renumbered(('5e', 'af'), ('af', '5e')))
+    host.switch_on(renumber_buses(('5e', 'af'), ('af', '5e')))
     assert host.devices() == {'0000:5e:00.0': devices[CUT], CUT: devices[IDLE]}
     assert host.providers() == providers
-    assert given(guest) == (uuid, 'af')
+    assert read_handle(guest) == (uuid, 'af')
     assert guest.states() == {'Bound'}
 
-    # Taken out under its guest: kept, closed, and what it was when it is back.
+    # A card in use is removed: it stays without capacity and returns unchanged.
     host.switch_on(without(CUT))
     closed = host.providers()
     assert closed.keys() == providers.keys()
@@ -150,40 +158,40 @@ def test_cards_that_are_moved_keep_all_that_they_have(host: FixtureAgent) -> Non
     host.switch_on()
     assert host.devices() == devices
     assert host.providers() == providers
-    assert given(guest) == (uuid, '3b')
+    assert read_handle(guest) == (uuid, '3b')
     guest.delete()
     host.cloud.until(guest.gone)
 
 
-def test_another_card_in_the_slot_inherits_nothing(host: FixtureAgent) -> None:
+def test_replaced_card_inherits_nothing(host: FixtureAgent) -> None:
     host.switch_on()
-    devices, providers = host.devices(), host.providers()
+    devices, before = host.devices(), host.providers()
     guest = boot_whole(host)
-    uuid, _ = given(guest)
+    uuid, _ = read_handle(guest)
     host.switch_on(with_text(IDLE_UUID, f'GPU-{uuid4()}'))
-    found = host.providers()
-    (name,) = found.keys() - providers.keys()
+    providers = host.providers()
+    (name,) = providers.keys() - before.keys()
     assert name.startswith(f'{IDLE}_')
-    assert (found[IDLE].uuid, found[IDLE].free) == (providers[IDLE].uuid, 0)
-    assert found[name].uuid != providers[IDLE].uuid
-    assert found[name].free == 1
-    # The guest has what it had, and the new card is for others.
-    assert given(guest)[0] == uuid
-    other = Instance(host.cloud, found[name].uuid, {'PGPU': 1})
-    other.create_arqs(host.cloud.create_profile('PGPU'))
-    other.allocate()
-    assert other.bind().status == 202
-    host.cloud.until(other.resolved, 'Nova hears of it')
-    assert given(other)[0] != uuid
-    for each in (guest, other):
-        each.delete()
-        host.cloud.until(each.gone)
+    assert (providers[IDLE].uuid, providers[IDLE].free) == (before[IDLE].uuid, 0)
+    assert providers[name].uuid != providers[IDLE].uuid
+    assert providers[name].free == 1
+    # The instance keeps its handle, and the new card is free.
+    assert read_handle(guest)[0] == uuid
+    second = Instance(host.cloud, providers[name].uuid, {'PGPU': 1})
+    second.create_arqs(host.cloud.create_profile('PGPU'))
+    second.allocate()
+    assert second.bind().status == 202
+    host.cloud.until(second.is_resolved, 'Nova hears of it')
+    assert read_handle(second)[0] != uuid
+    for entry in (guest, second):
+        entry.delete()
+        host.cloud.until(entry.gone)
     host.settle()
     assert host.providers().keys() == {name, CUT}
     assert devices[IDLE] not in host.devices().values()
 
 
-def test_a_card_that_is_taken_out_goes_and_comes_back(host: FixtureAgent) -> None:
+def test_removed_card_returns_with_same_identity(host: FixtureAgent) -> None:
     host.switch_on()
     before = host.providers()
     host.switch_on(without(IDLE))
@@ -196,7 +204,7 @@ def test_a_card_that_is_taken_out_goes_and_comes_back(host: FixtureAgent) -> Non
 # --- cards that Nova has, too ---
 
 
-def test_a_card_in_novas_configuration_is_offered_by_nova_alone(
+def test_card_in_nova_configuration_is_not_offered(
     host: FixtureAgent,
 ) -> None:
     host.switch_on()
@@ -213,27 +221,27 @@ def test_a_card_in_novas_configuration_is_offered_by_nova_alone(
     assert host.health(IDLE)[0] == 'ok'
 
 
-def test_a_card_that_nova_has_in_placement_is_offered_by_nova_alone(
+def test_card_of_nova_in_placement_is_not_offered(
     host: FixtureAgent,
 ) -> None:
     host.switch_on()
     before, cloud = host.providers(), host.cloud
-    theirs = nova_provider(host)
-    assert 'left as it is' in host.repair()
-    found = host.providers()
-    assert found.keys() == {CUT, IDLE.upper()}
-    assert found[IDLE.upper()] == theirs
+    foreign = nova_provider(host)
+    assert 'is withdrawn from Placement' in host.repair()
+    providers = host.providers()
+    assert providers.keys() == {CUT, IDLE.upper()}
+    assert providers[IDLE.upper()] == foreign
     health, reason = host.health(IDLE)
     assert health == 'conflict'
     assert f'{host.name}_{IDLE.upper()}' in reason
-    cloud.placement.ask('DELETE', f'/resource_providers/{theirs.uuid}')
+    cloud.placement.ask('DELETE', f'/resource_providers/{foreign.uuid}')
     host.repair()
     assert host.providers() == before
     assert host.health(IDLE)[0] == 'ok'
 
 
 def nova_provider(host: FixtureAgent) -> Shown:
-    """As Nova makes it that tracks its PCI devices in Placement."""
+    """Create a provider as Nova does when it tracks PCI devices in Placement."""
     placement, uuid = host.cloud.placement, str(uuid4())
     path = f'/resource_providers?name={host.name}'
     (node,) = expect(placement.ask('GET', path), 200)['resource_providers']
@@ -248,3 +256,37 @@ def nova_provider(host: FixtureAgent) -> Shown:
     body = {'inventories': inventory, 'resource_provider_generation': 1}
     expect(placement.ask('PUT', f'/resource_providers/{uuid}/inventories', body), 200)
     return host.providers()[IDLE.upper()]
+
+
+# --- families of devices ---
+
+
+@pytest.mark.parametrize(
+    ('host', 'resource_class', 'count', 'addresses'),
+    [
+        ('qat-services', 'CUSTOM_QAT', 1, 'e8: ed:'),
+        ('cx6dx-sriov', 'CUSTOM_NIC', 3, '5e:00.2 5e:00.4 5e:00.5'),
+        ('nvme-lvm', 'CUSTOM_SSD', 1, 'c2:00.0'),
+        ('nvme-ascend', 'CUSTOM_NPU', 1, '0c:00.0 0e:00.0'),
+        ('generic-pci', 'CUSTOM_PCI', 1, '21:00.1 21:00.2 22: 23:'),
+    ],
+    indirect=['host'],
+)
+def test_family_is_bound_and_released(
+    host: FixtureAgent, resource_class: str, count: int, addresses: str
+) -> None:
+    host.switch_on()
+    before = host.providers()
+    guest = host.cloud.boot(resource_class, count)
+    host.cloud.until(guest.is_resolved, 'Nova hears of it')
+    assert guest.states() == {'Bound'}
+    infos = [arq['attach_handle_info'] for arq in guest.shown()]
+    functions = {'{bus}:{device}.{function}'.format_map(info) for info in infos}
+    assert len(functions) == count
+    assert all(item.startswith(tuple(addresses.split())) for item in functions)
+    if resource_class == 'CUSTOM_NIC':
+        assert {info['physical_network'] for info in infos} == {'physnet2'}
+    guest.delete()
+    host.cloud.until(guest.gone)
+    host.settle()
+    assert host.providers() == before

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An FPGA from its image in Glance to its traits in Placement, all of them real."""
+"""FPGAs from a Glance image to traits in Placement, with real services."""
 
 import json
 import os
@@ -10,21 +10,20 @@ import pytest
 
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.bitstreams import TAG
-from tests.fakes.bitstream_files import (
+from tests.builders.bitstream_files import (
     LARGEST,
     OTHER_FUNCTION,
     gbs,
     image,
     xclbin,
 )
-from tests.fakes.databases import database_fixture
-from tests.fakes.fpga import FACTORY, function_trait
-from tests.fakes.fpga_site import FpgaSite, Shop
-from tests.fakes.kernel_regions import Fate
-from tests.fakes.real_glance import RealGlance, real_glance
-from tests.fakes.real_placement import CountedRemote, remote
-from tests.functional.test_glance import client
-from tests.unit.drivers.benches import LOADING
+from tests.builders.fpga_reports import FACTORY, function_trait
+from tests.hosts.driver_benches import LOADING
+from tests.hosts.fpga_host import DisconnectableGlance, FpgaHost
+from tests.hosts.kernel_regions import LoadOutcome
+from tests.servers.databases import database_fixture
+from tests.servers.glance import RealGlance, build_client, real_glance
+from tests.servers.placement import CountedRemote, remote
 
 __all__ = ['real_glance', 'remote']
 
@@ -40,89 +39,101 @@ _OF_XILINX = {
     'shell_id': _INTERFACE,
     'region_uuid': _INTERFACE,
 }
-# What a bind may do to the disk of a host that refuses it: nothing.
+# A refused bind must leave nothing on the disk of the host.
 _NOTHING: list[str] = []
 
 
 @pytest.fixture
-def shop(real_glance: RealGlance) -> Shop:
-    return Shop(client(real_glance.endpoint))
+def shop(real_glance: RealGlance) -> DisconnectableGlance:
+    return DisconnectableGlance(build_client(real_glance.endpoint))
 
 
 @pytest.fixture
 def intel(
-    database: Database, remote: CountedRemote, shop: Shop, tmp_path: Path
-) -> FpgaSite:
-    return FpgaSite(database, remote, tmp_path, 'Intel FPGA', shop)
+    database: Database,
+    remote: CountedRemote,
+    shop: DisconnectableGlance,
+    tmp_path: Path,
+) -> FpgaHost:
+    return FpgaHost(database, remote, tmp_path, 'Intel FPGA', shop)
 
 
 @pytest.fixture
 def xilinx(
-    database: Database, remote: CountedRemote, shop: Shop, tmp_path: Path
-) -> FpgaSite:
-    return FpgaSite(database, remote, tmp_path, 'Xilinx FPGA', shop)
+    database: Database,
+    remote: CountedRemote,
+    shop: DisconnectableGlance,
+    tmp_path: Path,
+) -> FpgaHost:
+    return FpgaHost(database, remote, tmp_path, 'Xilinx FPGA', shop)
 
 
 @pytest.mark.parametrize('cards', LOADING)
-def test_the_hosts_come_to_placement_as_expected(
-    cards: str, database: Database, remote: CountedRemote, shop: Shop, tmp_path: Path
+def test_fpga_hosts_in_placement_match_expectations(
+    cards: str,
+    database: Database,
+    remote: CountedRemote,
+    shop: DisconnectableGlance,
+    tmp_path: Path,
 ) -> None:
-    site = FpgaSite(database, remote, tmp_path, cards, shop)
+    site = FpgaHost(database, remote, tmp_path, cards, shop)
     for fields in site.kernel.built.expect['devices']:
         traits, inventories = site.shown(fields['pci'])
         expected = {'FPGA': (1, 0)} if fields['total'] else {}
         assert inventories == expected
         if 'traits' in fields:
-            assert traits == {each.lstrip('+') for each in fields['traits']}
+            assert traits == {entry.lstrip('+') for entry in fields['traits']}
         if 'handles' in fields:
-            assert given(site, fields['pci']) == fields['handles']
+            assert read_handles(site, fields['pci']) == fields['handles']
 
 
-def given(site: FpgaSite, address: str) -> list[Any]:
-    """Type, number and info of what a server gets, in the form of the fixtures."""
+def read_handles(site: FpgaHost, address: str) -> list[Any]:
+    """Return type, count and info of the handles, in the form of the fixtures."""
     bound = site.arqs(site.bind(address, {}))
-    infos = [json.dumps(dict(arq.attach_handle_info), sort_keys=True) for arq in bound]
-    return [bound[0].attach_handle_type, len(bound), infos[0]]
+    info = dict(bound[0].attach_handle_info)
+    assert info.pop('managed') == 'true'
+    text = json.dumps(info, sort_keys=True)
+    return [bound[0].attach_handle_type, len(bound), text]
 
 
-def uploaded(glance: RealGlance, content: bytes, **properties: str) -> str:
-    said = {**image().properties, **properties}
-    return glance.upload(content, (TAG,), said)
+def upload_image(glance: RealGlance, content: bytes, **properties: str) -> str:
+    properties = {**image().properties, **properties}
+    return glance.upload(content, (TAG,), properties)
 
 
 def by_id(uuid: str) -> dict[str, str]:
     return {'accel:bitstream_id': uuid}
 
 
-def test_a_bind_loads_and_placement_is_told(
-    intel: FpgaSite, real_glance: RealGlance
+def test_bind_loads_bitstream_and_updates_placement(
+    intel: FpgaHost, real_glance: RealGlance
 ) -> None:
     before, _ = intel.shown(_INTEL)
     assert function_trait(FACTORY) in before
-    uuid = uploaded(real_glance, gbs())
+    uuid = upload_image(real_glance, gbs())
     assert intel.state(intel.bind(_INTEL, by_id(uuid))) == 'Bound'
     traits, inventories = intel.shown(_INTEL)
     assert function_trait(OTHER_FUNCTION) in traits
     assert function_trait(FACTORY) not in traits
     assert inventories == {'FPGA': (1, 0)}
-    # What the agent reports next says the same, whether or not it looks before.
+    # The next report has the same content, with or without a scan.
     intel.tell()
     assert intel.shown(_INTEL)[0] == traits
     intel.report()
     assert intel.shown(_INTEL)[0] == traits
 
 
-def test_a_release_brings_back_what_was_there_though_glance_is_away(
-    intel: FpgaSite, real_glance: RealGlance, shop: Shop
+def test_release_restores_previous_bitstream_without_glance(
+    intel: FpgaHost, real_glance: RealGlance, shop: DisconnectableGlance
 ) -> None:
-    first = uploaded(real_glance, gbs(function='cd' * 16), function_uuid='cd' * 16)
+    first = upload_image(real_glance, gbs(function='cd' * 16), function_uuid='cd' * 16)
     region = intel.bind(_INTEL, by_id(first))
     intel.release(region)
     intel.report()
     before, _ = intel.shown(_INTEL)
-    # Nobody knew how to go back to the factory's function, so this is what is there.
+    # The factory function cannot be restored, so the last one stays.
     assert function_trait('cd' * 16) in before
-    instance = intel.bind(_INTEL, by_id(uploaded(real_glance, gbs())))
+    instance = intel.bind(_INTEL, by_id(upload_image(real_glance, gbs())))
     assert function_trait(OTHER_FUNCTION) in intel.shown(_INTEL)[0]
     shop.away = True
     intel.release(instance)
@@ -130,38 +141,40 @@ def test_a_release_brings_back_what_was_there_though_glance_is_away(
     assert len(intel.kernel.regions.commands) == 3
 
 
-def test_a_new_agent_knows_what_the_card_of_a_guest_is(
-    intel: FpgaSite, real_glance: RealGlance
+def test_new_agent_recognizes_card_of_guest(
+    intel: FpgaHost, real_glance: RealGlance
 ) -> None:
     first, second = (
-        uploaded(real_glance, gbs(function=one), function_uuid=one)
-        for one in ('cd' * 16, OTHER_FUNCTION)
+        upload_image(real_glance, gbs(function=function), function_uuid=function)
+        for function in ('cd' * 16, OTHER_FUNCTION)
     )
     assert_known_to_a_new_agent(intel, _INTEL, _INTEL, [first, second])
 
 
-def test_a_new_agent_knows_what_the_xilinx_card_of_a_guest_is(
-    xilinx: FpgaSite, real_glance: RealGlance
+def test_new_agent_recognizes_xilinx_card_of_guest(
+    xilinx: FpgaHost, real_glance: RealGlance
 ) -> None:
     first, second = (
-        uploaded(
-            real_glance, xclbin(_INTERFACE, one), **{**_OF_XILINX, 'function_uuid': one}
+        upload_image(
+            real_glance,
+            xclbin(_INTERFACE, function),
+            **{**_OF_XILINX, 'function_uuid': function},
         )
-        for one in ('cd' * 16, OTHER_FUNCTION)
+        for function in ('cd' * 16, OTHER_FUNCTION)
     )
     assert_known_to_a_new_agent(xilinx, _XILINX, _USER, [first, second])
 
 
 def assert_known_to_a_new_agent(
-    site: FpgaSite, card: str, given: str, images: list[str]
+    site: FpgaHost, card: str, read_handles: str, images: list[str]
 ) -> None:
-    """And, though nobody looks before, the first is there when the guest has gone."""
+    """Check that a new agent offers the first image when the guest has ended."""
     site.release(site.bind(card, by_id(images[0])))
     before = site.shown(card)
     instance = site.bind(card, by_id(images[1]))
     bound = site.shown(card)
     site.report()
-    with site.guest(given):
+    with site.guest(read_handles):
         site.start()
         site.report()
         assert site.shown(card) == bound
@@ -169,13 +182,13 @@ def assert_known_to_a_new_agent(
     assert site.shown(card) == before
 
 
-def test_what_cannot_be_brought_back_is_reserved_until_somebody_can(
-    intel: FpgaSite, real_glance: RealGlance
+def test_card_that_cannot_be_restored_stays_reserved(
+    intel: FpgaHost, real_glance: RealGlance
 ) -> None:
-    first = uploaded(real_glance, gbs(function='cd' * 16), function_uuid='cd' * 16)
+    first = upload_image(real_glance, gbs(function='cd' * 16), function_uuid='cd' * 16)
     intel.release(intel.bind(_INTEL, by_id(first)))
-    instance = intel.bind(_INTEL, by_id(uploaded(real_glance, gbs())))
-    intel.kernel.regions.fate = Fate.HALF_LOADED
+    instance = intel.bind(_INTEL, by_id(upload_image(real_glance, gbs())))
+    intel.kernel.regions.outcome = LoadOutcome.HALF_LOADED
     intel.release(instance)
     assert intel.arqs(instance) == ()
     assert intel.shown(_INTEL)[1] == {'FPGA': (1, 1)}
@@ -183,7 +196,7 @@ def test_what_cannot_be_brought_back_is_reserved_until_somebody_can(
     assert intel.shown(_INTEL)[1] == {'FPGA': (1, 1)}
 
 
-# --- images that do not do ----------------------------------------------------------
+# --- unsuitable images --------------------------------------------------------------
 
 _REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     'not tagged': ({'tags': ()}, 'It is not tagged FPGA.'),
@@ -214,40 +227,40 @@ _REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     'a nested topology': ({'topology': '{"a":' * 50}, 'Its topology: '),
     'a huge topology': ({'topology': '[' + '1,' * 30_000 + '1]'}, 'Its topology: '),
     'too large': ({'content': b'x' * (LARGEST + 1)}, f'more than the {LARGEST}'),
-    'no bitstream': ({'content': b'nothing at all'}, 'The file is no GBS.'),
+    'no bitstream': ({'content': b'nothing at all'}, 'The file is not a GBS.'),
     'of another interface': (
         {'content': gbs(interface='ab' * 16)},
         'It is for interface abab',
     ),
     'of another function': (
         {'content': gbs(function='cd' * 16)},
-        'The file holds function cdcd',
+        'The file contains function cdcd',
     ),
 }
 
 
 @pytest.mark.parametrize('case', _REFUSED)
-def test_what_does_not_do_is_refused_and_leaves_nothing(
-    case: str, intel: FpgaSite, real_glance: RealGlance
+def test_bind_unsuitable_image_is_refused_without_traces(
+    case: str, intel: FpgaHost, real_glance: RealGlance
 ) -> None:
     changes, reason = dict(_REFUSED[case][0]), _REFUSED[case][1]
     tags, name = changes.pop('tags', (TAG,)), changes.pop('name', 'from a test')
     content = changes.pop('content', gbs())
-    said = {**image().properties, **changes}
-    given = {key: value for key, value in said.items() if value}
-    uuid = real_glance.upload(content, tags, given, name)
+    properties = {**image().properties, **changes}
+    read_handles = {key: value for key, value in properties.items() if value}
+    uuid = real_glance.upload(content, tags, read_handles, name)
     assert_refused(intel, by_id(uuid), reason)
 
 
-def test_what_its_disk_has_damaged_is_refused_and_leaves_nothing(
-    intel: FpgaSite, real_glance: RealGlance
+def test_bind_damaged_image_is_refused_without_traces(
+    intel: FpgaHost, real_glance: RealGlance
 ) -> None:
-    uuid = uploaded(real_glance, gbs())
+    uuid = upload_image(real_glance, gbs())
     real_glance.damage(uuid)
-    assert_refused(intel, by_id(uuid), 'came damaged')
+    assert_refused(intel, by_id(uuid), 'its hash differs')
 
 
-def assert_refused(site: FpgaSite, group: dict[str, str], reason: str) -> None:
+def assert_refused(site: FpgaHost, group: dict[str, str], reason: str) -> None:
     before = site.shown(_INTEL)
     instance = site.bind(_INTEL, group)
     assert site.state(instance) == 'BindFailed'
@@ -255,45 +268,54 @@ def assert_refused(site: FpgaSite, group: dict[str, str], reason: str) -> None:
     assert reason in str(arq.status_reason)
     assert site.kernel.regions.commands == []
     assert site.shown(_INTEL) == before
-    assert not site.kept.exists() or os.listdir(site.kept) == _NOTHING
+    assert (
+        not site.image_directory.exists()
+        or os.listdir(site.image_directory) == _NOTHING
+    )
 
 
-# --- loads that fail ----------------------------------------------------------------
+# --- failed loads -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    'fate', [Fate.TIMEOUT, Fate.HALF_LOADED, Fate.WRONG_ID, Fate.VANISHED]
+    'fate',
+    [
+        LoadOutcome.TIMEOUT,
+        LoadOutcome.HALF_LOADED,
+        LoadOutcome.WRONG_ID,
+        LoadOutcome.VANISHED,
+    ],
 )
-def test_a_load_that_fails_closes_the_card_in_placement(
-    fate: Fate, intel: FpgaSite, real_glance: RealGlance
+def test_failed_load_reserves_card_in_placement(
+    fate: LoadOutcome, intel: FpgaHost, real_glance: RealGlance
 ) -> None:
     provider = intel.deployable(_INTEL).provider_uuid
-    intel.kernel.regions.fate = fate
-    uuid = uploaded(real_glance, gbs())
+    intel.kernel.regions.outcome = fate
+    uuid = upload_image(real_glance, gbs())
     assert intel.state(intel.bind(_INTEL, by_id(uuid))) == 'BindFailed'
     intel.report()
-    shown = intel.placement.inventories(provider).inventories['FPGA']
-    assert (shown.total, shown.reserved) == (1, 1)
+    inventory = intel.placement.get_inventories(provider).inventories['FPGA']
+    assert (inventory.total, inventory.reserved) == (1, 1)
 
 
-def test_a_load_that_changed_nothing_closes_nothing(
-    intel: FpgaSite, real_glance: RealGlance
+def test_refused_load_reserves_nothing(
+    intel: FpgaHost, real_glance: RealGlance
 ) -> None:
     before = intel.shown(_INTEL)
-    intel.kernel.regions.fate = Fate.REFUSED
-    uuid = uploaded(real_glance, gbs())
+    intel.kernel.regions.outcome = LoadOutcome.REFUSED
+    uuid = upload_image(real_glance, gbs())
     assert intel.state(intel.bind(_INTEL, by_id(uuid))) == 'BindFailed'
     intel.report()
     assert intel.shown(_INTEL) == before
 
 
-# --- boots --------------------------------------------------------------------------
+# --- reboots ------------------------------------------------------------------------
 
 
-def test_after_a_boot_a_guest_finds_what_it_had_though_glance_is_away(
-    intel: FpgaSite, real_glance: RealGlance, shop: Shop
+def test_reboot_restores_bitstream_without_glance(
+    intel: FpgaHost, real_glance: RealGlance, shop: DisconnectableGlance
 ) -> None:
-    instance = intel.bind(_INTEL, by_id(uploaded(real_glance, gbs())))
+    instance = intel.bind(_INTEL, by_id(upload_image(real_glance, gbs())))
     bound = intel.shown(_INTEL)
     shop.away = True
     intel.boot()
@@ -303,17 +325,19 @@ def test_after_a_boot_a_guest_finds_what_it_had_though_glance_is_away(
 
 
 @pytest.mark.parametrize('trouble', ['damaged', 'half loaded'])
-def test_after_a_boot_what_cannot_be_loaded_again_has_failed(
-    trouble: str, intel: FpgaSite, real_glance: RealGlance, shop: Shop
+def test_reboot_with_failed_load_fails_arq(
+    trouble: str, intel: FpgaHost, real_glance: RealGlance, shop: DisconnectableGlance
 ) -> None:
-    instance = intel.bind(_INTEL, by_id(uploaded(real_glance, gbs())))
+    instance = intel.bind(_INTEL, by_id(upload_image(real_glance, gbs())))
     if trouble == 'damaged':
         shop.away = True
-        (kept,) = (each for each in intel.kept.iterdir() if 'sha' in each.name)
-        kept.chmod(0o600)
-        kept.write_bytes(b'other bytes')
+        (image_file,) = (
+            entry for entry in intel.image_directory.iterdir() if 'sha' in entry.name
+        )
+        image_file.chmod(0o600)
+        image_file.write_bytes(b'other bytes')
     else:
-        intel.kernel.regions.fate = Fate.HALF_LOADED
+        intel.kernel.regions.outcome = LoadOutcome.HALF_LOADED
     intel.boot()
     assert intel.state(instance) == 'BindFailed'
     (arq,) = intel.arqs(instance)
@@ -326,11 +350,11 @@ def test_after_a_boot_what_cannot_be_loaded_again_has_failed(
 _PAIR = {'trait:CUSTOM_FPGA_XILINX': 'required'}
 
 
-def test_both_requests_of_a_xilinx_card_are_bound_by_one_load(
-    xilinx: FpgaSite, real_glance: RealGlance
+def test_bind_xilinx_loads_once_for_two_arqs(
+    xilinx: FpgaHost, real_glance: RealGlance
 ) -> None:
     content = xclbin(_INTERFACE, OTHER_FUNCTION)
-    uuid = uploaded(real_glance, content, **_OF_XILINX)
+    uuid = upload_image(real_glance, content, **_OF_XILINX)
     instance = xilinx.bind(_XILINX, {**_PAIR, **by_id(uuid)})
     assert xilinx.state(instance) == 'Bound'
     first, second = xilinx.arqs(instance)
@@ -342,7 +366,7 @@ def test_both_requests_of_a_xilinx_card_are_bound_by_one_load(
     assert xilinx.state(xilinx.bind(_XILINX, _PAIR)) == 'Bound'
 
 
-def test_the_management_function_is_no_servers(xilinx: FpgaSite) -> None:
+def test_xilinx_management_function_is_not_offered(xilinx: FpgaHost) -> None:
     bound = xilinx.arqs(xilinx.bind(_XILINX, _PAIR))
     infos = [arq.attach_handle_info for arq in bound if arq.attach_handle_info]
     assert [info['function'] for info in infos] == ['1']

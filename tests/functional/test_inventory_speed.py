@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host of 64 devices costs: in statements, requests to Placement, and bytes.
+"""Costs of a host with 64 devices: SQL statements, Placement requests and bytes.
 
-Counts, not times: they are the same on every machine.
+Counts are used because they are equal on every machine.
 """
 
 import dataclasses
@@ -17,21 +17,21 @@ import pytest
 from oslo_config import cfg
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.inventory import Inventory
-from cyborg_lite.conductor.placement_sync import PlacementSync, PlacementSyncHandler
-from cyborg_lite.conductor.pulses import Pulses
-from cyborg_lite.db import jobs
+from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.inventory import InventoryService
+from cyborg_lite.conductor.placement.sync import PlacementSync, PlacementSyncHandler
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.inventory import Deployable, HostReport
 from cyborg_lite.model.jobs import Owner
-from cyborg_lite.model.services import Vitals
+from cyborg_lite.model.services import HeartbeatDetails
 from cyborg_lite.rpc import transport, wire
 from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.rpc.context import of_daemon
-from tests.fakes.cards import HOST, numbered
-from tests.fakes.databases import database_fixture
-from tests.fakes.real_placement import CountedRemote, remote
-from tests.fakes.statements import statements, writes
+from cyborg_lite.rpc.context import daemon_context
+from tests.builders.reports import HOST, list_cards
+from tests.servers.databases import database_fixture
+from tests.servers.placement import CountedRemote, remote
+from tests.support.sql_statements import statements, writes
 
 __all__ = ['remote']
 
@@ -52,7 +52,7 @@ class Cost:
 
 
 class Fleet:
-    """A conductor, and one host that reports to it."""
+    """Conductor, and one host that sends reports."""
 
     def __init__(self, database: Database, remote: CountedRemote) -> None:
         self.hostname = f'compute-{uuid4().hex[:8]}'
@@ -60,35 +60,35 @@ class Fleet:
         self.remote = remote
         placement = Placement(remote)
         placement.create_provider(str(uuid4()), self.hostname, None)
-        self.pulses = Pulses(database, threading.Event())
-        self.inventory = Inventory(database, lambda: None, self.pulses)
+        self.pulses = HeartbeatBatch(database, threading.Event())
+        self.inventory = InventoryService(database, lambda: None, self.pulses)
         self.handler = PlacementSyncHandler(
             database, PlacementSync(database, placement)
         )
 
     def report(self) -> HostReport:
         devices = tuple(
-            dataclasses.replace(one, root=self._renamed(one.root))
-            for one in numbered(DEVICES, HANDLES)
+            dataclasses.replace(device, root=self._rename_root(device.root))
+            for device in list_cards(DEVICES, HANDLES)
         )
         return HostReport(self.hostname, 'boot', devices)
 
-    def _renamed(self, root: Deployable) -> Deployable:
+    def _rename_root(self, root: Deployable) -> Deployable:
         name = root.name.replace(HOST, self.hostname)
         return dataclasses.replace(root, name=name)
 
     @contextmanager
     def cost(self) -> Iterator[Cost]:
         self.remote.sent.clear()
-        with statements(self.database) as seen:
-            yield Cost(seen, self.remote.sent)
+        with statements(self.database) as sent:
+            yield Cost(sent, self.remote.sent)
 
     def settle(self) -> int:
-        """Do what jobs there are; how many."""
-        taken = self.database.write(jobs.take, Owner('me', 30_000), 10)
-        for job in taken:
+        """Run the queued jobs and return their number."""
+        leased = self.database.write(queue.lease_jobs, Owner('me', 30_000), 10)
+        for job in leased:
             self.handler.run(job)
-        return len(taken)
+        return len(leased)
 
 
 @pytest.fixture
@@ -96,45 +96,45 @@ def fleet(database: Database, remote: CountedRemote) -> Fleet:
     return Fleet(database, remote)
 
 
-def test_a_first_report(fleet: Fleet) -> None:
+def test_first_report_costs(fleet: Fleet) -> None:
     with fleet.cost() as cost:
-        fleet.inventory.report(of_daemon(), fleet.report())
+        fleet.inventory.store_report(daemon_context(), fleet.report())
 
     assert len(cost.statements) <= 12
     assert cost.requests == []
     with fleet.cost() as cost:
         assert fleet.settle() == 1
     assert len(cost.requests) <= 3 * DEVICES + 5
-    # Taking the job and ending it, the rows, and the record of traits.
+    # Lease and end of the job, the rows, and the record of traits.
     assert len(cost.statements) <= 8
 
 
-def test_the_same_report_again(fleet: Fleet) -> None:
+def test_repeated_report_costs(fleet: Fleet) -> None:
     report = fleet.report()
-    fleet.inventory.report(of_daemon(), report)
+    fleet.inventory.store_report(daemon_context(), report)
     fleet.settle()
     with fleet.cost() as cost:
-        fleet.inventory.report(of_daemon(), report)
+        fleet.inventory.store_report(daemon_context(), report)
     assert len(cost.statements) <= 1
     assert cost.writes == []
     assert fleet.settle() == 0
     assert cost.requests == []
 
 
-def test_one_changed_device_of_many(fleet: Fleet) -> None:
+def test_changed_device_costs(fleet: Fleet) -> None:
     report = fleet.report()
-    fleet.inventory.report(of_daemon(), report)
+    fleet.inventory.store_report(daemon_context(), report)
     fleet.settle()
     first = report.devices[0]
     fewer = dataclasses.replace(
-        first.root, units=first.root.units[:-1], total=HANDLES - 1
+        first.root, handles=first.root.handles[:-1], total=HANDLES - 1
     )
     changed = (dataclasses.replace(first, root=fewer), *report.devices[1:])
     with fleet.cost() as cost:
-        fleet.inventory.report(
-            of_daemon(), dataclasses.replace(report, devices=changed)
+        fleet.inventory.store_report(
+            daemon_context(), dataclasses.replace(report, devices=changed)
         )
-    # The digest, the handle that is gone, the deployable, and the job.
+    # The digest, the deleted handle, the deployable, and the job.
     assert len(cost.writes) <= 4
     with fleet.cost() as cost:
         fleet.settle()
@@ -147,24 +147,26 @@ def first_provider(fleet: Fleet) -> str:
     return fleet.report().devices[0].root.provider_uuid
 
 
-def test_a_heartbeat_is_one_statement_at_first_and_then_a_share_of_two(
+def test_heartbeat_repeated_is_batched(
     fleet: Fleet,
 ) -> None:
     report = fleet.report()
-    fleet.inventory.report(of_daemon(), report)
+    fleet.inventory.store_report(daemon_context(), report)
     for expected in (1, 0, 0):
         with fleet.cost() as cost:
-            wanted = fleet.inventory.heartbeat(fleet.hostname, report.digest, '0.1.0')
-        assert wanted is False
-        # The first gives the version too, which no report tells.
+            needs_report = fleet.inventory.record_heartbeat(
+                fleet.hostname, report.digest, '0.1.0'
+            )
+        assert needs_report is False
+        # The first heartbeat stores the version, which reports do not have.
         assert len(cost.statements) == expected
     with fleet.cost() as cost:
         fleet.pulses.write()
     assert len(cost.statements) == 2
 
 
-def test_what_an_agent_says_again_and_again_is_short(tmp_path: Path) -> None:
-    """Ours of it: the bus adds ids of its own to every call."""
+def test_heartbeat_message_is_short(tmp_path: Path) -> None:
+    """Count our part: the bus adds ids to every call."""
     file = tmp_path / 'bus.conf'
     file.write_text(f'[DEFAULT]\ntransport_url = local:///{uuid4()}\n')
     conf = cfg.ConfigOpts()
@@ -174,30 +176,30 @@ def test_what_an_agent_says_again_and_again_is_short(tmp_path: Path) -> None:
     server = transport.serve(bus, transport.CONDUCTOR_TOPIC, 'any', [heard])
     server.start()
     try:
-        report = HostReport('c' * 40, str(uuid4()), tuple(numbered(DEVICES, HANDLES)))
-        context = of_daemon()
+        report = HostReport('c' * 40, str(uuid4()), tuple(list_cards(DEVICES, HANDLES)))
+        context = daemon_context()
         api = ConductorAPI(bus)
-        vitals = Vitals(report.boot_id)
+        vitals = HeartbeatDetails(report.boot_id)
         api.heartbeat(context, report.hostname, report.digest, '0.1.0', vitals)
     finally:
         server.stop()
         server.wait()
         bus.cleanup()
-    said = json.dumps(heard.said | context.to_wire())
-    assert len(said) < 400
+    message = json.dumps(heard.message | context.to_wire())
+    assert len(message) < 400
     assert len(json.dumps(wire.dump(report))) > 100_000
 
 
 class Listener:
-    """Keeps the arguments of a heartbeat."""
+    """Endpoint that records the arguments of a heartbeat."""
 
     target = transport.interface('1.0')
 
     def __init__(self) -> None:
-        self.said: dict[str, Any] = {}  # as they came
+        self.message: dict[str, Any] = {}  # as received
 
-    # Any: what arrives on the wire is of no known type.
+    # Any: arguments from the wire have unknown types.
     @transport.endpoint
-    def heartbeat(self, context: object, **said: Any) -> bool:
-        self.said = said
+    def heartbeat(self, context: object, **message: Any) -> bool:
+        self.message = message
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API before a real Keystone: who gets in, and as whom."""
+"""Authentication and authorization of the API with a real Keystone."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,9 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.api.app import assemble
 from cyborg_lite.clients import session
 from cyborg_lite.conf import placement as section
-from tests.fakes.conductor import FakeConductor
-from tests.fakes.real_keystone import PASSWORD, Person, RealKeystone, keystone
-from tests.unit.api.conversation import Client
+from tests.doubles.conductor import FakeConductor
+from tests.servers.keystone import PASSWORD, Person, RealKeystone, keystone
+from tests.support.api.conversation import Client
 
 __all__ = ['keystone']
 
@@ -30,7 +30,7 @@ COLLECTIONS = [
 
 @dataclass(frozen=True)
 class People:
-    """Of the lab, except for one of the shop and two services."""
+    """Persons of the project lab, one of the project shop, and two services."""
 
     admin: Person
     manager: Person
@@ -58,7 +58,7 @@ class Cloud:
         return self.with_token(self.keystone.token_of(person), with_it)
 
     def requests_of(self, person: Person) -> list[str]:
-        """Uuids of new accelerator requests."""
+        """Return the uuids of new ARQs."""
         if (
             not self.as_(self.people.admin)
             .get('/device_profiles')
@@ -68,7 +68,7 @@ class Cloud:
                 self.as_(self.people.admin).post('/device_profiles', PROFILE).status
                 == 201
             )
-        return [arq['uuid'] for arq in self.as_(person).arqs('gpu')]
+        return [arq['uuid'] for arq in self.as_(person).create_arqs('gpu')]
 
 
 @pytest.fixture(scope='module')
@@ -123,7 +123,7 @@ def patch(uuid: str, instance: str) -> dict[str, list[dict[str, str]]]:
     }
 
 
-def test_without_a_token_there_are_only_the_version_documents(cloud: Cloud) -> None:
+def test_no_token_allows_version_documents_only(cloud: Cloud) -> None:
     stranger = cloud.with_token(None)
     assert stranger.get('').status == 200
     refused = stranger.get('/accelerator_requests')
@@ -132,18 +132,18 @@ def test_without_a_token_there_are_only_the_version_documents(cloud: Cloud) -> N
     assert refused.json['error']['code'] == 401
 
 
-def test_a_made_up_token_opens_nothing(cloud: Cloud) -> None:
+def test_unknown_token_returns_401(cloud: Cloud) -> None:
     forger = cloud.with_token('gAAAAABmade-up')
     assert forger.get('/accelerator_requests').status == 401
 
 
-def test_a_revoked_token_opens_nothing(cloud: Cloud) -> None:
+def test_revoked_token_returns_401(cloud: Cloud) -> None:
     token = cloud.keystone.token_of(cloud.people.admin)
     cloud.keystone.revoke(token)
     assert cloud.with_token(token).get('/accelerator_requests').status == 401
 
 
-def test_headers_that_a_client_makes_up_count_for_nothing(cloud: Cloud) -> None:
+def test_forged_identity_headers_are_ignored(cloud: Cloud) -> None:
     member = cloud.as_(cloud.people.member)
     member.headers['X-Roles'] = 'admin,service'
     member.headers['X-Service-Roles'] = 'service'
@@ -151,7 +151,7 @@ def test_headers_that_a_client_makes_up_count_for_nothing(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize('scope', ['none', 'system', 'domain'])
-def test_a_token_for_no_project_opens_no_collection(cloud: Cloud, scope: str) -> None:
+def test_token_without_project_opens_no_collection(cloud: Cloud, scope: str) -> None:
     keystone, admin = cloud.keystone, cloud.people.admin
     keystone.grant_domain(admin, 'admin')
     tokens = {
@@ -163,19 +163,19 @@ def test_a_token_for_no_project_opens_no_collection(cloud: Cloud, scope: str) ->
     assert {stranger.get(path).status for path in COLLECTIONS} == {403}
 
 
-def test_an_admin_reads_every_collection(cloud: Cloud) -> None:
+def test_admin_reads_every_collection(cloud: Cloud) -> None:
     admin = cloud.as_(cloud.people.admin)
     assert {admin.get(path).status for path in COLLECTIONS} == {200}
 
 
-def test_hardware_is_for_managers(cloud: Cloud) -> None:
+def test_hardware_collections_require_manager(cloud: Cloud) -> None:
     hardware = ['/devices', '/deployables', '/attributes']
     for person, status in ((cloud.people.manager, 200), (cloud.people.member, 403)):
         client = cloud.as_(person)
         assert {client.get(path).status for path in hardware} == {status}
 
 
-def test_a_reader_reads_and_a_member_makes(cloud: Cloud) -> None:
+def test_reader_reads_and_member_creates(cloud: Cloud) -> None:
     (uuid,) = cloud.requests_of(cloud.people.member)
     reader = cloud.as_(cloud.people.reader)
     assert reader.get(f'/accelerator_requests/{uuid}').status == 200
@@ -183,7 +183,7 @@ def test_a_reader_reads_and_a_member_makes(cloud: Cloud) -> None:
     assert reader.post('/accelerator_requests', body).status == 403
 
 
-def test_only_an_admin_makes_profiles(cloud: Cloud) -> None:
+def test_profile_creation_requires_admin(cloud: Cloud) -> None:
     for person in (
         cloud.people.manager,
         cloud.people.member,
@@ -194,7 +194,7 @@ def test_only_an_admin_makes_profiles(cloud: Cloud) -> None:
     assert cloud.as_(cloud.people.admin).post('/device_profiles', PROFILE).status == 201
 
 
-def test_what_a_project_has_is_not_there_for_another(cloud: Cloud) -> None:
+def test_arqs_of_other_project_are_hidden(cloud: Cloud) -> None:
     (uuid,) = cloud.requests_of(cloud.people.member)
     shopkeeper = cloud.as_(cloud.people.shopkeeper)
     assert shopkeeper.get(f'/accelerator_requests/{uuid}').status == 404
@@ -204,7 +204,7 @@ def test_what_a_project_has_is_not_there_for_another(cloud: Cloud) -> None:
     )
 
 
-def test_binding_takes_a_service_beside_the_user(cloud: Cloud) -> None:
+def test_bind_requires_service_token(cloud: Cloud) -> None:
     (uuid,) = cloud.requests_of(cloud.people.member)
     instance = str(uuid4())
     for person in (cloud.people.member, cloud.people.admin):
@@ -218,8 +218,8 @@ def test_binding_takes_a_service_beside_the_user(cloud: Cloud) -> None:
     assert nova.delete(f'/accelerator_requests?instance={instance}').status == 204
 
 
-def test_a_service_token_must_be_that_of_a_service(cloud: Cloud) -> None:
-    """The roles of an admin will not do."""
+def test_bind_with_admin_as_service_is_refused(cloud: Cloud) -> None:
+    """The roles of an administrator do not replace the service role."""
     (uuid,) = cloud.requests_of(cloud.people.member)
     for person in (cloud.people.admin, cloud.people.member):
         impostor = cloud.as_(cloud.people.member, service=person)
@@ -227,21 +227,19 @@ def test_a_service_token_must_be_that_of_a_service(cloud: Cloud) -> None:
         assert refused.status == 401
 
 
-def test_requests_of_a_service_reach_every_project(cloud: Cloud) -> None:
-    """After an evacuation the requests of an instance may be an admin's."""
+def test_service_reads_arqs_of_every_project(cloud: Cloud) -> None:
+    """After an evacuation the ARQs of an instance may belong to an administrator."""
     (uuid,) = cloud.requests_of(cloud.people.member)
     instance = str(uuid4())
     nova = cloud.as_(cloud.people.member, service=cloud.people.nova)
     assert nova.patch('/accelerator_requests', patch(uuid, instance)).status == 202
-    other = cloud.as_(cloud.people.shopkeeper, service=cloud.people.nova)
-    found = other.get(f'/accelerator_requests?instance={instance}').json['arqs']
-    assert [arq['uuid'] for arq in found] == [uuid]
+    other_client = cloud.as_(cloud.people.shopkeeper, service=cloud.people.nova)
+    arqs = other_client.get(f'/accelerator_requests?instance={instance}').json['arqs']
+    assert [arq['uuid'] for arq in arqs] == [uuid]
 
 
-def test_our_own_requests_carry_a_token_that_is_renewed(
-    cloud: Cloud, tmp_path: Path
-) -> None:
-    """Keystone plays the service that we call, for it knows its own tokens."""
+def test_own_requests_carry_a_renewed_token(cloud: Cloud, tmp_path: Path) -> None:
+    """Keystone is the called service, because it knows its own tokens."""
     file = tmp_path / 'client.conf'
     file.write_text(
         f"""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemathesis against the running service: no input is a fault of ours, and no answer
-is another than the API document promises.
+"""Schemathesis against the running services: no input causes a server error, and every
+answer fits the API document.
 
-The seeds are fixed: a run that fails here fails everywhere.
+The seeds are fixed, so that a failure can be repeated.
 """
 
 import os
@@ -14,9 +14,9 @@ from typing import Final
 
 import pytest
 
-from tests.fakes import plausible_requests
-from tests.fakes.databases import fresh_database
-from tests.fakes.stack import NOVA, ROOT, Cloud, expect, lines_of
+from tests.builders import api_bodies
+from tests.servers.databases import fresh_database
+from tests.servers.stack import NOVA, ROOT, Cloud, expect, lines_of
 
 CHECKS: Final = (
     'not_a_server_error',
@@ -24,7 +24,7 @@ CHECKS: Final = (
     'content_type_conformance',
     'response_schema_conformance',
     'response_headers_conformance',
-    # What the document forbids is refused, and what is gone is gone.
+    # Forbidden input is refused, and deleted resources are not found.
     'negative_data_rejection',
     'unsupported_method',
     'use_after_free',
@@ -35,36 +35,38 @@ LATEST: Final = {'OpenStack-API-Version': 'accelerator 2.4'}
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[Cloud]:
-    """The daemons and a real database, with something of each kind in it.
+    """Yield daemons and a real database with one resource of each kind.
 
-    Of each test its own, lest one run depends on what another left behind.
+    Each test has its own, so that runs do not depend on each other.
     """
-    made = fresh_database('postgresql')
-    with Cloud(tmp_path, transport_url='local://', connection=next(made)) as started:
+    databases = fresh_database('postgresql')
+    with Cloud(
+        tmp_path, transport_url='local://', connection=next(databases)
+    ) as started:
         started.start('standalone')
-        for name in plausible_requests.NAMES:
+        for name in api_bodies.NAMES:
             body = [{'name': name, 'groups': [{'resources:FPGA': '1'}]}]
             expect(started.api().ask('POST', '/v2/device_profiles', body), 201)
         instance = started.boot('FPGA', 2)
-        started.until(instance.resolved)
+        started.until(instance.is_resolved)
         yield started
-    next(made, None)
+    next(databases, None)
 
 
 def search(cloud: Cloud, document: str, headers: Mapping[str, str], *more: str) -> str:
-    """What schemathesis says, who found nothing."""
+    """Run schemathesis, check that it reports no failure, and return its output."""
     address = f'http://127.0.0.1:{cloud.port}{document}'
     command = [sys.executable, '-m', 'schemathesis.cli', '--no-color', 'run', address]
     for name, value in {**NOVA, **headers}.items():
         command += ['-H', f'{name}: {value}']
-    done = subprocess.run(
+    completed = subprocess.run(
         [
             *command,
             *('--checks', ','.join(CHECKS)),
             *('--generation-database', 'none'),
-            *('--suppress-health-check', 'all'),  # how fast it is says nothing
+            *('--suppress-health-check', 'all'),  # speed is not checked
             *('--warnings', 'off'),
-            # Without authentication there is nobody to refuse a wrong token.
+            # Without authentication no wrong token is refused.
             *('--generation-with-security-parameters', 'false'),
             '--continue-on-failure',
             *more,
@@ -73,40 +75,42 @@ def search(cloud: Cloud, document: str, headers: Mapping[str, str], *more: str) 
         env={
             **os.environ,
             'PYTHONPATH': str(ROOT),
-            'SCHEMATHESIS_HOOKS': plausible_requests.__name__,
-            plausible_requests.PROVIDER: cloud.provider_of('FPGA'),
-            plausible_requests.HOST: cloud.host,
+            'SCHEMATHESIS_HOOKS': api_bodies.__name__,
+            api_bodies.PROVIDER: cloud.provider_of('FPGA'),
+            api_bodies.HOST: cloud.host,
         },
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-2000:]
-    return done.stdout
+    assert completed.returncode == 0, (
+        completed.stdout[-20000:] + completed.stderr[-2000:]
+    )
+    return completed.stdout
 
 
 def check_log(cloud: Cloud) -> None:
-    """Nothing surprised the daemons."""
+    """Check that the daemons logged no unexpected error."""
     (daemon,) = cloud.children
     assert not lines_of(daemon, 'Traceback')
     assert not lines_of(daemon, 'The request failed.')
 
 
-def test_each_operation_at_the_edges_of_its_schemas(cloud: Cloud) -> None:
-    """At every microversion."""
-    said = search(
+def test_operations_accept_edges_of_their_schemas(cloud: Cloud) -> None:
+    """Test all microversions."""
+    output = search(
         cloud,
         '/v2/openapi.json',
         {},
         *('--phases', 'examples,coverage'),
         *('--seed', '1'),
     )
-    assert 'No issues found' in said
+    assert 'No issues found' in output
     check_log(cloud)
 
 
-def test_whatever_is_sent_and_in_whatever_order(cloud: Cloud) -> None:
-    """At the newest microversion, which has all operations."""
-    said = search(
+def test_operations_in_any_order_cause_no_error(cloud: Cloud) -> None:
+    """The newest microversion has all operations."""
+    output = search(
         cloud,
         '/v2/openapi.json?microversion=2.4',
         LATEST,
@@ -114,5 +118,5 @@ def test_whatever_is_sent_and_in_whatever_order(cloud: Cloud) -> None:
         *('--seed', '2'),
         *('--max-examples', '15'),
     )
-    assert 'No issues found' in said
+    assert 'No issues found' in output
     check_log(cloud)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``openstack accelerator ...``: every command of both clients, before real services.
+"""Commands ``openstack accelerator ...`` of both clients against real services.
 
-Both python-openstackclient and python-cyborgclient bring the same commands; all is
-asked of both, as an administrator with a password that a real Keystone knows.
+Both python-openstackclient and python-cyborgclient have these commands. Each test runs
+with both, as an administrator with a password in a real Keystone.
 """
 
 import json
@@ -14,13 +14,13 @@ from uuid import uuid4
 
 import pytest
 
-from tests.fakes import openstack_program
-from tests.fakes.bitstream_files import gbs, image
-from tests.fakes.keystone_cloud import KeystoneCloud, cloud_with_cards
-from tests.fakes.openstack_program import OWN, PLUGIN, Done, OpenStackProgram
-from tests.fakes.real_glance import RealGlance, real_glance
-from tests.fakes.real_keystone import Person, RealKeystone, keystone
-from tests.fakes.stack import ADMIN, Instance, expect
+from tests.builders.bitstream_files import gbs, image
+from tests.servers import openstack_program
+from tests.servers.glance import RealGlance, real_glance
+from tests.servers.keystone import Person, RealKeystone, keystone
+from tests.servers.keystone_cloud import KeystoneCloud, cloud_with_cards
+from tests.servers.openstack_program import OWN, PLUGIN, Done, OpenStackProgram
+from tests.servers.stack import ADMIN, Instance, expect
 
 __all__ = ['keystone', 'real_glance']
 
@@ -31,21 +31,21 @@ NOBODY: Final = 'dddddddd-dddd-4ddd-8ddd-dddddddddddd'
 CHECKED: Final[set[str]] = set()
 
 
-def tells(*commands: str) -> Callable[[Test], Test]:
-    """Which commands a test is about."""
+def covers(*commands: str) -> Callable[[Test], Test]:
+    """Return a decorator that lists the commands of a test."""
     CHECKED.update(commands)
     return lambda test: test
 
 
 # Any: JSON.
-def agrees(shown: dict[str, Any], known: dict[str, Any]) -> bool:
-    """Whether all that a client shows is as the service says."""
-    return shown == {name: known[name] for name in shown}
+def is_consistent(output: dict[str, Any], expected: dict[str, Any]) -> bool:
+    """Check whether all values that a client shows are those of the service."""
+    return output == {name: expected[name] for name in output}
 
 
 @dataclass(frozen=True)
 class Desk:
-    """Where the administrator sits."""
+    """Command line of an administrator."""
 
     cloud: KeystoneCloud
     program: OpenStackProgram
@@ -58,28 +58,33 @@ class Desk:
     def run(self, *arguments: str, **options: Any) -> Done:
         return self.program.run('accelerator', *arguments, **options)
 
-    # Any: JSON of the form that the command has.
+    # Any: JSON of the command.
     def read(self, *arguments: str, **options: Any) -> Any:
         return self.run(*arguments, '-f', 'json', **options).json
 
     def run_as(self, person: Person, *arguments: str) -> Done:
-        who = ('--os-username', person.user, '--os-project-id', person.project_id)
-        return self.program.run(*who, 'accelerator', *arguments)
+        person_environment = (
+            '--os-username',
+            person.user,
+            '--os-project-id',
+            person.project_id,
+        )
+        return self.program.run(*person_environment, 'accelerator', *arguments)
 
     def run_as_nova(self, *arguments: str) -> Done:
         token = self.cloud.token(self.cloud.service)
         return self.run(*arguments, '-f', 'json', service_token=token)
 
-    def asked(self, path: str) -> Any:
-        """What the service itself says."""
+    def query_api(self, path: str) -> Any:
+        """Return the answer of the service without a client."""
         return expect(self.cloud.api(NEWER).ask('GET', f'/v2/{path}'), 200)
 
     def new_profile(self) -> dict[str, Any]:
         name = f'p-{uuid4().hex[:8]}'
-        made: dict[str, Any] = self.read(
+        created: dict[str, Any] = self.read(
             'device', 'profile', 'create', name, '[{"resources:FPGA": 1}]'
         )
-        return made
+        return created
 
     def new_arq(self) -> str:
         uuid: str = self.read('arq', 'create', self.new_profile()['name'])['uuid']
@@ -87,12 +92,12 @@ class Desk:
 
     def fake_device(self) -> str:
         devices = self.read('device', 'list')
-        (uuid,) = (one['uuid'] for one in devices if one['vendor'] == '0xABCD')
+        (uuid,) = (row['uuid'] for row in devices if row['vendor'] == '0xABCD')
         return str(uuid)
 
     def deployable(self, ending: str) -> str:
-        found = self.read('deployable', 'list')
-        (uuid,) = (one['uuid'] for one in found if one['name'].endswith(ending))
+        deployables = self.read('deployable', 'list')
+        (uuid,) = (row['uuid'] for row in deployables if row['name'].endswith(ending))
         return str(uuid)
 
 
@@ -103,14 +108,17 @@ def cloud(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[KeystoneCloud]:
     directory = tmp_path_factory.mktemp('commands')
-    with cloud_with_cards(keystone, real_glance, directory) as made:
-        yield made
+    with cloud_with_cards(keystone, real_glance, directory) as created:
+        yield created
 
 
 @pytest.fixture(scope='module')
 def programs(cloud: KeystoneCloud) -> Iterator[dict[str, OpenStackProgram]]:
-    who = openstack_program.environment(cloud.keystone, cloud.admin)
-    with OpenStackProgram(who, OWN) as own, OpenStackProgram(who, PLUGIN) as plugin:
+    person_environment = openstack_program.environment(cloud.keystone, cloud.admin)
+    with (
+        OpenStackProgram(person_environment, OWN) as own,
+        OpenStackProgram(person_environment, PLUGIN) as plugin,
+    ):
         yield {OWN: own, PLUGIN: plugin}
 
 
@@ -125,7 +133,7 @@ def desk(
 
 
 @pytest.mark.parametrize('client', ['python-openstackclient', 'python-cyborgclient'])
-def test_every_command_of_both_clients_is_checked_here(client: str) -> None:
+def test_every_command_has_a_test(client: str) -> None:
     points = metadata.distribution(client).entry_points
     brought = points.select(group='openstack.accelerator.v2').names
     commands = {name.replace('_', ' ').removeprefix('accelerator ') for name in brought}
@@ -136,59 +144,59 @@ def test_every_command_of_both_clients_is_checked_here(client: str) -> None:
 # --- devices ---
 
 
-@tells('device list', 'device show')
-def test_devices_are_listed_and_shown(desk: Desk) -> None:
-    listed = {one['uuid']: one for one in desk.read('device', 'list', '--long')}
-    known = desk.asked('devices')['devices']
-    assert set(listed) == {one['uuid'] for one in known}
-    for device in known:
-        shown = desk.read('device', 'show', device['uuid'])
-        for seen in (shown, listed[device['uuid']]):
-            # The other client asks for 2.0, which tells no status.
-            assert seen.pop('status', None) == ('enabled' if desk.plugin else None)
-            assert agrees(seen, device)
+@covers('device list', 'device show')
+def test_device_list_and_show_match_api(desk: Desk) -> None:
+    rows_by_uuid = {row['uuid']: row for row in desk.read('device', 'list', '--long')}
+    expected = desk.query_api('devices')['devices']
+    assert set(rows_by_uuid) == {row['uuid'] for row in expected}
+    for device in expected:
+        output = desk.read('device', 'show', device['uuid'])
+        for row_shown in (output, rows_by_uuid[device['uuid']]):
+            # python-cyborgclient requests 2.0, which has no status.
+            assert row_shown.pop('status', None) == ('enabled' if desk.plugin else None)
+            assert is_consistent(row_shown, device)
 
 
-@tells('device disable', 'device enable')
-def test_a_device_is_taken_out_of_service_and_back(desk: Desk) -> None:
+@covers('device disable', 'device enable')
+def test_device_disable_and_enable_change_status(desk: Desk) -> None:
     device, provider = desk.fake_device(), desk.cloud.provider_of('FPGA')
     for word, status, reserved in (
         ('disable', 'maintaining', 16),
         ('enable', 'enabled', 0),
     ):
-        done = desk.run('device', word, device)
-        assert (done.status, done.out, done.error) == (0, '', '')
-        assert desk.asked(f'devices/{device}')['status'] == status
+        completed = desk.run('device', word, device)
+        assert (completed.status, completed.out, completed.error) == (0, '', '')
+        assert desk.query_api(f'devices/{device}')['status'] == status
         assert desk.cloud.inventory(provider)['FPGA']['reserved'] == reserved
 
 
 # --- device profiles ---
 
 
-@tells(
+@covers(
     'device profile create',
     'device profile list',
     'device profile show',
     'device profile delete',
 )
-def test_a_profile_is_made_shown_and_deleted(desk: Desk) -> None:
-    made = desk.new_profile()
-    name, uuid = made['name'], made['uuid']
-    assert made['groups'] == [{'resources:FPGA': '1'}]
-    known = desk.asked(f'device_profiles/{uuid}')['device_profile']
-    assert agrees(made, known)
-    assert desk.read('device', 'profile', 'show', uuid) == made
-    # Names are heard since 2.2; one of the clients says 2.0 when it is not told.
+def test_profile_create_show_delete(desk: Desk) -> None:
+    created = desk.new_profile()
+    name, uuid = created['name'], created['uuid']
+    assert created['groups'] == [{'resources:FPGA': '1'}]
+    expected = desk.query_api(f'device_profiles/{uuid}')['device_profile']
+    assert is_consistent(created, expected)
+    assert desk.read('device', 'profile', 'show', uuid) == created
+    # Names are accepted since 2.2; one of the clients requests 2.0 by default.
     version = ('--os-accelerator-api-version', '2.2')
     by_name = ('accelerator', 'device', 'profile', 'show', name, '-f', 'json')
-    assert desk.program.run(*version, *by_name).json == made
-    listed = {one['uuid']: one for one in desk.read('device', 'profile', 'list')}
-    assert agrees(listed[uuid], made)
+    assert desk.program.run(*version, *by_name).json == created
+    rows_by_uuid = {row['uuid']: row for row in desk.read('device', 'profile', 'list')}
+    assert is_consistent(rows_by_uuid[uuid], created)
     assert desk.run('device', 'profile', 'delete', name).status == 0
-    assert uuid not in [one['uuid'] for one in desk.read('device', 'profile', 'list')]
+    assert uuid not in [row['uuid'] for row in desk.read('device', 'profile', 'list')]
 
 
-def test_why_a_profile_is_refused_is_said(desk: Desk) -> None:
+def test_profile_refused_shows_reason(desk: Desk) -> None:
     create = ('device', 'profile', 'create')
     name = desk.new_profile()['name']
     again = desk.run(*create, name, '[{"resources:FPGA": 1}]')
@@ -202,46 +210,46 @@ def test_why_a_profile_is_refused_is_said(desk: Desk) -> None:
     assert 'cyborg:device_profile:create' in member.error
 
 
-def test_a_profile_in_use_stays(desk: Desk) -> None:
+def test_profile_in_use_is_not_deleted(desk: Desk) -> None:
     name = desk.new_profile()['name']
     arq = desk.read('arq', 'create', name)['uuid']
     refused = desk.run('device', 'profile', 'delete', name)
     assert refused.status == 1
-    assert f'Device profile {name} is in use by accelerator requests.' in refused.error
+    assert f'Device profile {name} is in use by ARQs.' in refused.error
     assert desk.run('arq', 'delete', arq).status == 0
     assert desk.run('device', 'profile', 'delete', name).status == 0
 
 
 @pytest.mark.parametrize('desk', [OWN], indirect=True)
-def test_groups_may_be_options(desk: Desk) -> None:
+def test_profile_create_with_group_options(desk: Desk) -> None:
     name = f'p-{uuid4().hex[:8]}'
     group = 'resources:FPGA=2,trait:CUSTOM_FAKE_DEVICE=required'
-    made = desk.read('device', 'profile', 'create', name, '--group', group)
-    assert made['groups'] == [
+    created = desk.read('device', 'profile', 'create', name, '--group', group)
+    assert created['groups'] == [
         {'resources:FPGA': '2', 'trait:CUSTOM_FAKE_DEVICE': 'required'}
     ]
 
 
-# --- accelerator requests ---
+# --- ARQs ---
 
 
-@tells('arq create', 'arq list', 'arq show', 'arq delete')
-def test_a_request_is_made_shown_and_deleted(desk: Desk) -> None:
+@covers('arq create', 'arq list', 'arq show', 'arq delete')
+def test_arq_create_show_delete(desk: Desk) -> None:
     profile = desk.new_profile()['name']
-    made = desk.read('arq', 'create', profile)
-    uuid = made['uuid']
-    assert (made['state'], made['device_profile_name']) == ('Initial', profile)
-    assert desk.read('arq', 'show', uuid) == made
-    (listed,) = (
-        one for one in desk.read('arq', 'list', '--long') if one['uuid'] == uuid
+    created = desk.read('arq', 'create', profile)
+    uuid = created['uuid']
+    assert (created['state'], created['device_profile_name']) == ('Initial', profile)
+    assert desk.read('arq', 'show', uuid) == created
+    (rows_by_uuid,) = (
+        row for row in desk.read('arq', 'list', '--long') if row['uuid'] == uuid
     )
-    assert listed == made
+    assert rows_by_uuid == created
     assert desk.run('arq', 'delete', uuid).status == 0
-    assert uuid not in [one['uuid'] for one in desk.read('arq', 'list')]
+    assert uuid not in [row['uuid'] for row in desk.read('arq', 'list')]
 
 
-@tells('arq bind', 'arq unbind')
-def test_a_request_is_bound_and_unbound(desk: Desk) -> None:
+@covers('arq bind', 'arq unbind')
+def test_arq_bind_and_unbind(desk: Desk) -> None:
     cloud = desk.cloud
     instance = Instance(cloud, cloud.provider_of('FPGA'), {'FPGA': 1})
     uuid = desk.new_arq()
@@ -250,17 +258,17 @@ def test_a_request_is_bound_and_unbound(desk: Desk) -> None:
     cloud.nova.rules.servers[instance.uuid] = cloud.host
     bind = ['arq', 'bind', uuid, cloud.host, instance.uuid, instance.provider]
     if desk.plugin:
-        bind.append(cloud.admin.project_id)  # asked for, and never sent
+        bind.append(cloud.admin.project_id)  # required by the client, but never sent
     refused = desk.run(*bind)
     assert refused.status == 1
     assert 'requires a service token' in refused.error
     assert desk.read('arq', 'show', uuid)['state'] == 'Initial'
     accepted = desk.run_as_nova(*bind).json
     assert accepted['instance_uuid'] == instance.uuid
-    cloud.until(instance.resolved, 'Nova hears of the request')
-    shown = desk.read('arq', 'show', uuid)
-    assert (shown['state'], shown['attach_handle_type']) == ('Bound', 'TEST_PCI')
-    assert set(shown['attach_handle_info']) == {'domain', 'bus', 'device', 'function'}
+    cloud.until(instance.is_resolved, 'Nova hears of the request')
+    output = desk.read('arq', 'show', uuid)
+    assert (output['state'], output['attach_handle_type']) == ('Bound', 'TEST_PCI')
+    assert set(output['attach_handle_info']) == {'domain', 'bus', 'device', 'function'}
     again = desk.run_as_nova(*bind)
     assert again.status == 1
     assert uuid in again.error
@@ -271,7 +279,7 @@ def test_a_request_is_bound_and_unbound(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'told'),
+    ('arguments', 'message'),
     [
         (('arq', 'create', 'nope'), 'nope not found'),
         (('arq', 'show', NOBODY), NOBODY),
@@ -286,45 +294,47 @@ def test_a_request_is_bound_and_unbound(desk: Desk) -> None:
     ],
     ids=lambda value: ' '.join(value[:-1]) if isinstance(value, tuple) else '',
 )
-def test_what_is_not_there_is_named(
-    desk: Desk, arguments: tuple[str, ...], told: str
+def test_unknown_resource_is_named(
+    desk: Desk, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = desk.run(*arguments)
-    assert (done.status, done.out) == (1, '')
-    assert told in done.error
-    assert 'Traceback' not in done.error
+    completed = desk.run(*arguments)
+    assert (completed.status, completed.out) == (1, '')
+    assert message in completed.error
+    assert 'Traceback' not in completed.error
 
 
 # --- deployables ---
 
 
-@tells('deployable list', 'deployable show')
-def test_deployables_are_listed_and_shown(desk: Desk) -> None:
-    listed = {one['uuid']: one for one in desk.read('deployable', 'list', '--long')}
-    known = desk.asked('deployables')['deployables']
-    assert set(listed) == {one['uuid'] for one in known}
-    for deployable in known:
-        assert agrees(listed[deployable['uuid']], deployable)
-        shown = desk.read('deployable', 'show', deployable['uuid'])
-        assert agrees(shown, deployable)
+@covers('deployable list', 'deployable show')
+def test_deployable_list_and_show_match_api(desk: Desk) -> None:
+    rows_by_uuid = {
+        row['uuid']: row for row in desk.read('deployable', 'list', '--long')
+    }
+    expected = desk.query_api('deployables')['deployables']
+    assert set(rows_by_uuid) == {row['uuid'] for row in expected}
+    for deployable in expected:
+        assert is_consistent(rows_by_uuid[deployable['uuid']], deployable)
+        output = desk.read('deployable', 'show', deployable['uuid'])
+        assert is_consistent(output, deployable)
 
 
-@tells('deployable program')
-def test_an_image_is_loaded_into_a_card(desk: Desk) -> None:
+@covers('deployable program')
+def test_deployable_program_loads_image(desk: Desk) -> None:
     loaded = desk.glance.upload(gbs(), image().tags, image().properties)
     card = desk.deployable('fa50:0c:00.0')
-    done = desk.run('deployable', 'program', card, loaded)
+    completed = desk.run('deployable', 'program', card, loaded)
     if desk.plugin:
-        # It calls a method of the SDK that calls itself, and nothing is ever sent.
-        assert done.status == 1
-        assert 'recursion' in done.error
+        # It calls a method of the SDK that calls itself, so nothing is sent.
+        assert completed.status == 1
+        assert 'recursion' in completed.error
         return
-    assert done.status == 0, done.error
-    assert desk.asked(f'deployables/{card}')['bitstream_id'] == loaded
+    assert completed.status == 0, completed.error
+    assert desk.query_api(f'deployables/{card}')['bitstream_id'] == loaded
 
 
 @pytest.mark.parametrize('desk', [OWN], indirect=True)
-def test_why_a_card_takes_no_image_is_said(desk: Desk) -> None:
+def test_deployable_program_refused_shows_reason(desk: Desk) -> None:
     loaded = desk.glance.upload(gbs(), image().tags, image().properties)
     fake = desk.deployable('FakeDevice')
     refused = desk.run('deployable', 'program', fake, loaded)
@@ -337,29 +347,31 @@ def test_why_a_card_takes_no_image_is_said(desk: Desk) -> None:
 # --- attributes ---
 
 
-@tells(
+@covers(
     'device attribute create',
     'device attribute list',
     'device attribute show',
     'device attribute delete',
 )
-def test_an_attribute_is_made_shown_and_deleted(desk: Desk) -> None:
+def test_attribute_create_show_delete(desk: Desk) -> None:
     key = f'rack-{uuid4().hex[:8]}'
-    made = desk.read('device', 'attribute', 'create', '1', key, '7')
-    uuid = made['uuid']
-    assert (made['deployable_id'], made['key'], made['value']) == (1, key, '7')
-    assert desk.read('device', 'attribute', 'show', uuid) == made
-    listed = {one['uuid']: one for one in desk.read('device', 'attribute', 'list')}
-    assert agrees(listed[uuid], made)
+    created = desk.read('device', 'attribute', 'create', '1', key, '7')
+    uuid = created['uuid']
+    assert (created['deployable_id'], created['key'], created['value']) == (1, key, '7')
+    assert desk.read('device', 'attribute', 'show', uuid) == created
+    rows_by_uuid = {
+        row['uuid']: row for row in desk.read('device', 'attribute', 'list')
+    }
+    assert is_consistent(rows_by_uuid[uuid], created)
     assert {key: '7'} in json.loads(
-        desk.asked('deployables')['deployables'][0]['attributes_list']
+        desk.query_api('deployables')['deployables'][0]['attributes_list']
     )
     assert desk.run('device', 'attribute', 'delete', uuid).status == 0
-    left = desk.read('device', 'attribute', 'list')
-    assert uuid not in [one['uuid'] for one in left]
+    remaining = desk.read('device', 'attribute', 'list')
+    assert uuid not in [row['uuid'] for row in remaining]
 
 
-def test_why_an_attribute_is_refused_is_said(desk: Desk) -> None:
+def test_attribute_refused_shows_reason(desk: Desk) -> None:
     refused = desk.run('device', 'attribute', 'create', '1', '', '7')
     assert refused.status == 1
     assert 'attribute.key must have at least 1 characters.' in refused.error
@@ -368,12 +380,14 @@ def test_why_an_attribute_is_refused_is_said(desk: Desk) -> None:
 # --- the program itself ---
 
 
-def test_the_program_as_a_person_starts_it(cloud: KeystoneCloud) -> None:
-    who = openstack_program.environment(cloud.keystone, cloud.admin)
+def test_program_started_by_person_lists_devices(cloud: KeystoneCloud) -> None:
+    person_environment = openstack_program.environment(cloud.keystone, cloud.admin)
     arguments = ('accelerator', 'device', 'list', '-f', 'json')
-    listed = openstack_program.once(who, *arguments)
-    assert {one['hostname'] for one in listed.json} == {cloud.host}
-    stranger = openstack_program.once({**who, 'OS_PASSWORD': 'wrong'}, *arguments)
+    rows_by_uuid = openstack_program.once(person_environment, *arguments)
+    assert {row['hostname'] for row in rows_by_uuid.json} == {cloud.host}
+    stranger = openstack_program.once(
+        {**person_environment, 'OS_PASSWORD': 'wrong'}, *arguments
+    )
     assert stranger.status == 1
     assert 'HTTP 401' in stranger.error
     member = openstack_program.environment(cloud.keystone, cloud.member)

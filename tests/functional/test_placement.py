@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What we rely on in Placement, of the real one and of its twin alike."""
+"""Behaviour of Placement that the product relies on; the fake passes the same tests."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -14,15 +14,16 @@ from cyborg_lite.exceptions import (
     ProviderInUse,
     RemoteError,
 )
-from cyborg_lite.model.providers import OWNER, Inventory, TreeNode
-from tests.fakes.placement import FakePlacement
-from tests.fakes.real_placement import CountedRemote, remote
+from cyborg_lite.model.providers import ProviderInventory, TreeNode
+from cyborg_lite.model.traits import OWNER_CYBORG, OWNER_NOVA
+from tests.doubles.placement import FakePlacement
+from tests.servers.placement import CountedRemote, remote
 
 __all__ = ['remote']
 
 
 class Cloud(Protocol):
-    """A Placement, and a scheduler that allocates."""
+    """Placement with a scheduler that allocates."""
 
     placement: Placement
 
@@ -71,242 +72,272 @@ def fresh(placement: Placement, parent: TreeNode | None = None) -> TreeNode:
     return placement.create_provider(uuid, f'provider_{uuid}', parent_uuid)
 
 
-GPUS = {'PGPU': Inventory(4, max_unit=4)}
+GPUS = {'PGPU': ProviderInventory(4, max_unit=4)}
 
 
-def test_a_provider_is_found_by_uuid_and_by_name(placement: Placement) -> None:
-    made = fresh(placement)
-    assert placement.provider(made.uuid) == made
-    assert placement.provider_named(made.name) == made
-    assert (made.parent_uuid, made.root_uuid) == (None, made.uuid)
+def test_find_provider_by_uuid_and_name(placement: Placement) -> None:
+    node = fresh(placement)
+    assert placement.find_provider(node.uuid) == node
+    assert placement.find_provider_by_name(node.name) == node
+    assert (node.parent_uuid, node.root_uuid) == (None, node.uuid)
 
 
-def test_what_is_not_there_is_none(placement: Placement) -> None:
-    assert placement.provider(str(uuid4())) is None
-    assert placement.provider_named('nobody') is None
-    assert placement.tree(str(uuid4())) == ()
-    assert placement.consumer(str(uuid4())) is None
+def test_find_provider_unknown_returns_none(placement: Placement) -> None:
+    assert placement.find_provider(str(uuid4())) is None
+    assert placement.find_provider_by_name('nobody') is None
+    assert placement.list_tree(str(uuid4())) == ()
+    assert placement.find_consumer(str(uuid4())) is None
 
 
-def test_a_tree_is_all_its_providers(placement: Placement) -> None:
+def test_list_tree_returns_all_providers(placement: Placement) -> None:
     root = fresh(placement)
     child = fresh(placement, root)
     grandchild = fresh(placement, child)
     fresh(placement)
-    assert set(placement.tree(root.uuid)) == {root, child, grandchild}
+    assert set(placement.list_tree(root.uuid)) == {root, child, grandchild}
     assert (grandchild.parent_uuid, grandchild.root_uuid) == (child.uuid, root.uuid)
 
 
-def test_a_tree_can_be_asked_for_those_with_a_trait(placement: Placement) -> None:
+def test_list_tree_filters_by_trait(placement: Placement) -> None:
     root = fresh(placement)
     child = fresh(placement, root)
     fresh(placement, root)
-    placement.set_traits(child.uuid, child.generation, {OWNER})
-    assert [node.uuid for node in placement.tree(root.uuid, OWNER)] == [child.uuid]
+    placement.set_traits(child.uuid, child.generation, {OWNER_CYBORG})
+    assert [node.uuid for node in placement.list_tree(root.uuid, OWNER_CYBORG)] == [
+        child.uuid
+    ]
+
+
+def test_list_names_with_trait_filters_by_name(placement: Placement) -> None:
+    first, second = fresh(placement), fresh(placement)
+    for node in (first, second):
+        placement.set_traits(node.uuid, node.generation, {OWNER_NOVA})
+    names = placement.list_names_with_trait(OWNER_NOVA)
+    assert {first.name, second.name} <= names
+    assert placement.list_names_with_trait(OWNER_NOVA, first.name) == {first.name}
+    assert placement.list_names_with_trait('CUSTOM_NEVER_MADE') == frozenset()
 
 
 @pytest.mark.parametrize('same', ['uuid', 'name'])
-def test_a_name_and_a_uuid_are_taken_once(placement: Placement, same: str) -> None:
-    made = fresh(placement)
-    uuid = made.uuid if same == 'uuid' else str(uuid4())
-    name = made.name if same == 'name' else f'provider_{uuid4()}'
+def test_create_provider_name_or_uuid_in_use_raises(
+    placement: Placement, same: str
+) -> None:
+    node = fresh(placement)
+    uuid = node.uuid if same == 'uuid' else str(uuid4())
+    name = node.name if same == 'name' else f'provider_{uuid4()}'
     with pytest.raises(ProviderExists):
         placement.create_provider(uuid, name, None)
 
 
-def test_a_parent_must_be_there(placement: Placement) -> None:
+def test_create_provider_unknown_parent_raises(placement: Placement) -> None:
     with pytest.raises(RemoteError):
         placement.create_provider(str(uuid4()), 'orphan', str(uuid4()))
 
 
-def test_inventories_are_replaced_and_the_generation_grows(
+def test_set_inventories_replaces_and_increments_generation(
     placement: Placement,
 ) -> None:
-    made = fresh(placement)
-    stocked = placement.set_inventories(made.uuid, made.generation, GPUS)
-    assert stocked == placement.inventories(made.uuid)
+    node = fresh(placement)
+    stocked = placement.set_inventories(node.uuid, node.generation, GPUS)
+    assert stocked == placement.get_inventories(node.uuid)
     assert stocked.inventories == GPUS
-    assert stocked.generation > made.generation
-    emptied = placement.set_inventories(made.uuid, stocked.generation, {})
+    assert stocked.generation > node.generation
+    emptied = placement.set_inventories(node.uuid, stocked.generation, {})
     assert emptied.inventories == {}
 
 
-def test_all_of_an_inventory_can_be_reserved(placement: Placement) -> None:
-    made = fresh(placement)
-    closed = {'PGPU': GPUS['PGPU'].closed}
-    stocked = placement.set_inventories(made.uuid, made.generation, closed)
+def test_set_inventories_may_reserve_everything(placement: Placement) -> None:
+    node = fresh(placement)
+    closed = {'PGPU': GPUS['PGPU'].fully_reserved}
+    stocked = placement.set_inventories(node.uuid, node.generation, closed)
     assert stocked.inventories['PGPU'].reserved == 4
 
 
-def test_more_than_all_of_an_inventory_cannot(placement: Placement) -> None:
-    made = fresh(placement)
+def test_set_inventories_reserve_above_total_raises(placement: Placement) -> None:
+    node = fresh(placement)
     with pytest.raises(RemoteError):
         placement.set_inventories(
-            made.uuid, made.generation, {'PGPU': Inventory(1, reserved=2)}
+            node.uuid, node.generation, {'PGPU': ProviderInventory(1, reserved=2)}
         )
 
 
-def test_traits_are_replaced_and_the_generation_grows(placement: Placement) -> None:
-    made = fresh(placement)
-    marked = placement.set_traits(made.uuid, made.generation, {OWNER})
-    assert marked == placement.traits(made.uuid)
-    assert marked.traits == {OWNER}
-    assert marked.generation > made.generation
+def test_set_traits_replaces_and_increments_generation(placement: Placement) -> None:
+    node = fresh(placement)
+    marked = placement.set_traits(node.uuid, node.generation, {OWNER_CYBORG})
+    assert marked == placement.get_traits(node.uuid)
+    assert marked.traits == {OWNER_CYBORG}
+    assert marked.generation > node.generation
 
 
-def test_the_same_traits_again_are_no_change(placement: Placement) -> None:
-    made = fresh(placement)
-    marked = placement.set_traits(made.uuid, made.generation, {OWNER})
-    assert placement.set_traits(made.uuid, marked.generation, {OWNER}) == marked
+def test_set_traits_unchanged_keeps_generation(placement: Placement) -> None:
+    node = fresh(placement)
+    marked = placement.set_traits(node.uuid, node.generation, {OWNER_CYBORG})
+    assert placement.set_traits(node.uuid, marked.generation, {OWNER_CYBORG}) == marked
 
 
-def test_the_tree_shows_the_generation_of_the_last_change(
+def test_list_tree_returns_latest_generation(
     placement: Placement,
 ) -> None:
-    """A sync trusts what it knows of a provider while this number stands still."""
-    made = fresh(placement)
-    placement.set_traits(made.uuid, made.generation, {OWNER})
-    stocked = placement.set_inventories(made.uuid, 1, GPUS)
-    (node,) = placement.tree(made.uuid)
+    """The cache of a sync is valid while this number does not change."""
+    node = fresh(placement)
+    placement.set_traits(node.uuid, node.generation, {OWNER_CYBORG})
+    stocked = placement.set_inventories(node.uuid, 1, GPUS)
+    (node,) = placement.list_tree(node.uuid)
     assert node.generation == stocked.generation == 2
 
 
-def test_who_comes_with_an_old_generation_is_told(placement: Placement) -> None:
-    made = fresh(placement)
-    placement.set_traits(made.uuid, made.generation, {OWNER})
+def test_write_with_old_generation_raises_conflict(placement: Placement) -> None:
+    node = fresh(placement)
+    placement.set_traits(node.uuid, node.generation, {OWNER_CYBORG})
     with pytest.raises(PlacementConflict):
-        placement.set_inventories(made.uuid, made.generation, GPUS)
+        placement.set_inventories(node.uuid, node.generation, GPUS)
     with pytest.raises(PlacementConflict):
-        placement.set_traits(made.uuid, made.generation, ())
+        placement.set_traits(node.uuid, node.generation, ())
 
 
-def test_a_provider_that_went_is_a_conflict(placement: Placement) -> None:
-    gone = str(uuid4())
-    for ask in (placement.inventories, placement.traits, placement.usages):
+def test_write_deleted_provider_raises_conflict(placement: Placement) -> None:
+    deleted_uuid = str(uuid4())
+    for read in (placement.get_inventories, placement.get_traits, placement.get_usages):
         with pytest.raises(PlacementConflict):
-            ask(gone)
+            read(deleted_uuid)
     with pytest.raises(PlacementConflict):
-        placement.set_inventories(gone, 0, GPUS)
+        placement.set_inventories(deleted_uuid, 0, GPUS)
 
 
-def test_custom_names_exist_once_they_are_ensured(placement: Placement) -> None:
-    made = fresh(placement)
+def test_custom_names_exist_after_creation(placement: Placement) -> None:
+    node = fresh(placement)
     rare = f'CUSTOM_{uuid4().hex.upper()}'
     with pytest.raises(RemoteError):
-        placement.set_traits(made.uuid, made.generation, {rare})
+        placement.set_traits(node.uuid, node.generation, {rare})
     with pytest.raises(RemoteError):
-        placement.set_inventories(made.uuid, made.generation, {rare: Inventory(1)})
-    placement.ensure(classes={rare, 'PGPU'}, traits={rare, OWNER})
-    marked = placement.set_traits(made.uuid, made.generation, {rare, OWNER})
-    placement.set_inventories(made.uuid, marked.generation, {rare: Inventory(1)})
+        placement.set_inventories(
+            node.uuid, node.generation, {rare: ProviderInventory(1)}
+        )
+    placement.create_custom_names(classes={rare, 'PGPU'}, traits={rare, OWNER_CYBORG})
+    marked = placement.set_traits(node.uuid, node.generation, {rare, OWNER_CYBORG})
+    placement.set_inventories(
+        node.uuid, marked.generation, {rare: ProviderInventory(1)}
+    )
 
 
-def test_what_is_allocated_to_a_server_is_known(cloud: Cloud) -> None:
+def test_delete_trait_only_if_unused(placement: Placement) -> None:
+    node = fresh(placement)
+    used, unused = (f'CUSTOM_{uuid4().hex.upper()}' for _ in range(2))
+    placement.create_custom_names((), {used, unused})
+    placement.set_traits(node.uuid, node.generation, {used})
+    assert {used, unused} & placement.list_unused_traits() == {unused}
+    assert placement.delete_trait(used) is False
+    assert placement.delete_trait(unused) is True
+    assert placement.delete_trait(unused) is True
+    assert unused not in placement.list_unused_traits()
+    placement.create_custom_names((), {unused})
+    assert unused in placement.list_unused_traits()
+
+
+def test_allocation_of_consumer_is_returned(cloud: Cloud) -> None:
     placement = cloud.placement
-    made = fresh(placement)
-    placement.set_inventories(made.uuid, made.generation, GPUS)
-    server = cloud.allocate(made.uuid, {'PGPU': 3})
-    assert placement.consumer(server.uuid) == server
-    assert server.providers == {made.uuid}
-    assert placement.usages(made.uuid) == {'PGPU': 3}
+    node = fresh(placement)
+    placement.set_inventories(node.uuid, node.generation, GPUS)
+    server = cloud.allocate(node.uuid, {'PGPU': 3})
+    assert placement.find_consumer(server.uuid) == server
+    assert server.providers == {node.uuid}
+    assert placement.get_usages(node.uuid) == {'PGPU': 3}
 
 
-def test_an_allocation_is_another_generation(cloud: Cloud) -> None:
+def test_allocation_increments_generation(cloud: Cloud) -> None:
     placement = cloud.placement
-    made = fresh(placement)
-    stocked = placement.set_inventories(made.uuid, made.generation, GPUS)
-    cloud.allocate(made.uuid, {'PGPU': 1})
-    assert placement.inventories(made.uuid).generation > stocked.generation
+    node = fresh(placement)
+    stocked = placement.set_inventories(node.uuid, node.generation, GPUS)
+    cloud.allocate(node.uuid, {'PGPU': 1})
+    assert placement.get_inventories(node.uuid).generation > stocked.generation
 
 
-def test_what_is_in_use_stays(cloud: Cloud) -> None:
+def test_delete_in_use_raises(cloud: Cloud) -> None:
     placement = cloud.placement
     root = fresh(placement)
-    made = fresh(placement, root)
-    placement.set_inventories(made.uuid, made.generation, GPUS)
-    cloud.allocate(made.uuid, {'PGPU': 1})
-    generation = placement.inventories(made.uuid).generation
+    node = fresh(placement, root)
+    placement.set_inventories(node.uuid, node.generation, GPUS)
+    cloud.allocate(node.uuid, {'PGPU': 1})
+    generation = placement.get_inventories(node.uuid).generation
     with pytest.raises(ProviderInUse):
-        placement.delete_provider(made.uuid)
+        placement.delete_provider(node.uuid)
     with pytest.raises(ProviderInUse):
-        placement.set_inventories(made.uuid, generation, {})
+        placement.set_inventories(node.uuid, generation, {})
     with pytest.raises(ProviderInUse):
         placement.delete_provider(root.uuid)
 
 
-def test_what_is_in_use_can_shrink_below_its_use(cloud: Cloud) -> None:
+def test_inventory_in_use_can_shrink_below_usage(cloud: Cloud) -> None:
     placement = cloud.placement
-    made = fresh(placement)
-    placement.set_inventories(made.uuid, made.generation, GPUS)
-    cloud.allocate(made.uuid, {'PGPU': 4})
-    generation = placement.inventories(made.uuid).generation
-    smaller = {'PGPU': Inventory(1, reserved=1)}
+    node = fresh(placement)
+    placement.set_inventories(node.uuid, node.generation, GPUS)
+    cloud.allocate(node.uuid, {'PGPU': 4})
+    generation = placement.get_inventories(node.uuid).generation
+    smaller = {'PGPU': ProviderInventory(1, reserved=1)}
     assert (
-        placement.set_inventories(made.uuid, generation, smaller).inventories == smaller
+        placement.set_inventories(node.uuid, generation, smaller).inventories == smaller
     )
 
 
-def test_a_provider_is_deleted_once_or_more(placement: Placement) -> None:
-    made = fresh(placement)
-    placement.delete_provider(made.uuid)
-    placement.delete_provider(made.uuid)
-    assert placement.provider(made.uuid) is None
+def test_delete_provider_is_idempotent(placement: Placement) -> None:
+    node = fresh(placement)
+    placement.delete_provider(node.uuid)
+    placement.delete_provider(node.uuid)
+    assert placement.find_provider(node.uuid) is None
 
 
-def test_a_provider_is_renamed_and_its_name_is_its_own(placement: Placement) -> None:
+def test_rename_provider_to_used_name_raises(placement: Placement) -> None:
     root = fresh(placement)
-    made, other = fresh(placement, root), fresh(placement, root)
+    node, second = fresh(placement, root), fresh(placement, root)
     name = f'renamed-{uuid4()}'
-    renamed = placement.rename_provider(made, name)
-    assert renamed == placement.provider(made.uuid)
+    renamed = placement.rename_provider(node, name)
+    assert renamed == placement.find_provider(node.uuid)
     assert (renamed.name, renamed.parent_uuid) == (name, root.uuid)
     with pytest.raises(ProviderExists):
-        placement.rename_provider(other, name)
+        placement.rename_provider(second, name)
 
 
-def test_a_provider_moves_with_all_that_is_below_it(placement: Placement) -> None:
+def test_move_provider_moves_its_subtree(placement: Placement) -> None:
     here, there = fresh(placement), fresh(placement)
-    made = fresh(placement, here)
-    moved = placement.move_provider(made, made.name, there.uuid)
+    node = fresh(placement, here)
+    moved = placement.move_provider(node, node.name, there.uuid)
     assert (moved.parent_uuid, moved.root_uuid) == (there.uuid, there.uuid)
-    assert moved in placement.tree(there.uuid)
-    assert placement.tree(here.uuid) == (placement.provider(here.uuid),)
+    assert moved in placement.list_tree(there.uuid)
+    assert placement.list_tree(here.uuid) == (placement.find_provider(here.uuid),)
 
 
-def test_a_provider_that_went_is_not_placed(placement: Placement) -> None:
-    made = fresh(placement)
-    placement.delete_provider(made.uuid)
+def test_move_deleted_provider_raises(placement: Placement) -> None:
+    node = fresh(placement)
+    placement.delete_provider(node.uuid)
     with pytest.raises(PlacementConflict):
-        placement.rename_provider(made, 'x')
+        placement.rename_provider(node, 'x')
 
 
-def test_candidates_are_those_that_can_serve_a_group_alone(cloud: Cloud) -> None:
-    """The compute node itself has nothing of it: children are found too."""
+def test_candidates_serve_a_group_alone(cloud: Cloud) -> None:
+    """Providers below the compute node are candidates, too."""
     placement, rare = cloud.placement, f'CUSTOM_{uuid4().hex.upper()}'
-    placement.ensure([rare], [rare])
+    placement.create_custom_names([rare], [rare])
     root = fresh(placement)
-    one, other = fresh(placement, root), fresh(placement, root)
-    for node in (one, other):
+    first, second = fresh(placement, root), fresh(placement, root)
+    for node in (first, second):
         stocked = placement.set_inventories(node.uuid, 0, {rare: GPUS['PGPU']})
-        if node is one:
+        if node is first:
             placement.set_traits(node.uuid, stocked.generation, {rare})
-    cloud.allocate(one.uuid, {rare: 1})
-    assert placement.candidates({rare: 1}, (), ()) == {
-        one.uuid: {rare: 3},
-        other.uuid: {rare: 4},
+    cloud.allocate(first.uuid, {rare: 1})
+    assert placement.list_candidates({rare: 1}, (), ()) == {
+        first.uuid: {rare: 3},
+        second.uuid: {rare: 4},
     }
-    assert placement.candidates({rare: 4}, (), ()).keys() == {other.uuid}
-    assert placement.candidates({rare: 1}, {rare}, ()).keys() == {one.uuid}
-    assert placement.candidates({rare: 1}, (), {rare}).keys() == {other.uuid}
-    assert placement.candidates({rare: 5}, (), ()) == {}
-    assert placement.marked({rare}, ()) == {one.uuid}
-    assert other.uuid in placement.marked((), {rare})
+    assert placement.list_candidates({rare: 4}, (), ()).keys() == {second.uuid}
+    assert placement.list_candidates({rare: 1}, {rare}, ()).keys() == {first.uuid}
+    assert placement.list_candidates({rare: 1}, (), {rare}).keys() == {second.uuid}
+    assert placement.list_candidates({rare: 5}, (), ()) == {}
+    assert placement.list_providers_with_traits({rare}, ()) == {first.uuid}
+    assert second.uuid in placement.list_providers_with_traits((), {rare})
 
 
 @pytest.mark.parametrize('name', ['GPU', 'CUSTOM_NEVER_HEARD_OF'])
-def test_what_placement_does_not_know_nobody_has(
-    placement: Placement, name: str
-) -> None:
-    assert placement.candidates({name: 1}, (), ()) == {}
-    assert placement.candidates({'PGPU': 1}, {name}, ()) == {}
-    assert placement.marked({name}, ()) == frozenset()
+def test_candidates_unknown_name_returns_none(placement: Placement, name: str) -> None:
+    assert placement.list_candidates({name: 1}, (), ()) == {}
+    assert placement.list_candidates({'PGPU': 1}, {name}, ()) == {}
+    assert placement.list_providers_with_traits({name}, ()) == frozenset()

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host damaged in ten ways in a real Placement, as an operator has it repaired."""
+"""Repair of a host that is damaged in ten ways in a real Placement."""
 
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import delete
@@ -12,17 +13,18 @@ from sqlalchemy import delete
 from cyborg_lite.cmd import manage
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import Device
-from cyborg_lite.model.providers import OWNER_NOVA, ActualProvider
-from tests.fakes import placed_host
-from tests.fakes.databases import database_fixture
-from tests.fakes.placed_host import FULL, Host, add_foreign, host
-from tests.fakes.provider_rows import (
+from cyborg_lite.model.providers import ActualProvider
+from cyborg_lite.model.traits import OWNER_NOVA
+from tests.builders.provider_rows import (
     add_device,
     change_deployable,
     change_device,
     remove_devices,
 )
-from tests.fakes.real_placement import endpoint, remote
+from tests.servers import placed_host
+from tests.servers.databases import database_fixture
+from tests.servers.placed_host import FULL, Host, add_foreign, host
+from tests.servers.placement import endpoint, remote
 
 __all__ = ['host', 'remote']
 
@@ -37,7 +39,7 @@ Audit = Callable[..., tuple[int, Lines]]
 def audit_all(
     database: Database, tmp_path: Path, pytestconfig: pytest.Config, capsys: Out
 ) -> Audit:
-    """Runs the command; its exit status and what it printed."""
+    """Return a function that runs the command; it returns exit status and output."""
     file = tmp_path / 'cyborg-lite.conf'
     file.write_text(
         f'[database]\nconnection = sqlite:///{tmp_path}/cyborg_lite.sqlite\n'
@@ -45,8 +47,8 @@ def audit_all(
     )
 
     def run(*more: str) -> tuple[int, Lines]:
-        given = ['--config-file', str(file), 'placement', 'audit', *more]
-        status = manage.main([*given, '--format', 'json'])
+        arguments = ['--config-file', str(file), 'placement', 'audit', *more]
+        status = manage.main([*arguments, '--format', 'json'])
         lines: Lines = json.loads(capsys.readouterr().out)
         return status, lines
 
@@ -55,28 +57,28 @@ def audit_all(
 
 @pytest.fixture
 def audit(audit_all: Audit, host: Host) -> Audit:
-    """Of one host: this Placement has the hosts of other tests, too."""
+    """Return the audit of one host, because this Placement has hosts of other tests."""
     return lambda *more: audit_all('--host', host.name, *more)
 
 
 def card(host: Host, slot: str) -> Host:
-    """Another card of the host, for damage of its own."""
+    """Add another card to the host, for independent damage."""
     address = f'0000:{slot}:00.0'
     uuid = add_device(host.database, host.name, address, num_accelerators=4)
-    change_device(host.database, uuid, address=address)
+    change_device(host.database, uuid, control_address=address)
     return dataclasses.replace(host, gpu=uuid)
 
 
-def tell_and_withdraw(host: Host) -> None:
-    """A trait of ours, of whatever form, that we do not want any more."""
+def publish_and_withdraw(host: Host) -> None:
+    """Publish a trait of ours and withdraw it in the database."""
     change_deployable(host.database, host.gpu, traits=['CUSTOM_PHYSNET1'])
     host.sync()
     change_deployable(host.database, host.gpu, traits=['CUSTOM_NVIDIA_1EB8'])
 
 
 def mark(host: Host) -> None:
-    """As an operator does."""
-    host.placement.ensure((), ['CUSTOM_RACK_7'])
+    """Add the repair marker as an operator does."""
+    host.placement.create_custom_names((), ['CUSTOM_RACK_7'])
     traits = host.read(host.gpu).traits | {'CUSTOM_RACK_7'}
     host.placement.set_traits(host.gpu, host.generation(host.gpu), traits)
 
@@ -89,14 +91,14 @@ def foreign_children(host: Host) -> list[str]:
 
 
 def leave_allocation(host: Host) -> str:
-    """A server still has the card, which the host has no more; the server."""
+    """Leave the allocation of an instance on a removed card; return the instance."""
     server = host.allocate(host.gpu)
     remove_devices(host.database, [host.gpu])
     return server
 
 
 REPAIRED = {
-    '08': tell_and_withdraw,  # the first, because it needs a sync
+    '08': publish_and_withdraw,  # first, because it needs a sync
     '01': placed_host.delete,
     '02': placed_host.without('traits'),
     '03': placed_host.without('inventories'),
@@ -106,7 +108,9 @@ REPAIRED = {
 }
 
 
-def test_ten_ways_of_damage(host: Host, database: Database, audit: Audit) -> None:
+def test_audit_repairs_ten_ways_of_damage(
+    host: Host, database: Database, audit: Audit
+) -> None:
     hosts = {slot: card(host, slot) for slot in ('05', '09', '10', *REPAIRED)}
     host.sync()
     assert audit() == (0, [])
@@ -123,22 +127,22 @@ def test_ten_ways_of_damage(host: Host, database: Database, audit: Audit) -> Non
     assert {line['uuid'] for line in planned} == wrong
     assert snapshot(host, list(before)) == before
 
-    status, done = audit('--apply')
+    status, repaired = audit('--apply')
     assert status == 1
-    assert [line | {'outcome': ''} for line in done] == [
+    assert [line | {'outcome': ''} for line in repaired] == [
         line | {'outcome': ''} for line in planned
     ]
-    assert {line['uuid'] for line in done if line['outcome'] == 'left as it is'} == {
-        hosts['10'].gpu
-    }
+    assert {
+        line['uuid'] for line in repaired if line['outcome'] == 'left as it is'
+    } == {hosts['10'].gpu}
     assert snapshot(host, list(before)) == before
     for slot in REPAIRED:
         assert is_right(hosts[slot], slot)
-    assert host.read(hosts['10'].gpu).inventories == {'PGPU': FULL.closed}
+    assert host.read(hosts['10'].gpu).inventories == {'PGPU': FULL.fully_reserved}
 
-    # What is refused stays on the list until the one whose it is has acted.
-    status, left = audit()
-    assert (status, {line['outcome'] for line in left}) == (1, {'left as it is'})
+    # Refused repairs stay in the list until their owner has acted.
+    status, remaining = audit()
+    assert (status, {line['outcome'] for line in remaining}) == (1, {'left as it is'})
     host.remote.send('DELETE', f'/allocations/{server}')
     assert audit('--apply')[0] == 0
     assert audit() == (0, [])
@@ -146,12 +150,12 @@ def test_ten_ways_of_damage(host: Host, database: Database, audit: Audit) -> Non
 
 
 def is_right(host: Host, slot: str) -> bool:
-    found = host.read(host.gpu)
+    actual = host.read(host.gpu)
     return (
-        found.node.name == f'{host.name}_0000:{slot}:00.0'
-        and found.node.parent_uuid == host.root.uuid
-        and found.inventories == {'PGPU': FULL}
-        and found.traits == {'OWNER_CYBORG', 'CUSTOM_NVIDIA_1EB8'}
+        actual.node.name == f'{host.name}_0000:{slot}:00.0'
+        and actual.node.parent_uuid == host.root.uuid
+        and actual.inventories == {'PGPU': FULL}
+        and actual.traits == {'OWNER_CYBORG', 'CUSTOM_NVIDIA_1EB8'}
     )
 
 
@@ -159,36 +163,34 @@ def snapshot(host: Host, uuids: list[str]) -> Mapping[str, ActualProvider]:
     return {uuid: host.read(uuid) for uuid in uuids}
 
 
-def test_what_nova_has_is_named_and_left(host: Host, audit: Audit) -> None:
+def test_audit_names_nova_provider_and_keeps_it(host: Host, audit: Audit) -> None:
     name = f'{host.name}_0000:3B:00.0'
-    theirs = add_foreign(host, name, host.root.uuid, OWNER_NOVA)
-    before = host.read(theirs)
+    foreign = add_foreign(host, name, host.root.uuid, OWNER_NOVA)
+    before = host.read(foreign)
     status, lines = audit('--apply')
     assert status == 1
     assert [line['outcome'] for line in lines] == ['repaired', 'left as it is']
     assert f'Nova, provider {name}' in lines[1]['what']
-    assert host.placement.provider(host.gpu) is None
-    assert host.read(theirs) == before
-    host.placement.delete_provider(theirs)
+    assert host.placement.find_provider(host.gpu) is None
+    assert host.read(foreign) == before
+    host.placement.delete_provider(foreign)
     assert audit('--apply')[0] == 0
     assert audit() == (0, [])
     assert placed_host.is_right(host)
 
 
-def test_a_misplaced_provider_that_is_in_use_is_refused(
-    host: Host, audit: Audit
-) -> None:
+def test_audit_misplaced_provider_in_use_is_refused(host: Host, audit: Audit) -> None:
     host.allocate(host.gpu)
     placed_host.misplace(host)
     before = host.read(host.gpu)
     for more in ((), ('--apply',)):
         status, (line,) = audit(*more)
         assert (status, line['outcome']) == (1, 'left as it is')
-        assert 'not moved: it is in use' in line['what']
+        assert 'cannot be moved: it has allocations' in line['what']
     assert host.read(host.gpu) == before
 
 
-def test_a_host_that_placement_does_not_know_cannot_be_told(
+def test_audit_host_without_compute_node_is_refused(
     host: Host, database: Database, audit_all: Audit
 ) -> None:
     add_device(database, 'stranger', 'x')
@@ -197,10 +199,10 @@ def test_a_host_that_placement_does_not_know_cannot_be_told(
     assert audit_all('--host', host.name) == (0, [])
 
 
-def test_what_is_left_of_a_host_that_the_database_does_not_know_is_named(
+def test_audit_host_unknown_to_database_is_listed(
     host: Host, database: Database, audit_all: Audit
 ) -> None:
-    """Another deployment may share this Placement: a person has to name the host."""
+    """Another deployment may share this Placement: an operator must name the host."""
     foreign = add_foreign(host, f'{host.name}_numa0', host.root.uuid, 'CUSTOM_RACK_7')
     before = host.read(foreign)
     remove_devices(database, [host.gpu])
@@ -208,11 +210,32 @@ def test_what_is_left_of_a_host_that_the_database_does_not_know_is_named(
     for more in ((), ('--apply',)):
         status, lines = audit_all(*more)
         assert status == 1
-        (line,) = (each for each in lines if each['host'] == host.name)
+        (line,) = (
+            line_entry for line_entry in lines if line_entry['host'] == host.name
+        )
         assert (line['uuid'], line['what']) == (host.gpu, 'deleted')
         assert line['outcome'].startswith('left: no agent of the host is known')
     status, (line,) = audit_all('--apply', '--host', host.name)
     assert (status, line['uuid'], line['outcome']) == (0, host.gpu, 'repaired')
-    assert host.placement.provider(host.gpu) is None
+    assert host.placement.find_provider(host.gpu) is None
     assert host.read(foreign) == before
-    assert host.name not in {each['host'] for each in audit_all()[1]}
+    assert host.name not in {line_entry['host'] for line_entry in audit_all()[1]}
+
+
+def test_audit_prune_deletes_emptied_provider_and_trait(
+    host: Host, database: Database, audit: Audit, audit_all: Audit
+) -> None:
+    trait = f'CUSTOM_NVIDIA_2000_{uuid4().hex[:8].upper()}'
+    change_deployable(database, host.gpu, traits=[trait])
+    host.sync()
+    remove_devices(database, [host.gpu])
+    assert audit('--apply')[0] == 0
+    assert host.list_emptied() == {host.gpu}
+    assert audit() == (0, [])
+    assert trait in host.placement.list_unused_traits()
+    status, (line,) = audit('--prune')
+    assert (status, line['what']) == (0, 'deleted')
+    assert host.placement.find_provider(host.gpu) is None
+    _, lines = audit_all('--prune')
+    assert f'custom trait {trait}: deleted, unused' in {line['what'] for line in lines}
+    assert trait not in host.placement.list_unused_traits()

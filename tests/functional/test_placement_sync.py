@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host in a real Placement: made, damaged by hand, and right again."""
+"""Synchronization of a host with a real Placement, and repair of manual damage."""
 
 import random
 from collections.abc import Callable
@@ -11,12 +11,13 @@ import requests
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.clients.session import Remote
-from cyborg_lite.conductor.placement_sync import PlacementSync, SyncResult
+from cyborg_lite.conductor.placement.sync import PlacementSync, SyncMode, SyncResult
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError, PlacementConflict, ServiceUnavailable
-from cyborg_lite.model.providers import OWNER, OWNER_NOVA
-from tests.fakes.databases import database_fixture
-from tests.fakes.placed_host import (
+from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG, OWNER_NOVA
+from tests.builders.provider_rows import add_device, change_deployable, remove_devices
+from tests.servers.databases import database_fixture
+from tests.servers.placed_host import (
     FULL,
     Host,
     delete,
@@ -32,26 +33,25 @@ from tests.fakes.placed_host import (
     take_name,
     without,
 )
-from tests.fakes.provider_rows import add_device, change_deployable, remove_devices
-from tests.fakes.real_placement import CountedRemote, remote
+from tests.servers.placement import CountedRemote, remote
 
 __all__ = ['host', 'remote']
 
 database = database_fixture('sqlite')
 
 
-def test_a_card_is_a_provider_under_its_compute_node(host: Host) -> None:
+def test_sync_card_becomes_child_of_compute_node(host: Host) -> None:
     assert is_right(host)
 
 
-def test_requests_of_a_first_sync_and_of_the_next(
+def test_sync_requests_of_first_and_next_run(
     remote: CountedRemote, database: Database, host: Host
 ) -> None:
     for number in range(8):
         add_device(database, host.name, f'gpu{number}', num_accelerators=16)
     sync = PlacementSync(database, host.placement)
     sync.sync(host.name)
-    # Root, tree, the trait, and the card that was there before.
+    # Root, tree, the trait, and the card that existed before.
     assert len(remote.sent) == 3 * 8 + 3 + 2
     remote.sent.clear()
     sync.sync(host.name)
@@ -61,7 +61,7 @@ def test_requests_of_a_first_sync_and_of_the_next(
     ]
 
 
-def test_a_host_without_compute_has_a_root_while_it_has_a_device(
+def test_sync_host_without_compute_has_own_root(
     remote: CountedRemote, database: Database
 ) -> None:
     name = f'edge-{uuid4().hex[:8]}'
@@ -70,18 +70,18 @@ def test_a_host_without_compute_has_a_root_while_it_has_a_device(
     sync = PlacementSync(database, placement, ['edge-*'])
     expected = sync.rehearse(name)
     assert sync.sync(name) == expected
-    root, card = placement.provider_named(name), placement.provider(gpu)
+    root, card = placement.find_provider_by_name(name), placement.find_provider(gpu)
     assert root is not None
     assert card is not None
     assert card.parent_uuid == root.uuid
-    assert placement.traits(root.uuid).traits == {OWNER}
-    assert sync.sync(name, deep=True) == SyncResult()
+    assert placement.get_traits(root.uuid).traits == {OWNER_CYBORG}
+    assert sync.sync(name, SyncMode(deep=True)) == SyncResult()
     placement.rename_provider(root, f'{uuid4()}')
     sync.sync(name)
-    assert placement.provider_named(name) == root
+    assert placement.find_provider_by_name(name) == root
     remove_devices(database, [gpu])
     sync.sync(name)
-    assert placement.provider(root.uuid) is None
+    assert placement.find_provider(root.uuid) is None
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_host_without_compute_has_a_root_while_it_has_a_device(
         misplace,
     ],
 )
-def test_damage_to_what_is_ours_is_repaired_in_one_go(
+def test_sync_repairs_damage_in_one_run(
     host: Host, damage: Callable[[Host], None]
 ) -> None:
     damage(host)
@@ -107,13 +107,12 @@ def test_damage_to_what_is_ours_is_repaired_in_one_go(
     assert repaired.problems == ()
     assert is_right(host)
     assert 'CUSTOM_NVIDIA_20F1' not in host.read(host.gpu).traits
-    assert len(host.placement.tree(host.root.uuid)) == 2
+    tree = host.placement.list_tree(host.root.uuid)
+    assert len(tree) - len(host.list_emptied()) == 2
     assert host.sync() == SyncResult()
 
 
-def test_a_conductor_that_remembers_sees_damage_too(
-    host: Host, database: Database
-) -> None:
+def test_sync_with_cache_detects_damage(host: Host, database: Database) -> None:
     sync = PlacementSync(database, host.placement)
     sync.sync(host.name)
     for damage in (without('traits'), reserve, delete):
@@ -123,20 +122,20 @@ def test_a_conductor_that_remembers_sees_damage_too(
 
 
 @pytest.mark.parametrize('damage', [make_elsewhere, take_name])
-def test_what_may_not_be_ours_to_repair_is_reported_and_left(
+def test_sync_foreign_damage_is_reported_only(
     host: Host, damage: Callable[[Host], None]
 ) -> None:
     damage(host)
-    before = host.placement.tree(host.root.uuid)
+    before = host.placement.list_tree(host.root.uuid)
     for _ in range(2):
         result = host.sync()
         assert result.changes == ()
         (problem,) = result.problems
         assert problem.uuid == host.gpu
-    assert host.placement.tree(host.root.uuid) == before
+    assert host.placement.list_tree(host.root.uuid) == before
 
 
-def test_an_allocation_left_behind_keeps_its_provider_closed(
+def test_sync_leftover_allocation_keeps_provider_reserved(
     host: Host, database: Database
 ) -> None:
     server = host.allocate(host.gpu)
@@ -144,31 +143,33 @@ def test_an_allocation_left_behind_keeps_its_provider_closed(
     for _ in range(2):
         (problem,) = host.sync().problems
         assert problem.uuid == host.gpu
-        assert host.read(host.gpu).inventories == {'PGPU': FULL.closed}
+        assert host.read(host.gpu).inventories == {'PGPU': FULL.fully_reserved}
     host.remote.send('DELETE', f'/allocations/{server}')
     assert host.sync().problems == ()
-    assert host.placement.provider(host.gpu) is None
+    assert host.read(host.gpu).inventories == {}
+    assert host.read(host.gpu).traits == {OWNER_CYBORG, EMPTIED}
 
 
-def test_a_class_in_use_is_closed_beside_the_new_one(
+def test_sync_class_in_use_is_kept_beside_new_one(
     host: Host, database: Database
 ) -> None:
     host.allocate(host.gpu)
     change_deployable(database, host.gpu, resource_class='VGPU')
     host.sync()
-    assert host.read(host.gpu).inventories == {'PGPU': FULL.closed, 'VGPU': FULL}
+    assert host.read(host.gpu).inventories == {
+        'PGPU': FULL.fully_reserved,
+        'VGPU': FULL,
+    }
 
 
-def test_every_foreign_provider_is_equal_before_and_after(
-    host: Host, database: Database
-) -> None:
+def test_sync_foreign_providers_are_unchanged(host: Host, database: Database) -> None:
     placement = host.placement
-    placement.ensure((), ['CUSTOM_RACK_7'])
+    placement.create_custom_names((), ['CUSTOM_RACK_7'])
     foreign = [host.root.uuid]
     for name, trait in (
         (f'{host.name}_0000:81:00.0', OWNER_NOVA),
         (f'{host.name}_numa0', 'CUSTOM_RACK_7'),
-        (f'other_{uuid4()}', OWNER),
+        (f'other_{uuid4()}', OWNER_CYBORG),
     ):
         node = placement.create_provider(str(uuid4()), name, host.root.uuid)
         marked = placement.set_traits(node.uuid, node.generation, {trait})
@@ -182,21 +183,25 @@ def test_every_foreign_provider_is_equal_before_and_after(
     assert [host.read(uuid) for uuid in foreign] == before
 
 
-def test_a_trait_of_others_on_our_provider_is_kept(
+def test_sync_foreign_trait_on_own_provider_is_kept(
     host: Host, database: Database
 ) -> None:
     placement = host.placement
-    placement.ensure((), ['CUSTOM_RACK_7'])
+    placement.create_custom_names((), ['CUSTOM_RACK_7'])
     traits = host.read(host.gpu).traits | {'CUSTOM_RACK_7'}
     placement.set_traits(host.gpu, host.generation(host.gpu), traits)
     assert host.sync() == SyncResult()
     change_deployable(database, host.gpu, traits=['CUSTOM_NVIDIA_20F1'])
     host.sync()
-    assert host.read(host.gpu).traits == {OWNER, 'CUSTOM_NVIDIA_20F1', 'CUSTOM_RACK_7'}
+    assert host.read(host.gpu).traits == {
+        OWNER_CYBORG,
+        'CUSTOM_NVIDIA_20F1',
+        'CUSTOM_RACK_7',
+    }
 
 
-def test_a_deleted_trait_is_made_again(host: Host, database: Database) -> None:
-    """By the attempt after the one that finds it gone."""
+def test_sync_deleted_trait_is_created_again(host: Host, database: Database) -> None:
+    """The attempt after the failed one creates it."""
     trait = f'CUSTOM_{uuid4().hex.upper()}'
     sync = PlacementSync(database, host.placement)
     change_deployable(database, host.gpu, traits=[trait])
@@ -210,7 +215,7 @@ def test_a_deleted_trait_is_made_again(host: Host, database: Database) -> None:
 
 
 class UnsteadyRemote(Remote):
-    """Half of all requests fail, before they are sent or after they were obeyed."""
+    """Remote that fails half of all requests, before or after their execution."""
 
     def __init__(self, steady: Remote, chance: random.Random) -> None:
         self.failures = 0
@@ -220,7 +225,7 @@ class UnsteadyRemote(Remote):
     def send(
         self, method: str, path: str, *args: Any, **options: Any
     ) -> requests.Response:
-        """What follows is handed on unseen, whatever its types."""
+        """Fail or forward a request."""
         fate = self._chance.choice(['lost', 'obeyed', 'stale', 'good', 'good', 'good'])
         if fate == 'good':
             return self._steady.send(method, path, *args, **options)
@@ -233,7 +238,7 @@ class UnsteadyRemote(Remote):
 
 
 @pytest.mark.parametrize('seed', range(3))
-def test_a_placement_that_fails_at_random_is_right_in_the_end(
+def test_sync_with_random_failures_reaches_desired_state(
     host: Host, database: Database, seed: int
 ) -> None:
     for number in range(4):
@@ -250,4 +255,46 @@ def test_a_placement_that_fails_at_random_is_right_in_the_end(
             assert attempts < 200
     assert unsteady.failures > 0
     assert host.sync() == SyncResult()
-    assert len(host.placement.tree(host.root.uuid)) == 1 + 5
+    assert len(host.placement.list_tree(host.root.uuid)) == 1 + 5
+
+
+class PausedRemote(Remote):
+    """Remote of a conductor that is paused before its first request of one kind."""
+
+    def __init__(
+        self, remote: Remote, request: str, during_pause: Callable[[], object]
+    ) -> None:
+        self._remote = remote
+        self._request = request
+        self._during_pause: Callable[[], object] | None = during_pause
+
+    def send(
+        self, method: str, path: str, *args: Any, **options: Any
+    ) -> requests.Response:
+        during_pause = self._during_pause
+        if during_pause is not None and f'{method} {path}' == self._request:
+            self._during_pause = None
+            during_pause()
+        return self._remote.send(method, path, *args, **options)
+
+    @property
+    def is_continued(self) -> bool:
+        return self._during_pause is None
+
+
+@pytest.mark.parametrize('method', ['GET', 'PUT'])
+def test_sync_paused_conductor_keeps_newer_inventory(
+    host: Host, database: Database, method: str
+) -> None:
+    """Another conductor finishes a newer sync between the rows and the write."""
+    change_deployable(database, host.gpu, num_accelerators=2)
+
+    def finish_newer_sync() -> None:
+        change_deployable(database, host.gpu, num_accelerators=3)
+        host.sync()
+
+    request = f'{method} /resource_providers/{host.gpu}/inventories'
+    paused = PausedRemote(host.remote, request, finish_newer_sync)
+    PlacementSync(database, Placement(paused)).sync(host.name)
+    assert paused.is_continued
+    assert host.read(host.gpu).inventories['PGPU'].total == 3

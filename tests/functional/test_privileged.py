@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes reach the host through a process of their own, started when it is needed."""
+"""Changes of the host by the privileged process, which is started on demand."""
 
 import json
 import os
@@ -10,18 +10,23 @@ from pathlib import Path
 import pytest
 
 _LOAD = """
+import logging
 import sys
-from cyborg_lite.drivers.host_tools import Tools
-from cyborg_lite.drivers.kernel import PrivilegedKernel
+from cyborg_lite.drivers.host.tools import Tools
+from cyborg_lite.drivers.host.kernel import PrivilegedKernel
+from cyborg_lite.exceptions import DriverError
 
-outcome = Tools(PrivilegedKernel())([sys.argv[1], '-B', '0x5e'], 60)
-print(outcome.status, outcome.output)
+logging.basicConfig()
+try:
+    Tools(PrivilegedKernel())([sys.argv[1], '-B', '0x5e'], 60)
+except DriverError as error:
+    print(error)
 """
 
 _ASK = """
 import json
 from pathlib import Path
-from cyborg_lite.drivers.kernel import PrivilegedKernel, Writer
+from cyborg_lite.drivers.host.kernel import PrivilegedKernel, Writer
 
 writer = Writer(Path('/'), PrivilegedKernel(), seconds=120)
 
@@ -35,37 +40,42 @@ holder = open('/dev/null')
 print(json.dumps([
     told('etc/passwd'),
     told('sys/bus/pci/devices/ffff:ff:1f.7/sriov_numvfs'),
+    told('sys/kernel/rcu_expedited'),
     writer.holders('0000:00:00.0', ['/dev/null']),
 ]))
 """
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root, or sudo without a password')
-def test_the_process_with_the_rights_answers_and_obeys_only_drivers() -> None:
+def test_privileged_process_serves_driver_calls_only() -> None:
     with open('/dev/null') as null:
-        ended = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, '-c', _ASK], stdin=null, capture_output=True, timeout=300
         )
-        assert ended.returncode == 0, ended.stderr.decode()
-        refused, absent, holders = json.loads(ended.stdout)
+        assert completed.returncode == 0, completed.stderr.decode()
+        refused, absent, unlisted, holders = json.loads(completed.stdout)
     assert (refused, absent) == ('PermissionError', 'FileNotFoundError')
+    assert unlisted == 'PermissionError'
     assert os.getpid() in holders
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='needs root, or sudo without a password')
-def test_a_tool_that_loads_is_run_by_the_process_with_the_rights(
-    tmp_path: Path,
-) -> None:
-    """Though nothing else was done as root before, and there is no sudo here."""
-    tool = tmp_path / 'fpgaconf'
-    tool.write_text('#!/bin/sh\necho loaded $2\nexit 3\n')
-    tool.chmod(0o755)
-    ended = subprocess.run(
-        [sys.executable, '-c', _LOAD, str(tool)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=300,
-        env={**os.environ, 'PATH': ''},
-    )
-    assert ended.returncode == 0, ended.stderr.decode()
-    assert ended.stdout.decode().split() == ['3', 'loaded', '0x5e']
+def test_privileged_process_refuses_tools_of_other_folders(tmp_path: Path) -> None:
+    """No other privileged call ran before, and there is no sudo."""
+    trap = tmp_path / 'trap'
+    for name in ('fpgaconf', 'sriov-manage'):
+        tool = tmp_path / name
+        tool.write_text(f'#!/bin/sh\ntouch {trap}\n')
+        tool.chmod(0o755)
+        completed = subprocess.run(
+            [sys.executable, '-c', _LOAD, str(tool)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=300,
+            env={**os.environ, 'PATH': str(tmp_path)},
+        )
+        assert completed.returncode == 0, completed.stderr.decode()
+        assert f'missing: run {tool} -B 0x5e' in completed.stdout.decode()
+        # The process logs the refusal, and the agent receives its log.
+        assert 'refuses a request' in completed.stderr.decode()
+    assert not trap.exists()

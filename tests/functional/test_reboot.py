@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host is booted under its guests: real daemons over a broker, in each order.
+"""Reboots of a host with instances: real daemons over a broker, in each start order.
 
-What the host had prepared are files; a boot takes them all and changes the boot id.
+Prepared handles are files; a reboot deletes them and changes the boot id.
 """
 
 import shutil
@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.readiness import Readiness
 from devstack.launcher.configuration import free_port
 from devstack.launcher.processes import Child
-from tests.chaos.kit import HurtCloud
-from tests.fakes import rabbitmq
-from tests.fakes.drivers import handle
-from tests.fakes.rebooting import boot
-from tests.fakes.stack import NOVA, Instance
+from tests.chaos.faulty_cloud import FaultyCloud
+from tests.doubles.drivers import handle
+from tests.doubles.rebootable_host import boot
+from tests.servers import rabbitmq
+from tests.servers.stack import NOVA, Instance
 
 
-class Machine(HurtCloud):
-    """A cloud of one host, whose power button is ours."""
+class Machine(FaultyCloud):
+    """Cloud of one host that the test can reboot."""
 
     def __init__(
         self, directory: Path, transport_url: str, concurrency: str = 'threading'
@@ -35,7 +36,7 @@ class Machine(HurtCloud):
         self.power_cycle()
 
     def power_cycle(self) -> None:
-        """What needs the kernel is gone, what is on the disk is not."""
+        """Stop the agent, delete the prepared files and change the boot id."""
         if self.agent is not None:
             self.agent.kill()
         for file in self.files.iterdir():
@@ -44,7 +45,7 @@ class Machine(HurtCloud):
         boot(self.root, f'boot-{self.boots}')
 
     def begin_agent(self, patience: int = 60) -> Child:
-        """As systemd does at a boot; without waiting until it is ready."""
+        """Start the agent as systemd does at boot, without waiting."""
         self.starts += 1
         name = f'agent-{self.starts}'
         options = {'sysfs_root': self.root, 'recovery_patience': patience}
@@ -57,7 +58,7 @@ class Machine(HurtCloud):
         return agent
 
     def obstruct(self, handle: str) -> Path:
-        """Somebody else's thing is where that handle must be; what is in the way."""
+        """Put a foreign file where a handle must be; return its path."""
         obstacle = self.files / handle
         obstacle.write_text('a stranger')
         return obstacle
@@ -71,19 +72,19 @@ def bus() -> Iterator[str]:
 
 @pytest.fixture
 def machine(bus: str, tmp_path: Path) -> Iterator[Machine]:
-    """With an API, a conductor and an agent."""
-    with Machine(tmp_path, bus) as made:
-        made.migrate()
-        made.start('conductor')
-        made.start('api')
-        made.start_agent()
-        yield made
+    """Yield a host with an API, a conductor and an agent."""
+    with Machine(tmp_path, bus) as cloud:
+        cloud.migrate()
+        cloud.start('conductor')
+        cloud.start('api')
+        cloud.start_agent()
+        yield cloud
 
 
 def boot_guest(machine: Machine) -> tuple[Instance, dict[str, str]]:
-    """An instance with two vGPUs, and the handle of each of its requests."""
+    """Return an instance with two vGPUs, and the handle of each ARQ."""
     guest = machine.boot('VGPU', 2)
-    machine.until(guest.resolved, 'Nova hears of every request')
+    machine.until(guest.is_resolved, 'Nova hears of every request')
     return guest, {arq['uuid']: arq['attach_handle_uuid'] for arq in guest.shown()}
 
 
@@ -91,7 +92,7 @@ def all_bound(machine: Machine, guest: Instance) -> bool:
     return machine.states() == {'Bound': len(guest.arqs)}
 
 
-def completed(guest: Instance) -> int:
+def count_completed(guest: Instance) -> int:
     return [event['status'] for event in guest.events()].count('completed')
 
 
@@ -100,25 +101,27 @@ def steps(machine: Machine, arq: str) -> list[str]:
     return [step for (step,) in machine.rows(query)]
 
 
-def test_agent_first(machine: Machine) -> None:
-    """The usual order: nothing of Nova's runs on the host before the agent is ready."""
+def test_reboot_agent_first_rebuilds_handles(machine: Machine) -> None:
+    """Instances usually start after the agent is ready."""
     guest, handles = boot_guest(machine)
     machine.power_cycle()
     machine.start_agent()
-    # Under the same names, before it said that it is ready.
+    # The files exist under the same names before the agent is ready.
     assert {file.name for file in machine.files.iterdir()} == set(handles.values())
-    machine.until(lambda: completed(guest) == 4, 'Nova hears that they are bound again')
+    machine.until(
+        lambda: count_completed(guest) == 4, 'Nova hears that they are bound again'
+    )
     machine.until(lambda: all_bound(machine, guest), 'all are bound')
-    shown = {arq['uuid']: arq['attach_handle_uuid'] for arq in guest.shown()}
-    assert shown == handles
+    arqs = {arq['uuid']: arq['attach_handle_uuid'] for arq in guest.shown()}
+    assert arqs == handles
     machine.until(lambda: 'Rebuilt' in steps(machine, guest.arqs[0]))
-    told = [one for one in steps(machine, guest.arqs[0]) if one != 'Claimed']
-    assert told.count('Provisioning') == 1
-    assert told[told.index('Provisioning') + 1] == 'Bound'
+    recorded = [step for step in steps(machine, guest.arqs[0]) if step != 'Claimed']
+    assert recorded.count('Provisioning') == 1
+    assert recorded[recorded.index('Provisioning') + 1] == 'Bound'
 
 
-def test_nova_first(machine: Machine) -> None:
-    """A server that is started while its devices are rebuilt is told to wait."""
+def test_reboot_nova_first_gets_423(machine: Machine) -> None:
+    """An instance that starts while its devices are rebuilt must wait."""
     guest, handles = boot_guest(machine)
     machine.power_cycle()
     obstacle = machine.obstruct(next(iter(handles.values())))
@@ -127,61 +130,69 @@ def test_nova_first(machine: Machine) -> None:
         lambda: machine.states() == {'Provisioning': 2}, 'the boot is noticed'
     )
     assert machine.api(NOVA).ask('GET', guest.path).status == 423
-    assert completed(guest) == 2
+    assert count_completed(guest) == 2
     assert 'Ready.' not in machine.log(agent)
     obstacle.unlink()
-    machine.until(lambda: completed(guest) == 4, 'Nova hears that they are bound again')
+    machine.until(
+        lambda: count_completed(guest) == 4, 'Nova hears that they are bound again'
+    )
     assert machine.api(NOVA).ask('GET', guest.path).status == 200
     assert all_bound(machine, guest)
 
 
-def test_conductor_last(machine: Machine) -> None:
+def test_reboot_conductor_last_binds_again(machine: Machine) -> None:
     guest, handles = boot_guest(machine)
-    conductor = next(one for one in machine.children if one.log.name == 'conductor.log')
+    conductor = next(
+        child for child in machine.children if child.log.name == 'conductor.log'
+    )
     conductor.kill()
     machine.power_cycle()
     machine.start_agent()
     assert {file.name for file in machine.files.iterdir()} == set(handles.values())
-    assert completed(guest) == 2
+    assert count_completed(guest) == 2
     machine.start('conductor', name='conductor-2')
-    machine.until(lambda: completed(guest) == 4, 'Nova hears that they are bound again')
+    machine.until(
+        lambda: count_completed(guest) == 4, 'Nova hears that they are bound again'
+    )
     machine.until(lambda: all_bound(machine, guest), 'all are bound')
 
 
-def test_what_cannot_be_rebuilt_fails_and_the_rest_goes_on(machine: Machine) -> None:
+def test_reboot_failed_rebuild_fails_only_its_arq(machine: Machine) -> None:
     guest, handles = boot_guest(machine)
-    lost, kept = guest.arqs
+    lost, rebuilt = guest.arqs
     machine.power_cycle()
     obstacle = machine.obstruct(handles[lost])
     machine.start_agent(patience=1)
     machine.until(lambda: len(guest.events()) == 4, 'Nova hears how it ended')
-    ended = {event['tag']: event['status'] for event in guest.events()[2:]}
-    assert ended == {lost: 'failed', kept: 'completed'}
-    machine.until(lambda: machine.owners() == [kept], 'its handle is given back')
+    statuses = {event['tag']: event['status'] for event in guest.events()[2:]}
+    assert statuses == {lost: 'failed', rebuilt: 'completed'}
+    machine.until(lambda: machine.owners() == [rebuilt], 'its handle is given back')
     machine.settle()
-    shown = {arq['uuid']: arq for arq in guest.shown()}
-    assert shown[kept]['state'] == 'Bound'
-    assert shown[lost]['state'] == 'BindFailed'
-    assert shown[lost]['attach_handle_uuid'] is None or not obstacle.exists()
+    arqs = {arq['uuid']: arq for arq in guest.shown()}
+    assert arqs[rebuilt]['state'] == 'Bound'
+    assert arqs[lost]['state'] == 'BindFailed'
+    assert arqs[lost]['attach_handle_uuid'] is None or not obstacle.exists()
     guest.delete()
     machine.until(guest.gone)
     machine.settle()
-    assert machine.prepared() == machine.owners() == []
+    assert machine.list_prepared_arqs() == machine.owners() == []
 
 
-def test_an_agent_that_lost_its_memory_is_told_what_to_rebuild(
+def test_agent_without_state_receives_handles_to_rebuild(
     machine: Machine,
 ) -> None:
     guest, handles = boot_guest(machine)
     machine.power_cycle()
     shutil.rmtree(machine.directory / 'agent')
     machine.start_agent()
-    machine.until(lambda: completed(guest) == 4, 'Nova hears that they are bound again')
+    machine.until(
+        lambda: count_completed(guest) == 4, 'Nova hears that they are bound again'
+    )
     assert {file.name for file in machine.files.iterdir()} == set(handles.values())
     assert all_bound(machine, guest)
 
 
-def test_an_agent_that_is_killed_without_a_boot_disturbs_nobody(
+def test_agent_killed_without_reboot_changes_nothing(
     machine: Machine,
 ) -> None:
     guest, _handles = boot_guest(machine)
@@ -190,24 +201,32 @@ def test_an_agent_that_is_killed_without_a_boot_disturbs_nobody(
     agent = machine.start_agent()
     machine.until(lambda: 'Reported' in machine.log(agent), 'it reports')
     assert all_bound(machine, guest)
-    assert completed(guest) == 2
+    assert count_completed(guest) == 2
     guest.delete()
     machine.until(guest.gone)
     machine.settle()
-    assert machine.prepared() == []
+    assert machine.list_prepared_arqs() == []
 
 
 @pytest.mark.parametrize('concurrency', ['threading', 'eventlet'])
-def test_no_broker_at_all(tmp_path: Path, concurrency: str) -> None:
-    """All is rebuilt, and an agent that still waits for the bus can be ended."""
+def test_reboot_without_broker_rebuilds_handles(
+    tmp_path: Path, concurrency: str
+) -> None:
+    """Handles are rebuilt, and the waiting agent can be stopped."""
     nowhere = f'rabbit://guest:guest@127.0.0.1:{free_port()}/'
     machine = Machine(tmp_path, nowhere, concurrency)
-    cache = Cache(machine.directory / 'agent')
-    known = handle('fa4f:0c:00.0', 'left-before-the-boot')
-    cache.intend([known])
-    cache.ready([known.uuid], 'boot-0')
+    state_path = machine.directory / 'agent'
+    cache = Cache(state_path)
+    prepared_handle = handle('fa4f:0c:00.0', 'left-before-the-boot')
+    cache.add_handles([prepared_handle])
+    cache.mark_prepared([prepared_handle.uuid], 'boot-0')
     agent = machine.begin_agent()
-    machine.until(lambda: machine.prepared() == [known.arq_uuid], 'it is rebuilt')
+    machine.until(
+        lambda: machine.list_prepared_arqs() == [prepared_handle.arq_uuid],
+        'it is rebuilt',
+    )
+    readiness = Readiness(state_path, read_only=True)
+    machine.until(lambda: readiness.is_ready('boot-1'), 'it waits for the broker')
     assert agent.end() == 0
-    assert 'before it was ready' in machine.log(agent)
+    assert 'during the start' in machine.log(agent)
     assert 'Traceback' not in machine.log(agent)

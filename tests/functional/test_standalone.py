@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process with everything in it, a real Placement, and the life of accelerators."""
+"""Single process with all services, a real Placement, and the life cycle of ARQs."""
 
 import json
 import sqlite3
@@ -11,16 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes import sysfs_tree
-from tests.fakes.stack import ADMIN, NOVA, ROOT, USER, Cloud, Instance, expect, lines_of
+from tests.hosts import sysfs_tree
+from tests.servers.stack import (
+    ADMIN,
+    NOVA,
+    ROOT,
+    USER,
+    Cloud,
+    Instance,
+    expect,
+    lines_of,
+)
 
 
 @pytest.fixture(scope='module')
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    """A host with one NVIDIA card for passthrough, and the fake card."""
+    """Yield a host with one NVIDIA card for passthrough, and the fake device."""
     directory = tmp_path_factory.mktemp('standalone')
     sysfs_tree.build('t4-mdev', directory / 'host')
-    made = Cloud(
+    created = Cloud(
         directory,
         transport_url='local://',
         connection=f'sqlite:///{directory}/db.sqlite',
@@ -31,14 +40,14 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
             }
         },
     )
-    with made:
-        made.start('standalone')
-        made.provider_of('PGPU')
-        made.provider_of('FPGA')
-        yield made
+    with created:
+        created.start('standalone')
+        created.provider_of('PGPU')
+        created.provider_of('FPGA')
+        yield created
 
 
-def test_placement_is_told_what_can_be_scheduled(cloud: Cloud) -> None:
+def test_placement_has_schedulable_devices(cloud: Cloud) -> None:
     providers = cloud.providers()
     assert set(providers) == {f'{cloud.host}_0000:3b:00.0', f'{cloud.host}_FakeDevice'}
     card = providers[f'{cloud.host}_0000:3b:00.0']['uuid']
@@ -52,7 +61,7 @@ def test_placement_is_told_what_can_be_scheduled(cloud: Cloud) -> None:
 
 def test_devices_are_shown(cloud: Cloud) -> None:
     devices = expect(cloud.api().ask('GET', '/v2/devices'), 200)['devices']
-    assert {(one['type'], one['hostname']) for one in devices} == {
+    assert {(entry['type'], entry['hostname']) for entry in devices} == {
         ('GPU', cloud.host),
         ('FPGA', cloud.host),
     }
@@ -62,16 +71,16 @@ def test_devices_are_shown(cloud: Cloud) -> None:
     ('resource_class', 'count', 'handle_type'),
     [('PGPU', 1, 'PCI'), ('FPGA', 3, 'TEST_PCI')],
 )
-def test_an_instance_gets_its_accelerators_and_gives_them_back(
+def test_instance_binds_and_releases_its_accelerators(
     cloud: Cloud, resource_class: str, count: int, handle_type: str
 ) -> None:
-    """Twice: what was not given back would be missing the second time."""
+    """Twice, because unreleased handles would be missing the second time."""
     for _boot in range(2):
         instance = cloud.boot(resource_class, count)
-        cloud.until(instance.resolved, 'Nova hears of every request')
+        cloud.until(instance.is_resolved, 'Nova hears of every request')
         assert [event['status'] for event in instance.events()] == ['completed'] * count
-        shown = cloud.api(NOVA).ask('GET', f'{instance.path}&bind_state=resolved')
-        arqs = expect(shown, 200)['arqs']
+        answer = cloud.api(NOVA).ask('GET', f'{instance.path}&bind_state=resolved')
+        arqs = expect(answer, 200)['arqs']
         assert {arq['state'] for arq in arqs} == {'Bound'}
         assert {arq['attach_handle_type'] for arq in arqs} == {handle_type}
         assert len({arq['attach_handle_uuid'] for arq in arqs}) == count
@@ -79,23 +88,24 @@ def test_an_instance_gets_its_accelerators_and_gives_them_back(
         cloud.until(instance.gone, 'the requests are gone')
 
 
-def test_the_passthrough_handle_is_the_address_of_the_card(cloud: Cloud) -> None:
+def test_passthrough_handle_is_address_of_card(cloud: Cloud) -> None:
     instance = cloud.boot('PGPU')
-    cloud.until(instance.resolved)
+    cloud.until(instance.is_resolved)
     (arq,) = instance.shown()
     assert arq['attach_handle_info'] == {
         'domain': '0000',
         'bus': '3b',
         'device': '00',
         'function': '0',
+        'managed': 'true',
     }
     instance.delete()
     cloud.until(instance.gone)
 
 
-def test_all_sixteen_can_be_had_at_once_and_a_seventeenth_fails(cloud: Cloud) -> None:
+def test_bind_seventeenth_handle_fails(cloud: Cloud) -> None:
     full = cloud.boot('FPGA', 16)
-    cloud.until(full.resolved)
+    cloud.until(full.is_resolved)
     assert full.states() == {'Bound'}
     late = _bound_without_allocation(cloud, 'FPGA')
     assert late == {'BindFailed'}
@@ -104,18 +114,18 @@ def test_all_sixteen_can_be_had_at_once_and_a_seventeenth_fails(cloud: Cloud) ->
 
 
 def _bound_without_allocation(cloud: Cloud, resource_class: str) -> set[str]:
-    """Nova never does so; the states that the requests end in."""
+    """Bind without an allocation, unlike Nova; return the final states."""
     instance = Instance(cloud, cloud.provider_of(resource_class), {resource_class: 1})
     instance.create_arqs(cloud.create_profile(resource_class))
     expect(instance.bind(), 202)
-    cloud.until(instance.resolved)
+    cloud.until(instance.is_resolved)
     assert [event['status'] for event in instance.events()] == ['failed']
     states = instance.states()
     expect(cloud.api(NOVA).ask('DELETE', instance.path), 204)
     return states
 
 
-def test_a_user_needs_no_service_token_to_look_and_needs_one_to_bind(
+def test_bind_requires_service_token_and_list_does_not(
     cloud: Cloud,
 ) -> None:
     path = '/v2/accelerator_requests'
@@ -125,30 +135,31 @@ def test_a_user_needs_no_service_token_to_look_and_needs_one_to_bind(
     assert 'requires a service token' in json.dumps(answer.body)
 
 
-def test_one_request_id_leads_from_the_api_to_the_event(cloud: Cloud) -> None:
+def test_request_id_is_logged_from_api_to_event(cloud: Cloud) -> None:
     (child,) = cloud.children
     instance = cloud.boot('FPGA')
-    cloud.until(instance.resolved)
+    cloud.until(instance.is_resolved)
     instance.delete()
-    (told,) = lines_of(child, f'binds of {instance.uuid}')
-    request = next(word for word in told.split() if word.startswith('req-'))
+    text = f'events to Nova for instance {instance.uuid}'
+    (line,) = cloud.until(lambda: lines_of(child, text), 'the event is logged')
+    request = next(word for word in line.split() if word.startswith('req-'))
     (accepted,) = [line for line in lines_of(child, request) if 'PATCH' in line]
     assert 'cyborg_lite.api' in accepted
-    assert 'cyborg_lite.conductor' in told
+    assert 'cyborg_lite.conductor' in line
 
 
-def test_the_log_is_loud_about_trust_and_silent_about_errors(cloud: Cloud) -> None:
+def test_log_warns_about_missing_authentication(cloud: Cloud) -> None:
     (child,) = cloud.children
     assert lines_of(child, 'AUTHENTICATION IS OFF')
     assert not lines_of(child, ' ERROR ')
     assert not lines_of(child, 'Traceback')
 
 
-def test_an_identical_report_changes_nothing(cloud: Cloud) -> None:
-    """The generation of a provider counts every write to it."""
+def test_repeated_report_changes_no_provider(cloud: Cloud) -> None:
+    """A write to a provider would increment its generation."""
 
     def generations() -> dict[str, int]:
-        return {name: one['generation'] for name, one in cloud.providers().items()}
+        return {name: entry['generation'] for name, entry in cloud.providers().items()}
 
     (child,) = cloud.children
     before = generations()
@@ -160,42 +171,42 @@ def test_an_identical_report_changes_nothing(cloud: Cloud) -> None:
 
 
 def _heartbeats(cloud: Cloud) -> str:
-    """The time of the agent's last one, as the status command reads it."""
+    """Return the time of the agent's last heartbeat from the status command."""
     with closing(sqlite3.connect(cloud.directory / 'db.sqlite')) as database:
         query = "SELECT heartbeat_at FROM services WHERE binary = 'cyborg-lite-agent'"
         ((when,),) = database.execute(query).fetchall()
         return str(when)
 
 
-def test_status_shows_the_daemons(cloud: Cloud) -> None:
+def test_status_command_shows_daemons(cloud: Cloud) -> None:
     config = str(cloud.directory / 'standalone.conf')
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, '-m', 'cyborg_lite.cmd.status', '--config-file', config],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert 'cyborg-lite-agent' in done.stdout
-    assert 'cyborg-lite-conductor' in done.stdout
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert 'cyborg-lite-agent' in completed.stdout
+    assert 'cyborg-lite-conductor' in completed.stdout
 
 
-def test_it_ends_cleanly_and_goes_on_with_its_data(tmp_path: Path) -> None:
-    made = Cloud(
+def test_restart_is_clean_and_keeps_data(tmp_path: Path) -> None:
+    created = Cloud(
         tmp_path,
         transport_url='local://',
         connection=f'sqlite:///{tmp_path}/db.sqlite',
     )
-    with made:
-        first = made.start('standalone')
-        instance = made.boot('FPGA')
-        made.until(instance.resolved)
+    with created:
+        first = created.start('standalone')
+        instance = created.boot('FPGA')
+        created.until(instance.is_resolved)
         assert first.end() == 0
         assert lines_of(first, 'Stopped.')
         first.log.unlink()
-        second = made.start('standalone')
+        second = created.start('standalone')
         assert instance.states() == {'Bound'}
         instance.delete()
-        made.until(instance.gone)
+        created.until(instance.gone)
         assert second.end() == 0

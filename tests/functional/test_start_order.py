@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daemons over RabbitMQ that are started before those whom they need.
+"""Daemons over RabbitMQ that start before the daemons that they call.
 
-Apart from the other daemons: on their virtual host the conductors of both clouds would
-take calls from one queue, whatever their exchanges are.
+It has a virtual host of its own, because the conductors of two clouds would share one
+queue.
 """
 
 from pathlib import Path
 
-from tests.fakes import rabbitmq
-from tests.fakes.stack import Cloud, lines_of
+from tests.servers import rabbitmq
+from tests.servers.stack import Cloud, lines_of
 
 
-def test_daemons_may_be_started_in_any_order(tmp_path: Path) -> None:
-    """Who calls before anybody is there hears so, and need not wait in vain."""
+def test_daemons_start_in_any_order(tmp_path: Path) -> None:
+    """A call without a receiver fails, and the caller retries."""
     with (
         rabbitmq.virtual_host() as bus,
         Cloud(
@@ -25,7 +25,7 @@ def test_daemons_may_be_started_in_any_order(tmp_path: Path) -> None:
         cloud.migrate()
         agent = cloud.start('agent')
         cloud.start('api')
-        cloud.until(lambda: lines_of(agent, 'The conductor is not told'))
+        cloud.until(lambda: lines_of(agent, 'Report to the conductor failed'))
         assert cloud.api().ask('GET', '/v2/devices').status == 503
         cloud.start('conductor')
         assert cloud.provider_of('FPGA')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent that is not root makes vGPUs through the process that is."""
+"""Agent that is not root and creates vGPUs through the privileged process."""
 
 import os
 import shutil
@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.kit import HurtCloud
-from tests.fakes import privileged_process, rabbitmq, unprivileged
-from tests.fakes.stack import Instance
-from tests.fakes.unprivileged import NOBODY, Elevator
-from tests.fakes.vgpu_machine import GENERATIONS, VgpuHost, handed, running
+from tests.chaos.faulty_cloud import FaultyCloud
+from tests.hosts import privileged_process
+from tests.hosts.privileged_process import install_privileges
+from tests.servers import rabbitmq, unprivileged_agent
+from tests.servers.stack import Instance
+from tests.servers.unprivileged_agent import NOBODY, Elevator
+from tests.servers.vgpu_machine import GENERATIONS, VgpuHost, read_vgpus, run_cloud
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which('setpriv') is None,
@@ -24,29 +26,30 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope='module')
 def directory() -> Iterator[Path]:
-    """That others may enter, unlike those of pytest."""
-    made = Path(tempfile.mkdtemp(prefix='cyborg-lite-'))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
+    """Yield a directory that other users may enter, unlike those of pytest."""
+    temporary = Path(tempfile.mkdtemp(prefix='cyborg-lite-'))
+    temporary.chmod(0o755)
+    yield temporary
+    shutil.rmtree(temporary)
 
 
 @pytest.fixture(scope='module')
-def cloud(directory: Path) -> Iterator[HurtCloud]:
-    with rabbitmq.virtual_host() as url, running(directory, url) as made:
-        yield made
+def cloud(directory: Path) -> Iterator[FaultyCloud]:
+    with rabbitmq.virtual_host() as url, run_cloud(directory, url) as temporary:
+        yield temporary
 
 
 class UnprivilegedHost(VgpuHost):
-    """Its agent is run by nobody."""
+    """Host whose agent runs as the user nobody."""
 
-    def __init__(self, cloud: HurtCloud, directory: Path, name: str) -> None:
+    def __init__(self, cloud: FaultyCloud, directory: Path, name: str) -> None:
         super().__init__(cloud, directory / name, GENERATIONS[name])
-        unprivileged.give(self.root / 'run/cyborg-lite', self.directory / 'agent')
+        unprivileged_agent.give(self.root / 'run/cyborg-lite', self.directory / 'agent')
+        install_privileges(self.root)
         self.elevator = Elevator(
             {**self.service.environment(''), privileged_process.ROOT: str(self.root)}
         )
-        self.module = unprivileged.__name__
+        self.module = unprivileged_agent.__name__
         self.settings = {'privileged_command': self.elevator.command}
 
     def __exit__(self, *trouble: object) -> None:
@@ -56,57 +59,57 @@ class UnprivilegedHost(VgpuHost):
 
 @pytest.fixture
 def host(
-    cloud: HurtCloud, directory: Path, request: pytest.FixtureRequest
+    cloud: FaultyCloud, directory: Path, request: pytest.FixtureRequest
 ) -> Iterator[UnprivilegedHost]:
     name: str = getattr(request, 'param', 'mdevs')
-    with UnprivilegedHost(cloud, directory, name) as made:
-        yield made
+    with UnprivilegedHost(cloud, directory, name) as temporary:
+        yield temporary
 
 
 def privileged_of(host: UnprivilegedHost) -> int:
-    """The one that the agent has; its name is in the arguments it was started with."""
-    (socket,) = (one for one in host.elevator.asked[-1] if one.endswith('.sock'))
+    """Return the pid of the agent's privileged process, found by its socket."""
+    (socket,) = (word for word in host.elevator.commands[-1] if word.endswith('.sock'))
     for process in Path('/proc').glob('[0-9]*'):
         try:
-            said = (process / 'cmdline').read_bytes()
+            arguments = (process / 'cmdline').read_bytes()
         except OSError:
             continue
-        if socket.encode() in said:
+        if socket.encode() in arguments:
             return int(process.name)
     raise AssertionError('it does not run')
 
 
 def boot(host: UnprivilegedHost) -> Instance:
     guest = host.boot_bound(0)
-    assert handed(guest) <= host.made()
+    assert read_vgpus(guest) <= host.made()
     return guest
 
 
 @pytest.mark.parametrize('host', ['mdevs', 'types of virtual functions'], indirect=True)
-def test_what_a_guest_needs_is_made_by_another_process(host: UnprivilegedHost) -> None:
+def test_bind_creates_vgpu_by_privileged_process(host: UnprivilegedHost) -> None:
     before = host.made()
     agent = host.start_agent()
     assert (Path('/proc') / str(agent.group.pid)).stat().st_uid == NOBODY
-    # To look at a host needs no rights.
-    assert host.elevator.asked == []
+    # A scan needs no privileges.
+    assert host.elevator.commands == []
     guest = boot(host)
-    (asked,) = host.elevator.asked
-    assert 'cyborg_lite.drivers.privileged.CONTEXT' in asked
+    (command,) = host.elevator.commands
+    assert 'cyborg_lite.drivers.host.privileged.CONTEXT' in command
     host.end(guest)
     assert host.made() == before
 
 
-def test_a_privileged_process_that_dies_is_started_anew(host: UnprivilegedHost) -> None:
+def test_privileged_process_killed_is_started_again(host: UnprivilegedHost) -> None:
     before = host.made()
     host.start_agent()
     host.end(boot(host))
     os.kill(privileged_of(host), signal.SIGKILL)
     host.end(boot(host))
-    assert len(host.elevator.asked) == 2
+    assert len(host.elevator.commands) == 2
     assert host.made() == before
 
 
-def test_what_was_made_is_undone_by_an_agent_that_was_restarted(
+def test_vgpus_are_removed_after_agent_restart(
     host: UnprivilegedHost,
 ) -> None:
     before = host.made()
@@ -118,14 +121,14 @@ def test_what_was_made_is_undone_by_an_agent_that_was_restarted(
     assert host.made() == before
 
 
-def test_without_the_rights_the_reason_is_said_and_nobody_is_blamed(
+def test_missing_privileges_fail_bind_with_reason(
     host: UnprivilegedHost,
 ) -> None:
     before = host.made()
     host.settings['privileged_command'] = '/nowhere/sudo -n privsep-helper'
     host.start_agent()
     guest = host.boot_on(0)
-    host.cloud.until(guest.resolved, 'Nova hears of every request')
+    host.cloud.until(guest.is_resolved, 'Nova hears of every request')
     assert guest.states() == {'BindFailed'}
     query = f"SELECT status_reason FROM arqs WHERE uuid = '{guest.arqs[0]}'"
     ((reason,),) = host.cloud.rows(query)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API in a web server that is not ours: gunicorn, with workers and threads."""
+"""API in a foreign web server: gunicorn with workers and threads."""
 
 import sys
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ import pytest
 
 from devstack.launcher.processes import Child
 from devstack.launcher.rest import Service
-from tests.fakes import rabbitmq
-from tests.fakes.stack import ADMIN, Cloud, expect
+from tests.servers import rabbitmq
+from tests.servers.stack import ADMIN, Cloud, expect
 
-# Loaded before the workers are made, where an application may do least.
+# Loaded before the fork, where an application is most restricted.
 _COMMAND: Final = (
     *(sys.executable, '-m', 'gunicorn', '--preload'),
     *('--workers', '2', '--threads', '4', '--graceful-timeout', '20'),
@@ -30,19 +30,19 @@ def bus() -> Iterator[str]:
 @pytest.fixture(scope='module')
 def cloud(bus: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     directory = tmp_path_factory.mktemp('wsgi')
-    made = Cloud(
+    created = Cloud(
         directory,
         transport_url=bus,
         connection=f'sqlite:///{directory}/db.sqlite',
     )
-    with made:
-        made.migrate()
-        made.start('conductor')
-        made.start('agent')
-        gunicorn = serve(made)
-        yield made
+    with created:
+        created.migrate()
+        created.start('conductor')
+        created.start('agent')
+        gunicorn = serve(created)
+        yield created
         assert gunicorn.end() == 0
-        assert 'Traceback' not in made.log(gunicorn)
+        assert 'Traceback' not in created.log(gunicorn)
 
 
 def serve(cloud: Cloud) -> Child:
@@ -55,23 +55,23 @@ def serve(cloud: Cloud) -> Child:
     return child
 
 
-def test_the_version_documents_are_served(cloud: Cloud) -> None:
+def test_version_documents_are_served(cloud: Cloud) -> None:
     root = expect(cloud.api().ask('GET', '/'), 200)
     assert root['versions'][0]['id'] == 'v2'
     version = expect(cloud.api().ask('GET', '/v2'), 200)
     assert version['links'][0]['href'] == f'http://127.0.0.1:{cloud.port}/v2/'
 
 
-def test_an_instance_gets_its_accelerators_and_gives_them_back(cloud: Cloud) -> None:
+def test_instance_binds_and_releases_its_accelerators(cloud: Cloud) -> None:
     instance = cloud.boot('FPGA', 2)
-    cloud.until(instance.resolved, 'Nova hears of every request')
+    cloud.until(instance.is_resolved, 'Nova hears of every request')
     assert instance.states() == {'Bound'}
     instance.delete()
     cloud.until(instance.gone)
 
 
-def test_callers_at_once_are_answered_by_all_workers(cloud: Cloud) -> None:
-    """Each has a connection of its own to the bus, made after the fork."""
+def test_concurrent_requests_use_all_workers(cloud: Cloud) -> None:
+    """A worker has its own connection to the bus, opened after the fork."""
     with ThreadPoolExecutor(8) as pool:
         ask = cloud.api(ADMIN).ask
         answers = list(
@@ -80,7 +80,7 @@ def test_callers_at_once_are_answered_by_all_workers(cloud: Cloud) -> None:
     assert {answer.status for answer in answers} == {200}
 
 
-def test_what_is_wrong_is_said_as_by_our_own_server(cloud: Cloud) -> None:
+def test_errors_equal_those_of_own_server(cloud: Cloud) -> None:
     refused = cloud.api().ask('POST', '/v2/device_profiles', [{'name': 'x'}])
     assert (refused.status, refused.body['errors'][0]['status']) == (400, 400)
     stranger = Service(f'http://127.0.0.1:{cloud.port}')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An empty database for each test that asks for one, of each kind in turn."""
+"""Fixture of an empty database on MariaDB and on PostgreSQL."""
 
-from tests.fakes.databases import database_fixture
+from tests.servers.databases import database_fixture
 
 database = database_fixture('mariadb', 'postgresql')

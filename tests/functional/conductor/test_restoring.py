@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The promises of the unit tests of the same name, on each real database."""
+"""The unit tests of the same name on MariaDB and PostgreSQL."""
 
-from tests.unit.conductor.test_restoring import *  # noqa: F403  # the tests themselves
+from tests.unit.conductor.test_restoring import *  # noqa: F403  # runs the tests again

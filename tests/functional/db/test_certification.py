@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster refuses a transaction when it commits; it is run again, and done once.
+"""Retries of transactions that a database cluster refuses at COMMIT.
 
-Galera certifies at COMMIT and answers with the number of a deadlock, though no lock was
-waited for; PostgreSQL does likewise under serializable isolation. Here the server is
-real and the refusal is not: the transaction is rolled back and the driver raises what
-it would.
+Galera certifies a transaction at COMMIT and may answer with the error of a deadlock.
+PostgreSQL does the same under serializable isolation. The server of these tests is
+real. The tests roll the transaction back and raise the error of the driver.
 """
 
 from collections import Counter
@@ -14,23 +13,23 @@ from typing import Any
 from uuid import uuid4
 
 import psycopg
-import pymysql  # type: ignore[import-untyped]  # it has no types
+import pymysql  # type: ignore[import-untyped]  # no types
 import pytest
 from sqlalchemy import event, select
 
 from cyborg_lite.clients.nova import BoundEvent, EventOutcome, Nova
-from cyborg_lite.conductor.binding import BindHandler, bind_job
+from cyborg_lite.conductor.binding import BindHandler, build_bind_job
 from cyborg_lite.conductor.nova_events import NovaEventHandler
 from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db import binding, jobs, release
+from cyborg_lite.db import binding, release
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import ArqEvent
 from cyborg_lite.exceptions import ServiceUnavailable
 from cyborg_lite.model.arqs import Scope
-from cyborg_lite.model.jobs import Kind, NewJob
-from tests.fakes.agents import FakeAgents
-from tests.fakes.consumers import FakeConsumers
-from tests.fakes.rows import (
+from cyborg_lite.model.jobs import JobType, NewJob
+from tests.builders.bind_rules import RULES
+from tests.builders.rows import (
     OWNER,
     PROJECT,
     add_arqs,
@@ -39,9 +38,10 @@ from tests.fakes.rows import (
     owners,
     states,
 )
-from tests.unit.conductor.test_binding import RULES
+from tests.doubles.agents import FakeAgents
+from tests.doubles.consumers import FakeConsumers
 
-EVERYBODY = Scope(project_id=None)
+ANY_PROJECT = Scope(project_id=None)
 
 REFUSALS: dict[str, Sequence[Exception]] = {
     'mysql': (
@@ -57,14 +57,14 @@ NOT_READY = pymysql.err.OperationalError(1047, 'WSREP has not yet prepared node'
 
 
 class Cluster:
-    """Refuses one transaction, by its number, or all from the first on."""
+    """Database that refuses the commit of chosen transactions."""
 
     def __init__(self, database: Database, patch: pytest.MonkeyPatch) -> None:
         self.engine = database.engines[0]
-        self.commits = 0  # that were asked for
-        self._refused: int | None = None
+        self.commits = 0  # attempts since the last call of refuse()
+        self._refused_number: int | None = None
         self._refusal: Exception = NOT_READY
-        self._for_ever = False
+        self._always = False
         self._commit = self.engine.dialect.do_commit
         patch.setattr(self.engine.dialect, 'do_commit', self._certify)
 
@@ -79,67 +79,85 @@ class Cluster:
         *,
         always: bool = False,
     ) -> None:
-        """Counting begins anew; None: not any more."""
-        self.commits, self._refused = 0, number
-        self._refusal, self._for_ever = refusal, always
+        """Refuse the commit with this number, counted from now; None: refuse none."""
+        self.commits, self._refused_number = 0, number
+        self._refusal, self._always = refusal, always
 
-    # Any: the connection of the driver.
+    # Any: a connection of the database driver.
     def _certify(self, connection: Any) -> None:
         number, self.commits = self.commits, self.commits + 1
-        if self._refused is not None and (
-            number == self._refused or (self._for_ever and number > self._refused)
+        if self._refused_number is not None and (
+            number == self._refused_number
+            or (self._always and number > self._refused_number)
         ):
             connection.rollback()
             raise self._refusal
         self._commit(connection)
 
 
-class HearingNova(Nova):
+class RecordingNova(Nova):
+    """Nova double that accepts and records events."""
+
     def __init__(self) -> None:
         super().__init__(None)
-        self.heard: list[BoundEvent] = []
+        self.posted: list[BoundEvent] = []
 
     def post_events(self, events: Sequence[BoundEvent]) -> tuple[EventOutcome, ...]:
-        self.heard += events
+        self.posted += events
         return tuple(EventOutcome(event, 200) for event in events)
 
 
 @dataclass
-class Life:
-    """Of two requests of a server whose host prepares their devices."""
+class BindScenario:
+    """Bind and deletion of two ARQs whose host prepares their handles."""
 
     database: Database
     card: str
-    nova: HearingNova = field(default_factory=HearingNova)
+    nova: RecordingNova = field(default_factory=RecordingNova)
     agents: FakeAgents = field(default_factory=FakeAgents)
 
-    def live(self) -> object:
-        """All that is left of it at two moments, in a form that can be compared."""
+    def run(self) -> object:
+        """Bind and delete two ARQs; return comparable results of both steps."""
         instance, consumers = str(uuid4()), FakeConsumers()
         uuids = add_arqs(self.database, 2)
         consumers.allocate(instance, [self.card], PROJECT)
-        wanted = bindings(uuids, self.card, instance)
-        write, new = self.database.write, bind_job(wanted, RULES, None)
-        job = write(binding.accept, wanted, EVERYBODY, new, OWNER)
+        binding_by_arq = bindings(uuids, self.card, instance)
+        write, new_job = (
+            self.database.write,
+            build_bind_job(binding_by_arq, RULES, None),
+        )
+        job = write(binding.accept_bind, binding_by_arq, ANY_PROJECT, new_job, OWNER)
         bind = BindHandler(self.database, self.agents, consumers, RULES)
-        told = bind.run(job)
-        assert told is not None
-        NovaEventHandler(self.database, self.nova).run(told)
-        bound = self._seen(uuids), Counter(e.succeeded for e in self.nova.heard)
-        write(release.delete_of_instance, instance, EVERYBODY, None)
-        for job in write(jobs.take, OWNER, 10, (Kind.RELEASE,)):
+        event_job = bind.run(job)
+        assert event_job is not None
+        NovaEventHandler(self.database, self.nova).run(event_job)
+        after_bind = (
+            self._read_result(uuids),
+            Counter(event.succeeded for event in self.nova.posted),
+        )
+        write(release.delete_arqs_of_instance, instance, ANY_PROJECT, None)
+        for job in write(queue.lease_jobs, OWNER, 10, (JobType.RELEASE,)):
             ReleaseHandler(self.database, self.agents).run(job)
-        self.nova.heard.clear()
-        return bound, self._seen(uuids), self.agents.prepared
+        self.nova.posted.clear()
+        return after_bind, self._read_result(uuids), self.agents.prepared
 
-    def _seen(self, uuids: list[str]) -> object:
+    def _read_result(self, uuids: list[str]) -> object:
         steps = select(ArqEvent.step).where(ArqEvent.arq_uuid.in_(uuids))
-        told = self.database.read(lambda session: list(session.scalars(steps)))
+        recorded_steps = self.database.read(
+            lambda session: list(session.scalars(steps))
+        )
         waiting = [
-            c for c in self.database.read(jobs.count) if c.kind != 'placement-sync'
+            job_count
+            for job_count in self.database.read(queue.count_jobs)
+            if job_count.kind != 'placement-sync'
         ]
-        held = len(owners(self.database))
-        return sorted(told), states(self.database, uuids), held, waiting
+        handle_count = len(owners(self.database))
+        return (
+            sorted(recorded_steps),
+            states(self.database, uuids),
+            handle_count,
+            waiting,
+        )
 
 
 @pytest.fixture
@@ -147,45 +165,45 @@ def cluster(server: Database, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     return Cluster(server, monkeypatch)
 
 
-@pytest.mark.parametrize('which', [0, 1])
-def test_each_transaction_may_be_refused_and_is_done_once(
-    server: Database, cluster: Cluster, which: int
+@pytest.mark.parametrize('index', [0, 1])
+def test_bind_refused_commit_is_retried_once(
+    server: Database, cluster: Cluster, index: int
 ) -> None:
-    refusal = cluster.refusals[which]
-    life = Life(server, add_card(server, 2, needs_host=True))
+    refusal = cluster.refusals[index]
+    scenario = BindScenario(server, add_card(server, 2, needs_host=True))
     cluster.refuse(None)
-    usual, number = life.live(), cluster.commits
+    usual, number = scenario.run(), cluster.commits
     assert number >= 8
     for refused in range(number):
         cluster.refuse(refused, refusal)
-        assert life.live() == usual
-        # One more than usual: nothing else was run again.
+        assert scenario.run() == usual
+        # Only the refused transaction ran again.
         assert cluster.commits == number + 1
 
 
-def test_a_cluster_that_refuses_for_ever_is_given_up(
+def test_write_constant_refusal_raises_service_unavailable(
     server: Database, cluster: Cluster
 ) -> None:
     cluster.refuse(0, cluster.refusals[0], always=True)
     with pytest.raises(ServiceUnavailable):
-        server.write(jobs.add, NewJob(Kind.RELEASE))
+        server.write(queue.add_job, NewJob(JobType.RELEASE))
     assert cluster.commits == 6
     cluster.refuse(None)
-    assert server.read(jobs.count) == ()
+    assert server.read(queue.count_jobs) == ()
 
 
-def test_a_node_that_is_not_ready_is_asked_again(
+def test_bind_galera_node_not_ready_is_retried(
     server: Database, cluster: Cluster
 ) -> None:
-    """As when Galera has lost its primary component: any statement is refused."""
+    """Galera without its primary component refuses every statement."""
     if cluster.engine.dialect.name != 'mysql':
         pytest.skip('Galera speaks the protocol of MySQL')
-    life = Life(server, add_card(server, 2, needs_host=True))
-    usual = life.live()
+    scenario = BindScenario(server, add_card(server, 2, needs_host=True))
+    usual = scenario.run()
     sent = 0
 
-    def refusing(number: int) -> Callable[..., None]:
-        # Any: what the library hands over; none of it is looked at.
+    def build_listener(number: int) -> Callable[..., None]:
+        # Any: the arguments of SQLAlchemy are not used.
         def refuse(*_: Any) -> None:
             nonlocal sent
             sent += 1
@@ -195,8 +213,8 @@ def test_a_node_that_is_not_ready_is_asked_again(
         return refuse
 
     for number in (0, 9, 19, 29):
-        sent, listener = 0, refusing(number)
+        sent, listener = 0, build_listener(number)
         event.listen(cluster.engine, 'do_execute', listener)
-        assert life.live() == usual
+        assert scenario.run() == usual
         event.remove(cluster.engine, 'do_execute', listener)
         assert sent > number

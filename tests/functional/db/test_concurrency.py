@@ -11,7 +11,7 @@ from sqlalchemy import select
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import DeviceProfile
 
-# Eight workers that read and then write what follows: what a lost update would show.
+# Eight workers read and then increase a number. A lost update changes the result.
 _CODE = """
 from cyborg_lite import runtime
 import sys, threading
@@ -42,25 +42,25 @@ database.close()
 
 
 @pytest.mark.parametrize('backend', ['threading', 'eventlet'])
-def test_no_update_is_lost_whoever_schedules_the_workers(
+def test_concurrent_updates_both_backends_lose_none(
     database: Database, backend: str
 ) -> None:
     url = database.engines[0].url
-    refused = backend == 'eventlet' and url.drivername == 'postgresql+psycopg'
+    is_refused = backend == 'eventlet' and url.drivername == 'postgresql+psycopg'
     profile = DeviceProfile(uuid='u', name='n', groups=[], description='0')
     database.write(lambda session: session.add(profile))
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, '-c', _CODE, url.render_as_string(hide_password=False)],
         env={**os.environ, 'CYBORG_LITE_CONCURRENCY': backend},
         capture_output=True,
         text=True,
         check=False,
     )
-    wanted = select(DeviceProfile.description)
-    count = database.read(lambda session: session.scalar(wanted))
-    if refused:
-        assert 'blocks the whole process under eventlet' in ended.stderr
+    query = select(DeviceProfile.description)
+    count = database.read(lambda session: session.scalar(query))
+    if is_refused:
+        assert 'blocks the whole process under eventlet' in process.stderr
         assert count == '0'
     else:
-        assert ended.returncode == 0, ended.stderr
+        assert process.returncode == 0, process.stderr
         assert count == '40'

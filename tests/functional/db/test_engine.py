@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every database must do for us, on each of them."""
+"""Required behaviour of each database: transactions, locks, text and times."""
 
 import threading
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def _descriptions(session: Session) -> list[str | None]:
 
 
 def _count_up(session: Session) -> None:
-    """Read, then write what follows from it: what a lost update would show."""
+    """Read a number and increase it. A lost update changes the result."""
     row = session.scalars(select(DeviceProfile).with_for_update()).one()
     row.description = str(int(row.description or '') + 1)
 
@@ -42,12 +42,12 @@ def _in_threads(number: int, work: Callable[[], None]) -> None:
         thread.join()
 
 
-def test_what_was_written_can_be_read_at_once(database: Database) -> None:
+def test_write_is_visible_to_next_read(database: Database) -> None:
     database.write(_add, 'one')
     assert database.read(_names) == ['one']
 
 
-def test_an_error_undoes_the_whole_transaction(database: Database) -> None:
+def test_write_error_rolls_back(database: Database) -> None:
     def add_two(session: Session) -> None:
         _add(session, 'one')
         raise LookupError
@@ -57,12 +57,12 @@ def test_an_error_undoes_the_whole_transaction(database: Database) -> None:
     assert database.read(_names) == []
 
 
-def test_a_read_transaction_keeps_no_change(database: Database) -> None:
+def test_read_rolls_back_changes(database: Database) -> None:
     database.read(_add, 'one')
     assert database.read(_names) == []
 
 
-def test_no_update_is_lost_among_threads(database: Database) -> None:
+def test_write_concurrent_updates_lose_none(database: Database) -> None:
     database.write(_add, 'one')
 
     def count_to_five() -> None:
@@ -73,61 +73,64 @@ def test_no_update_is_lost_among_threads(database: Database) -> None:
     assert database.read(_descriptions) == ['40']
 
 
-def test_readers_are_not_kept_waiting_by_a_writer(database: Database) -> None:
+def test_read_does_not_wait_for_writer(database: Database) -> None:
     database.write(_add, 'one')
-    seen: list[list[str]] = []
+    results: list[list[str]] = []
 
     def write_slowly(session: Session) -> None:
         _add(session, 'two')
         session.flush()
-        reader = threading.Thread(target=lambda: seen.append(database.read(_names)))
+        reader = threading.Thread(target=lambda: results.append(database.read(_names)))
         reader.start()
         reader.join()
 
     database.write(write_slowly)
-    assert seen == [['one']]
+    assert results == [['one']]
 
 
-def test_transactions_that_lock_in_opposite_order_both_end(server: Database) -> None:
+def test_write_deadlock_is_retried(server: Database) -> None:
     server.write(_add, 'a')
     server.write(_add, 'b')
     attempts: list[str] = []
-    both_hold_one = threading.Barrier(2)
+    barrier = threading.Barrier(2)
 
-    def touch(session: Session, first: str, second: str) -> None:
+    def update_two(session: Session, first: str, second: str) -> None:
         attempts.append(first)
-        meet = len(attempts) <= 2
-        _touch(session, first)
-        if meet:
-            both_hold_one.wait()
-        _touch(session, second)
+        is_first_attempt = len(attempts) <= 2
+        _update_profile(session, first)
+        if is_first_attempt:
+            barrier.wait()
+        _update_profile(session, second)
 
-    other = threading.Thread(target=lambda: server.write(touch, 'b', 'a'))
-    other.start()
-    server.write(touch, 'a', 'b')
-    other.join()
+    thread = threading.Thread(target=lambda: server.write(update_two, 'b', 'a'))
+    thread.start()
+    server.write(update_two, 'a', 'b')
+    thread.join()
     assert server.read(_descriptions) == ['1', '1']
     assert len(attempts) == 3
 
 
-def _touch(session: Session, name: str) -> None:
-    mine = update(DeviceProfile).where(DeviceProfile.name == name)
-    session.execute(mine.values(description='1'))
+def _update_profile(session: Session, name: str) -> None:
+    statement = update(DeviceProfile).where(DeviceProfile.name == name)
+    session.execute(statement.values(description='1'))
 
 
-def test_foreign_keys_are_enforced(database: Database) -> None:
+def test_write_enforces_foreign_keys(database: Database) -> None:
     orphan = insert(Attribute).values(uuid='u', deployable_id=42, key='k', value='v')
     with pytest.raises(DatabaseError):
         database.write(lambda session: session.execute(orphan))
 
 
-def test_every_character_is_kept(database: Database) -> None:
-    strange = 'größe 加速器 \N{ROCKET} \\ " \' %s :x'
+def test_write_keeps_every_character(database: Database) -> None:
+    description = 'größe 加速器 \N{ROCKET} \\ " \' %s :x'
 
     def store(session: Session) -> None:
         session.add(
             DeviceProfile(
-                uuid='u', name='n', description=strange, groups=[{'accel:a': strange}]
+                uuid='u',
+                name='n',
+                description=description,
+                groups=[{'accel:a': description}],
             )
         )
 
@@ -137,18 +140,18 @@ def test_every_character_is_kept(database: Database) -> None:
             select(DeviceProfile.description, DeviceProfile.groups)
         ).all()
     )
-    assert row == (strange, [{'accel:a': strange}])
+    assert row == (description, [{'accel:a': description}])
 
 
-def test_names_differ_by_the_case_of_a_letter(database: Database) -> None:
+def test_text_comparison_is_case_sensitive(database: Database) -> None:
     database.write(_add, 'profile')
     database.write(_add, 'Profile')
-    wanted = select(DeviceProfile.name).where(DeviceProfile.name == 'profile')
-    names = database.read(lambda session: session.scalars(wanted).all())
+    query = select(DeviceProfile.name).where(DeviceProfile.name == 'profile')
+    names = database.read(lambda session: session.scalars(query).all())
     assert names == ['profile']
 
 
-def test_a_time_comes_back_to_the_microsecond_and_in_utc(database: Database) -> None:
+def test_time_is_read_in_utc_with_microseconds(database: Database) -> None:
     moment = datetime(2026, 11, 21, 5, 53, 43, 501846, timezone(timedelta(hours=3)))
     profile = DeviceProfile(uuid='u', name='n', groups=[], created_at=moment)
     database.write(lambda session: session.add(profile))
@@ -157,7 +160,7 @@ def test_a_time_comes_back_to_the_microsecond_and_in_utc(database: Database) -> 
     assert row.created_at.utcoffset() == timedelta(0)
 
 
-def test_text_that_cannot_be_stored_is_the_fault_of_the_caller(
+def test_write_invalid_text_raises_invalid_input(
     database: Database,
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -165,7 +168,7 @@ def test_text_that_cannot_be_stored_is_the_fault_of_the_caller(
     assert 'INSERT' not in str(caught.value)
 
 
-def test_a_zero_character_is_stored_or_refused(database: Database) -> None:
+def test_write_null_character_is_stored_or_refused(database: Database) -> None:
     if database.engines[0].dialect.name == 'postgresql':
         with pytest.raises(InvalidInput):
             database.write(_add, 'a\0b')
@@ -174,35 +177,35 @@ def test_a_zero_character_is_stored_or_refused(database: Database) -> None:
         assert database.read(_names) == ['a\0b']
 
 
-def test_a_missing_table_is_told_without_sql(database: Database) -> None:
+def test_read_missing_table_error_hides_sql(database: Database) -> None:
     with pytest.raises(DatabaseError) as caught:
         database.read(lambda session: session.execute(text('SELECT 1 FROM nowhere')))
     assert 'nowhere' not in str(caught.value)
 
 
-def test_a_closed_database_opens_again(database: Database) -> None:
+def test_closed_database_opens_again(database: Database) -> None:
     database.write(_add, 'one')
     database.close()
     assert database.read(_names) == ['one']
 
 
-def test_a_lost_connection_is_replaced(server: Database) -> None:
+def test_write_lost_connection_is_replaced(server: Database) -> None:
     attempts: list[int] = []
 
-    def be_cut_off(session: Session) -> int:
+    def lose_connection(session: Session) -> int:
         attempts.append(1)
         if len(attempts) == 1:
-            _cut_off(session)
+            _kill_connection(session)
         return session.scalar(select(Device.id).limit(1)) or 0
 
-    assert server.write(be_cut_off) == 0
+    assert server.write(lose_connection) == 0
     assert len(attempts) == 2
 
 
-def _cut_off(session: Session) -> None:
+def _kill_connection(session: Session) -> None:
     if session.get_bind().dialect.name == 'mysql':
-        own = session.scalar(text('SELECT CONNECTION_ID()'))
-        kill = text(f'KILL {own}')
+        connection_id = session.scalar(text('SELECT CONNECTION_ID()'))
+        kill = text(f'KILL {connection_id}')
     else:
         kill = text('SELECT pg_terminate_backend(pg_backend_pid())')
     session.execute(kill)

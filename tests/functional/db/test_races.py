@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many at once, on each database: exactly one wins, and nothing is given twice."""
+"""Concurrent transactions on each database: one succeeds, no handle is lost."""
 
 import os
 import threading
@@ -12,9 +12,10 @@ from functools import partial
 from typing import TypeVar
 from uuid import uuid4
 
-from cyborg_lite.conductor.binding import BindHandler, bind_job
-from cyborg_lite.db import binding, jobs, release
+from cyborg_lite.conductor.binding import BindHandler, build_bind_job
+from cyborg_lite.db import binding, release
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import (
     ArqStateConflict,
     CyborgError,
@@ -22,10 +23,9 @@ from cyborg_lite.exceptions import (
     InstanceHasArqs,
 )
 from cyborg_lite.model.arqs import Scope
-from cyborg_lite.model.jobs import Job, Kind, NewJob, Owner
-from tests.fakes.agents import FakeAgents
-from tests.fakes.consumers import FakeConsumers
-from tests.fakes.rows import (
+from cyborg_lite.model.jobs import Job, JobType, NewJob, Owner
+from tests.builders.bind_rules import RULES
+from tests.builders.rows import (
     OWNER,
     PROJECT,
     add_arqs,
@@ -34,38 +34,39 @@ from tests.fakes.rows import (
     owners,
     states,
 )
-from tests.fakes.statements import statements
-from tests.unit.conductor.test_binding import RULES
+from tests.doubles.agents import FakeAgents
+from tests.doubles.consumers import FakeConsumers
+from tests.support.sql_statements import statements
 
 T = TypeVar('T')
 
-EVERYBODY = Scope(project_id=None)
-BIND = NewJob(Kind.BIND)
-TOLD = NewJob(Kind.NOVA_EVENT)
+ANY_PROJECT = Scope(project_id=None)
+BIND_JOB = NewJob(JobType.BIND)
+EVENT_JOB = NewJob(JobType.NOVA_EVENT)
 
-# A minute and more on each database.
+# 200 rounds take more than a minute on each database.
 ROUNDS = int(os.environ.get('CYBORG_LITE_TEST_RACE_ROUNDS', '200'))
-_MOST_ATTEMPTS = 10
+_MAX_ATTEMPTS = 10
 
 
-def at_once(acts: Sequence[Callable[[], T]]) -> list[T | type[CyborgError]]:
-    """What each act returned, or the class of what it raised."""
-    barrier = threading.Barrier(len(acts))
+def run_at_once(operations: Sequence[Callable[[], T]]) -> list[T | type[CyborgError]]:
+    """Run operations concurrently; return each result or the class of the error."""
+    barrier = threading.Barrier(len(operations))
 
-    def outcome(act: Callable[[], T]) -> T | type[CyborgError]:
+    def run_operation(operation: Callable[[], T]) -> T | type[CyborgError]:
         barrier.wait()
         try:
-            return act()
+            return operation()
         except CyborgError as error:
             return type(error)
 
-    with ThreadPoolExecutor(len(acts)) as pool:
-        return list(pool.map(outcome, acts))
+    with ThreadPoolExecutor(len(operations)) as pool:
+        return list(pool.map(run_operation, operations))
 
 
 @dataclass
 class Binder:
-    """A conductor that binds one request for each of many servers."""
+    """Conductor that binds one ARQ for each of many instances."""
 
     database: Database
     card: str
@@ -77,42 +78,44 @@ class Binder:
     def bind(self, uuid: str) -> str:
         instance = str(uuid4())
         self._consumers.allocate(instance, [self.card], PROJECT)
-        wanted = bindings([uuid], self.card, instance)
-        new = bind_job(wanted, RULES, None)
+        binding_by_arq = bindings([uuid], self.card, instance)
+        new_job = build_bind_job(binding_by_arq, RULES, None)
         write = self.database.write
-        job = write(binding.accept, wanted, EVERYBODY, new, OWNER)
-        for _ in range(_MOST_ATTEMPTS):
-            with suppress(HandlesContended):  # the job would be put off
-                told = self._handler.run(job)
-                assert told is not None
-                return 'Bound' if told.payload['succeeded'] else 'BindFailed'
-        return 'never'
+        job = write(binding.accept_bind, binding_by_arq, ANY_PROJECT, new_job, OWNER)
+        for _ in range(_MAX_ATTEMPTS):
+            with suppress(HandlesContended):  # the conductor would postpone the job
+                event_job = self._handler.run(job)
+                assert event_job is not None
+                return 'Bound' if event_job.payload['succeeded'] else 'BindFailed'
+        return 'timed out'
 
 
-def accept(database: Database, uuids: list[str], card: str, instance: str) -> str:
-    wanted = bindings(uuids, card, instance)
-    return database.write(binding.accept, wanted, EVERYBODY, BIND, OWNER).kind
+def accept_bind(database: Database, uuids: list[str], card: str, instance: str) -> str:
+    binding_by_arq = bindings(uuids, card, instance)
+    return database.write(
+        binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
+    ).kind
 
 
-def claim(database: Database, job: Job, uuids: list[str]) -> int:
-    database.write(binding.claim, job, uuids, None, TOLD)
+def claim_handles(database: Database, job: Job, uuids: list[str]) -> int:
+    database.write(binding.claim_for_bind, job, uuids, None, EVENT_JOB)
     return len(uuids)
 
 
-def call_for(database: Database, job: NewJob) -> None:
-    database.write(jobs.add, job)
+def add_job(database: Database, job: NewJob) -> None:
+    database.write(queue.add_job, job)
 
 
-def delete(database: Database, uuids: list[str]) -> int:
-    """How many of them were not there any more."""
-    return len(database.write(release.delete_listed, uuids, EVERYBODY, True, None))
+def delete_arqs(database: Database, uuids: list[str]) -> int:
+    """Delete ARQs and return the number of missing ARQs."""
+    return len(database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None))
 
 
-def names(ended: Sequence[object]) -> list[str]:
-    return sorted(map(str, ended))
+def sort_as_text(results: Sequence[object]) -> list[str]:
+    return sorted(map(str, results))
 
 
-def test_sixteen_handles_serve_sixteen_of_thirty_two_clients(
+def test_bind_concurrent_each_handle_is_claimed_once(
     database: Database,
 ) -> None:
     card = add_card(database, 16)
@@ -120,76 +123,90 @@ def test_sixteen_handles_serve_sixteen_of_thirty_two_clients(
     for _ in range(ROUNDS):
         uuids = add_arqs(database, 32)
         with statements(database) as sent:
-            ended = at_once([partial(binder.bind, uuid) for uuid in uuids])
-        assert Counter(ended) == {'Bound': 16, 'BindFailed': 16}
-        # Alone each bind takes twelve.
-        assert len(sent) <= 32 * 24, 'a storm of retries'
-        bound = [u for u, state in zip(uuids, ended, strict=True) if state == 'Bound']
+            results = run_at_once([partial(binder.bind, uuid) for uuid in uuids])
+        assert Counter(results) == {'Bound': 16, 'BindFailed': 16}
+        # A single bind needs twelve statements.
+        assert len(sent) <= 32 * 24, 'too many retries'
+        bound = [
+            uuid for uuid, state in zip(uuids, results, strict=True) if state == 'Bound'
+        ]
         assert owners(database) == sorted(bound)
-        assert delete(database, uuids) == 0
+        assert delete_arqs(database, uuids) == 0
         assert owners(database) == []
 
 
-def test_one_of_two_sets_wins_an_instance(database: Database) -> None:
+def test_accept_bind_concurrent_one_set_per_instance(database: Database) -> None:
     card = add_card(database, 1)
     for _ in range(10):
         instance = str(uuid4())
         sets = [add_arqs(database, 2), add_arqs(database, 2)]
-        ended = at_once([partial(accept, database, u, card, instance) for u in sets])
-        assert names(ended) == names([Kind.BIND, InstanceHasArqs])
-        loser = sets[ended.index(InstanceHasArqs)]
+        results = run_at_once(
+            [partial(accept_bind, database, uuid, card, instance) for uuid in sets]
+        )
+        assert sort_as_text(results) == sort_as_text([JobType.BIND, InstanceHasArqs])
+        loser = sets[results.index(InstanceHasArqs)]
         assert states(database, loser) == ['Initial', 'Initial']
 
 
-def test_one_of_two_instances_wins_a_request(database: Database) -> None:
+def test_accept_bind_concurrent_one_instance_per_arq(database: Database) -> None:
     card = add_card(database, 1)
     for _ in range(10):
         uuids = add_arqs(database, 1)
         instances = str(uuid4()), str(uuid4())
-        ended = at_once([partial(accept, database, uuids, card, i) for i in instances])
-        assert names(ended) == names([Kind.BIND, ArqStateConflict])
+        results = run_at_once(
+            [
+                partial(accept_bind, database, uuids, card, instance)
+                for instance in instances
+            ]
+        )
+        assert sort_as_text(results) == sort_as_text([JobType.BIND, ArqStateConflict])
 
 
-def test_a_delete_that_races_a_claim_leaves_no_handle_behind(
+def test_delete_during_claim_leaves_no_handle(
     database: Database,
 ) -> None:
     card = add_card(database, 2)
     for _ in range(10):
         uuids = add_arqs(database, 2)
-        wanted = bindings(uuids, card)
-        job = database.write(binding.accept, wanted, EVERYBODY, BIND, OWNER)
-        at_once(
-            [partial(claim, database, job, uuids), partial(delete, database, uuids)]
+        binding_by_arq = bindings(uuids, card)
+        job = database.write(
+            binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
+        )
+        run_at_once(
+            [
+                partial(claim_handles, database, job, uuids),
+                partial(delete_arqs, database, uuids),
+            ]
         )
         assert states(database, uuids) == []
         assert owners(database) == []
 
 
-def test_the_same_delete_twice_at_once_is_done_once(database: Database) -> None:
+def test_delete_concurrent_deletes_once(database: Database) -> None:
     for _ in range(10):
         uuids = add_arqs(database, 2)
-        ended = at_once([partial(delete, database, uuids)] * 2)
-        assert names(ended) == ['0', '2']
+        results = run_at_once([partial(delete_arqs, database, uuids)] * 2)
+        assert sort_as_text(results) == ['0', '2']
         assert states(database, uuids) == []
 
 
-def test_each_job_is_taken_by_one_of_many_runners(database: Database) -> None:
+def test_lease_jobs_concurrent_each_job_leased_once(database: Database) -> None:
     for _ in range(40):
-        database.write(jobs.add, NewJob(Kind.RELEASE))
+        database.write(queue.add_job, NewJob(JobType.RELEASE))
     runners = [Owner(f'conductor:{number}', 30_000) for number in range(8)]
 
-    def take_all(owner: Owner) -> list[str]:
-        taken: list[str] = []
-        while found := database.write(jobs.take, owner, 3):
-            taken += [job.uuid for job in found]
-        return taken
+    def lease_all_jobs(owner: Owner) -> list[str]:
+        leased: list[str] = []
+        while jobs := database.write(queue.lease_jobs, owner, 3):
+            leased += [job.uuid for job in jobs]
+        return leased
 
-    ended = at_once([partial(take_all, owner) for owner in runners])
-    uuids = [uuid for taken in ended for uuid in taken]  # type: ignore[union-attr]  # none raised
+    results = run_at_once([partial(lease_all_jobs, owner) for owner in runners])
+    uuids = [uuid for leased in results for uuid in leased]  # type: ignore[union-attr]  # none raised
     assert len(uuids) == len(set(uuids)) == 40
 
 
-def test_one_row_for_one_key_whoever_calls_for_it(database: Database) -> None:
-    sync = NewJob(Kind.PLACEMENT_SYNC, key='compute-1')
-    at_once([partial(call_for, database, sync)] * 8)
-    assert len(database.write(jobs.take, OWNER, 10)) == 1
+def test_add_job_concurrent_same_key_writes_one_row(database: Database) -> None:
+    sync = NewJob(JobType.PLACEMENT_SYNC, key='compute-1')
+    run_at_once([partial(add_job, database, sync)] * 8)
+    assert len(database.write(queue.lease_jobs, OWNER, 10)) == 1

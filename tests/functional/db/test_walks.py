@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random walks of clients, conductors and hosts against each database and an oracle.
+"""Random operations of clients, conductors and hosts on each database.
 
-The oracle is a page of plain Python that knows no SQL: what state each request is in,
-and what it holds. After every step, legal or not, the database must agree with it.
+A reference model in plain Python has the state and the handle of each ARQ. After every
+operation, allowed or not, the database must be equal to the model.
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,11 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import delete
 
-from cyborg_lite.db import binding, handles, jobs, release
+from cyborg_lite.db import attach_handles, binding, release
 from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Arq, AttachHandle, Deployable, Device, Job
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.tables import Arq, AttachHandle, Deployable, Device
+from cyborg_lite.db.tables import Job as JobRow
 from cyborg_lite.exceptions import (
     ArqNotFound,
     ArqStateConflict,
@@ -34,138 +36,160 @@ from cyborg_lite.exceptions import (
     NoFreeHandle,
 )
 from cyborg_lite.model.arqs import Scope
-from cyborg_lite.model.jobs import Job as Held
-from cyborg_lite.model.jobs import Kind, NewJob
-from tests.fakes.rows import OWNER, add_arqs, add_card, bindings, owners, states
+from cyborg_lite.model.jobs import Job, JobType, NewJob
+from tests.builders.rows import OWNER, add_arqs, add_card, bindings, owners, states
 
-EVERYBODY: Final = Scope(project_id=None)
-BIND: Final = NewJob(Kind.BIND)
-TOLD: Final = NewJob(Kind.NOVA_EVENT)
+ANY_PROJECT: Final = Scope(project_id=None)
+BIND_JOB: Final = NewJob(JobType.BIND)
+EVENT_JOB: Final = NewJob(JobType.NOVA_EVENT)
 CAPACITY: Final = 3
 INSTANCES: Final = [str(uuid4()) for _ in range(2)]
 
-some = st.lists(st.integers(0, 7), min_size=1, max_size=3, unique=True)
+arq_numbers = st.lists(st.integers(0, 7), min_size=1, max_size=3, unique=True)
 
 
 @dataclass
-class Request:
-    """What the oracle knows of one request."""
+class ArqModel:
+    """ARQ in the reference model."""
 
     state: str = 'Initial'
     instance: str | None = None
     card: str | None = None
-    holds: str | None = None  # the card whose handle it holds
+    allocated_card: str | None = None  # provider of the allocated handle
     preparing: bool = False
+    generation: int = 0  # of the last accepted bind
+    claimed_by: int = 0  # generation of the bind that claimed the handle
 
     @property
-    def left(self) -> bool:
-        """What it holds is to be cleaned."""
-        return self.state not in ('Initial', 'BindStarted', 'Bound')
+    def is_unclean(self) -> bool:
+        """Return True if the host must clean the handle."""
+        return self.state != 'Bound' and not self.preparing
 
 
 @dataclass
-class Bind:
-    job: Held
+class StartedBind:
+    """Bind that a conductor has accepted or claimed."""
+
+    job: Job
     uuids: list[str]
+    generation: int
+
+    def is_current(self, arq: ArqModel) -> bool:
+        """Return True if the ARQ is being bound by this bind."""
+        return (arq.state, arq.generation) == ('BindStarted', self.generation)
 
 
-class Walk(RuleBasedStateMachine):
-    """Whoever acts, acts through the functions that the conductor calls."""
+class ArqStateMachine(RuleBasedStateMachine):
+    """Random operations through the database functions that the conductor calls."""
 
-    database: Database  # of the test that runs the walk
+    database: Database  # set by the test
 
     def __init__(self) -> None:
         super().__init__()
         self.database.write(_clear)
         self.plain = add_card(self.database, CAPACITY)
         self.on_host = add_card(self.database, CAPACITY, needs_host=True)
-        self.requests: dict[str, Request] = {}
-        self.accepted: list[Bind] = []
-        self.claimed: list[Bind] = []
+        self.arqs: dict[str, ArqModel] = {}
+        self.accepted: list[StartedBind] = []
+        self.claimed: list[StartedBind] = []
 
     def pick(self, numbers: list[int]) -> list[str]:
-        known = list(self.requests)
-        return sorted({known[number % len(known)] for number in numbers})
+        uuids = list(self.arqs)
+        return sorted({uuids[number % len(uuids)] for number in numbers})
 
     def free(self, card: str) -> int:
-        held = [one for one in self.requests.values() if one.holds == card]
-        return CAPACITY - len(held)
+        allocated = [arq for arq in self.arqs.values() if arq.allocated_card == card]
+        return CAPACITY - len(allocated)
 
     # --- clients ---
 
     @rule(number=st.integers(1, 3))
     def create(self, number: int) -> None:
         for uuid in add_arqs(self.database, number):
-            self.requests[uuid] = Request()
+            self.arqs[uuid] = ArqModel()
 
-    @precondition(lambda self: self.requests)
-    @rule(numbers=some, instance=st.sampled_from(INSTANCES), host=st.booleans())
+    @precondition(lambda self: self.arqs)
+    @rule(numbers=arq_numbers, instance=st.sampled_from(INSTANCES), host=st.booleans())
     def bind(self, numbers: list[int], instance: str, host: bool) -> None:
         uuids = self.pick(numbers)
         card = self.on_host if host else self.plain
-        wanted = bindings(uuids, card, instance)
-        there = {u for u, one in self.requests.items() if one.instance == instance}
-        ready = all(self.requests[u].state in ('Initial', 'Unbound') for u in uuids)
-        if there - set(uuids):
+        binding_by_arq = bindings(uuids, card, instance)
+        instance_arqs = {u for u, arq in self.arqs.items() if arq.instance == instance}
+        ready = all(self.arqs[u].state in ('Initial', 'Unbound') for u in uuids)
+        others = instance_arqs - set(uuids)
+        if any(self.arqs[uuid].state != 'BindFailed' for uuid in others):
             with pytest.raises(InstanceHasArqs):
-                self.database.write(binding.accept, wanted, EVERYBODY, BIND, OWNER)
+                self.database.write(
+                    binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
+                )
         elif not ready:
             with pytest.raises(ArqStateConflict):
-                self.database.write(binding.accept, wanted, EVERYBODY, BIND, OWNER)
+                self.database.write(
+                    binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
+                )
         else:
-            job = self.database.write(binding.accept, wanted, EVERYBODY, BIND, OWNER)
-            self.accepted.append(Bind(job, uuids))
+            job = self.database.write(
+                binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
+            )
+            self.mark_deleted(sorted(others))
+            generation = max(self.arqs[uuid].generation for uuid in uuids) + 1
+            self.accepted.append(StartedBind(job, uuids, generation))
             for uuid in uuids:
-                one = self.requests[uuid]
-                one.state, one.instance, one.card = 'BindStarted', instance, card
+                arq = self.arqs[uuid]
+                arq.state, arq.instance, arq.card = 'BindStarted', instance, card
+                arq.generation = generation
 
-    @precondition(lambda self: self.requests)
-    @rule(numbers=some)
+    @precondition(lambda self: self.arqs)
+    @rule(numbers=arq_numbers)
     def unbind(self, numbers: list[int]) -> None:
         uuids = self.pick(numbers)
-        if any(self.requests[uuid].state == 'Deleting' for uuid in uuids):
+        if any(self.arqs[uuid].state == 'Deleting' for uuid in uuids):
             with pytest.raises(ArqStateConflict):
-                self.database.write(release.unbind, uuids, EVERYBODY, None)
+                self.database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
             return
-        self.database.write(release.unbind, uuids, EVERYBODY, None)
+        self.database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
         for uuid in uuids:
-            one = self.requests[uuid]
-            if one.state not in ('Initial', 'UnbindFailed'):
-                one.state, one.instance = 'Unbound', None
-                self.let_go(one)
+            arq = self.arqs[uuid]
+            if arq.state not in ('Initial', 'UnbindFailed'):
+                arq.state, arq.instance = 'Unbound', None
+                self.free_passthrough(arq)
 
-    @precondition(lambda self: self.requests)
-    @rule(numbers=some)
+    @precondition(lambda self: self.arqs)
+    @rule(numbers=arq_numbers)
     def delete(self, numbers: list[int]) -> None:
         uuids, unknown = self.pick(numbers), str(uuid4())
         missing = self.database.write(
-            release.delete_listed, [*uuids, unknown], EVERYBODY, True, None
+            release.delete_arqs, [*uuids, unknown], ANY_PROJECT, True, None
         )
-        already = {u for u in uuids if self.requests[u].state == 'Deleting'}
-        assert set(missing) == {unknown, *already}
-        self.deleted(uuids)
+        deleting = {u for u in uuids if self.arqs[u].state == 'Deleting'}
+        assert set(missing) == {unknown, *deleting}
+        self.mark_deleted(uuids)
 
     @rule(instance=st.sampled_from(INSTANCES))
     def delete_instance(self, instance: str) -> None:
-        self.database.write(release.delete_of_instance, instance, EVERYBODY, None)
-        self.deleted([u for u, o in self.requests.items() if o.instance == instance])
+        self.database.write(
+            release.delete_arqs_of_instance, instance, ANY_PROJECT, None
+        )
+        self.mark_deleted(
+            [uuid for uuid, arq in self.arqs.items() if arq.instance == instance]
+        )
 
     @rule()
-    def unbind_an_unknown_one(self) -> None:
+    def unbind_unknown(self) -> None:
         with pytest.raises(ArqNotFound):
-            self.database.write(release.unbind, [str(uuid4())], EVERYBODY, None)
+            self.database.write(release.unbind_arqs, [str(uuid4())], ANY_PROJECT, None)
 
-    def deleted(self, uuids: list[str]) -> None:
+    def mark_deleted(self, uuids: list[str]) -> None:
         for uuid in uuids:
-            one = self.requests[uuid]
-            self.let_go(one)
-            one.state, one.instance = 'Deleting', None
-            if one.holds is None:
-                del self.requests[uuid]
+            arq = self.arqs[uuid]
+            self.free_passthrough(arq)
+            arq.state, arq.instance = 'Deleting', None
+            if arq.allocated_card is None:
+                del self.arqs[uuid]
 
-    def let_go(self, one: Request) -> None:
-        if one.holds == self.plain:
-            one.holds = None
+    def free_passthrough(self, arq: ArqModel) -> None:
+        if arq.allocated_card == self.plain:
+            arq.allocated_card = None
 
     # --- conductors ---
 
@@ -173,119 +197,139 @@ class Walk(RuleBasedStateMachine):
     @rule(number=st.integers(0, 7))
     def claim(self, number: int) -> None:
         bind = self.accepted.pop(number % len(self.accepted))
-        known = [self.requests.get(uuid, Request('gone')) for uuid in bind.uuids]
-        expected = self.verdict(known)
+        bind_arqs = [self.arqs.get(uuid, ArqModel('gone')) for uuid in bind.uuids]
+        expected = self.expected_error(bind, bind_arqs)
         if expected is not None:
             with pytest.raises(expected):
-                self.database.write(binding.claim, bind.job, bind.uuids, None, TOLD)
+                self.database.write(
+                    binding.claim_for_bind, bind.job, bind.uuids, None, EVENT_JOB
+                )
             if expected is HandlesContended:
                 self.accepted.append(bind)
             else:
                 self.fail(bind)
             return
-        claimed = self.database.write(binding.claim, bind.job, bind.uuids, None, TOLD)
-        for one in known:
-            one.holds = one.card
-            one.preparing = one.card == self.on_host
+        claimed = self.database.write(
+            binding.claim_for_bind, bind.job, bind.uuids, None, EVENT_JOB
+        )
+        for arq in bind_arqs:
+            arq.allocated_card = arq.card
+            arq.preparing = arq.card == self.on_host
+            arq.claimed_by = bind.generation
         if claimed.handles:
             self.claimed.append(bind)
             return
-        self.database.write(jobs.finish, claimed.job)
-        for one in known:
-            one.state = 'Bound'
+        self.database.write(queue.finish_job, claimed.job)
+        for arq in bind_arqs:
+            arq.state = 'Bound'
 
-    def verdict(self, known: list[Request]) -> type[CyborgError] | None:
-        if any(one.state != 'BindStarted' for one in known):
+    def expected_error(
+        self, bind: StartedBind, bind_arqs: list[ArqModel]
+    ) -> type[CyborgError] | None:
+        if not all(map(bind.is_current, bind_arqs)):
             return BindCancelled
-        if any(one.holds is not None for one in known):
+        if any(arq.allocated_card is not None for arq in bind_arqs):
             return HandlesContended
-        card = known[0].card
+        card = bind_arqs[0].card
         assert card is not None
-        if self.free(card) >= len(known):
+        if self.free(card) >= len(bind_arqs):
             return None
-        cleaned = [o for o in self.requests.values() if o.holds == card and o.left]
-        enough = self.free(card) + len(cleaned) >= len(known)
+        cleaned = [
+            arq
+            for arq in self.arqs.values()
+            if arq.allocated_card == card and arq.is_unclean
+        ]
+        enough = self.free(card) + len(cleaned) >= len(bind_arqs)
         return HandlesContended if enough else NoFreeHandle
 
-    def fail(self, bind: Bind) -> None:
-        event = self.database.write(binding.fail, bind.job, bind.uuids, 'no', TOLD)
+    def fail(self, bind: StartedBind) -> None:
+        event = self.database.write(
+            binding.fail_bind, bind.job, bind.uuids, 'no', EVENT_JOB
+        )
         if event is not None:
-            self.database.write(jobs.finish, event)
+            self.database.write(queue.finish_job, event)
         for uuid in bind.uuids:
-            if uuid in self.requests:
-                one = self.requests[uuid]
-                one.preparing = False
-                self.let_go(one)
-                if one.state == 'BindStarted':
-                    one.state = 'BindFailed'
+            if uuid in self.arqs:
+                arq = self.arqs[uuid]
+                if arq.claimed_by == bind.generation:
+                    arq.preparing = False
+                    self.free_passthrough(arq)
+                if bind.is_current(arq):
+                    arq.state = 'BindFailed'
 
     # --- hosts ---
 
     @precondition(lambda self: self.claimed)
-    @rule(number=st.integers(0, 7), well=st.booleans())
-    def prepare(self, number: int, well: bool) -> None:
+    @rule(number=st.integers(0, 7), succeeds=st.booleans())
+    def prepare(self, number: int, succeeds: bool) -> None:
         bind = self.claimed.pop(number % len(self.claimed))
-        known = [self.requests[uuid] for uuid in bind.uuids]
-        if not well:
+        bind_arqs = [self.arqs[uuid] for uuid in bind.uuids]
+        if not succeeds:
             self.fail(bind)
-        elif any(one.state != 'BindStarted' for one in known):
+        elif not all(map(bind.is_current, bind_arqs)):
             with pytest.raises(BindCancelled):
-                self.database.write(binding.succeed, bind.job, bind.uuids, None, TOLD)
+                self.database.write(
+                    binding.complete_bind, bind.job, bind.uuids, None, EVENT_JOB
+                )
             self.fail(bind)
         else:
             event = self.database.write(
-                binding.succeed, bind.job, bind.uuids, None, TOLD
+                binding.complete_bind, bind.job, bind.uuids, None, EVENT_JOB
             )
-            self.database.write(jobs.finish, event)
-            for one in known:
-                one.state, one.preparing = 'Bound', False
+            self.database.write(queue.finish_job, event)
+            for arq in bind_arqs:
+                arq.state, arq.preparing = 'Bound', False
 
-    @rule(well=st.booleans())
-    def clean(self, well: bool) -> None:
-        for job in self.database.write(jobs.take, OWNER, 1):
-            if job.kind != Kind.RELEASE:
-                self.database.write(jobs.finish, job)
+    @rule(succeeds=st.booleans())
+    def clean(self, succeeds: bool) -> None:
+        for job in self.database.write(queue.lease_jobs, OWNER, 1):
+            if job.kind != JobType.RELEASE:
+                self.database.write(queue.finish_job, job)
                 continue
-            handle = self.database.read(handles.to_clean, job.payload['handle'])
+            handle = self.database.read(
+                attach_handles.find_unclean_handle, job.payload['handle']
+            )
             if handle is None:
-                self.database.write(jobs.finish, job)
+                self.database.write(queue.finish_job, job)
                 continue
-            one = self.requests[handle.arq_uuid]
-            assert one.state != 'Bound'
-            assert not one.preparing
-            if not well:
-                self.database.write(release.not_cleaned, handle, 'held by a guest')
-                self.database.write(jobs.put_off, job, 0, 'held by a guest')
-                one.state = 'UnbindFailed' if one.state == 'Unbound' else one.state
+            arq = self.arqs[handle.arq_uuid]
+            assert arq.state != 'Bound'
+            assert not arq.preparing
+            if not succeeds:
+                self.database.write(
+                    release.record_release_failure, handle, 'used by an instance'
+                )
+                self.database.write(queue.postpone_job, job, 0, 'used by an instance')
+                arq.state = 'UnbindFailed' if arq.state == 'Unbound' else arq.state
                 continue
-            self.database.write(release.cleaned, job, handle)
-            one.holds = None
-            if one.state == 'Deleting':
-                del self.requests[handle.arq_uuid]
-            elif one.state == 'UnbindFailed':
-                one.state = 'Unbound'
+            self.database.write(release.record_release, job, handle)
+            arq.allocated_card = None
+            if arq.state == 'Deleting':
+                del self.arqs[handle.arq_uuid]
+            elif arq.state == 'UnbindFailed':
+                arq.state = 'Unbound'
 
-    # --- always ---
+    # --- after each operation ---
 
     @invariant()
-    def the_database_agrees(self) -> None:
-        uuids = list(self.requests)
-        expected = [self.requests[uuid].state for uuid in uuids]
+    def check_database(self) -> None:
+        uuids = list(self.arqs)
+        expected = [self.arqs[uuid].state for uuid in uuids]
         assert states(self.database, uuids) == expected
-        holding = sorted(u for u, one in self.requests.items() if one.holds)
-        assert owners(self.database) == holding
+        allocated = sorted(u for u, arq in self.arqs.items() if arq.allocated_card)
+        assert owners(self.database) == allocated
 
 
 def _clear(session: Any) -> None:
-    for table in (Job, AttachHandle, Arq, Deployable, Device):
+    for table in (JobRow, AttachHandle, Arq, Deployable, Device):
         session.execute(delete(table))
 
 
-def test_no_walk_leads_the_database_astray(database: Database) -> None:
-    walk = type('WalkHere', (Walk,), {'database': database})
+def test_random_operations_match_reference_model(database: Database) -> None:
+    machine = type('DatabaseStateMachine', (ArqStateMachine,), {'database': database})
     # The number of steps, not their time, bounds the test.
     run_state_machine_as_test(
-        walk,
+        machine,
         settings=settings(
             max_examples=25,
             stateful_step_count=25,

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conductor that is killed at a named step, as in a power failure.
+
+The steps of a job are its transactions and its calls to other services: only their
+effects outlive the process. ``DIE_AT`` names a step and a side, for example
+``before:finish_job``.
+The process sends itself SIGKILL the first time it reaches the step.
+"""
+
+from cyborg_lite import runtime  # isort: skip  # first of all: it may patch
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+from cyborg_lite.clients.nova import Nova
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.cmd import conductor
+from cyborg_lite.db import binding, loaded_regions, programming, release
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.model.jobs import Job, JobType
+from cyborg_lite.rpc.agent import AgentAPI
+
+__all__ = ['STEPS', 'VARIABLE', 'runtime']
+
+VARIABLE: Final = 'CYBORG_LITE_TEST_DIE_AT'
+
+CALLS: Final = {
+    'find_consumer': (Placement, 'find_consumer'),
+    'prepare': (AgentAPI, 'prepare'),
+    'release': (AgentAPI, 'release'),
+    'post_events': (Nova, 'post_events'),
+    'program': (AgentAPI, 'program'),
+}
+# The names come from the functions, so that a rename fails at import.
+TRANSACTIONS: Final = tuple(
+    transaction.__name__
+    for transaction in (
+        binding.accept_bind,
+        binding.claim_for_bind,
+        binding.complete_bind,
+        binding.fail_bind,
+        queue.finish_job,
+        release.record_release,
+    )
+)
+
+# Additional steps of a bind that programs, and of its release.
+OF_LOADING: Final = (
+    loaded_regions.record_bind_load.__name__,
+    'program',
+    programming.record_load.__name__,
+)
+OF_UNDOING: Final = (
+    'program',
+    programming.record_load.__name__,
+    loaded_regions.clear_previous_load.__name__,
+)
+
+
+def both_sides(*names: str) -> tuple[str, ...]:
+    return tuple(f'{side}:{name}' for name in names for side in ('before', 'after'))
+
+
+STEPS: Final = both_sides(
+    *TRANSACTIONS, *(call for call in CALLS if call not in OF_LOADING)
+)
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _arm(step: str) -> None:
+    """Patch the step so that the process is killed there."""
+    side, _, name = step.partition(':')
+    if name in CALLS:
+        owner, method = CALLS[name]
+        setattr(owner, method, _dying(getattr(owner, method), side))
+        return
+    write = Database.write
+
+    # Any: arguments and result of the transaction.
+    def run_step(
+        self: Database, work: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        if work.__name__ != name or _is_aside(args):
+            return write(self, work, *args, **kwargs)
+        return _dying(write, side)(self, work, *args, **kwargs)
+
+    setattr(Database, 'write', run_step)  # noqa: B010  # mypy forbids the assignment
+
+
+def _is_aside(args: tuple[object, ...]) -> bool:
+    """Check whether the call belongs to a periodic job and to no ARQ."""
+    return any(
+        isinstance(argument, Job)
+        and argument.kind in (JobType.PLACEMENT_SYNC, JobType.AUDIT)
+        for argument in args
+    )
+
+
+def _dying(act: Callable[..., Any], side: str) -> Callable[..., Any]:
+    def dying(*args: Any, **kwargs: Any) -> Any:
+        if side == 'before':
+            _die()
+        result = act(*args, **kwargs)
+        _die()
+        return result
+
+    return dying
+
+
+if __name__ == '__main__':
+    if os.environ.get(VARIABLE):
+        _arm(os.environ[VARIABLE])
+    sys.exit(conductor.main())

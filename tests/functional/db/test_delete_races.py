@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deletions at the same time as binds and as other deletions, on each database."""
+
+from functools import partial
+from uuid import uuid4
+
+import pytest
+
+from cyborg_lite.db import binding, release
+from cyborg_lite.db.device_profiles import profiles
+from cyborg_lite.db.engine import Database
+from cyborg_lite.exceptions import BindCancelled, DeviceProfileNotFound
+from cyborg_lite.model.arqs import Scope
+from cyborg_lite.model.jobs import Job, JobType, NewJob
+from tests.builders.rows import (
+    OWNER,
+    add_arqs,
+    add_card,
+    add_profile,
+    bindings,
+    states,
+)
+from tests.functional.db.concurrent_calls import run_at_once
+
+EVERYBODY = Scope(project_id=None)
+BIND = NewJob(JobType.BIND)
+EVENT = NewJob(JobType.NOVA_EVENT)
+_ROUNDS = 40
+
+
+def claim_and_end(database: Database, job: Job, uuids: list[str]) -> str:
+    """Claim the handles, and complete the bind or fail it as its job does."""
+    try:
+        claimed = database.write(binding.claim_for_bind, job, uuids, None, EVENT)
+        database.write(binding.complete_bind, claimed.job, uuids, None, EVENT)
+    except BindCancelled:
+        database.write(binding.fail_bind, job, uuids, 'cancelled', EVENT)
+        return 'cancelled'
+    return 'bound'
+
+
+def delete_of_instance(database: Database, instance: str) -> str:
+    database.write(release.delete_arqs_of_instance, instance, EVERYBODY, None)
+    return 'deleted'
+
+
+@pytest.mark.parametrize('needs_host', [True, False])
+def test_delete_of_instance_during_claim_succeeds(
+    database: Database, needs_host: bool
+) -> None:
+    card = add_card(database, 2 * _ROUNDS, needs_host=needs_host)
+    for _ in range(_ROUNDS):
+        uuids, instance = add_arqs(database, 2), str(uuid4())
+        binding_by_arq = bindings(uuids, card, instance)
+        job = database.write(
+            binding.accept_bind, binding_by_arq, EVERYBODY, BIND, OWNER
+        )
+        bind = partial(claim_and_end, database, job, uuids)
+        delete = partial(delete_of_instance, database, instance)
+        bound, deleted = run_at_once([bind, delete])
+        assert deleted == 'deleted'
+        assert bound in ('bound', 'cancelled')
+        assert set(states(database, uuids)) <= {'Deleting'}
+
+
+def test_delete_profile_concurrently_succeeds_once(database: Database) -> None:
+    for _ in range(10):
+        name = add_profile(database, [{'resources:PGPU': '1'}])
+        delete = partial(database.write, profiles.delete_profiles, [name])
+        results = run_at_once([delete] * 4)
+        assert results.count(None) == 1
+        assert results.count(DeviceProfileNotFound) == 3
