@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Sphinx builds the documentation."""
+"""Configuration of Sphinx."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ from cyborg_lite.version import version as installed_version
 project = 'cyborg_lite'
 version = release = installed_version()
 sys.path.insert(0, str(Path(__file__).parent / '_exts'))
-extensions = ['arq_states']
+extensions = ['arq_states', 'diagrams']
 exclude_patterns: list[str] = []
 html_theme = 'alabaster'
 html_theme_options = {'description': 'Accelerators for OpenStack'}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The directive ``arq-states``: the diagram, and the table that it is drawn from."""
+"""The directive ``arq-states``: the state diagram and the table of transitions."""
 
 from typing import Any
 
@@ -12,17 +12,21 @@ from cyborg_lite.model.arqs import TRANSITIONS
 
 
 class ArqStates(Directive):
+    """The state diagram of ARQs and its table."""
+
     def run(self) -> list[nodes.Node]:
+        """Return the picture and the table."""
         picture = nodes.raw('', svg(TRANSITIONS), format='html')
         lines = ['.. list-table::', '   :header-rows: 1', '   :stub-columns: 1', '']
         for row in table(TRANSITIONS):
             cells = [f'- {cell}'.rstrip() for cell in row]
             lines += [f'   * {cells[0]}', *(f'     {cell}' for cell in cells[1:])]
-        holder = nodes.container()
-        self.state.nested_parse(StringList(lines), self.content_offset, holder)
-        return [picture, *holder.children]
+        container = nodes.container()
+        self.state.nested_parse(StringList(lines), self.content_offset, container)
+        return [picture, *container.children]
 
 
 def setup(app: Any) -> dict[str, bool]:
+    """Register the directive with Sphinx."""
     app.add_directive('arq-states', ArqStates)
     return {'parallel_read_safe': True, 'parallel_write_safe': True}

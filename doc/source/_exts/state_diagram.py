@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the states of an accelerator request from the one table of them, as SVG."""
+"""Draws the states of an ARQ, from the table of transitions, as SVG."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ from cyborg_lite.model.arqs import Event, State
 
 Transitions = Mapping[State, Mapping[Event, State]]
 
-# Where each state stands. A state without a place fails the build.
-PLACES: Final = {
+# The centre of each state. A state without a position fails the build.
+POSITIONS: Final = {
     State.INITIAL: (80, 40),
     State.BIND_STARTED: (330, 40),
     State.BOUND: (580, 40),
@@ -23,32 +23,32 @@ PLACES: Final = {
     State.DELETING: (500, 370),
 }
 _WIDTH, _HEIGHT = 130, 48
-_BEND: Final = 22  # how far an arrow leaves the straight line, so that two can be told
+_BEND: Final = 22  # pixels from an arrow to the straight line
 
 _HEAD: Final = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 910 410" role="img"
- aria-label="States of an accelerator request" font-family="sans-serif" font-size="12">
+ aria-label="States of an ARQ" font-family="sans-serif" font-size="12">
 <defs><marker id="tip" markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto">
 <path d="M0,0 L9,4 L0,8 z"/></marker></defs>"""
 
 
 def svg(transitions: Transitions) -> str:
-    """The picture of all of them.
+    """Return the picture of all states and transitions.
 
-    :raises KeyError: a state has no place
+    :raises KeyError: if a state has no position
     """
     arrows: dict[tuple[State, State], list[str]] = defaultdict(list)
     for state, row in transitions.items():
         for event, following in row.items():
             arrows[state, following].append(event)
     stays = {state: arrows.pop((state, state), []) for state in transitions}
-    drawn = [_arrow(*ends, ', '.join(events)) for ends, events in arrows.items()]
+    curves = [_arrow(*ends, ', '.join(events)) for ends, events in arrows.items()]
     boxes = [_box(state, ', '.join(events)) for state, events in stays.items()]
-    return '\n'.join([_HEAD, *drawn, *boxes, '</svg>'])
+    return '\n'.join([_HEAD, *curves, *boxes, '</svg>'])
 
 
 def table(transitions: Transitions) -> list[list[str]]:
-    """A row for each state under a row of events; an empty cell: not allowed."""
+    """Return a header of events and a row per state; empty cells are not allowed."""
     rows = [
         [state, *(row.get(event, '') for event in Event)]
         for state, row in transitions.items()
@@ -57,26 +57,26 @@ def table(transitions: Transitions) -> list[list[str]]:
 
 
 def _box(state: State, stays: str) -> str:
-    x, y = PLACES[state]
-    left, top = x - _WIDTH / 2, y - _HEIGHT / 2
-    said = f'<text x="{x}" y="{y + 15}" text-anchor="middle" fill="#555">'
-    loop = f'{said}&#8635; {escape(stays)}</text>' if stays else ''
+    x, y = POSITIONS[state]
+    corner_x, corner_y = x - _WIDTH / 2, y - _HEIGHT / 2
+    label = f'<text x="{x}" y="{y + 15}" text-anchor="middle" fill="#555">'
+    loop = f'{label}&#8635; {escape(stays)}</text>' if stays else ''
     return (
-        f'<rect x="{left}" y="{top}" width="{_WIDTH}" height="{_HEIGHT}" rx="8" '
-        'fill="#eef4fb" stroke="#246"/>'
+        f'<rect x="{corner_x}" y="{corner_y}" width="{_WIDTH}" height="{_HEIGHT}" '
+        'rx="8" fill="#eef4fb" stroke="#246"/>'
         f'<text x="{x}" y="{y - 2}" text-anchor="middle" font-weight="bold">'
         f'{escape(state)}</text>{loop}'
     )
 
 
 def _arrow(start: State, end: State, events: str) -> str:
-    """A curve to the right of the straight line, with the events at its middle."""
-    (x1, y1), (x2, y2) = PLACES[start], PLACES[end]
+    """Return a curve to the right of the straight line, with the events as label."""
+    (x1, y1), (x2, y2) = POSITIONS[start], POSITIONS[end]
     length = hypot(x2 - x1, y2 - y1)
     aside_x, aside_y = (y1 - y2) / length * _BEND, (x2 - x1) / length * _BEND
     middle = (x1 + x2) / 2 + aside_x, (y1 + y2) / 2 + aside_y
-    from_x, from_y = _edge(PLACES[start], middle)
-    to_x, to_y = _edge(PLACES[end], middle)
+    from_x, from_y = _edge(POSITIONS[start], middle)
+    to_x, to_y = _edge(POSITIONS[end], middle)
     return (
         f'<path d="M{from_x:.0f},{from_y:.0f} Q{middle[0]:.0f},{middle[1]:.0f} '
         f'{to_x:.0f},{to_y:.0f}" fill="none" stroke="#246" marker-end="url(#tip)">'
@@ -90,7 +90,7 @@ def _arrow(start: State, end: State, events: str) -> str:
 def _edge(
     centre: tuple[float, float], towards: tuple[float, float]
 ) -> tuple[float, float]:
-    """Where the line from the centre of a box leaves it."""
+    """Return the point where the line from the centre of a box crosses its edge."""
     x, y = towards[0] - centre[0], towards[1] - centre[1]
     scale = min(
         _WIDTH / 2 / abs(x) if x else float('inf'),

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The directives ``component-diagram`` and ``sequence-diagram``: SVG from text.
+
+They need no program besides Python. A component diagram places boxes on a grid. The
+first lines name the boxes with column and row, the others are arrows::
+
+    api (0, 1): cyborg-lite-api
+    conductor (1, 1): cyborg-lite-conductor
+    api -> conductor: RPC
+
+A sequence diagram has one column per participant, in the order of their first message.
+An arrow ``-->`` is dashed, for a response::
+
+    Nova -> API: PATCH /v2/accelerator_requests
+    API --> Nova: 202
+"""
+
+from typing import Any
+
+from component_svg import draw_components
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sequence_svg import draw_sequence
+
+
+class ComponentDiagram(Directive):
+    """A diagram of components and their connections."""
+
+    has_content = True
+    optional_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the picture; the argument is its text for screen readers."""
+        title = ' '.join(self.arguments)
+        try:
+            picture = draw_components(list(self.content), title)
+        except ValueError as error:
+            raise self.error(str(error)) from error
+        return [nodes.raw('', picture, format='html')]
+
+
+class SequenceDiagram(Directive):
+    """A diagram of messages between participants."""
+
+    has_content = True
+    optional_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the picture; the argument is its text for screen readers."""
+        title = ' '.join(self.arguments)
+        try:
+            picture = draw_sequence(list(self.content), title)
+        except ValueError as error:
+            raise self.error(str(error)) from error
+        return [nodes.raw('', picture, format='html')]
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Register the directives with Sphinx."""
+    app.add_directive('component-diagram', ComponentDiagram)
+    app.add_directive('sequence-diagram', SequenceDiagram)
+    return {'parallel_read_safe': True, 'parallel_write_safe': True}
