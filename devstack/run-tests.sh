@@ -4,7 +4,7 @@
 # Runs test suites of tox.ini. The last line counts the tests of all suites.
 #
 #   run-tests.sh             lint, types and unit; needs no server
-#   run-tests.sh --all       also conformance, functional, chaos and docs
+#   run-tests.sh --all       also conformance, functional, chaos, nova and docs
 #   run-tests.sh SUITE ...   the given suites, e.g. `run-tests.sh lint unit`
 #
 # The virtual environments and the results are in .tox/ at the top of the checkout.
