@@ -13,7 +13,7 @@ from cyborg_lite.model.traits import OWNER_CYBORG
 
 _RESOURCE_CLASS: Final = cfg.Opt(
     'resource_class',
-    type=types.String(regex='CUSTOM_[A-Z0-9_]{1,248}'),
+    type=types.String(regex='^CUSTOM_[A-Z0-9_]{1,248}$'),
     default='CUSTOM_NPU',
     help="""
 Resource class of the processors in Placement. Change it before the first

@@ -25,7 +25,7 @@ _CARD: Final = re.compile(r'gpu-[0-9a-f-]+|[0-9a-f]{4}:[0-9a-f]{4}|.*[*?\[].*')
 VGPU_TYPES: Final = cfg.ListOpt(
     'vgpu_types',
     default=[],
-    item_type=types.String(regex=r'[^=\s]+\s*=\s*[^=\s][^=]*'),
+    item_type=types.String(regex=r'^[^=\s]+\s*=\s*[^=\s][^=]*$'),
     help="""
 vGPU types of cards, as `card = type` pairs; the first pair that matches a
 card applies. `card` is the PCI address of the card or of one of its virtual

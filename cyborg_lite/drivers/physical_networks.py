@@ -12,7 +12,7 @@ from oslo_config import cfg, types
 from cyborg_lite.drivers.base import Section
 from cyborg_lite.drivers.host.sysfs import pci_address
 
-_PAIR: Final = types.String(regex=r'[^:\s]+:[^|\s]+(\|[^|\s]+)*')
+_PAIR: Final = types.String(regex=r'^[^:\s]+:[^|\s]+(\|[^|\s]+)*$')
 
 PHYSICAL_NETWORKS: Final = cfg.ListOpt(
     'physical_device_mappings',

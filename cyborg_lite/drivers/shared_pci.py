@@ -30,7 +30,7 @@ from cyborg_lite.model.inventory import (
 VIRTUAL_FUNCTIONS_OPTION: Final = cfg.ListOpt(
     'virtual_functions',
     default=[],
-    item_type=types.String(regex=r'[^=\s]+\s*=\s*\d+'),
+    item_type=types.String(regex=r'^[^=\s]+\s*=\s*\d+$'),
     help="""
 Number of virtual functions of cards, as `card = number` pairs; the first pair
 that matches a card applies. `card` is the PCI address of the card or its ids

@@ -66,3 +66,11 @@ def test_discover_malfunction_is_reserved(host: Host, plug: Plug) -> None:
     assert result.reason == 'status of accel0: Malfunction'
     assert result.device is not None
     assert result.device.root.unavailable == 1
+
+
+@pytest.mark.parametrize('name', ['NPU', 'CUSTOM_npu', 'CUSTOM_', 'MY_CUSTOM_NPU'])
+def test_option_invalid_resource_class_is_refused(name: str) -> None:
+    (option,) = (item for item in AiChip.OPTIONS if item.name == 'resource_class')
+    with pytest.raises(ValueError, match='regex'):
+        option.type(name)
+    assert option.type('CUSTOM_NPU_310') == 'CUSTOM_NPU_310'

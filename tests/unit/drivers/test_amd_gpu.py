@@ -7,7 +7,7 @@ import pytest
 
 from cyborg_lite.drivers.amd_gpu import AmdGpu
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.inventory import Device, Health
 from tests.hosts.kernel import FakeKernel
 
 INSTINCT = '0000:c8:00.0'
@@ -38,10 +38,18 @@ def test_read_serial_without_file_returns_none(driver: AmdGpu, tmp_path: Path) -
     assert driver.read_serial(function) is None
 
 
+def test_discover_serial_unreadable_keeps_identity(
+    driver: AmdGpu, device: Device, tmp_path: Path
+) -> None:
+    (tmp_path / f'sys/bus/pci/devices/{INSTINCT}/unique_id').unlink()
+    assert [result.device for result in driver.discover() if result.device] == [device]
+
+
 def test_read_usage_returns_load_and_memory(driver: AmdGpu, device: Device) -> None:
     usage = driver.read_usage(device)
     assert usage.busy_percent == 3
     assert (usage.memory_used, usage.memory_total) == (10960896, 68702699520)
+    assert (usage.temperature, usage.power, usage.health) == (38.0, 41.0, Health.OK)
 
 
 def test_read_usage_missing_file_is_unknown(

@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
-from cyborg_lite.drivers.card_rules import CardRules, parse_rules, read_cyborg_rules
+from cyborg_lite.drivers.card_rules import (
+    VGPU_TYPES,
+    CardRules,
+    parse_rules,
+    read_cyborg_rules,
+)
 from cyborg_lite.exceptions import ConfigurationError
 
 _CARD = ('0000:af:00.0', 'GPU-0d1b2c3d-5a5a', '10de:1eb8')
@@ -52,6 +57,13 @@ def test_find_values_returns_first_match(
 def test_parse_invalid_rule_raises(rule: str) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(rule)):
         parse_rules([rule])
+
+
+@pytest.mark.parametrize('text', ['10de:1eb8', '=T4-2Q', '*=', '*=T4-2Q=', ' =T4-2Q'])
+def test_option_malformed_pair_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match='regex'):
+        VGPU_TYPES.type([text])
+    assert VGPU_TYPES.type(['* = T4-2Q']) == ['* = T4-2Q']
 
 
 # Any: options have various types.

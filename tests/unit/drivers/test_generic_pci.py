@@ -7,10 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from cyborg_lite.drivers.allowed_functions import parse_entries
 from cyborg_lite.drivers.generic_pci import GenericPci
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.inventory import DiscoveryResult
 from tests.hosts import sysfs_tree
 from tests.hosts.sysfs_device import Plug
@@ -129,31 +127,6 @@ def test_discover_boot_drive_is_never_offered(tmp_path: Path) -> None:
     device = results['0000:c2:00.0'].device
     assert device is not None
     assert device.root.total == 1
-
-
-@pytest.mark.parametrize(
-    ('text', 'words'),
-    [
-        ('not JSON', 'is not JSON'),
-        ('{"vendor_id": "xyz"}', 'invalid id'),
-        ('{"address": {"bus": "["}}', 'pattern'),
-        ('{"vendor": "8086"}', 'unknown key vendor'),
-        ('{"managed": "no"}', 'name at least one of'),
-        ('{"vendor_id": "8086", "device_type": "TPU"}', 'device_type must be'),
-        ('{"vendor_id": "8086", "managed": "perhaps"}', 'perhaps'),
-        ('{"vendor_id": "8086", "traits": 3}', 'traits must be a list'),
-        ('{"vendor_id": "8086", "class": 3}', 'class must be a string'),
-    ],
-)
-def test_parse_entries_invalid_entry_is_refused(text: str, words: str) -> None:
-    with pytest.raises(ConfigurationError, match=words):
-        parse_entries([text])
-
-
-def test_parse_entries_accepts_list_and_standard_class() -> None:
-    text = '[{"vendor_id": "8086", "resource_class": "pgpu"}, {"class": "12"}]'
-    entries = parse_entries([text])
-    assert [entry.resource_class for entry in entries] == ['PGPU', 'CUSTOM_PCI']
 
 
 def test_read_legacy_config_returns_whitelist() -> None:

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of GPUs that are shared as SR-IOV virtual functions."""
+"""Tests of cards that are shared as SR-IOV virtual functions, with Intel GPUs."""
 
+import errno
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cyborg_lite.drivers.amd_gpu import AmdGpu
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.intel_gpu import IntelGpu
-from cyborg_lite.exceptions import DeviceBusy
+from cyborg_lite.drivers.shared_pci import VIRTUAL_FUNCTIONS_OPTION
+from cyborg_lite.exceptions import DeviceBusy, DriverError
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device, Health
 from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts.kernel import FakeKernel
 
 _FLEX = '0000:d9:00.0'
-_INSTINCT = '0000:c8:00.0'
 
 
 @pytest.fixture
@@ -30,19 +31,19 @@ def _intel(kernel: FakeKernel, **options: Any) -> IntelGpu:
     return IntelGpu(host, {'offer_without_reset': False, **options})
 
 
-def _device(driver: IntelGpu | AmdGpu) -> Device:
+def _device(driver: IntelGpu) -> Device:
     (device,) = (result.device for result in driver.discover() if result.device)
     return device
 
 
 def _handles(device: Device) -> list[AllocatedHandle]:
-    return [build_handle(device, device.root, unit) for unit in device.root.handles]
+    return [build_handle(device, device.root, item) for item in device.root.handles]
 
 
 def test_discover_existing_vfs_are_offered(kernel: FakeKernel) -> None:
     root = _device(_intel(kernel)).root
-    assert [unit.key for unit in root.handles] == ['0000:d9:00.1', '0000:d9:00.2']
-    assert not any(unit.needs_host for unit in root.handles)
+    assert [handle.key for handle in root.handles] == ['0000:d9:00.1', '0000:d9:00.2']
+    assert not any(handle.needs_host for handle in root.handles)
 
 
 def test_discover_vf_used_by_host_is_withheld(kernel: FakeKernel) -> None:
@@ -51,7 +52,7 @@ def test_discover_vf_used_by_host_is_withheld(kernel: FakeKernel) -> None:
     (function / 'driver').unlink()
     (function / 'driver').symlink_to('../../../../bus/pci/drivers/uio_pci_generic')
     driver = _intel(kernel)
-    assert [unit.key for unit in _device(driver).root.handles] == ['0000:d9:00.1']
+    assert [handle.key for handle in _device(driver).root.handles] == ['0000:d9:00.1']
     reasons = {result.address: result.reason for result in driver.discover()}
     assert reasons['0000:d9:00.2'].endswith('bound to uio_pci_generic')
 
@@ -93,12 +94,8 @@ def test_prepare_with_other_vf_count_raises_busy(kernel: FakeKernel) -> None:
     driver = _intel(kernel, virtual_functions=['8086:56c0=4'])
     device = _device(driver)
     assert device.root.total == 2
-    handle = AllocatedHandle(
-        **{
-            **{n: getattr(_handles(device)[0], n) for n in AllocatedHandle.__slots__},
-            'info': {'domain': '0000', 'bus': 'd9', 'device': '00', 'function': '4'},
-        }
-    )
+    info = {'domain': '0000', 'bus': 'd9', 'device': '00', 'function': '4'}
+    handle = replace(_handles(device)[0], info=info)
     with pytest.raises(DeviceBusy, match='2 virtual functions of another program'):
         driver.prepare(handle)
     assert kernel.written == []
@@ -111,19 +108,46 @@ def test_discover_too_many_vfs_is_withheld(kernel: FakeKernel) -> None:
     assert device.health_reason == 'it cannot have 32 virtual functions'
 
 
-def test_read_usage_amd_includes_driver_values(kernel: FakeKernel) -> None:
-    host = Host('compute-1', kernel.root, kernel)
-    driver = AmdGpu(host, {'offer_without_reset': False})
-    usage = driver.read_usage(_device(driver))
-    assert (usage.health, usage.busy_percent) == (Health.OK, 3)
-    assert (usage.memory_used, usage.memory_total) == (10960896, 68702699520)
-    assert (usage.temperature, usage.power) == (38.0, 41.0)
+def test_prepare_failed_does_not_count_handle(kernel: FakeKernel) -> None:
+    """Otherwise the virtual functions would stay after the last release."""
+    kernel.disable(_FLEX)
+    driver = _intel(kernel, virtual_functions=['8086:56c0=4'])
+    first, second, *_ = _handles(_device(driver))
+    kernel.refuse('sriov_numvfs', errno.EIO)
+    with pytest.raises(DriverError, match='sriov_numvfs'):
+        driver.prepare(first)
+    driver.prepare(second)
+    driver.release(second)
+    assert not driver.is_prepared(second)
 
 
-def test_discover_amd_serial_unreadable_keeps_identity(kernel: FakeKernel) -> None:
-    host = Host('compute-1', kernel.root, kernel)
-    driver = AmdGpu(host, {'offer_without_reset': False})
-    before = _device(driver)
-    assert before.hardware_id == 'e0a9b1f4c3d20001'
-    (host.root / f'sys/bus/pci/devices/{_INSTINCT}/unique_id').unlink()
-    assert _device(driver) == before
+def test_release_handle_of_earlier_process_keeps_vfs(kernel: FakeKernel) -> None:
+    kernel.disable(_FLEX)
+    driver = _intel(kernel, virtual_functions=['8086:56c0=4'])
+    first, second, *_ = _handles(_device(driver))
+    driver.prepare(first)
+    driver.prepare(second)
+    successor = _intel(kernel, virtual_functions=['8086:56c0=4'])
+    successor.restore_handles([first, second])
+    successor.release(first)
+    assert successor.is_prepared(second)
+    successor.release(second)
+    assert not successor.is_prepared(second)
+
+
+def test_discover_lost_card_reserves_handles(kernel: FakeKernel) -> None:
+    """Guests have the handles, so their inventory must not disappear."""
+    before = _device(_intel(kernel)).root
+    kernel.lose(_FLEX)
+    device = _device(_intel(kernel))
+    assert device.health is Health.FAILED
+    assert device.root.handles == before.handles
+    assert (device.root.total, device.root.unavailable) == (2, 2)
+
+
+@pytest.mark.parametrize('text', ['8086:56c0', '=4', '8086:56c0=x', '8086:56c0=4x'])
+def test_option_malformed_pair_is_refused(text: str) -> None:
+    """A pair that cannot be read would withhold the card at each scan."""
+    with pytest.raises(ValueError, match='regex'):
+        VIRTUAL_FUNCTIONS_OPTION.type([text])
+    assert VIRTUAL_FUNCTIONS_OPTION.type(['* = 4']) == ['* = 4']
