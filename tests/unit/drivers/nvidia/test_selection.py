@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the selection of vGPU types and of the deployables for them."""
+
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from cyborg_lite.drivers.nvidia.layout import Vgpu, VgpuLayout, VgpuMode, VgpuType
+from cyborg_lite.drivers.nvidia.selection import (
+    VgpuCard,
+    VgpuSelection,
+    build_deployable,
+    reserve_all,
+    select_types,
+    summarize_offer,
+)
+from cyborg_lite.drivers.pci import handle_info
+from cyborg_lite.drivers.prepared_handles import PreparedHandles
+from cyborg_lite.model.inventory import HandleType
+from tests.doubles.drivers import handle
+
+_FUNCTIONS: Final = tuple(f'0000:41:00.{number}' for number in range(4, 8))
+# Time-sliced types, of which a card runs one at a time, and types of GPU instances.
+_SMALL, _LARGE = VgpuType('1', 'NVIDIA X-6Q', 1), VgpuType('2', 'NVIDIA X-12Q', 1)
+_SEVENTH = VgpuType('11', 'NVIDIA X-1-5C', 1, max_per_card=2)
+_HALF = VgpuType('12', 'NVIDIA X-3-20C', 1, max_per_card=2)
+_TYPES: Final = (_SMALL, _LARGE, _SEVENTH, _HALF)
+
+
+def _layout(*existing: Vgpu, mode: VgpuMode = VgpuMode.VENDOR_VFIO) -> VgpuLayout:
+    return VgpuLayout(mode, _FUNCTIONS, _TYPES, existing)
+
+
+def _prepared(*vgpus: Vgpu) -> PreparedHandles:
+    prepared = PreparedHandles()
+    prepared.add(
+        replace(handle(), uuid=vgpu.address, info=handle_info(vgpu.address))
+        for vgpu in vgpus
+    )
+    return prepared
+
+
+def _select(
+    layout: VgpuLayout, *configured: str, own: tuple[Vgpu, ...] = ()
+) -> VgpuSelection:
+    return select_types(layout, configured, _prepared(*own))
+
+
+def _vgpu(number: int, vgpu_type: VgpuType) -> Vgpu:
+    return Vgpu(_FUNCTIONS[number], vgpu_type.id)
+
+
+# --- select_types -------------------------------------------------------------------
+
+
+def test_select_configured_types_on_empty_card() -> None:
+    assert _select(_layout(), 'X-6Q') == VgpuSelection((_SMALL,))
+    assert _select(_layout(), '11', 'X-3-20C') == VgpuSelection((_SEVENTH, _HALF))
+
+
+@pytest.mark.parametrize(
+    ('configured', 'reason'),
+    [
+        (('X-7Q',), 'the card has no vGPU type X-7Q; it has: 1 (NVIDIA X-6Q), 2'),
+        (('X-6Q', 'X-12Q'), 'only one of X_6Q and X_12Q at a time'),
+        (('X-6Q', 'X-1-5C'), 'only one of X_6Q and X_1_5C at a time'),
+        ((), 'divided into vGPUs: 0 of 4 virtual functions in use'),
+    ],
+)
+def test_select_invalid_configuration_offers_nothing(
+    configured: tuple[str, ...], reason: str
+) -> None:
+    selection = _select(_layout(), *configured)
+    assert selection.types == ()
+    assert reason in selection.reason
+
+
+@pytest.mark.parametrize('configured', [(), ('X-12Q',), ('X-7Q',)])
+def test_select_own_vgpu_keeps_its_type(configured: tuple[str, ...]) -> None:
+    own = _vgpu(0, _SMALL)
+    selection = _select(_layout(own), *configured, own=(own,))
+    assert selection.types == (_SMALL,)
+    assert selection.foreign == ()
+    assert selection.reason
+
+
+def test_select_refused_change_counts_vgpus_in_use() -> None:
+    own = _vgpu(0, _SMALL), _vgpu(1, _SMALL)
+    assert _select(_layout(*own), 'X-12Q', own=own).reason == (
+        'The change to X_12Q is refused while 2 vGPUs of X_6Q are in use'
+    )
+
+
+def test_select_gpu_instances_add_configured_type() -> None:
+    own = _vgpu(0, _HALF)
+    selection = _select(_layout(own), 'X-1-5C', own=(own,))
+    assert selection.types == (_SEVENTH, _HALF)
+    assert 'The change to X_1_5C is refused' in selection.reason
+
+
+def test_select_foreign_vgpu_of_other_type_blocks_card() -> None:
+    selection = _select(_layout(_vgpu(0, _LARGE)), 'X-6Q')
+    assert selection.is_blocked
+    assert selection.types == (_SMALL,)
+    assert '1 vGPUs of X_12Q exclude vGPUs of X_6Q' in selection.reason
+
+
+@pytest.mark.parametrize(
+    ('foreign', 'configured'), [(_SMALL, 'X-6Q'), (_HALF, 'X-1-5C')]
+)
+def test_select_compatible_foreign_vgpu_blocks_nothing(
+    foreign: VgpuType, configured: str
+) -> None:
+    selection = _select(_layout(_vgpu(0, foreign)), configured)
+    assert not selection.is_blocked
+    assert selection.reason == f'vGPUs of another program: {_FUNCTIONS[0]}'
+
+
+@pytest.mark.parametrize(
+    ('vgpu_type', 'cause'),
+    [(_SMALL, 'check MIG mode'), (_HALF, 'GPU instances (MIG) for it do not exist')],
+)
+def test_select_type_not_creatable_offers_nothing(
+    vgpu_type: VgpuType, cause: str
+) -> None:
+    layout = replace(_layout(), types=(replace(vgpu_type, available=0),))
+    selection = _select(layout, vgpu_type.id)
+    assert selection.types == ()
+    assert cause in selection.reason
+
+
+def test_select_unusable_function_is_remark() -> None:
+    selection = _select(replace(_layout(), unusable=_FUNCTIONS[:1]), 'X-6Q')
+    assert selection.types == (_SMALL,)
+    assert selection.reason == f'no vGPU can be created on {_FUNCTIONS[0]}'
+
+
+def test_select_full_card_infers_type_from_name() -> None:
+    """A full card lists no types. With mdevs it lists them all."""
+    full = replace(_layout(_vgpu(0, _SMALL)), types=())
+    (inferred,) = _select(full, 'X-6Q').types
+    assert (inferred.label, inferred.memory) == ('X_6Q', 6 << 10)
+    assert _select(full, 'X').types == ()
+    assert _select(replace(full, existing=()), 'X-6Q').types == ()
+    mode = VgpuMode.MDEV_OF_VIRTUAL
+    assert _select(replace(full, mode=mode), 'X-6Q').types == ()
+
+
+# --- build_deployable ---------------------------------------------------------------
+
+
+def _card(
+    selection: VgpuSelection, layout: VgpuLayout | None = None, total: int = 2
+) -> VgpuCard:
+    totals = dict.fromkeys((item.label for item in _TYPES), total)
+    layout = layout or _layout()
+    return VgpuCard('host_card', '0000:41:00.0', '20f1', layout, selection, totals)
+
+
+def test_deployable_time_sliced_type_is_root() -> None:
+    root = build_deployable(_card(VgpuSelection((_SMALL,))))
+    assert (root.name, root.children) == ('host_card', ())
+    assert (root.resource_class, root.total, root.reserved) == ('VGPU', 2, 0)
+    assert root.traits == ('OWNER_CYBORG', 'CUSTOM_NVIDIA_20F1_X_6Q')
+    assert root.attributes['vgpu_type'] == 'X_6Q'
+
+
+def test_deployable_gpu_instances_share_no_function() -> None:
+    root = build_deployable(_card(VgpuSelection((_SEVENTH, _HALF))))
+    assert (root.resource_class, root.handles) == (None, ())
+    assert [child.name for child in root.children] == [
+        'host_card_X_1_5C',
+        'host_card_X_3_20C',
+    ]
+    keys = [handle.key for child in root.children for handle in child.handles]
+    assert keys == [
+        f'{_FUNCTIONS[0]}/X_1_5C',
+        f'{_FUNCTIONS[1]}/X_1_5C',
+        f'{_FUNCTIONS[2]}/X_3_20C',
+        f'{_FUNCTIONS[3]}/X_3_20C',
+    ]
+
+
+def test_deployable_addresses_ignore_configuration() -> None:
+    """A type that is not configured keeps its range of virtual functions."""
+    (child,) = build_deployable(_card(VgpuSelection((_HALF,)))).children
+    addresses = [handle.key[:12] for handle in child.handles]
+    assert addresses == list(_FUNCTIONS[2:])
+
+
+@pytest.mark.parametrize(
+    ('mode', 'handle_type', 'key', 'managed'),
+    [
+        (VgpuMode.VENDOR_VFIO, HandleType.PCI, f'{_FUNCTIONS[1]}/X_6Q', False),
+        (VgpuMode.MDEV_OF_VIRTUAL, HandleType.MDEV, f'{_FUNCTIONS[1]}/1', True),
+        (VgpuMode.MDEV, HandleType.MDEV, '0000:41:00.0/1/1', True),
+    ],
+)
+def test_deployable_handles_depend_on_mode(
+    mode: VgpuMode, handle_type: HandleType, key: str, managed: bool
+) -> None:
+    root = build_deployable(_card(VgpuSelection((_SMALL,)), _layout(mode=mode)))
+    second = root.handles[1]
+    assert (second.type, second.key, second.managed) == (handle_type, key, managed)
+    assert second.needs_host
+    is_mdev = handle_type is HandleType.MDEV
+    assert second.info.get('vgpu_mark') == ('1_1' if is_mdev else None)
+    assert second.info.get('asked_type') == ('1' if is_mdev else None)
+
+
+def test_deployable_foreign_vgpu_takes_handle_or_capacity() -> None:
+    """A foreign vGPU blocks the handle at its address; elsewhere one of any handles."""
+    near, far = _vgpu(1, _SMALL), _vgpu(3, _SMALL)
+    selection = VgpuSelection((_SMALL,), foreign=(near, far))
+    root = build_deployable(_card(selection, _layout(near, far)))
+    assert [handle.in_use for handle in root.handles] == [False, True]
+    assert (root.reserved, root.unavailable) == (1, 2)
+
+
+def test_deployable_mdevs_of_others_reserve_capacity() -> None:
+    foreign = Vgpu('0000:41:00.0', _SMALL.id, 'a-uuid')
+    layout = _layout(foreign, mode=VgpuMode.MDEV)
+    root = build_deployable(_card(VgpuSelection((_SMALL,), '', (foreign,)), layout))
+    assert not any(handle.in_use for handle in root.handles)
+    assert root.reserved == 1
+
+
+def test_deployable_unusable_function_is_in_use() -> None:
+    layout = replace(_layout(), unusable=_FUNCTIONS[:1])
+    root = build_deployable(_card(VgpuSelection((_SMALL,)), layout))
+    assert [handle.in_use for handle in root.handles] == [True, False]
+
+
+def test_deployable_blocked_card_is_reserved() -> None:
+    foreign = (_vgpu(0, _LARGE),)
+    selection = VgpuSelection((_SMALL,), '', foreign, is_blocked=True)
+    root = build_deployable(_card(selection, _layout(*foreign)))
+    assert (root.total, root.reserved) == (2, 2)
+
+
+def test_reserve_all_includes_children() -> None:
+    root = reserve_all(build_deployable(_card(VgpuSelection((_SEVENTH, _HALF)))))
+    assert [child.reserved for child in root.children] == [2, 2]
+
+
+def test_summarize_offer_names_types_and_reason() -> None:
+    selection = VgpuSelection((_SEVENTH, _HALF))
+    root = build_deployable(_card(selection))
+    text = 'vGPUs: X_1_5C x2, X_3_20C x2; 1 exist'
+    existing = [_vgpu(0, _HALF)]
+    assert summarize_offer(root, selection, existing) == text
+    refused = replace(selection, reason='refused')
+    assert summarize_offer(root, refused, existing) == f'{text}; refused'
