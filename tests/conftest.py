@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Setup of all tests: the concurrency backend and the profile of Hypothesis."""
+"""Setup of all tests: the concurrency backend, the umask, the Hypothesis profile."""
 
 # Import this module first, as every entry point does: it chooses the concurrency
 # backend, which libraries detect when they are imported.
 from cyborg_lite import runtime  # isort: skip
 
+import os
+
 from hypothesis import settings
 
 __all__ = ['runtime']
+
+# The product refuses files that users other than root can write to. Some distributions
+# create files in that way for the first user.
+os.umask(0o022)
 
 # The time of an example depends on the machine more than on the code.
 settings.register_profile('untimed', deadline=None)
