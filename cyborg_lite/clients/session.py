@@ -19,7 +19,11 @@ from oslo_config import cfg
 from oslo_context import context as oslo_context
 from oslo_log import log
 
-from cyborg_lite.exceptions import RemoteError, ServiceUnavailable
+from cyborg_lite.exceptions import (
+    ConfigurationError,
+    RemoteError,
+    ServiceUnavailable,
+)
 
 LOG = log.getLogger(__name__)
 
@@ -126,6 +130,8 @@ def connect(
     The section is empty if it sets neither credentials nor an endpoint. No request is
     sent. Call it once per process and section: each call creates a session with its
     own connections.
+
+    :raises ConfigurationError: the credentials are incomplete
     """
     auth = _load_auth(conf, group)
     if auth is None:
@@ -146,7 +152,10 @@ def connect(
 def _load_auth(conf: cfg.ConfigOpts, group: str) -> plugin.BaseAuthPlugin | None:
     section = conf[group]
     if section.auth_section or section.auth_type not in (None, '', 'none'):
-        return loading.load_auth_from_conf_options(conf, group)
+        try:
+            return loading.load_auth_from_conf_options(conf, group)
+        except keystoneauth.ClientException as error:
+            raise ConfigurationError(reason=f'[{group}]: {error}') from None
     if section.endpoint_override is None:
         return None
     return token_endpoint.Token(section.endpoint_override, NO_CREDENTIALS)

@@ -120,6 +120,15 @@ class FakePlacement(Placement):
             if trait in provider.traits and name in (None, provider.node.name)
         )
 
+    def list_hosts_with_trait(self, trait: str) -> frozenset[str]:
+        self._count_call(f'GET /resource_providers?required={trait}')
+        self._count_call('GET /resource_providers')
+        return frozenset(
+            self.providers[provider.node.root_uuid].node.name
+            for provider in self.providers.values()
+            if trait in provider.traits
+        )
+
     def create_provider(
         self, uuid: str, name: str, parent_uuid: str | None
     ) -> TreeNode:

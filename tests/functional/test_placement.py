@@ -118,6 +118,16 @@ def test_list_names_with_trait_filters_by_name(placement: Placement) -> None:
     assert placement.list_names_with_trait('CUSTOM_NEVER_MADE') == frozenset()
 
 
+def test_list_hosts_with_trait_names_roots(placement: Placement) -> None:
+    root = fresh(placement)
+    child = placement.create_provider(str(uuid4()), f'{root.name}_gpu', root.uuid)
+    assert root.name not in placement.list_hosts_with_trait(OWNER_NOVA)
+    placement.set_traits(child.uuid, child.generation, {OWNER_NOVA})
+    hosts = placement.list_hosts_with_trait(OWNER_NOVA)
+    assert root.name in hosts
+    assert child.name not in hosts
+
+
 @pytest.mark.parametrize('same', ['uuid', 'name'])
 def test_create_provider_name_or_uuid_in_use_raises(
     placement: Placement, same: str

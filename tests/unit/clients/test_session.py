@@ -12,7 +12,11 @@ from oslo_context.context import RequestContext
 
 from cyborg_lite.clients.session import Remote, connect
 from cyborg_lite.conf import placement as section
-from cyborg_lite.exceptions import RemoteError, ServiceUnavailable
+from cyborg_lite.exceptions import (
+    ConfigurationError,
+    RemoteError,
+    ServiceUnavailable,
+)
 from tests.doubles.http_service import Answer, HttpService
 from tests.support.wall_clock import STEPS, step_wall_clock
 
@@ -82,6 +86,16 @@ def test_send_uses_token_of_auth_type(
     assert remote is not None
     remote.send('GET', '/thing')
     assert service.requests[0].headers['X-Auth-Token'] == token
+
+
+@pytest.mark.parametrize(
+    ('auth_type', 'words'), [('password', 'auth_url'), ('nonsense', 'nonsense')]
+)
+def test_connect_incomplete_credentials_raises(
+    connect_remote: ConnectRemote, auth_type: str, words: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=rf'\[placement\].*{words}'):
+        connect_remote(auth_type=auth_type)
 
 
 def test_send_forwards_global_request_id(remote: Remote, service: HttpService) -> None:

@@ -2,13 +2,11 @@
 """Tests of ``cyborg-lite-manage audit`` with fake Nova and Placement services."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from cyborg_lite.cmd import manage
-from cyborg_lite.db import migration
 from cyborg_lite.db.engine import Database
 from tests.builders.orphans import Cloud
 from tests.builders.rows import add_arqs, owners, states
@@ -31,31 +29,20 @@ def placement() -> Iterator[HttpService]:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    address = f'sqlite:///{tmp_path}/db.sqlite'
-    migration.upgrade(address)
-    database = Database(address)
-    yield database
-    database.close()
-
-
-@pytest.fixture
 def cloud(database: Database) -> Cloud:
     return Cloud(database)
 
 
 @pytest.fixture
 def options(
-    tmp_path: Path, database: Database, nova: FakeNova, placement: HttpService
+    write_config: Callable[..., list[str]], nova: FakeNova, placement: HttpService
 ) -> list[str]:
-    file = tmp_path / 'cyborg-lite.conf'
-    file.write_text(
-        f'[database]\nconnection = sqlite:///{tmp_path}/db.sqlite\n'
+    lines = (
         f'[nova]\nendpoint_override = {nova.endpoint}\nconnect_retries = 0\n'
         f'[placement]\nendpoint_override = {placement.url}\n'
         'connect_retries = 0\nstatus_code_retries = 0\n'
     )
-    return ['--config-file', str(file), 'audit']
+    return [*write_config(lines), 'audit']
 
 
 def bind_arq(cloud: Cloud, nova: FakeNova, placement: HttpService) -> tuple[str, str]:

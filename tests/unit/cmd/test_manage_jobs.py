@@ -3,7 +3,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,7 +12,7 @@ import pytest
 from cyborg_lite.cmd import manage
 from cyborg_lite.conductor.binding import BindHandler, build_bind_job
 from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db import arqs, binding, migration, release
+from cyborg_lite.db import arqs, binding, release
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.model.arqs import Scope
@@ -28,19 +28,8 @@ Out = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    address = f'sqlite:///{tmp_path}/db.sqlite'
-    migration.upgrade(address)
-    database = Database(address)
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def options(tmp_path: Path, database: Database) -> list[str]:
-    file = tmp_path / 'cyborg-lite.conf'
-    file.write_text(f'[database]\nconnection = sqlite:///{tmp_path}/db.sqlite\n')
-    return ['--config-file', str(file)]
+def options(write_config: Callable[..., list[str]]) -> list[str]:
+    return write_config()
 
 
 def add_release_job(database: Database) -> str:
@@ -120,13 +109,6 @@ def test_invalid_command_exits_with_2(
         manage.main([*options, *arguments])
     assert end.value.code == 2
     assert 'usage' in capsys.readouterr().err
-
-
-def test_invalid_configuration_returns_2(tmp_path: Path, capsys: Out) -> None:
-    file = tmp_path / 'wrong.conf'
-    file.write_text('[conductor]\nworkers = many\n')
-    assert manage.main(['--config-file', str(file), 'jobs', 'list']) == 2
-    assert 'workers' in capsys.readouterr().err
 
 
 def test_list_without_schema_returns_2(tmp_path: Path, capsys: Out) -> None:

@@ -3,13 +3,11 @@
 
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from cyborg_lite.cmd import manage
-from cyborg_lite.db import migration
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from tests.builders.provider_rows import add_device, change_device
@@ -19,19 +17,8 @@ Out = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    address = f'sqlite:///{tmp_path}/db.sqlite'
-    migration.upgrade(address)
-    database = Database(address)
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def options(tmp_path: Path, database: Database) -> list[str]:
-    file = tmp_path / 'cyborg-lite.conf'
-    file.write_text(f'[database]\nconnection = sqlite:///{tmp_path}/db.sqlite\n')
-    return ['--config-file', str(file), 'ownership']
+def options(write_config: Callable[..., list[str]]) -> list[str]:
+    return [*write_config(), 'ownership']
 
 
 def parse_owners(output: str) -> dict[str, str]:

@@ -11,13 +11,14 @@ import pytest
 from sqlalchemy import update
 
 from cyborg_lite.cmd import status
-from cyborg_lite.db import migration, services, tables
+from cyborg_lite.db import services, tables
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.jobs import JobType, NewJob, Owner
 from cyborg_lite.version import version
 from tests.builders.provider_rows import add_device, change_device
 from tests.builders.rows import add_handles
+from tests.servers.databases import create_sqlite_file
 
 
 @pytest.fixture
@@ -36,9 +37,8 @@ def options(tmp_path: Path, address: str) -> list[str]:
 
 
 @pytest.fixture
-def database(address: str) -> Iterator[Database]:
-    migration.upgrade(address)
-    database = Database(address)
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(create_sqlite_file(tmp_path / 'db.sqlite'))
     yield database
     database.close()
 

@@ -12,11 +12,12 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd.upgrade_checks import Checks
-from cyborg_lite.db import migration, services, tables
+from cyborg_lite.db import services, tables
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.jobs import JobType, NewJob
 from cyborg_lite.version import version
+from tests.servers.databases import create_sqlite_file
 
 Out = pytest.CaptureFixture[str]
 Change = Callable[[Session], object]
@@ -45,7 +46,7 @@ def write(address: str, *changes: Change) -> None:
 
 
 def test_check_without_problems_succeeds(tmp_path: Path, address: str) -> None:
-    migration.upgrade(address)
+    create_sqlite_file(tmp_path / 'db.sqlite')
     write(
         address,
         lambda session: services.record_start(session, 'agent', 'cpu1', version()),
@@ -61,7 +62,7 @@ def test_check_empty_database_fails_with_remedy(
 
 
 def test_check_default_bus_warns(tmp_path: Path, address: str, capsys: Out) -> None:
-    migration.upgrade(address)
+    create_sqlite_file(tmp_path / 'db.sqlite')
     assert build_checks(tmp_path, address, 'rabbit://').check() == Code.WARNING
     assert 'transport_url is not set' in capsys.readouterr().out
 
@@ -69,7 +70,7 @@ def test_check_default_bus_warns(tmp_path: Path, address: str, capsys: Out) -> N
 def test_check_outdated_daemon_warns_with_host(
     tmp_path: Path, address: str, capsys: Out
 ) -> None:
-    migration.upgrade(address)
+    create_sqlite_file(tmp_path / 'db.sqlite')
     write(
         address,
         lambda session: services.record_start(session, 'agent', 'cpu1', '0.0.1'),
@@ -82,7 +83,7 @@ def test_check_outdated_daemon_warns_with_host(
 def test_check_failed_jobs_warns_with_command(
     tmp_path: Path, address: str, capsys: Out
 ) -> None:
-    migration.upgrade(address)
+    create_sqlite_file(tmp_path / 'db.sqlite')
     write(
         address,
         lambda session: queue.add_job(session, NewJob(JobType.RELEASE)),
