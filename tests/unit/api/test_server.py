@@ -4,16 +4,13 @@
 import http.client
 import json
 import logging
-import re
-import select
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,76 +21,37 @@ from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.certificate import write_certificate
 from tests.support.api.conversation import ADMIN, Client
-from tests.support.wall_clock import STEPS, step_wall_clock
-
-
-def section(**options: Any) -> Any:
-    """Return the options ``[api]`` of a service on loopback."""
-    probe = {
-        'host': '127.0.0.1',
-        'port': 0,
-        'threads': 4,
-        'workers': 1,
-        'certificate_file': None,
-        'private_key_file': None,
-        'header_timeout': 10,
-        'body_timeout': 30,
-        'max_connections': 512,
-        'max_connections_per_address': 128,
-    }
-    return SimpleNamespace(**{**probe, **options})
+from tests.support.api.http_server import (
+    build_options,
+    check_error_document,
+    get,
+    return_headers,
+    send,
+    serve,
+)
 
 
 @pytest.fixture(scope='module')
 def shared_server() -> Iterator[ApiServer]:
     """Start a server for tests that do not change it."""
-    with serving(Client().application) as server:
+    with serve(Client().application) as server:
         yield server
-
-
-@contextmanager
-def serving(application: Any, **options: Any) -> Iterator[ApiServer]:
-    server = ApiServer(application, section(**options))
-    server.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-        server.wait()
-
-
-def ask(
-    server: ApiServer, path: str, headers: dict[str, str] | None = None
-) -> tuple[int, dict[str, str], bytes]:
-    with closing(http.client.HTTPConnection('127.0.0.1', server.port)) as connection:
-        connection.request('GET', path, headers=headers or {})
-        response = connection.getresponse()
-        return response.status, dict(response.getheaders()), response.read()
-
-
-def echo(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
-    """Respond with the request headers as JSON."""
-    start_response('200 OK', [('Content-Type', 'application/json')])
-    headers_seen = {
-        key: value for key, value in environ.items() if isinstance(value, str)
-    }
-    return [json.dumps(headers_seen).encode()]
 
 
 def test_application_is_served(client: Client) -> None:
-    with serving(client.application) as server:
-        status, headers, body = ask(server, '/accelerator/v2')
+    with serve(client.application) as server:
+        status, headers, body = get(server, '/accelerator/v2')
         assert status == 200
         assert headers['Content-Type'] == 'application/json'
         href = json.loads(body)['links'][0]['href']
         assert href == f'http://127.0.0.1:{server.port}/accelerator/v2/'
-        assert ask(server, '/v2/devices', ADMIN)[0] == 200
-        assert ask(server, '/v2/devices')[0] == 401
+        assert get(server, '/v2/devices', ADMIN)[0] == 200
+        assert get(server, '/v2/devices')[0] == 401
 
 
 def test_connection_serves_many_requests(client: Client) -> None:
     with (
-        serving(client.application) as server,
+        serve(client.application) as server,
         closing(http.client.HTTPConnection('127.0.0.1', server.port)) as connection,
     ):
         connection.connect()
@@ -117,7 +75,7 @@ def test_connection_serves_many_requests(client: Client) -> None:
 
 def test_chunked_body_is_read(client: Client) -> None:
     with (
-        serving(client.application) as server,
+        serve(client.application) as server,
         closing(http.client.HTTPConnection('127.0.0.1', server.port)) as connection,
     ):
         headers = {**ADMIN, 'Content-Type': 'application/json'}
@@ -128,39 +86,15 @@ def test_chunked_body_is_read(client: Client) -> None:
 
 def test_header_with_underscore_is_dropped() -> None:
     """A proxy that removes X-Roles would forward X_Roles."""
-    with serving(echo) as server:
-        headers = {'X_Roles': 'admin', 'X-Project-Id': 'p'}
-        headers_seen = json.loads(ask(server, '/', headers)[2])
-    assert headers_seen['HTTP_X_PROJECT_ID'] == 'p'
-    assert 'HTTP_X_ROLES' not in headers_seen
+    with serve(return_headers) as server:
+        sent = {'X_Roles': 'admin', 'X-Project-Id': 'p'}
+        headers = json.loads(get(server, '/', sent)[2])
+    assert headers['HTTP_X_PROJECT_ID'] == 'p'
+    assert 'HTTP_X_ROLES' not in headers
 
 
 POST = b'POST /v2/device_profiles HTTP/1.1\r\nHost: x\r\nX-Auth-Token: admin'
 NEXT = b'GET /v2/smuggled HTTP/1.1\r\nHost: x\r\nX-Auth-Token: admin\r\n\r\n'
-
-
-def raw(server: ApiServer, sent: bytes) -> bytes:
-    with socket.create_connection(('127.0.0.1', server.port)) as connection:
-        connection.sendall(sent)
-        connection.shutdown(socket.SHUT_WR)
-        return b''.join(iter(lambda: connection.recv(65536), b''))
-
-
-def check_clear(answer: bytes) -> None:
-    """Both the application and the server send the error document."""
-    head, _, body = answer.partition(b'\r\n\r\n')
-    if head.split()[1] < b'400':
-        return
-    assert b'Content-Type: application/json' in head
-    assert b'x-openstack-request-id: req-' in head.lower()
-    assert b'OpenStack-API-Maximum-Version: ' in head
-    assert b'Vary: OpenStack-API-Version' in head
-    document = json.loads(body)
-    if head.split()[1] != b'401':
-        assert json.loads(document['error_message'])['faultstring']
-        assert document['errors'][0]['detail']
-    assert b'Traceback' not in body
-    assert b'site-packages' not in body
 
 
 @pytest.mark.parametrize(
@@ -185,10 +119,10 @@ def check_clear(answer: bytes) -> None:
 def test_invalid_request_line_returns_400(
     shared_server: ApiServer, line: bytes
 ) -> None:
-    answer = raw(shared_server, line + b'\r\nHost: x\r\nConnection: close\r\n\r\n')
+    answer = send(shared_server, line + b'\r\nHost: x\r\nConnection: close\r\n\r\n')
     assert answer.split()[1][:1] in (b'2', b'4') or b'505' in answer
-    check_clear(answer)
-    assert ask(shared_server, '/v2')[0] == 200
+    check_error_document(answer)
+    assert get(shared_server, '/v2')[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -212,12 +146,12 @@ def test_invalid_request_line_returns_400(
 )
 def test_invalid_header_returns_400(shared_server: ApiServer, header: bytes) -> None:
     sent = POST + b'\r\n' + header + b'\r\nConnection: close\r\n\r\nzz\r\n'
-    answer = raw(shared_server, sent)
+    answer = send(shared_server, sent)
     # RFC 9112 allows 501 for an unknown transfer coding.
     status = answer.split()[1]
     assert status[:1] == b'4' or status == b'501'
-    check_clear(answer)
-    assert ask(shared_server, '/v2')[0] == 200
+    check_error_document(answer)
+    assert get(shared_server, '/v2')[0] == 200
 
 
 def test_unread_body_is_not_next_request(client: Client) -> None:
@@ -225,10 +159,10 @@ def test_unread_body_is_not_next_request(client: Client) -> None:
     chunks = b'%x\r\n%s\r\n0\r\n\r\n' % (len(NEXT), NEXT)
     coded = b'Transfer-Encoding: chunked\r\n\r\n' + chunks
     counted = b'Content-Length: %d\r\n\r\n%s' % (len(NEXT), NEXT)
-    with serving(client.application) as server:
+    with serve(client.application) as server:
         for body in (coded, counted, b'Content-Length: 3\r\n' + coded):
             refused = b'\r\nContent-Type: text/plain\r\n' + body
-            answer = raw(server, POST + refused)
+            answer = send(server, POST + refused)
             assert answer.count(b'HTTP/1.1 ') == 1
             assert b' 415 ' in answer.splitlines()[0]
 
@@ -242,7 +176,7 @@ def test_oversized_body_client_reads_response(
 ) -> None:
     body: Any = iter([b' ' * 2**20] * 20) if coded else b' ' * (20 * 2**20)
     with (
-        serving(client.application) as server,
+        serve(client.application) as server,
         closing(http.client.HTTPConnection('127.0.0.1', server.port)) as connection,
     ):
         headers = {**ADMIN, 'Content-Type': 'application/json', **more}
@@ -250,224 +184,6 @@ def test_oversized_body_client_reads_response(
         response = connection.getresponse()
         assert response.status == status
         assert json.loads(response.read())['errors']
-
-
-# --- start and stop ---------------------------------------------------------------
-
-
-class Gate:
-    """An application that responds when the test releases it."""
-
-    def __init__(self) -> None:
-        self.entered = threading.Event()
-        self.opened = threading.Event()
-
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        self.entered.set()
-        self.opened.wait()
-        start_response('200 OK', [('Content-Length', '4')])
-        return [b'done']
-
-
-def test_stop_waits_for_running_request() -> None:
-    gate = Gate()
-    server = ApiServer(gate, section())
-    server.start()
-    with ThreadPoolExecutor() as pool:
-        answer = pool.submit(ask, server, '/')
-        gate.entered.wait()
-        server.stop()
-        waiter = pool.submit(server.wait)
-        assert not waiter.done()
-        gate.opened.set()
-        assert answer.result()[2] == b'done'
-        waiter.result()
-
-
-def test_stop_closes_idle_connection() -> None:
-    with (
-        serving(echo) as server,
-        closing(http.client.HTTPConnection('127.0.0.1', server.port)) as connection,
-    ):
-        connection.request('GET', '/')
-        connection.getresponse().read()
-        server.stop()
-        server.wait()
-        with pytest.raises(ConnectionRefusedError):
-            ask(server, '/')
-
-
-def test_stop_twice_or_before_start_is_harmless() -> None:
-    server = ApiServer(echo, section())
-    server.stop()
-    server.wait()
-    server.start()
-    for _ in range(2):
-        server.stop()
-        server.wait()
-
-
-def test_workers_share_a_port() -> None:
-    with socket.create_server(('127.0.0.1', 0)) as probe:
-        port = probe.getsockname()[1]
-    with (
-        serving(echo, port=port, workers=2) as first,
-        serving(echo, port=port, workers=2),
-    ):
-        assert ask(first, '/')[0] == 200
-
-
-def test_port_in_use_raises() -> None:
-    with serving(echo) as server:
-        second = ApiServer(echo, section(port=server.port))
-        with pytest.raises(ConfigurationError, match=str(server.port)):
-            second.start()
-
-
-# --- TLS --------------------------------------------------------------------------
-
-
-def test_https_with_certificate(tmp_path: Path) -> None:
-    files = write_certificate(tmp_path)
-    context = ssl.create_default_context(cafile=files.certificate)
-    options = {
-        'certificate_file': str(files.certificate),
-        'private_key_file': str(files.key),
-    }
-    with serving(echo, **options) as server:
-        connection = http.client.HTTPSConnection(
-            'localhost', server.port, context=context
-        )
-        with closing(connection):
-            connection.request('GET', '/')
-            headers_seen = json.loads(connection.getresponse().read())
-            assert headers_seen['wsgi.url_scheme'] == 'https'
-
-
-@pytest.mark.parametrize(
-    'options',
-    [
-        {'certificate_file': '/nonexistent'},
-        {'private_key_file': '/nonexistent'},
-        {'certificate_file': '/nonexistent', 'private_key_file': '/nonexistent'},
-        {'certificate_file': '/dev/null', 'private_key_file': '/dev/null'},
-    ],
-)
-def test_invalid_certificate_raises(options: dict[str, str]) -> None:
-    with pytest.raises(ConfigurationError, match=r'\[api\]'):
-        ApiServer(echo, section(**options)).start()
-
-
-# --- limits -----------------------------------------------------------------------
-
-SHORT = 0.05  # seconds
-SLOW_HEADER = b'GET /v2 HTTP/1.1\r\nHost: x\r\n'
-SLOW_BODY = b'POST /v2/arqs HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n['
-
-
-def connect(server: ApiServer, sent: bytes = b'') -> socket.socket:
-    connection = socket.create_connection(('127.0.0.1', server.port))
-    connection.sendall(sent)
-    return connection
-
-
-def receive_all(connection: socket.socket) -> bytes:
-    return b''.join(iter(lambda: connection.recv(65536), b''))
-
-
-@pytest.mark.parametrize('part', [SLOW_HEADER, SLOW_BODY, b''])
-def test_slow_clients_occupy_no_thread(part: bytes) -> None:
-    with serving(echo, threads=1) as server, ExitStack() as slow:
-        for _ in range(40):
-            slow.enter_context(closing(connect(server, part)))
-        for _ in range(2):
-            assert ask(server, '/')[0] == 200
-
-
-@pytest.mark.parametrize(
-    ('part', 'missing'), [(SLOW_HEADER, b'header'), (SLOW_BODY, b'body')]
-)
-def test_slow_request_returns_408(part: bytes, missing: bytes) -> None:
-    with (
-        serving(echo, header_timeout=SHORT, body_timeout=SHORT) as server,
-        closing(connect(server, part)) as connection,
-    ):
-        answer = receive_all(connection)
-        assert answer.startswith(b'HTTP/1.1 408 ')
-        assert b'The %s of the request' % missing in answer
-        check_clear(answer)
-
-
-def test_header_deadline_is_not_extended_by_lines() -> None:
-    with (
-        serving(echo, header_timeout=SHORT) as server,
-        closing(connect(server, SLOW_HEADER)) as connection,
-    ):
-        while not select.select([connection], [], [], SHORT / 10)[0]:
-            connection.sendall(b'X: y\r\n')
-        assert connection.recv(65536).startswith(b'HTTP/1.1 408 ')
-
-
-def test_idle_connection_has_no_header_deadline() -> None:
-    with (
-        serving(echo, header_timeout=SHORT) as server,
-        closing(http.client.HTTPConnection('127.0.0.1', server.port)) as connection,
-    ):
-        for _ in range(2):
-            connection.request('GET', '/')
-            assert connection.getresponse().read()
-            select.select([connection.sock], [], [], 3 * SHORT)
-
-
-@pytest.mark.parametrize('option', ['max_connections', 'max_connections_per_address'])
-def test_too_many_connections_return_503(option: str) -> None:
-    with serving(echo, **{option: 2}) as server:
-        with closing(connect(server)), closing(connect(server)):
-            answer = raw(server, b'')
-            assert answer.startswith(b'HTTP/1.1 503 ')
-            check_clear(answer)
-        while raw(server, b'GET / HTTP/1.0\r\n\r\n').startswith(b'HTTP/1.1 503 '):
-            pass
-
-
-def test_pipelined_requests_are_answered_in_order(client: Client) -> None:
-    first = NEXT.replace(b'smuggled', b'devices')
-    last = NEXT.replace(b'Host: x', b'Host: x\r\nConnection: close')
-    with serving(client.application) as server:
-        answer = raw(server, first + first + last)
-    assert re.findall(rb'HTTP/1.1 (\d+)', answer) == [b'200', b'200', b'404']
-
-
-def test_expected_body_is_requested(client: Client) -> None:
-    body = b'[{"name": "dp1", "groups": [{"resources:FPGA": 1}]}]'
-    header = (
-        b'POST /v2/device_profiles HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n'
-        b'X-Auth-Token: admin\r\nX-Roles: admin\r\nConnection: close\r\n'
-        b'Content-Type: application/json\r\nContent-Length: %d\r\n\r\n' % len(body)
-    )
-    with (
-        serving(client.application) as server,
-        closing(connect(server, header)) as connection,
-    ):
-        assert connection.recv(65536) == b'HTTP/1.1 100 Continue\r\n\r\n'
-        connection.sendall(body)
-        answer = receive_all(connection)
-        assert b'100 Continue' not in answer
-        assert answer.startswith(b'HTTP/1.1 ')
-
-
-def test_stalled_body_keeps_response(client: Client) -> None:
-    """The response does not need the body, which is too large to be kept."""
-    sent = (
-        POST + b'\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n['
-    )
-    with (
-        serving(client.application, body_timeout=SHORT) as server,
-        closing(connect(server, sent)) as connection,
-    ):
-        answer = receive_all(connection)
-        assert answer.split()[1][:1] == b'4'
-        check_clear(answer)
 
 
 @pytest.mark.parametrize(
@@ -489,23 +205,25 @@ def test_malformed_target_returns_4xx(
     shared_server: ApiServer, method: bytes, target: bytes
 ) -> None:
     line = b'%s %s HTTP/1.1\r\nHost: x\r\n\r\n' % (method, target)
-    answer = raw(shared_server, line)
+    answer = send(shared_server, line)
     assert answer.split()[1] in (b'400', b'405')
-    check_clear(answer)
+    check_error_document(answer)
 
 
 @pytest.mark.parametrize('length', [b'+1', b'1_0', b'0x1', b'1 1', b'1, 1'])
 def test_ambiguous_content_length_returns_400(
     shared_server: ApiServer, length: bytes
 ) -> None:
-    answer = raw(shared_server, POST + b'\r\nContent-Length: %s\r\n\r\n' % length)
+    answer = send(shared_server, POST + b'\r\nContent-Length: %s\r\n\r\n' % length)
     assert answer.startswith(b'HTTP/1.1 400 ')
 
 
 def test_large_header_returns_431(shared_server: ApiServer) -> None:
-    answer = raw(shared_server, SLOW_HEADER + b'X: y\r\n' * 12_000)
+    answer = send(
+        shared_server, b'GET /v2 HTTP/1.1\r\nHost: x\r\n' + b'X: y\r\n' * 12_000
+    )
     assert answer.startswith(b'HTTP/1.1 431 ')
-    check_clear(answer)
+    check_error_document(answer)
 
 
 def test_invalid_request_log_has_own_request_id(
@@ -513,7 +231,7 @@ def test_invalid_request_log_has_own_request_id(
 ) -> None:
     def identify(environ: dict[str, Any], start_response: Any) -> Any:
         RequestContext(user_id='u' * 32, project_id='p' * 32)
-        return echo(environ, start_response)
+        return return_headers(environ, start_response)
 
     contexts: list[Any] = []
 
@@ -522,11 +240,11 @@ def test_invalid_request_log_has_own_request_id(
             contexts.append(get_current())
 
     logger, recorder = logging.getLogger('cyborg_lite.api.server'), Recorder()
-    with serving(identify, threads=1) as server, caplog.at_level(logging.INFO):
-        ask(server, '/')
+    with serve(identify, threads=1) as server, caplog.at_level(logging.INFO):
+        get(server, '/')
         logger.addHandler(recorder)
         try:
-            answer = raw(server, b'GET //[/v2 HTTP/1.1\r\n\r\n')
+            answer = send(server, b'GET //[/v2 HTTP/1.1\r\n\r\n')
         finally:
             logger.removeHandler(recorder)
     (context,) = contexts
@@ -534,37 +252,107 @@ def test_invalid_request_log_has_own_request_id(
     assert context.request_id.encode() in answer
 
 
-@pytest.mark.parametrize('step', STEPS)
-def test_wall_clock_step_keeps_connections(
-    monkeypatch: pytest.MonkeyPatch, step: float
-) -> None:
+# --- start and stop ---------------------------------------------------------------
+
+
+class Gate:
+    """An application that responds when the test releases it."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.opened = threading.Event()
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        self.entered.set()
+        self.opened.wait()
+        start_response('200 OK', [('Content-Length', '4')])
+        return [b'done']
+
+
+def test_stop_waits_for_running_request() -> None:
+    gate = Gate()
+    server = ApiServer(gate, build_options())
+    server.start()
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(get, server, '/')
+        gate.entered.wait()
+        server.stop()
+        waiter = pool.submit(server.wait)
+        assert not waiter.done()
+        gate.opened.set()
+        assert answer.result()[2] == b'done'
+        waiter.result()
+
+
+def test_stop_closes_idle_connection() -> None:
     with (
-        serving(echo) as server,
+        serve(return_headers) as server,
         closing(http.client.HTTPConnection('127.0.0.1', server.port)) as connection,
     ):
-        connection.connect()
-        client_socket = connection.sock
-        for _ in range(2):
-            connection.request('GET', '/')
-            assert connection.getresponse().read()
-            assert connection.sock is client_socket
-            step_wall_clock(monkeypatch, step)
+        connection.request('GET', '/')
+        connection.getresponse().read()
+        server.stop()
+        server.wait()
+        with pytest.raises(ConnectionRefusedError):
+            get(server, '/')
 
 
-def test_slow_handshake_occupies_no_thread(tmp_path: Path) -> None:
+def test_stop_twice_or_before_start_is_harmless() -> None:
+    server = ApiServer(return_headers, build_options())
+    server.stop()
+    server.wait()
+    server.start()
+    for _ in range(2):
+        server.stop()
+        server.wait()
+
+
+def test_workers_share_a_port() -> None:
+    with socket.create_server(('127.0.0.1', 0)) as probe:
+        port = probe.getsockname()[1]
+    with (
+        serve(return_headers, port=port, workers=2) as first,
+        serve(return_headers, port=port, workers=2),
+    ):
+        assert get(first, '/')[0] == 200
+
+
+def test_port_in_use_raises() -> None:
+    with serve(return_headers) as server:
+        second = ApiServer(return_headers, build_options(port=server.port))
+        with pytest.raises(ConfigurationError, match=str(server.port)):
+            second.start()
+
+
+# --- TLS --------------------------------------------------------------------------
+
+
+def test_https_with_certificate(tmp_path: Path) -> None:
     files = write_certificate(tmp_path)
     context = ssl.create_default_context(cafile=files.certificate)
     options = {
         'certificate_file': str(files.certificate),
         'private_key_file': str(files.key),
     }
-    with serving(echo, **options) as server, closing(connect(server, b'\x16\x03')):
-        with closing(connect(server, SLOW_HEADER)) as plain:
-            assert plain.recv(65536).startswith(b'HTTP/1.1 400 ')
+    with serve(return_headers, **options) as server:
         connection = http.client.HTTPSConnection(
             'localhost', server.port, context=context
         )
         with closing(connection):
-            for _ in range(2):
-                connection.request('POST', '/', b'x' * 100_000)
-                assert connection.getresponse().read()
+            connection.request('GET', '/')
+            headers = json.loads(connection.getresponse().read())
+            assert headers['wsgi.url_scheme'] == 'https'
+
+
+@pytest.mark.parametrize(
+    'options',
+    [
+        {'certificate_file': '/nonexistent'},
+        {'private_key_file': '/nonexistent'},
+        {'certificate_file': '/nonexistent', 'private_key_file': '/nonexistent'},
+        {'certificate_file': '/dev/null', 'private_key_file': '/dev/null'},
+    ],
+)
+def test_invalid_certificate_raises(options: dict[str, str]) -> None:
+    with pytest.raises(ConfigurationError, match=r'\[api\]'):
+        ApiServer(return_headers, build_options(**options)).start()
