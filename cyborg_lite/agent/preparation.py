@@ -56,9 +56,7 @@ class Preparation:
 
         :raises DriverError: a handle cannot be prepared; the others are released
         """
-        for handle in handles:
-            self._check_current(handle)
-        self._cache.add_handles(handles)
+        self._accept(handles)
         for count, handle in enumerate(handles):
             try:
                 self._prepare_handle(handle)
@@ -152,24 +150,48 @@ class Preparation:
         self._record_events(HostEventKind.RELEASED, released)
         return failures
 
+    def _accept(self, handles: Sequence[AllocatedHandle]) -> None:
+        """Store the handles unless the call is stale, in one step.
+
+        :raises DriverError: the call is stale; nothing is stored
+        """
+        with self._guard:
+            for handle in handles:
+                self._check_current(handle)
+            self._cache.add_handles(handles)
+
     def _remove_unprepared(self, handles: Sequence[AllocatedHandle]) -> None:
+        with self._guard:
+            self._cache.remove_handles(
+                handle.uuid
+                for handle in self._select_stored(handles)
+                if self._cache.handles[handle.uuid].boot_id is None
+            )
+
+    def _select_stored(
+        self, handles: Iterable[AllocatedHandle]
+    ) -> list[AllocatedHandle]:
+        """Return the handles that are stored with exactly this generation."""
         stored = self._cache.handles
-        self._cache.remove_handles(
-            handle.uuid
+        return [
+            handle
             for handle in handles
-            if handle.uuid in stored and stored[handle.uuid].boot_id is None
-        )
+            if handle.uuid in stored
+            and stored[handle.uuid].handle.generation == handle.generation
+        ]
 
     def _record_prepared(
         self, handles: Sequence[AllocatedHandle], kind: HostEventKind
     ) -> None:
-        boot_id, stored = self._discovery.host.boot_id, self._cache.handles
-        prepared = [
-            handle
-            for handle in handles
-            if handle.uuid not in stored or stored[handle.uuid].boot_id != boot_id
-        ]
-        self._cache.mark_prepared((handle.uuid for handle in prepared), boot_id)
+        boot_id = self._discovery.host.boot_id
+        with self._guard:
+            # A later call may have stored the handle with a newer generation.
+            prepared = [
+                handle
+                for handle in self._select_stored(handles)
+                if self._cache.handles[handle.uuid].boot_id != boot_id
+            ]
+            self._cache.mark_prepared((handle.uuid for handle in prepared), boot_id)
         self._record_events(kind, prepared)
 
     def _record_events(
@@ -193,7 +215,8 @@ class Preparation:
                 if handle.uuid not in self._cache.handles:
                     return False
             else:
-                self._check_current(handle)
+                with self._guard:
+                    self._check_current(handle)
             if isinstance(driver, PreparesHandles):
                 driver.prepare(handle)
                 LOG.info('Prepared handle %s of ARQ %s', handle.key, handle.arq_uuid)
@@ -219,15 +242,17 @@ class Preparation:
             if isinstance(driver, PreparesHandles):
                 driver.release(handle)
                 LOG.info('Released handle %s of ARQ %s', handle.key, handle.arq_uuid)
-            self._cache.remove_handles([handle.uuid])
+            with self._guard:
+                # A later call may have stored a newer generation meanwhile.
+                if not self._is_claimed_again(handle):
+                    self._cache.remove_handles([handle.uuid])
 
     def _check_current(self, handle: AllocatedHandle) -> None:
-        """Check that the generation was not released.
+        """Check that the generation was not released. The caller holds the guard.
 
         :raises DriverError: the call is stale
         """
-        with self._guard:
-            released = self._released_generations.get(handle.uuid, 0)
+        released = self._released_generations.get(handle.uuid, 0)
         if 0 < handle.generation <= released or self._is_claimed_again(handle):
             reason = f'Handle {handle.key} was released before its preparation began.'
             raise DriverError(reason=reason)

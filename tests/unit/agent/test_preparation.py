@@ -89,13 +89,14 @@ def test_prepare_released_while_waiting_raises(
 ) -> None:
     """The release of the same generation arrives before the lock is taken."""
     preparation = build_preparation(scripted=driver)
-    add_handles = Cache.add_handles
+    find_driver = Discovery.find_driver
 
-    def add_and_release(cache: Cache, handles: Iterable[AllocatedHandle]) -> None:
-        add_handles(cache, handles)
+    def release_and_find(discovery: Discovery, address: str) -> Driver | None:
+        monkeypatch.setattr(Discovery, 'find_driver', find_driver)
         preparation.release([with_generation(1)])
+        return find_driver(discovery, address)
 
-    monkeypatch.setattr(Cache, 'add_handles', add_and_release)
+    monkeypatch.setattr(Discovery, 'find_driver', release_and_find)
     with pytest.raises(DriverError, match='was released before'):
         preparation.prepare([with_generation(1)])
     assert driver.prepared == set()
@@ -113,6 +114,65 @@ def test_release_older_generation_is_ignored(
     assert cache.handles['a'].handle.generation == 2
     preparation.release([with_generation(2)])
     assert driver.prepared == set()
+
+
+class _PausedCache(Cache):
+    """Cache that pauses the call of generation 1 just before it stores the handle."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.is_paused = threading.Event()
+        self.resume = threading.Event()
+
+    def add_handles(self, handles: Iterable[AllocatedHandle]) -> None:
+        added = list(handles)
+        if added[0].generation == 1:
+            self.is_paused.set()
+            self.resume.wait(0.5)  # with a guard around both steps nobody resumes it
+        super().add_handles(added)
+
+
+def test_prepare_between_check_and_entry_keeps_newer_generation(
+    driver: PreparingDriver, journal: Journal, tmp_path: Path
+) -> None:
+    """A stale call must not overwrite the intent of a newer one."""
+    cache = _PausedCache(tmp_path)
+    discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
+    discovery.scan()
+    preparation = Preparation(discovery, cache, journal)
+
+    def prepare_stale() -> None:
+        with contextlib.suppress(DriverError):
+            preparation.prepare([with_generation(1)])
+
+    stale = threading.Thread(target=prepare_stale)
+    stale.start()
+    assert cache.is_paused.wait(30.0)
+    preparation.prepare([with_generation(2)])
+    cache.resume.set()
+    stale.join()
+    assert cache.handles['a'].handle.generation == 2
+    assert driver.prepared == {'a'}
+
+
+class _OvertakenCache(Cache):
+    """Cache that stores generation 2 as soon as generation 1 is stored."""
+
+    def add_handles(self, handles: Iterable[AllocatedHandle]) -> None:
+        super().add_handles(handles)
+        super().add_handles([with_generation(2)])
+
+
+def test_prepare_overtaken_keeps_intent_of_newer_generation(
+    driver: PreparingDriver, journal: Journal, tmp_path: Path
+) -> None:
+    """The cleanup of the stale call must not remove what the newer one stored."""
+    cache = _OvertakenCache(tmp_path)
+    discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
+    discovery.scan()
+    with pytest.raises(DriverError, match='was released before'):
+        Preparation(discovery, cache, journal).prepare([with_generation(1)])
+    assert cache.handles['a'].handle.generation == 2
 
 
 def test_prepare_after_failure_accepts_same_generation(
