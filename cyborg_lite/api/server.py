@@ -253,6 +253,7 @@ class _Server(wsgi.Server):
     # It also limits one chunk, which the library reads at once. The application has a
     # much lower limit with a better error message.
     max_request_body_size = _MAX_DISCARDED_BODY
+    expiration_interval = 0.1  # seconds in which the library detects the stop
 
     # No limit: the library would take the time from the wall clock. The service manager
     # has its own limit and kills the process.
