@@ -251,6 +251,21 @@ class InstanceBindFailed(Conflict):
     )
 
 
+class InstanceDeviceLost(Conflict):
+    """A device of the instance is gone or failed, so Nova must not start it."""
+
+    message = (
+        'Instance {instance} must not be started: host {host} has lost the devices of '
+        'its ARQs {arqs}. {reason} Shelve and unshelve the instance to request new '
+        'accelerators, or delete it.'
+    )
+    advice = (
+        'Put the device back; the ARQs then become usable again. Run '
+        'cyborg-lite-manage device impact to list the instances. Set [api] '
+        'refuse_failed_binds = false to start instances without their accelerators.'
+    )
+
+
 class JobRefused(Conflict):
     """The job cannot be retried or cancelled. Shown by cyborg-lite-manage only."""
 
@@ -293,6 +308,13 @@ class ServiceUnavailable(CyborgError):
     code = 503
     message = 'The service is unavailable: {what} does not answer.'
     advice = 'Check that {what} is running and reachable from this host.'
+
+
+class DatabaseRefused(ServiceUnavailable):
+    """The database server refuses the user, the password or the database name."""
+
+    message = 'The database refuses the connection.'
+    advice = 'Correct user, password and database name in [database] connection.'
 
 
 class DatabaseError(CyborgError):
@@ -455,6 +477,13 @@ class ConfigurationError(CyborgError):
 
     message = '{reason}'
     advice = 'Correct the configuration file, then start the service again.'
+
+
+class SchemaOutdated(CyborgError):
+    """The database has no schema, or that of an earlier version."""
+
+    message = 'The database has schema revision {current}, this version needs {head}.'
+    advice = 'Run `cyborg-lite-dbsync upgrade`, then start the service again.'
 
 
 class MalformedMessage(InvalidInput):

@@ -12,6 +12,7 @@ from cyborg_lite.api import arguments, auth, json_body
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.microversion import MINIMUM, Microversion
 from cyborg_lite.api.middleware import MICROVERSION
+from cyborg_lite.api.nova_processes import is_nova_api
 from cyborg_lite.api.resource import ApiContext
 from cyborg_lite.api.validation import Schema
 from cyborg_lite.exceptions import (
@@ -61,6 +62,12 @@ class Call:
         """Quoted path without the mount prefix and without slashes around it."""
         path: str = self._request.environ.get('PATH_INFO', '')
         return quote(path.strip('/'), encoding='latin-1')
+
+    @property
+    def is_from_nova_api(self) -> bool:
+        """True if the Compute API sent the request, as far as it is known."""
+        agent: str = self._request.environ.get('HTTP_USER_AGENT', '')
+        return self.caller.service_request and is_nova_api(agent)
 
     def authorize(self, rule: str) -> None:
         """Check a policy rule.

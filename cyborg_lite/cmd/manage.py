@@ -16,6 +16,7 @@ from oslo_config import cfg
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import (
     manage_audit,
+    manage_device,
     manage_jobs,
     manage_ownership,
     manage_placement,
@@ -53,7 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 # Any: the type parameter of the argparse class is not public.
 def _add_parsers(parsers: Any) -> None:
     parsers.required = True
-    for group in (manage_jobs, manage_audit, manage_placement, manage_ownership):
+    groups = (
+        manage_jobs,
+        manage_audit,
+        manage_device,
+        manage_placement,
+        manage_ownership,
+    )
+    for group in groups:
         group.add_parsers(parsers)
 
 

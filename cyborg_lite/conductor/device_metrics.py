@@ -10,7 +10,7 @@ from oslo_log import log
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from cyborg_lite.db import devices
+from cyborg_lite.db import devices, lost_devices
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.devices import DeviceRecord
@@ -35,9 +35,10 @@ class DeviceCollector(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Return the metrics, or nothing if the database does not answer."""
-        health_family, usage_family, error_family = _create_families()
+        health_family, usage_family, error_family, lost_family = _create_families()
         try:
             records = self._database.read(devices.list_devices, Query())
+            lost = self._database.read(lost_devices.count_lost_arqs)
         except CyborgError as error:
             # The other metrics matter most while the database is unreachable.
             LOG.error('Device metrics omitted from a scrape: %s', error.text)
@@ -50,7 +51,9 @@ class DeviceCollector(Collector):
                 usage_family.add_metric([*labels, name], value)
             for kind, count in usage.counters.items():
                 error_family.add_metric([*labels, kind], count)
-        return health_family, usage_family, error_family
+        for hostname, number in lost.items():
+            lost_family.add_metric([hostname], number)
+        return health_family, usage_family, error_family, lost_family
 
 
 def _device_labels(device: DeviceRecord) -> tuple[str, str, str]:
@@ -74,5 +77,10 @@ def _create_families() -> tuple[GaugeMetricFamily, ...]:
             'cyborg_lite_device_errors',
             'Errors since the last reboot of the host.',
             labels=[*device_labels, 'kind'],
+        ),
+        GaugeMetricFamily(
+            'cyborg_lite_lost_arqs',
+            'Bound ARQs whose device is gone, failed or missing.',
+            labels=['hostname'],
         ),
     )

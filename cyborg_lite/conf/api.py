@@ -46,9 +46,10 @@ without waiting for their devices.
         default=True,
         help="""
 Return 409 to clients below microversion 2.4, Nova among them, that list the ARQs of an
-instance while one of them is BindFailed. Nova then fails the build, the unshelve or the
-power-on; otherwise it may start the instance without the accelerator. Lists with
-bind_state=resolved are not affected. Set it to false to let instances run without their
+instance while one of them is BindFailed or its device is lost. Nova then fails the
+build, the unshelve or the power-on; otherwise it may start the instance without the
+accelerator. Lists with bind_state=resolved, and the Compute API, which shelves
+instances, are not affected. Set it to false to let instances run without their
 accelerators.
 """,
     ),

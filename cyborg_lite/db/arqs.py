@@ -26,6 +26,7 @@ from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.device_profiles import former_servers, profile_names
 from cyborg_lite.db.device_profiles.profile_access import is_visible_to
+from cyborg_lite.db.lost_devices import describe_loss, is_lost
 from cyborg_lite.db.query import (
     Collection,
     Rows,
@@ -51,21 +52,17 @@ from cyborg_lite.exceptions import (
 from cyborg_lite.model.arqs import HANDLE_SHOWN_STATES, STORED_STATES, Arq, Scope, State
 from cyborg_lite.model.device_profiles import Group
 from cyborg_lite.model.image_properties import add_image_properties
-from cyborg_lite.model.inventory import HandleType, Health
+from cyborg_lite.model.inventory import HandleType
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import ServiceState
 
-# A bound ARQ whose handle needs its host is Unknown while the agent is down: nothing
-# confirms that the device is still prepared.
+# A bound ARQ is Unknown while its device is lost. If its handle needs the host, it is
+# also Unknown while the agent is down: nothing confirms that the device is prepared.
+_UNCONFIRMED: Final = and_(
+    AttachHandle.needs_host.is_(True), Service.state == ServiceState.DOWN
+)
 _STATE: Final[ColumnElement[str]] = case(
-    (
-        and_(
-            Row.state == State.BOUND,
-            AttachHandle.needs_host.is_(True),
-            Service.state == ServiceState.DOWN,
-        ),
-        State.UNKNOWN,
-    ),
+    (and_(Row.state == State.BOUND, or_(is_lost(), _UNCONFIRMED)), State.UNKNOWN),
     else_=Row.state,
 )
 
@@ -82,26 +79,17 @@ _STATE_TIMES: Final = tuple(
 )
 
 # The host of the ARQ is the host of its device, because Nova sends the host whose
-# provider it has chosen. This saves two joins.
+# provider it has chosen.
 _WITH_HANDLES: Final[Select[*tuple[Any, ...]]] = (
-    select(Row, AttachHandle, _STATE)
+    select(Row, AttachHandle, _STATE, Device.health, Device.health_reason)
     .outerjoin(AttachHandle, AttachHandle.arq_uuid == Row.uuid)
+    .outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
+    .outerjoin(Device, Device.id == Deployable.device_id)
     .outerjoin(Service, Service.is_agent_of(Row.hostname))
 )
-_WITH_DETAILS: Final = (
-    _WITH_HANDLES.outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
-    .outerjoin(Device, Device.id == Deployable.device_id)
-    .add_columns(
-        Deployable.uuid,
-        Device.uuid,
-        Device.health,
-        Device.health_reason,
-        *_STATE_TIMES,
-    )
+_WITH_DETAILS: Final = _WITH_HANDLES.add_columns(
+    Deployable.uuid, Device.uuid, *_STATE_TIMES
 )
-
-# An instance cannot use a device with this health, so the ARQ shows the reason.
-_UNUSABLE_HEALTH: Final = frozenset({Health.FAILED, Health.GONE})
 
 _PROFILE: Final = select(
     DeviceProfile.id,
@@ -246,16 +234,12 @@ def scope_filter(scope: Scope) -> ColumnElement[bool]:
 
 
 # Any: the columns that ``_WITH_DETAILS`` adds, in their order.
-def _detailed_arq(
-    row: Row, handle: AttachHandle | None, state: str, *details: Any
-) -> Arq:
-    deployable, device, health, reason, *times = details
-    arq = _arq(row, handle, state)
-    is_affected = arq.attach_handle_uuid is not None and health in _UNUSABLE_HEALTH
-    problem = f'The device is {health}: {reason}' if is_affected else None
+def _detailed_arq(row: Row, handle: AttachHandle | None, *details: Any) -> Arq:
+    state, health, reason, deployable, device, *times = details
+    arq = _arq(row, handle, state, health, reason)
     return replace(
         arq,
-        status_reason=arq.status_reason or problem,
+        status_reason=arq.status_reason or arq.device_loss or None,
         deployable_uuid=deployable,
         device_uuid=device,
         state_times=_state_times(row.created_at, times),
@@ -270,9 +254,18 @@ def _state_times(
     return {State.INITIAL.value: created_at, **entered}
 
 
-def _arq(row: Row, handle: AttachHandle | None, shown_state: str) -> Arq:
+def _arq(
+    row: Row,
+    handle: AttachHandle | None,
+    shown_state: str,
+    health: str | None,
+    health_reason: str | None,
+) -> Arq:
     state = State(shown_state)
     needs_host = handle is not None and handle.needs_host
+    loss = ''
+    if handle is not None and state is State.UNKNOWN:
+        loss = describe_loss(handle.missing, health, health_reason)
     # Clients see a handle only while it can be used: neither while it is prepared, nor
     # while it is cleaned after a release.
     if handle is not None and state not in HANDLE_SHOWN_STATES:
@@ -294,6 +287,7 @@ def _arq(row: Row, handle: AttachHandle | None, shown_state: str) -> Arq:
         attach_handle_type=handle.type if handle else None,
         attach_handle_info=_handle_info(handle) if handle else {},
         needs_host=needs_host,
+        device_loss=loss,
     )
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Label, Row, case, func, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.attach_handles import FREE
-from cyborg_lite.db.providers import UNUSABLE_HEALTH, is_allocated, is_unavailable
+from cyborg_lite.db.providers import is_allocated, is_unavailable
 from cyborg_lite.db.tables import (
     Arq,
     AttachHandle,
@@ -19,7 +19,7 @@ from cyborg_lite.db.tables import (
 )
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.explanations import ProviderCapacity, ReasonCode
-from cyborg_lite.model.inventory import HandleType, Health
+from cyborg_lite.model.inventory import UNUSABLE_HEALTH, HandleType, Health
 from cyborg_lite.model.providers import valid_symbol
 from cyborg_lite.model.services import ServiceState
 from cyborg_lite.model.traits import OWNER_CYBORG

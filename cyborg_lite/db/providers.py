@@ -35,12 +35,9 @@ from cyborg_lite.db.tables import (
     Service,
 )
 from cyborg_lite.model.devices import DeviceStatus
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.inventory import UNUSABLE_HEALTH, Health
 from cyborg_lite.model.providers import ProviderRow
 from cyborg_lite.model.services import AGENT, ServiceState
-
-UNUSABLE_HEALTH: Final = (Health.FAILED, Health.GONE)
-"""The whole inventory of a device with this health is reserved."""
 
 _MAX_HOSTS: Final = 1000  # audits that one transaction schedules
 _UPSERT_TRAITS: Final = Upsert(ProviderTraits, [ProviderTraits.rp_uuid], ['traits'])

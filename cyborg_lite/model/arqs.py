@@ -24,7 +24,7 @@ class State(enum.StrEnum):
     PROVISIONING = 'Provisioning'
     """Bound; the agent is rebuilding the device after a host reboot."""
     UNKNOWN = 'Unknown'
-    """Bound; the agent that the device needs is down. Reported, never stored."""
+    """Bound, but the device is lost, or needs an agent that is down. Never stored."""
 
 
 class Event(enum.StrEnum):
@@ -190,6 +190,7 @@ class Arq:
     attach_handle_type: str | None = None
     attach_handle_info: Mapping[str, str] = field(default_factory=dict)
     needs_host: bool = False  # the agent must prepare the handle
+    device_loss: str = ''  # why the instance cannot use its device; empty: it can
     deployable_uuid: str | None = None  # None, with the next: it has no handle
     device_uuid: str | None = None
     # Time of the last change to each state. Empty: the query was not detailed.
@@ -213,4 +214,5 @@ class Arq:
         """
         for_guest = self.attach_target is AttachTarget.VM
         has_handle = self.attach_handle_uuid is not None
-        return self.state is State.BOUND and not (has_handle and for_guest)
+        is_bound = self.state in HANDLE_SHOWN_STATES
+        return is_bound and not (has_handle and for_guest)

@@ -28,6 +28,10 @@ class Health(enum.StrEnum):
     CONFLICT = 'conflict'  # another service also manages the device
 
 
+UNUSABLE_HEALTH: Final = (Health.FAILED, Health.GONE)
+"""Health of a device that no instance can use."""
+
+
 class HandleType(enum.StrEnum):
     """Types of attach handles.
 

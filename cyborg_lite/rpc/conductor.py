@@ -4,6 +4,7 @@
 1.0  first release
 1.1  ReasonCode mdev-not-attached and unmanaged-not-attached; AllocatedHandle as in 1.1
      of the agent
+1.2  Arq.device_loss
 """
 
 import copy
@@ -34,7 +35,7 @@ from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Caller
 
-VERSION: Final = '1.1'
+VERSION: Final = '1.2'
 
 # Seconds. The conductor replies earlier, with ProgrammingTimedOut if it must.
 _PROGRAM_TIMEOUT: Final = 60.0

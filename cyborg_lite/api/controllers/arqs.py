@@ -17,6 +17,7 @@ from cyborg_lite.exceptions import (
     ArqsNotResolved,
     DeviceProfileNotFound,
     InstanceBindFailed,
+    InstanceDeviceLost,
     InvalidInput,
     InvalidPatch,
     PowerOnHeld,
@@ -64,9 +65,12 @@ class ArqCollection(Resource):
         :raises CyborgError: Nova must not start the instance, or a bind is running
         """
         if call.microversion < V2_4:
-            # A client that sends bind_state expects failed binds in the response.
-            if self.context.refuse_failed_binds and not _needs_resolved(call):
+            # A client that sends bind_state expects failed binds in the response. The
+            # API of Nova reads the ARQs of an instance only to shelve it.
+            refuses = self.context.refuse_failed_binds and not call.is_from_nova_api
+            if refuses and not _needs_resolved(call):
                 _check_no_bind_failed(instance, arqs)
+                _check_no_device_lost(instance, arqs)
             if self.context.hold_power_on:
                 _check_devices_ready(instance, arqs)
         _check_resolved(call, instance, arqs)
@@ -221,6 +225,23 @@ def _check_no_bind_failed(instance: str, arqs: Sequence[Arq]) -> None:
         )
 
 
+def _check_no_device_lost(instance: str, arqs: Sequence[Arq]) -> None:
+    """Check that no device of an instance has left the host or has failed.
+
+    :raises InstanceDeviceLost: a device that the guest uses is lost
+    """
+    lost = [
+        arq for arq in arqs if arq.device_loss and arq.attach_target is AttachTarget.VM
+    ]
+    if lost:
+        raise InstanceDeviceLost(
+            instance=instance,
+            host=', '.join(sorted({arq.hostname or '' for arq in lost})),
+            arqs=', '.join(arq.uuid for arq in lost),
+            reason=' '.join(dict.fromkeys(arq.device_loss for arq in lost)),
+        )
+
+
 def _check_devices_ready(instance: str, arqs: Sequence[Arq]) -> None:
     """Check that the agent has confirmed the devices of an instance.
 
@@ -232,7 +253,10 @@ def _check_devices_ready(instance: str, arqs: Sequence[Arq]) -> None:
     unconfirmed = [
         arq
         for arq in arqs
-        if arq.state in UNREADY_STATES and arq.attach_target is AttachTarget.VM
+        if arq.state in UNREADY_STATES
+        # No agent can prepare a lost device.
+        and not arq.device_loss
+        and arq.attach_target is AttachTarget.VM
     ]
     if unconfirmed:
         raise PowerOnHeld(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device profiles."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from oslo_log import log
@@ -42,6 +42,8 @@ class ProfileCollection(Resource):
             call.arguments, name=_parse_names(call), **booleans
         )
         records = self.conductor.list_device_profiles(call.caller, query)
+        if 'name' in query.filters and call.microversion < V2_4:
+            records = _hide_from_new_instances(call, records)
         return ProfileList.build(
             records, call, paging.build_next_link(call, query, records)
         )
@@ -104,6 +106,26 @@ class ProfileResource(Resource):
     def delete(self, call: Call) -> None:
         """Delete the device profile."""
         _delete_profiles(self, call, self.identifier)
+
+
+def _hide_from_new_instances(
+    call: Call, profiles: Sequence[DeviceProfile]
+) -> Sequence[DeviceProfile]:
+    """Return the profiles without disabled ones, if the Compute API asks for them.
+
+    It then refuses a new instance before it schedules the instance. An unshelve or an
+    evacuation reads the profile in another process of Nova and gets it. Of an error
+    response Nova would show the status code only.
+    """
+    disabled = [profile.name for profile in profiles if not profile.enabled]
+    if not (disabled and call.is_from_nova_api):
+        return profiles
+    LOG.info(
+        'New instance of project %s refused: device profile %s is disabled',
+        call.caller.project_id,
+        ', '.join(disabled),
+    )
+    return [profile for profile in profiles if profile.enabled]
 
 
 def _parse_names(call: Call) -> tuple[str, ...] | None:

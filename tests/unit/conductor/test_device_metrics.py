@@ -4,9 +4,11 @@
 from sqlalchemy import update
 
 from cyborg_lite.conductor.metrics import Metrics
+from cyborg_lite.db import binding
 from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Device
-from tests.builders.rows import add_card
+from cyborg_lite.db.tables import AttachHandle, Device
+from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB, BOUND_EVENT_JOB
+from tests.builders.rows import HOST, OWNER, add_arqs, add_card, bindings
 
 
 def test_device_metrics_show_health_and_known_usage(
@@ -34,3 +36,17 @@ def test_device_metrics_show_health_and_known_usage(
     ):
         assert any(label in line and line.endswith(f' {value}') for line in lines)
     assert len(lines) == 4
+
+
+def test_device_metrics_count_arqs_with_lost_device(database: Database) -> None:
+    metrics = Metrics()
+    metrics.add_database_metrics(database)
+    uuids, card = add_arqs(database, 2), add_card(database, 2)
+    job = database.write(
+        binding.accept_bind, bindings(uuids, card), ANY_PROJECT, BIND_JOB, OWNER
+    )
+    database.write(binding.claim_for_bind, job, uuids, None, BOUND_EVENT_JOB)
+    assert '\ncyborg_lite_lost_arqs{' not in metrics.format_text()
+    lost = update(AttachHandle).values(missing=True)
+    database.write(lambda session: session.execute(lost))
+    assert f'cyborg_lite_lost_arqs{{hostname="{HOST}"}} 2.0' in metrics.format_text()

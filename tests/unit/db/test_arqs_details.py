@@ -85,9 +85,16 @@ def test_list_arqs_detailed_unusable_device_sets_status_reason(
     become(health, 'all ones')
     reasons = {arq.state: arq.status_reason for arq in list_arqs(database)}
     wrong = f'The device is {health}: all ones'
-    assert reasons == {State.BOUND: wrong, State.INITIAL: None}
+    assert reasons == {State.UNKNOWN: wrong, State.INITIAL: None}
+    (lost,) = list_arqs(
+        database, detailed=False, filters={'state': (State.UNKNOWN.value,)}
+    )
+    assert (lost.device_loss, lost.status_reason) == (wrong, None)
+    assert lost.attach_handle_uuid
     become(Health.OK, '')
     assert {arq.status_reason for arq in list_arqs(database)} == {None}
+    states = {arq.state for arq in list_arqs(database)}
+    assert states == {State.BOUND, State.INITIAL}
 
 
 def test_list_arqs_detailed_initial_arq_has_no_device(database: Database) -> None:

@@ -40,7 +40,7 @@ fingerprint in this file:
 FINGERPRINTS: Final = {
     'Actor': 'f70a1d2b2cab',
     'Step': '40b5aafc2741',
-    'Arq': '9959ada3fbaa',
+    'Arq': 'b361708e9868',
     'Attribute': '55cfc72223b1',
     'Binding': 'ae975add4818',
     'Bitstream': 'd085b4b406bb',

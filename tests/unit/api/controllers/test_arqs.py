@@ -355,6 +355,59 @@ def fail_bind(client: Client, uuid: str) -> None:
     arqs[uuid] = dataclasses.replace(arqs[uuid], status_reason=reason)
 
 
+def lose_device(client: Client, uuid: str) -> None:
+    set_state(client, uuid, State.UNKNOWN)
+    arqs = client.conductor.arqs
+    loss = 'The device is gone: it was not detected any more'
+    arqs[uuid] = dataclasses.replace(arqs[uuid], device_loss=loss, status_reason=loss)
+
+
+@pytest.mark.parametrize('version', [None, '2.3'])
+def test_list_arqs_lost_device_returns_409(
+    nova: Client, bound: list[str], version: str | None
+) -> None:
+    lose_device(nova, bound[1])
+    path = f'/accelerator_requests?instance={INSTANCE}'
+    answer = nova.as_(nova.headers, version).get(path)
+    assert answer.status == 409
+    assert f'Instance {INSTANCE} must not be started' in answer.fault
+    assert bound[1] in answer.fault
+    assert bound[0] not in answer.fault
+    assert 'it was not detected any more' in answer.fault
+    assert nova.delete(path).status == 204
+
+
+def test_list_arqs_lost_device_is_shown_otherwise(
+    nova: Client, bound: list[str]
+) -> None:
+    lose_device(nova, bound[1])
+    path = f'/accelerator_requests?instance={INSTANCE}'
+    newest = nova.as_(nova.headers, '2.4').get(path).json['arqs'][1]
+    assert newest['state'] == 'Unknown'
+    assert 'The device is gone' in newest['status_reason']
+    assert newest['attach_handle_uuid']
+    resolved = nova.get(f'{path}&bind_state=resolved').json['arqs'][1]
+    assert resolved['state'] == 'Bound'
+    # The agent cannot prepare the device, so the power-on is not held.
+    lenient = assemble(build_configuration(refuse_failed_binds=False), nova.conductor)
+    answer = Client(nova.conductor, lenient, nova.headers).get(path)
+    assert (answer.status, answer.json['arqs'][1]['state']) == (200, 'Bound')
+
+
+@pytest.mark.parametrize(
+    ('process', 'status'),
+    [('nova-api keystoneauth1/5', 200), ('uwsgi a', 200), ('nova-compute a', 409)],
+)
+@pytest.mark.parametrize('damage', ['lose_device', 'fail_bind'])
+def test_list_arqs_compute_api_may_shelve(
+    nova: Client, bound: list[str], process: str, status: int, damage: str
+) -> None:
+    {'lose_device': lose_device, 'fail_bind': fail_bind}[damage](nova, bound[1])
+    caller = nova.as_({**nova.headers, 'User-Agent': process})
+    answer = caller.get(f'/accelerator_requests?instance={INSTANCE}')
+    assert answer.status == status
+
+
 def test_list_arqs_resolved_instance_without_arqs(nova: Client) -> None:
     answer = nova.get(f'/accelerator_requests?instance={INSTANCE}&bind_state=resolved')
     assert (answer.status, answer.json) == (200, {'arqs': []})

@@ -145,6 +145,29 @@ def test_create_arqs_disabled_profile_is_refused(newest: Client) -> None:
     assert newest.get(f'/accelerator_requests/{uuid}').status == 200
 
 
+@pytest.mark.parametrize(
+    ('process', 'service', 'is_shown'),
+    [
+        ('nova-api keystoneauth1/5', NOVA, False),
+        # An unshelve or an evacuation.
+        ('nova-conductor keystoneauth1/5', NOVA, True),
+        ('', NOVA, True),
+        ('nova-api keystoneauth1/5', READER, True),
+    ],
+)
+def test_list_disabled_profile_is_hidden_from_compute_api(
+    newest: Client, process: str, service: dict[str, str], is_shown: bool
+) -> None:
+    caller = newest.as_({**service, 'User-Agent': process}, '2.0')
+    path = '/device_profiles?name=dp1'
+    assert len(caller.get(path).json['device_profiles']) == 1
+    newest.patch('/device_profiles/dp1', build_replace_patch(enabled=False))
+    assert bool(caller.get(path).json['device_profiles']) is is_shown
+    for other in (caller.get('/device_profiles'), caller.at('2.4').get(path)):
+        assert len(other.json['device_profiles']) == 1
+    assert caller.at('2.2').get('/device_profiles/dp1').status == 200
+
+
 def test_create_arqs_disabled_profile_serves_former_instance(newest: Client) -> None:
     nova = newest.as_(NOVA, '2.0')
     (arq,) = nova.create_arqs()
