@@ -22,6 +22,7 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
     and_,
+    false,
     true,
 )
 from sqlalchemy.dialects import mysql
@@ -107,6 +108,12 @@ class Service(Base):
     last_event: Mapped[int] = mapped_column(BigInteger, default=0)
     # Agents: the time of the last full comparison of the host with Placement.
     audited_at: Mapped[datetime] = mapped_column(default=now)
+    # Agents: identity of the agent that speaks for the host. NULL: not known.
+    identity: Mapped[str | None] = mapped_column(String(36), sort_order=1)
+    # Agents: number of the last host report that was stored; see model/inventory.py.
+    report_number: Mapped[int] = mapped_column(
+        BigInteger, default=0, server_default='0', sort_order=1
+    )
 
     @classmethod
     def is_agent_of(cls, hostname: Any) -> ColumnElement[bool]:
@@ -218,6 +225,10 @@ class Attribute(_Timed, Base):
     # True: the driver reports it, and it is deleted when the driver stops doing so.
     # False: an admin or a load has added it.
     reported: Mapped[bool] = mapped_column(default=False)
+    # An admin has deleted it. The row prevents that a host report creates it again.
+    hidden: Mapped[bool] = mapped_column(
+        default=False, server_default=false(), sort_order=1
+    )
 
 
 class DeviceProfile(_Timed, Base):

@@ -51,7 +51,11 @@ _ADDED: Final[Mapping[str, Mapping[str, Mapping[str, object]]]] = {
     '0003': {
         'arqs': {'generation': 0},
         'attach_handles': {'bind_generation': 0},
-    }
+    },
+    '0004': {
+        'services': {'identity': None, 'report_number': 0},
+        'attributes': {'hidden': 0},
+    },
 }
 
 _Rows = dict[str, list[dict[str, Any]]]  # by table; column values of any type
@@ -190,6 +194,18 @@ def test_upgrade_interrupted_revision_0003_continues(empty_url: str) -> None:
     engine.dispose()
     migration.upgrade(empty_url)
     assert _read_rows(empty_url) == _rename(before, '0002')
+
+
+def test_upgrade_interrupted_revision_0004_continues(empty_url: str) -> None:
+    _fill(empty_url, '0003')
+    before = _read_rows(empty_url)
+    engine = sa.create_engine(empty_url)
+    with engine.begin() as connection:
+        statement = 'ALTER TABLE services ADD COLUMN identity VARCHAR(36)'
+        connection.execute(sa.text(statement))
+    engine.dispose()
+    migration.upgrade(empty_url)
+    assert _read_rows(empty_url) == _rename(before, '0003')
 
 
 def test_upgrade_revision_0001_values_are_readable(empty_url: str) -> None:
