@@ -2,6 +2,7 @@
 """Upsert: insert or update a row in one statement, also concurrently."""
 
 import threading
+import uuid
 from typing import Final
 
 from sqlalchemy import String, bindparam, select
@@ -17,7 +18,13 @@ _CHANGE: Final = Upsert(DeviceProfile, _KEYS, ['description'])
 
 
 def _put(session: Session, description: str, upsert: Upsert = _CHANGE) -> None:
-    row = {'uuid': 'a', 'name': 'a', 'groups': [], 'description': description}
+    # PostgreSQL resolves a conflict of the named key only, so other keys must differ.
+    row = {
+        'uuid': str(uuid.uuid4()),
+        'name': 'a',
+        'groups': [],
+        'description': description,
+    }
     upsert.run(session, row)
 
 
