@@ -11,7 +11,15 @@ import sys
 import time
 from typing import Final
 
-from devstack.launcher import demo, environment, next_steps, paths, stack
+from devstack.launcher import (
+    demo,
+    environment,
+    host_reboot,
+    next_steps,
+    paths,
+    sample_hosts,
+    stack,
+)
 from devstack.launcher.failure import LaunchFailed
 from devstack.launcher.options import Options, parse
 
@@ -25,9 +33,15 @@ def main() -> int:
     try:
         if options.stop:
             return _stop()
+        if options.reboot_host:
+            host_reboot.run()
+            return 0
         if not environment.is_active():
             environment.ensure()
             _execute_in_environment()
+        if options.sample_hosts:
+            print(sample_hosts.list_texts())
+            return 0
         return _launch(options)
     except LaunchFailed as failure:
         print(f'\n{failure}', file=sys.stderr)
@@ -60,8 +74,8 @@ def _launch(options: Options) -> int:
         running.start()
         next_steps.write_env(running)
         if options.demo:
-            demo.run(running, needs_gpu=options.sysfs_root is None)
-        next_steps.show_commands()
+            demo.run(running)
+        next_steps.show_commands(running)
         keep_running = options.background
         if not keep_running and (not options.demo or sys.stdin.isatty()):
             _watch(running)

@@ -2,7 +2,9 @@
 """Configuration files of cyborg_lite and Placement."""
 
 import socket
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final
 
@@ -10,16 +12,8 @@ from devstack.launcher import paths
 
 HOST: Final = socket.gethostname()
 
-# All drivers, because --sysfs-root may contain the devices of any host.
-_DRIVERS: Final = (
-    'fake_driver',
-    'nvidia_gpu_driver',
-    'amd_gpu_driver',
-    'intel_gpu_driver',
-    'intel_fpga_driver',
-    'inspur_fpga_driver',
-    'xilinx_fpga_driver',
-)
+# The options of a section, by section.
+Sections = Mapping[str, Mapping[str, Sequence[str]]]
 
 _CYBORG_LITE: Final = """\
 # Written by devstack/standalone.sh at every start.
@@ -51,6 +45,11 @@ endpoint_override = http://127.0.0.1:{placement_port}
 
 [nova]
 endpoint_override = http://127.0.0.1:{nova_port}/v2.1
+# No Nova attaches the functions here, so all kinds of vGPUs can be bound.
+attaches_unmanaged = true
+
+[glance]
+endpoint_override = http://127.0.0.1:{image_port}
 
 [oslo_concurrency]
 lock_path = {locks}
@@ -73,6 +72,7 @@ class Ports:
     api: int
     placement: int
     nova: int
+    images: int
 
 
 def free_port() -> int:
@@ -95,22 +95,40 @@ def is_free(port: int) -> bool:
         return True
 
 
-def write_files(ports: Ports, sysfs_root: Path) -> None:
-    """Write the configuration files of both services."""
+def list_drivers() -> list[str]:
+    """Return all drivers of the environment, those of other packages included.
+
+    The host may contain devices of any driver.
+    """
+    return sorted(entry_points(group='cyborg_lite.drivers').names)
+
+
+def write_files(ports: Ports, sysfs_root: Path, sections: Sections) -> None:
+    """Write the configuration files of both services.
+
+    :param sections: options of the drivers; each text is a line
+    """
     paths.CONFIG.parent.mkdir(parents=True, exist_ok=True)
     paths.CONFIG.write_text(
         _CYBORG_LITE.format(
             host=HOST,
-            drivers=','.join(_DRIVERS),
+            drivers=','.join(list_drivers()),
             port=ports.api,
             placement_port=ports.placement,
             nova_port=ports.nova,
+            image_port=ports.images,
             database=paths.DATABASE,
             sysfs_root=sysfs_root,
             agent=paths.AGENT,
             locks=paths.LOCKS,
         )
+        + ''.join(_format_section(name, sections[name]) for name in sections)
     )
     paths.PLACEMENT_CONFIG.write_text(
         PLACEMENT.format(database=paths.PLACEMENT_DATABASE)
     )
+
+
+def _format_section(name: str, options: Mapping[str, Sequence[str]]) -> str:
+    lines = [f'{key} = {text}' for key, texts in options.items() for text in texts]
+    return '\n'.join(['', f'[{name}]', *lines, ''])

@@ -7,11 +7,17 @@ The demo acts as administrator, as the scheduler and as Nova. It checks each ans
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Final
 
-from devstack.launcher import configuration, paths, records
+from devstack.launcher import (
+    configuration,
+    host_files,
+    paths,
+    records,
+    sample_bitstreams,
+)
+from devstack.launcher.accelerators import Accelerator, list_accelerators
 from devstack.launcher.failure import LaunchFailed
 from devstack.launcher.rest import Answer, Service
 from devstack.launcher.stack import Stack
@@ -27,29 +33,13 @@ _ADMIN: Final = {
 _NOVA: Final = {**_ADMIN, 'X-Service-Roles': 'service'}
 
 
-@dataclass(frozen=True, slots=True)
-class Accelerator:
-    """A resource provider that the service created in Placement."""
-
-    uuid: str
-    name: str
-    resource_class: str
-    total: int
-    traits: tuple[str, ...]
-
-    @property
-    def own_trait(self) -> str:
-        """The trait that identifies the type of the device in its resource class."""
-        return next(trait for trait in self.traits if trait.startswith('CUSTOM_'))
-
-
-def run(stack: Stack, *, needs_gpu: bool) -> None:
+def run(stack: Stack) -> None:
     """Run the demo for one device of each type.
 
     :raises LaunchFailed: if a step fails
     """
     try:
-        count = _run(stack, {'FPGA', 'PGPU'} if needs_gpu else {'FPGA'})
+        count = _run(stack, stack.resource_classes)
     except OSError as error:
         raise LaunchFailed(f'The demo failed: no connection: {error}') from error
     print(f'\nThe demo is complete: {count} devices, all steps succeeded.')
@@ -72,7 +62,7 @@ def _wait_for_accelerators(
 
     def is_complete() -> bool:
         by_trait.update(
-            {provider.own_trait: provider for provider in _providers(stack)}
+            {item.own_trait: item for item in list_accelerators(stack.placement)}
         )
         return resource_classes <= {
             provider.resource_class for provider in by_trait.values()
@@ -97,27 +87,6 @@ def _wait_for_accelerators(
     return [by_trait[trait] for trait in sorted(by_trait) if by_trait[trait].total]
 
 
-def _providers(stack: Stack) -> Iterator[Accelerator]:
-    """Yield the providers below the compute node that have an inventory."""
-    placement = stack.placement
-    path = f'/resource_providers?name={configuration.HOST}'
-    (node,) = _expect(placement.ask('GET', path), 200)['resource_providers']
-    path = f'/resource_providers?in_tree={node["uuid"]}'
-    for provider in _expect(placement.ask('GET', path), 200)['resource_providers']:
-        base = f'/resource_providers/{provider["uuid"]}'
-        inventories = _expect(placement.ask('GET', f'{base}/inventories'), 200)
-        traits = _expect(placement.ask('GET', f'{base}/traits'), 200)['traits']
-        for resource_class, record in inventories['inventories'].items():
-            if any(trait.startswith('CUSTOM_') for trait in traits):
-                yield Accelerator(
-                    uuid=provider['uuid'],
-                    name=provider['name'],
-                    resource_class=resource_class,
-                    total=record['total'] - record['reserved'],
-                    traits=tuple(sorted(traits)),
-                )
-
-
 class _LifeCycle:
     """The life cycle of one ARQ, from the device profile to its deletion."""
 
@@ -127,6 +96,8 @@ class _LifeCycle:
         self._admin = Service(stack.accelerator.endpoint, _ADMIN)
         self._nova = Service(stack.accelerator.endpoint, _NOVA)
         self._instance = str(uuid.uuid4())
+        self._image = sample_bitstreams.find_image(accelerator.traits)
+        self._free = 0  # handles before the bind
         self._profile = (
             f'demo-{accelerator.resource_class.lower()}-{self._instance[:8]}'
         )
@@ -134,6 +105,7 @@ class _LifeCycle:
     def run(self) -> None:
         """Run all steps."""
         _print_headline(f'Accelerator {self._accelerator.name}')
+        self._free, _ = _free_handles(self._accelerator.uuid)
         self._create_profile()
         arq = self._create_arq()
         self._allocate()
@@ -147,6 +119,8 @@ class _LifeCycle:
             f'resources:{self._accelerator.resource_class}': '1',
             f'trait:{self._accelerator.own_trait}': 'required',
         }
+        if self._image is not None:
+            group['accel:bitstream_id'] = self._image
         profile = [{'name': self._profile, 'groups': [group]}]
         created = _expect(self._admin.ask('POST', '/v2/device_profiles', profile), 201)
         _print_result(
@@ -225,8 +199,21 @@ class _LifeCycle:
         info = json.dumps(bound['attach_handle_info'])
         handle = bound['attach_handle_uuid']
         _print_result('bound', f'{bound["attach_handle_type"]} {info}, handle {handle}')
+        _print_result('on the host', host_files.describe(bound))
+        if self._image is not None:
+            self._check_loaded()
         handles = _list_handles(arq)
         _expect_that(handles == [handle], f'the ARQ has one handle: {handles}')
+
+    def _check_loaded(self) -> None:
+        answer = self._admin.ask('GET', '/v2/deployables')
+        loaded = [
+            deployable['bitstream_id']
+            for deployable in _expect(answer, 200)['deployables']
+            if deployable['rp_uuid'] == self._accelerator.uuid
+        ]
+        _expect_that(loaded == [self._image], f'{self._image} is loaded: {loaded}')
+        _print_result('loaded', f'image {self._image}')
 
     def _delete(self, arq: str) -> None:
         path = f'/v2/accelerator_requests?instance={self._instance}'
@@ -244,9 +231,7 @@ class _LifeCycle:
         _expect(self._placement.ask('DELETE', path), 204)
         _print_result('deleted', 'the ARQ and the allocation')
         free, total = _free_handles(self._accelerator.uuid)
-        _expect_that(
-            free == total == self._accelerator.total, f'{free} of {total} are free'
-        )
+        _expect_that(free == self._free, f'{self._free} of {total} are free: {free}')
         _print_result('free again', f'{free} of {total} attach handles')
         path = f'/v2/device_profiles/{self._profile}'
         _expect(self._admin.ask('DELETE', path), 204)

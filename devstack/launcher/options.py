@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from devstack.launcher import sample_hosts
 from devstack.launcher.configuration import free_port
 
 _ABOUT: Final = """
@@ -29,8 +30,11 @@ class Options:
     demo: bool
     background: bool
     stop: bool
+    reboot_host: bool
+    sample_hosts: bool  # list them
     keep: bool  # the databases of the previous run
     sysfs_root: Path | None  # None: the sample host
+    sample_host: str  # a name of sample_hosts, or the path of a YAML file
     port: int
     placement_port: int
 
@@ -41,13 +45,7 @@ def parse(arguments: Sequence[str]) -> Options:
         prog='standalone.sh', description=_ABOUT, epilog=_EPILOG
     )
     _add_actions(parser)
-    parser.add_argument(
-        '--sysfs-root',
-        type=_directory,
-        metavar='DIR',
-        help='directory with the sys, proc and dev to scan; / is this machine '
-        '(default: a sample host with two NVIDIA T4 cards)',
-    )
+    _add_hosts(parser)
     parser.add_argument(
         '--port',
         type=_port,
@@ -83,6 +81,15 @@ def _add_actions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--stop', action='store_true', help='stop the services of a previous run'
     )
+    parser.add_argument(
+        '--reboot-host',
+        action='store_true',
+        help='reboot the sample host of the running service, and print the ARQs '
+        'before and after the reboot',
+    )
+    parser.add_argument(
+        '--sample-hosts', action='store_true', help='list the sample hosts'
+    )
     state = parser.add_mutually_exclusive_group()
     state.add_argument(
         '--fresh',
@@ -91,6 +98,36 @@ def _add_actions(parser: argparse.ArgumentParser) -> None:
     )
     state.add_argument(
         '--continue', action='store_true', help='keep the data of a previous run'
+    )
+
+
+def _add_hosts(parser: argparse.ArgumentParser) -> None:
+    hosts = parser.add_mutually_exclusive_group()
+    hosts.add_argument(
+        '--sample-host',
+        type=_sample_host,
+        default=sample_hosts.DEFAULT,
+        metavar='NAME',
+        help='sample host with an emulated kernel: a name of --sample-hosts, or a YAML '
+        'file that describes a host (default: two NVIDIA T4 cards and three FPGAs)',
+    )
+    hosts.add_argument(
+        '--sysfs-root',
+        type=_directory,
+        metavar='DIR',
+        help='directory with the sys, proc and dev to scan instead; / is this machine',
+    )
+
+
+def _sample_host(text: str) -> str:
+    if text in sample_hosts.NAMES:
+        return text
+    path = Path(text).resolve()
+    if path.suffix == '.yaml' and path.is_file():
+        return str(path)
+    raise argparse.ArgumentTypeError(
+        f'{text} is neither a sample host nor a YAML file; choose from '
+        f'{", ".join(sample_hosts.NAMES)}'
     )
 
 

@@ -19,6 +19,7 @@ DATABASE: Final = STATE / 'cyborg-lite.sqlite'
 PLACEMENT_DATABASE: Final = STATE / 'placement.sqlite'
 NOVA_EVENTS: Final = STATE / 'nova-events.jsonl'
 SAMPLE_HOST: Final = STATE / 'sample-host'
+IMAGES: Final = STATE / 'images'  # of the image service
 LOCKS: Final = STATE / 'locks'
 AGENT: Final = STATE / 'agent'
 

@@ -3,6 +3,7 @@
 
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import Any
 
 from devstack.launcher import paths
@@ -13,6 +14,11 @@ def rows(query: str, value: str) -> list[tuple[Any, ...]]:
     address = f'{paths.DATABASE.as_uri()}?mode=ro'
     with closing(sqlite3.connect(address, uri=True)) as database:
         return database.execute(query, (value,)).fetchall()
+
+
+def now() -> str:
+    """Return the present UTC time in the format of SQLite."""
+    return datetime.now(UTC).strftime('%F %T')
 
 
 def is_placement_updated(since: str) -> bool:

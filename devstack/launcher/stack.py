@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a run: Placement, a receiver of Nova events, and the service."""
+"""The processes of a run: Placement, doubles of Nova and Glance, and the service."""
 
 import os
 import shutil
 import uuid
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from devstack.launcher import configuration, paths, processes, records
+from devstack.launcher import (
+    configuration,
+    paths,
+    processes,
+    records,
+    sample_bitstreams,
+    sample_hosts,
+)
 from devstack.launcher.configuration import Ports
 from devstack.launcher.failure import LaunchFailed
 from devstack.launcher.options import Options
 from devstack.launcher.processes import Child, Group
 from devstack.launcher.rest import Service
 
-# A host with two Turing cards: one for passthrough, the other for vGPUs.
-_SAMPLE: Final = 't4-mdev'
 _PLACEMENT_HEADERS: Final = {
     'X-Auth-Token': 'admin',
     'OpenStack-API-Version': 'placement 1.39',
@@ -29,6 +33,7 @@ class Stack:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._nova_port = configuration.free_port()
+        self._image_port = configuration.free_port()
         self._children: list[Child] = []
         self.accelerator = Service(f'http://127.0.0.1:{options.port}')
         self.placement = Service(
@@ -44,12 +49,25 @@ class Stack:
         _prepare_state(options.keep)
         _check_free('--port', options.port)
         _check_free('--placement-port', options.placement_port)
-        ports = Ports(options.port, options.placement_port, self._nova_port)
-        configuration.write_files(ports, options.sysfs_root or _sample_host())
+        self._write_configuration()
         self._start_placement()
         self._create_compute_node()
         self._start_nova()
+        self._start_image_service()
         self._start_service()
+
+    @property
+    def has_sample_host(self) -> bool:
+        """The service runs on a sample host with an emulated kernel."""
+        return self._options.sysfs_root is None
+
+    @property
+    def resource_classes(self) -> set[str]:
+        """The resource classes that the service certainly offers."""
+        classes = {'FPGA'}  # of the fake driver
+        if self.has_sample_host:
+            classes |= sample_hosts.read_resource_classes(self._options.sample_host)
+        return classes
 
     def end(self) -> None:
         """Stop the processes: the service first, because it uses the others."""
@@ -65,6 +83,17 @@ class Stack:
             if child.status is not None:
                 return child
         return None
+
+    def _write_configuration(self) -> None:
+        options = self._options
+        ports = Ports(
+            options.port, options.placement_port, self._nova_port, self._image_port
+        )
+        if options.sysfs_root is not None:
+            configuration.write_files(ports, options.sysfs_root, {})
+            return
+        driver_options = sample_hosts.read_options(options.sample_host)
+        configuration.write_files(ports, paths.SAMPLE_HOST, driver_options)
 
     def _start_placement(self) -> None:
         script = Path(__file__).with_name('placement_server.py')
@@ -101,14 +130,35 @@ class Stack:
         child.until(Service(f'http://127.0.0.1:{port}').answers)
         print(f'Nova events are written to {paths.NOVA_EVENTS}.', flush=True)
 
+    def _start_image_service(self) -> None:
+        sample_bitstreams.store(paths.IMAGES)
+        port, directory = str(self._image_port), str(paths.IMAGES)
+        arguments = '--port', port, '--directory', directory
+        child = self._start_child(
+            'images', '-m', 'tests.doubles.image_service', *arguments
+        )
+        child.until(Service(f'http://127.0.0.1:{port}').answers)
+        print(f'An image service has the bitstreams of {directory}.', flush=True)
+
     def _start_service(self) -> None:
-        started_at = datetime.now(UTC).strftime('%F %T')
-        command = str(paths.BIN / 'cyborg-lite-standalone')
-        child = self._start_child('cyborg-lite', command)
+        started_at = records.now()
+        child = self._start_child('cyborg-lite', *self._service_command())
         child.until(self.accelerator.answers)
         print(f'The service answers at {self.accelerator.endpoint}.', flush=True)
         child.until(lambda: records.is_placement_updated(started_at))
         print('Placement has the devices of this host.', flush=True)
+
+    def _service_command(self) -> list[str]:
+        """Return the service, or the process of the sample host, which runs it."""
+        # The host of a previous run is gone, and its kernel with it.
+        shutil.rmtree(paths.SAMPLE_HOST, ignore_errors=True)
+        if self._options.sysfs_root is not None:
+            return [str(paths.BIN / 'cyborg-lite-standalone')]
+        name = self._options.sample_host
+        print(f'Sample host {name} has an emulated kernel.', flush=True)
+        fixture = sample_hosts.find_fixture(name)
+        module = 'devstack.launcher.host_process'
+        return ['-m', module, fixture, str(paths.SAMPLE_HOST)]
 
     def _start_child(self, name: str, *arguments: str) -> Child:
         child = Child(name, paths.LOGS / f'{name}.log')
@@ -153,13 +203,3 @@ def _prepare_state(keep: bool) -> None:
 def _check_free(option: str, port: int) -> None:
     if not configuration.is_free(port):
         raise LaunchFailed(f'Port {port} is in use. Choose another port with {option}.')
-
-
-def _sample_host() -> Path:
-    # Importable only in the virtual environment.
-    from tests.hosts import sysfs_tree
-
-    shutil.rmtree(paths.SAMPLE_HOST, ignore_errors=True)
-    description = sysfs_tree.build(_SAMPLE, paths.SAMPLE_HOST).about
-    print(f'Sample host: {description}.', flush=True)
-    return paths.SAMPLE_HOST

@@ -9,7 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,7 @@ from devstack.launcher.configuration import HOST, free_port
 from devstack.launcher.processes import read_record
 from devstack.launcher.rest import Service
 from tests.hosts import sysfs_tree
-from tests.servers.stack import ADMIN, ROOT, expect
+from tests.servers.stack import ADMIN, NOVA, ROOT, expect
 
 SCRIPT: Final = str(ROOT / 'devstack' / 'standalone.sh')
 _LIMIT: Final = 180  # seconds
@@ -69,6 +70,34 @@ class Launcher:
     def api(self) -> Service:
         return Service(f'http://127.0.0.1:{self.port}', ADMIN)
 
+    def create_arq(self, group: str) -> str:
+        """Create a device profile and an ARQ; return the ARQ.
+
+        :param group: as for ``openstack accelerator device profile create --group``
+        """
+        properties = dict(item.rsplit('=', 1) for item in group.split(','))
+        profile = [{'name': 'mine', 'groups': [properties]}]
+        expect(self.api.ask('POST', '/v2/device_profiles', profile), 201)
+        body = {'device_profile_name': 'mine'}
+        answer = self.api.ask('POST', '/v2/accelerator_requests', body)
+        return str(expect(answer, 201)['arqs'][0]['uuid'])
+
+    def bind(self, arq: str, values: Mapping[str, str]) -> None:
+        """Bind an ARQ and wait until the bind has ended."""
+        patch = [
+            {'op': 'add', 'path': f'/{name}', 'value': value}
+            for name, value in values.items()
+        ]
+        service = Service(self.api.endpoint, NOVA)
+        answer = service.ask('PATCH', '/v2/accelerator_requests', {arq: patch})
+        expect(answer, 202)
+        query = f'instance={values["instance_uuid"]}&bind_state=resolved'
+        path = f'/v2/accelerator_requests?{query}'
+        deadline = time.monotonic() + _LIMIT
+        while service.ask('GET', path).status == 423:
+            assert time.monotonic() < deadline, 'the bind does not end'
+            time.sleep(0.1)
+
     def profiles(self) -> list[str]:
         answer = self.api.ask('GET', '/v2/device_profiles')
         return [profile['name'] for profile in expect(answer, 200)['device_profiles']]
@@ -88,12 +117,16 @@ def test_demo_shows_every_step_and_leaves_nothing(launcher: Launcher) -> None:
     steps = re.findall(r'^   ([a-z ]+): ', completed.stdout, re.MULTILINE)
     story = [
         *('profile', 'arq', 'allocation', 'bind'),
-        *('event', 'bound', 'deleted', 'free again'),
+        *('event', 'bound', 'on the host', 'deleted', 'free again'),
     ]
-    assert [step for step in steps if step in story] == story * 2
+    cycles = completed.stdout.count('== Accelerator')
+    assert [step for step in steps if step in story] == story * cycles
     assert 'Tesla T4' in completed.stdout
+    # A whole card, a vGPU of the kernel and a loaded bitstream.
     assert 'CUSTOM_NVIDIA_1EB8' in completed.stdout
-    assert 'so it ends now; --background keeps it running.' in completed.stdout
+    assert re.search('on the host: *mdev of type nvidia-231', completed.stdout)
+    assert re.search('loaded: *image d5ca2f11', completed.stdout)
+    assert 'No terminal: stopping now.' in completed.stdout
     assert launcher.running() == []
 
 
@@ -115,7 +148,7 @@ def test_background_returns_when_services_are_ready(launcher: Launcher) -> None:
 
 def test_background_runs_until_stop(launcher: Launcher) -> None:
     assert launcher.run('--background', '--demo').returncode == 0
-    assert launcher.running() == ['placement', 'nova', 'cyborg-lite']
+    assert launcher.running() == ['placement', 'nova', 'images', 'cyborg-lite']
     output = subprocess.run(
         ['bash', '-c', '. ./env && env'],
         cwd=launcher.top,
@@ -129,7 +162,7 @@ def test_background_runs_until_stop(launcher: Launcher) -> None:
     assert Path(values['CYBORG_LITE_CONFIG']).is_file()
     assert values['PATH'].startswith(f'{launcher.top}/venv/bin:')
     events = Path(values['NOVA_EVENTS']).read_text().splitlines()
-    assert [json.loads(line)['status'] for line in events] == ['completed'] * 2
+    assert {json.loads(line)['status'] for line in events} == {'completed'}
     stopped = launcher.run('--stop')
     assert (stopped.returncode, stopped.stdout) == (0, 'Stopped.\n')
     assert launcher.run('--stop').stdout == 'Nothing was running.\n'
@@ -166,6 +199,45 @@ def test_sysfs_root_with_cards_shows_all_types(
     assert 'CUSTOM_FPGA_INTEL_PAC_ARRIA10' in completed.stdout
 
 
+@pytest.mark.parametrize(
+    ('name', 'vgpu'),
+    [
+        ('t4-mdev', 'mdev of type nvidia-231'),
+        ('a100-mig', 'mdev of type nvidia-471'),
+        ('l40s-vendor-vfio', 'vGPU of type 1155'),
+    ],
+)
+def test_sample_host_reboot_rebuilds_vgpu(
+    launcher: Launcher, name: str, vgpu: str
+) -> None:
+    started = launcher.run('--background', '--sample-host', name)
+    assert started.returncode == 0, started.stdout + started.stderr
+    # The values are those of the printed commands.
+    values = dict(re.findall(r'"/(\w+)", "value": "([^"]+)"', started.stdout))
+    (group,) = re.findall(r'--group (resources:VGPU=1,trait:\S+)', started.stdout)
+    arq = launcher.create_arq(group)
+    launcher.bind(arq, values)
+    rebooted = launcher.run('--reboot-host')
+    assert rebooted.returncode == 0, rebooted.stdout + rebooted.stderr
+    lines = [line for line in rebooted.stdout.splitlines() if arq in line]
+    assert len(lines) == 2
+    assert lines[0] == lines[1]
+    assert 'is Bound; the host shows: ' in lines[0]
+    assert vgpu in lines[0]
+
+
+def test_reboot_without_sample_host_is_refused(launcher: Launcher) -> None:
+    completed = launcher.run('--reboot-host')
+    assert completed.returncode == 1
+    assert 'No service with a sample host is running.' in completed.stderr
+
+
+def test_sample_hosts_are_listed(launcher: Launcher) -> None:
+    completed = launcher.run('--sample-hosts')
+    assert completed.returncode == 0
+    assert re.search(r'^l40s-vendor-vfio\n +2x L40S', completed.stdout, re.MULTILINE)
+
+
 def test_port_in_use_is_named(launcher: Launcher) -> None:
     with socket.socket() as listener:
         listener.bind(('127.0.0.1', 0))
@@ -173,7 +245,7 @@ def test_port_in_use_is_named(launcher: Launcher) -> None:
         launcher.port = listener.getsockname()[1]
         completed = launcher.run()
     assert completed.returncode == 1
-    assert f'Port {launcher.port} is taken' in completed.stderr
+    assert f'Port {launcher.port} is in use' in completed.stderr
     assert 'Traceback' not in completed.stderr
 
 
@@ -195,7 +267,7 @@ def test_ctrl_c_leaves_no_process(launcher: Launcher) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.execve(SCRIPT, [*launcher.command, '--demo'], launcher.environment)
     with os.fdopen(terminal, 'rb', buffering=0) as output:
-        received = _until(output.fileno(), b'Ctrl-C ends it.')
+        received = _until(output.fileno(), b'Press Ctrl-C to stop.')
         assert b'The demo is complete' in received
         assert {'placement', 'nova', 'cyborg-lite'} <= set(launcher.running())
         record = read_record(launcher.top / 'running.json')

@@ -2,7 +2,8 @@
 """Emulated kernel in the test process, used by daemons in other processes.
 
 A daemon runs as this module. The environment names the module of the daemon and the
-address of the kernel. Calls of the kernel interface are forwarded to the test process.
+address of the kernel, with the key of its callers. Calls of the kernel interface are
+forwarded to the test process.
 """
 
 from cyborg_lite import runtime  # isort: skip  # first of all: it may patch
@@ -13,7 +14,14 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Sequence
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import (
+    Client,
+    Connection,
+    Listener,
+    answer_challenge,
+    deliver_challenge,
+)
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +30,7 @@ from cyborg_lite.drivers.host.kernel import Kernel, PrivilegedKernel
 __all__ = ['KernelService', 'runtime']
 
 _NAME: Final = 'CYBORG_LITE_TEST_KERNEL'
+_KEY: Final = 'CYBORG_LITE_TEST_KERNEL_KEY'
 _DAEMON: Final = 'CYBORG_LITE_TEST_DAEMON'
 
 
@@ -31,12 +40,14 @@ class KernelService:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._name = f'cyborg-lite-{uuid.uuid4().hex}'
+        # Every user of the machine can connect to an abstract address.
+        self._key = uuid.uuid4().hex
         self._listener = Listener(f'\0{self._name}', 'AF_UNIX')
         threading.Thread(target=self._serve, daemon=True).start()
 
     def environment(self, daemon: str) -> dict[str, str]:
         """Return the environment of a process that runs a daemon module."""
-        return {_NAME: self._name, _DAEMON: daemon}
+        return {_NAME: self._name, _KEY: self._key, _DAEMON: daemon}
 
     def close(self) -> None:
         self._listener.close()
@@ -51,7 +62,12 @@ class KernelService:
 
     def _answer(self, caller: 'Connection[Any, Any]') -> None:
         with caller:
-            name, arguments = caller.recv()
+            try:
+                deliver_challenge(caller, self._key.encode())
+                answer_challenge(caller, self._key.encode())
+                name, arguments = caller.recv()
+            except (AuthenticationError, EOFError, OSError):
+                return  # a stranger, or the process was killed
             try:
                 answer = getattr(self._kernel, name)(*arguments)
             except OSError as error:
@@ -70,7 +86,8 @@ def build_forwarder(name: str) -> Callable[..., Any]:
         _self: PrivilegedKernel, root: Path, *arguments: str | Sequence[str]
     ) -> Any:
         address = f'\0{os.environ[_NAME]}'
-        with Client(address, 'AF_UNIX') as kernel:
+        key = os.environ[_KEY].encode()
+        with Client(address, 'AF_UNIX', authkey=key) as kernel:
             kernel.send((name, (root, *arguments)))
             answer = kernel.recv()
         if isinstance(answer, OSError):
@@ -81,6 +98,6 @@ def build_forwarder(name: str) -> Callable[..., Any]:
 
 
 if __name__ == '__main__':
-    for method in ('write', 'run', 'holders'):
+    for method in ('write', 'run', 'load', 'holders'):
         setattr(PrivilegedKernel, method, build_forwarder(method))
     sys.exit(importlib.import_module(os.environ[_DAEMON]).main())

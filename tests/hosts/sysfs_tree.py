@@ -66,10 +66,15 @@ def build(host: str, root: Path, most_virtual: int = 256) -> Description:
 def fields_of(host: str) -> Fields:
     """Return the fixture of a host.
 
+    :param host: its name, or several names joined by ``+`` for a host with the cards of
+        all, or the path of a YAML file with the fields of one host
     :raises KeyError: unknown host
     """
-    fields: Fields = _fixtures()['hosts'][host]
-    return fields
+    if host.endswith('.yaml'):
+        fields: Fields = yaml.safe_load(Path(host).read_text())
+        return {'about': host, 'kernel': '', 'boot_id': '', **fields}
+    parts = [_fixtures()['hosts'][name] for name in host.split('+')]
+    return functools.reduce(_join_hosts, parts)
 
 
 def build_from(
@@ -93,7 +98,7 @@ def expectation(host: str) -> Fields:
 
     :raises KeyError: unknown host
     """
-    expect: Fields = _fixtures()['hosts'][host].get('expect', {})
+    expect: Fields = fields_of(host).get('expect', {})
     return expect
 
 
@@ -103,7 +108,7 @@ def with_virtual(host: str, address: str, count: int) -> tuple[Function, ...]:
     :raises KeyError: unknown host or card, or a card without SR-IOV
     """
     fixtures = _fixtures()
-    devices = {item['pci']: item for item in fixtures['hosts'][host]['devices']}
+    devices = {item['pci']: item for item in fields_of(host)['devices']}
     applied = sysfs_functions.merge_fields(
         _VIRTUAL.get(address, {}),
         sysfs_functions.apply_templates(devices[address], fixtures['templates']),
@@ -120,6 +125,18 @@ _VIRTUAL: Fields = {
         'sriov': {'vf': {'like': 'l40svf', 'iommu_group_base': 600, 'numa': 1}}
     },
 }
+
+
+def _join_hosts(first: Fields, second: Fields) -> Fields:
+    """Return a host with the cards of both. The texts are those of the first."""
+    result = {**second, **first}
+    for name in first.keys() & second.keys():
+        before, added = first[name], second[name]
+        if isinstance(before, list):
+            result[name] = [*before, *added]
+        elif isinstance(before, dict):
+            result[name] = _join_hosts(before, added)
+    return result
 
 
 @functools.cache

@@ -7,13 +7,14 @@ from typing import Any, cast
 import pytest
 
 from devstack.launcher import demo
+from devstack.launcher.accelerators import Accelerator
 from devstack.launcher.failure import LaunchFailed
 from devstack.launcher.rest import Answer, Service
 from devstack.launcher.stack import Stack
 from tests.doubles import http_service
 from tests.doubles.http_service import HttpService
 
-ACCELERATOR = demo.Accelerator(
+ACCELERATOR = Accelerator(
     uuid='provider',
     name='host_card',
     resource_class='PGPU',
@@ -29,20 +30,35 @@ def life_cycle(service: HttpService) -> Any:
     return demo._LifeCycle(stack, ACCELERATOR)
 
 
-def test_run_unexpected_status_raises() -> None:
+def test_create_profile_unexpected_status_raises() -> None:
     with (
         HttpService() as service,
         pytest.raises(LaunchFailed, match='expected status 201'),
     ):
-        life_cycle(service).run()
+        life_cycle(service)._create_profile()
+
+
+@pytest.mark.parametrize('loaded', [None, 'other'])
+def test_check_loaded_other_image_raises(loaded: str | None) -> None:
+    deployable = {'rp_uuid': ACCELERATOR.uuid, 'bitstream_id': loaded}
+    with HttpService() as service:
+        service.answers['GET /v2/deployables'] = http_service.Answer(
+            body={'deployables': [deployable]}
+        )
+        cycle = life_cycle(service)
+        cycle._image = 'image'
+        with pytest.raises(LaunchFailed, match='image is loaded'):
+            cycle._check_loaded()
 
 
 def test_run_unreachable_service_raises() -> None:
     with HttpService() as service:
         stopped = Service(service.url)
-    stack = cast(Stack, SimpleNamespace(accelerator=stopped, placement=stopped))
+    stack = SimpleNamespace(
+        accelerator=stopped, placement=stopped, resource_classes={'FPGA'}
+    )
     with pytest.raises(LaunchFailed, match='no connection'):
-        demo.run(stack, needs_gpu=False)
+        demo.run(cast(Stack, stack))
 
 
 def test_allocate_without_candidate_raises() -> None:
@@ -67,10 +83,6 @@ def test_wait_until_timeout_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, '_TIMEOUT', 0.0)
     with pytest.raises(LaunchFailed, match='it is ready within 0 s'):
         demo._wait_until(lambda: False, 'it is ready')
-
-
-def test_own_trait_is_custom_trait() -> None:
-    assert ACCELERATOR.own_trait == 'CUSTOM_X'
 
 
 def test_expect_other_status_shows_body() -> None:

@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 from devstack.launcher import next_steps, paths
+from devstack.launcher.accelerators import Accelerator
 from devstack.launcher.rest import Service
 from devstack.launcher.stack import Stack
 
@@ -34,7 +35,7 @@ def test_write_env_quotes_paths(top: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_show_commands_prints_env_and_logs(
     top: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    next_steps.show_commands()
+    next_steps.show_commands(cast(Stack, SimpleNamespace(has_sample_host=False)))
     output = capsys.readouterr().out
     assert f'. {top}/env' in output
     assert f'Logs: {top}/logs' in output
@@ -45,5 +46,21 @@ def test_show_commands_quotes_env_path(
 ) -> None:
     odd = top / "it's a path"
     monkeypatch.setattr(paths, 'ENV', odd)
-    next_steps.show_commands()
+    next_steps.show_commands(cast(Stack, SimpleNamespace(has_sample_host=False)))
     assert f'. {shlex.quote(str(odd))}\n' in capsys.readouterr().out
+
+
+def test_show_commands_binds_vgpu_of_sample_host(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    accelerators = [
+        Accelerator(f'{name}-uuid', name, name, 1, (f'CUSTOM_{name}',))
+        for name in ('FPGA', 'VGPU', 'PGPU')
+    ]
+    monkeypatch.setattr(next_steps, 'list_accelerators', lambda _: accelerators)
+    stack = SimpleNamespace(has_sample_host=True, placement=Service('http://p'))
+    next_steps.show_commands(cast(Stack, stack))
+    output = capsys.readouterr().out
+    assert '--group resources:VGPU=1,trait:CUSTOM_VGPU=required' in output
+    assert '"/device_rp_uuid", "value": "VGPU-uuid"' in output
+    assert '--reboot-host' in output

@@ -12,8 +12,9 @@ from devstack.launcher.options import parse
 def test_parse_without_arguments_returns_defaults() -> None:
     options = parse([])
     assert (options.port, options.placement_port) == (6666, 8778)
-    assert options.sysfs_root is None
+    assert (options.sysfs_root, options.sample_host) == (None, 'default')
     flags = (options.demo, options.background, options.stop, options.keep)
+    flags += (options.reboot_host, options.sample_hosts)
     assert not any(flags)
 
 
@@ -33,6 +34,12 @@ def test_parse_sysfs_root_accepts_directory(tmp_path: Path) -> None:
     assert parse(['--sysfs-root', str(tmp_path)]).sysfs_root == tmp_path
 
 
+def test_parse_sample_host_accepts_yaml_file(tmp_path: Path) -> None:
+    file = tmp_path / 'mine.yaml'
+    file.touch()
+    assert parse(['--sample-host', str(file)]).sample_host == str(file)
+
+
 @pytest.mark.parametrize(
     ('arguments', 'reason'),
     [
@@ -41,6 +48,8 @@ def test_parse_sysfs_root_accepts_directory(tmp_path: Path) -> None:
         (['--port', 'http'], 'http'),
         (['--sysfs-root', '/nowhere'], '/nowhere has no subdirectory sys'),
         (['--fresh', '--continue'], 'not allowed with'),
+        (['--sample-host', 't4'], 't4 is neither a sample host nor a YAML file'),
+        (['--sample-host', 't4-mdev', '--sysfs-root', '/'], 'not allowed with'),
         (['--demonstrate'], 'unrecognized arguments'),
     ],
 )

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The resource providers that the service created in Placement."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from devstack.launcher.configuration import HOST
+from devstack.launcher.failure import LaunchFailed
+from devstack.launcher.rest import Service
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """A resource provider that the service created in Placement."""
+
+    uuid: str
+    name: str
+    resource_class: str
+    total: int
+    traits: tuple[str, ...]
+
+    @property
+    def own_trait(self) -> str:
+        """The trait that identifies the type of the device in its resource class."""
+        return next(trait for trait in self.traits if trait.startswith('CUSTOM_'))
+
+
+def list_accelerators(placement: Service) -> Iterator[Accelerator]:
+    """Yield the providers below the compute node that have an inventory."""
+    (node,) = _read(placement, f'?name={HOST}')['resource_providers']
+    for provider in _read(placement, f'?in_tree={node["uuid"]}')['resource_providers']:
+        inventories = _read(placement, f'/{provider["uuid"]}/inventories')
+        traits = _read(placement, f'/{provider["uuid"]}/traits')['traits']
+        for resource_class, record in inventories['inventories'].items():
+            if any(trait.startswith('CUSTOM_') for trait in traits):
+                yield Accelerator(
+                    uuid=provider['uuid'],
+                    name=provider['name'],
+                    resource_class=resource_class,
+                    total=record['total'] - record['reserved'],
+                    traits=tuple(sorted(traits)),
+                )
+
+
+# Any: the body is JSON.
+def _read(placement: Service, path: str) -> Any:
+    answer = placement.ask('GET', f'/resource_providers{path}')
+    if answer.status != 200:
+        raise LaunchFailed(f'Placement answers {answer} to a GET of {path}')
+    return answer.body
