@@ -7,16 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Self
 
 import oslo_messaging
+from amqp import exceptions as amqp_errors
 from kombu import exceptions as kombu_errors
+from oslo_concurrency import lockutils
 from oslo_config import cfg
 from oslo_log import log
+from oslo_messaging import opts
 from oslo_messaging import server as messaging_server
 from oslo_messaging._drivers.impl_rabbit import amqpdriver
-from oslo_messaging._metrics import client as metrics
-from oslo_messaging._tracing import client as tracing
-from oslo_messaging.rpc import client as rpc_client
 
-from cyborg_lite.exceptions import CyborgError, ServiceUnavailable
+from cyborg_lite.exceptions import (
+    ConfigurationError,
+    CyborgError,
+    ServiceUnavailable,
+)
+from cyborg_lite.rpc import broker_errors
 from cyborg_lite.rpc.context import RequestContext
 
 LOG = log.getLogger(__name__)
@@ -47,15 +52,23 @@ _STOP_CHECK_INTERVAL: Final = 1.0
 _RETRIES: Final = 1
 
 
+_RABBIT: Final = 'oslo_messaging_rabbit'
+
+# Groups of the library that only the global object of oslo.config has.
+_GLOBAL_GROUPS: Final = ('oslo_messaging_metrics', 'oslo_messaging_tracing')
+
+_OPTION_KINDS: Final = {bool: cfg.BoolOpt, int: cfg.IntOpt}
+
 # The broker returns a message that no queue accepts. The caller then fails at once if
 # no server listens, not after its whole timeout.
 _MANDATORY_DELIVERY: Final = oslo_messaging.TransportOptions(at_least_once=True)
 
-# oslo.messaging does not translate the error of kombu for a failed connection.
+# oslo.messaging does not translate the errors of a failed connection.
 _FAILURES: Final = (
     oslo_messaging.MessagingException,
     oslo_messaging.MessageUndeliverable,
     kombu_errors.OperationalError,
+    amqp_errors.AMQPError,
 )
 
 
@@ -77,8 +90,16 @@ def set_library_defaults() -> None:
 
 
 def address(conf: cfg.ConfigOpts) -> str:
-    """Return the transport URL, including the password."""
-    return str(oslo_messaging.TransportURL.parse(conf))
+    """Return the transport URL, including the password.
+
+    :raises ConfigurationError: the URL is invalid
+    """
+    try:
+        return str(oslo_messaging.TransportURL.parse(conf))
+    except (oslo_messaging.InvalidTransportURL, ValueError):
+        # The text of the error may contain the password.
+        reason = '[DEFAULT] transport_url is not a transport URL.'
+        raise ConfigurationError(reason=reason) from None
 
 
 def connect(
@@ -88,19 +109,57 @@ def connect(
 
     :param default_timeout: seconds that a call waits for its reply, unless configured
         or passed to the call; None: default of the library
+    :raises ConfigurationError: the URL or an option of the broker is invalid
     """
     set_library_defaults()
+    broker_errors.hide_library_lines()
+    _register_options(conf)
     if default_timeout is not None:
-        conf.register_opts(rpc_client._client_opts)
         conf.set_default('rpc_response_timeout', default_timeout)
-    # The library registers these two groups on its global object only, but reads them
-    # from `conf`.
-    conf.register_opts(metrics.oslo_messaging_metrics, 'oslo_messaging_metrics')
-    conf.register_opts(tracing.oslo_messaging_tracing, 'oslo_messaging_tracing')
     amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX = _STOP_CHECK_INTERVAL
-    return oslo_messaging.get_rpc_transport(
-        conf, allowed_remote_exmods=_EXCEPTION_MODULES
-    )
+    scheme = address(conf).partition(':')[0]
+    try:
+        bus = oslo_messaging.get_rpc_transport(
+            conf, allowed_remote_exmods=_EXCEPTION_MODULES
+        )
+    except oslo_messaging.DriverLoadFailure as error:
+        reason = f'[DEFAULT] transport_url: there is no transport {scheme}.'
+        raise ConfigurationError(reason=reason) from error
+    except cfg.Error as error:
+        raise ConfigurationError(reason=str(error)) from None
+    _set_lock_path(conf)
+    return bus
+
+
+def _register_options(conf: cfg.ConfigOpts) -> None:
+    """Register the options that the library reads from ``conf``.
+
+    The library registers some of its groups on the global object of oslo.config only.
+    Releases differ in these groups.
+    """
+    for group, options in opts.list_opts():
+        if group is None:
+            conf.register_opts(options)
+    for group in _GLOBAL_GROUPS:
+        if group in cfg.CONF:
+            for name, default in cfg.CONF[group].items():
+                kind = _OPTION_KINDS.get(type(default), cfg.StrOpt)
+                conf.register_opt(kind(name, default=default), group=group)
+
+
+def _set_lock_path(conf: cfg.ConfigOpts) -> None:
+    """Pass ``lock_path`` to the library, which reads it from the global object.
+
+    :raises ConfigurationError: the queue manager is enabled, and there is no path
+    """
+    path = lockutils.get_lock_path(conf)
+    if path:
+        cfg.CONF.set_default('lock_path', path, 'oslo_concurrency')
+    elif _RABBIT in conf and conf[_RABBIT].use_queue_manager:
+        raise ConfigurationError(
+            reason='[oslo_messaging_rabbit] use_queue_manager requires a directory in '
+            '[oslo_concurrency] lock_path.'
+        )
 
 
 class Server:
@@ -110,8 +169,14 @@ class Server:
         self._inner = inner
 
     def start(self) -> None:
-        """Start to serve calls."""
-        self._inner.start()
+        """Start to serve calls.
+
+        Wait until the broker is reachable.
+
+        :raises ConfigurationError: the broker refuses the user or the queues
+        """
+        with broker_errors.translate_errors():
+            self._inner.start()
 
     def stop(self) -> None:
         """Accept no more calls."""
@@ -233,6 +298,8 @@ class Caller:
         except _FAILURES as error:
             # The caller logs the error at a fitting level: agents retry for ever.
             LOG.info('%s of %s failed: %s', method, self._peer, type(error).__name__)
+            if reason := broker_errors.explain_error(error):
+                LOG.error('%s', reason)
             raise ServiceUnavailable(what=f'cyborg-lite-{self._peer}') from error
 
 

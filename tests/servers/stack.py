@@ -149,13 +149,16 @@ class Cloud:
 
     def _start_placement(self) -> None:
         config = self.directory / 'placement.conf'
-        database = self.directory / 'placement.sqlite'
-        config.write_text(PLACEMENT.format(database=database))
+        self._write_placement_config(config)
         child = Child('placement', self.directory / 'placement.log')
         port = self.placement.endpoint.rpartition(':')[2]
         child.start([sys.executable, placement_server.__file__, str(config), port])
         self._cleanup.callback(child.end)
         child.until(self.placement.answers)
+
+    def _write_placement_config(self, path: Path) -> None:
+        database = self.directory / 'placement.sqlite'
+        path.write_text(PLACEMENT.format(database=database))
 
     def start(
         self,

@@ -6,16 +6,19 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import oslo_messaging
 import pytest
+from oslo_concurrency import lockutils
 from oslo_config import cfg
 from oslo_context import context as oslo_context
 from oslo_messaging._drivers import amqpdriver
 
 from cyborg_lite.exceptions import (
     ArqNotFound,
+    ConfigurationError,
     CyborgError,
     HostAway,
     MalformedMessage,
@@ -233,6 +236,45 @@ for url in ('fake://', 'rabbit://nobody@127.0.0.1:1/'):
     transport.connect(conf).cleanup()
 """
     subprocess.run([sys.executable, '-c', script], check=True)
+
+
+def test_connect_passes_lock_path_to_library(
+    conf: cfg.ConfigOpts, tmp_path: Path
+) -> None:
+    """The queue manager of the library takes its lock with the global options."""
+    before = lockutils.get_lock_path(cfg.CONF)
+    lockutils.get_lock_path(conf)
+    conf.set_override('lock_path', str(tmp_path), 'oslo_concurrency')
+    try:
+        transport.connect(conf).cleanup()
+        with lockutils.external_lock('any'):
+            assert (tmp_path / 'any').exists()
+    finally:
+        cfg.CONF.set_default('lock_path', before, 'oslo_concurrency')
+
+
+def test_connect_queue_manager_without_lock_path_is_refused(
+    conf: cfg.ConfigOpts, tmp_path: Path
+) -> None:
+    file = tmp_path / 'queues.conf'
+    file.write_text('[oslo_messaging_rabbit]\nuse_queue_manager = true\n')
+    conf(['--config-file', str(file)])
+    conf.set_override('transport_url', 'rabbit://nobody@127.0.0.1:1/')
+    with pytest.raises(ConfigurationError, match='lock_path'):
+        transport.connect(conf)
+
+
+def test_connect_unknown_transport_is_refused(conf: cfg.ConfigOpts) -> None:
+    conf.set_override('transport_url', 'rabit://joe:secret@one/')
+    with pytest.raises(ConfigurationError, match='no transport rabit'):
+        transport.connect(conf)
+
+
+def test_address_invalid_url_hides_password(conf: cfg.ConfigOpts) -> None:
+    conf.set_override('transport_url', 'joe secret@one')
+    with pytest.raises(ConfigurationError) as caught:
+        transport.address(conf)
+    assert 'secret' not in caught.value.text
 
 
 def test_connect_sets_own_exchange(conf: cfg.ConfigOpts) -> None:
