@@ -464,6 +464,22 @@ class HostAway(CyborgError):
     )
 
 
+class AgentIdentityRefused(Conflict):
+    """A host has another agent, which is alive."""
+
+    message = 'Host {host} has another agent, which is alive.'
+    advice = (
+        'Give each agent a [DEFAULT] host of its own. If the host was reinstalled, run '
+        'cyborg-lite-manage agent forget-identity {host}.'
+    )
+
+
+class ReportOutdated(CyborgError):
+    """A later report of the same host is stored."""
+
+    message = 'A later report of host {host} is stored.'
+
+
 class ProgrammingTimedOut(CyborgError):
     """Programming is still running when the API stops waiting. The job continues."""
 

@@ -90,16 +90,31 @@ def run(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
     SIGHUP reloads the mutable options. SIGUSR2 writes a report of all threads to
     standard error or to ``[oslo_reports] log_dir``.
     """
-    configuration.set_up_logging(conf)
+    failure: CyborgError | None = None
+    try:
+        configuration.set_up_logging(conf)
+        _log_start(conf, identity)
+    except CyborgError as error:
+        failure = error
+    if failure is not None:
+        return _log_failure(failure)
     report_options.set_defaults(conf)
     guru_meditation_report.TextGuruMeditation.setup_autorun(
         _ReportVersion(identity.binary), identity.binary, conf=conf
     )
-    _log_start(conf, identity)
     if identity.workers > 1:
         return _run_workers(conf, identity, build)
     with _signal_queue() as queue:
         return _run_single_worker(conf, build, queue)
+
+
+def _log_failure(error: CyborgError) -> int:
+    """Log why the daemon cannot start; return the exit status.
+
+    Call it outside of ``except``: there oslo.log adds the text of the error again.
+    """
+    LOG.error('Cannot start: %s %s', error.text, error.advice)
+    return 1
 
 
 class _ReportVersion:
@@ -175,6 +190,7 @@ def _signal_queue() -> Iterator[_SignalQueue]:
 
 
 def _run_single_worker(conf: cfg.ConfigOpts, build: Build, queue: _SignalQueue) -> int:
+    failure: CyborgError | None = None
     try:
         daemon = build(conf)
         reload = _start(daemon, queue)
@@ -183,8 +199,9 @@ def _run_single_worker(conf: cfg.ConfigOpts, build: Build, queue: _SignalQueue) 
         stop.abort_start(conf.graceful_shutdown_timeout)
         return 0
     except CyborgError as error:
-        LOG.error('Cannot start: %s %s', error.text, error.advice)
-        return 1
+        failure = error
+    if failure is not None:
+        return _log_failure(failure)
     systemd.notify_once()
     LOG.info('Ready.')
     if reload:
@@ -302,12 +319,14 @@ class _Worker(oslo_service.ServiceBase):  # type: ignore[misc]  # untyped base
         self._stopped = threading.Event()
 
     def start(self) -> None:
+        failure: CyborgError | None = None
         try:
             daemon = self._build(self._conf)
             daemon.start()
         except CyborgError as error:
-            LOG.error('Cannot start: %s %s', error.text, error.advice)
-            raise SystemExit(1) from None
+            failure = error
+        if failure is not None:
+            raise SystemExit(_log_failure(failure))
         self._daemon = daemon
         LOG.info('Worker %d is ready.', os.getpid())
 

@@ -41,9 +41,9 @@ from cyborg_lite.conductor.programming import (
 from cyborg_lite.conductor.recovery import RecoveryService
 from cyborg_lite.conductor.releasing import ReleaseHandler
 from cyborg_lite.conductor.services import ServiceRegistry
-from cyborg_lite.db import services
+from cyborg_lite.db import migration, services
 from cyborg_lite.db.engine import Database
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.exceptions import CyborgError, DatabaseRefused, ServiceUnavailable
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.services import CONDUCTOR
 from cyborg_lite.rpc.agent import AgentAPI
@@ -55,6 +55,7 @@ from cyborg_lite.version import version
 LOG = log.getLogger(__name__)
 
 _HEARTBEAT_INTERVAL: Final = 30.0  # seconds
+_DATABASE_INTERVAL: Final = 5.0  # seconds between attempts to connect at the start
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +153,17 @@ class ConductorService:
         self._loops: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Start the job runner, the loops and the RPC server.
+        """Wait for the database, then start the job runner, the loops and RPC.
 
-        :raises ConfigurationError: no metrics port is free
+        :raises ConfigurationError: no metrics port is free, or the broker refuses the
+            user or the queues
+        :raises SchemaOutdated: the database has no schema, or an earlier one
+        :raises DatabaseRefused: the user, the password or the database name is wrong
         """
         connections, settings = self._connections, self._settings
         database = connections.database
+        if not self._wait_for_database():
+            return
         self._start_metrics()
         dependencies = self._build_dependencies()
         runner = JobRunner(
@@ -181,6 +187,24 @@ class ConductorService:
         for thread in self._loops:
             thread.start()
         self._server.start()
+
+    def _wait_for_database(self) -> bool:
+        """Check the schema; return False if the stop came before the database."""
+        while True:
+            try:
+                self._connections.database.read(migration.check_revision)
+                return True
+            except DatabaseRefused:
+                raise
+            except ServiceUnavailable as error:
+                LOG.warning(
+                    '%s Next attempt in %.0f s. %s',
+                    error.text,
+                    _DATABASE_INTERVAL,
+                    error.advice,
+                )
+            if self._stopping.wait(_DATABASE_INTERVAL):
+                return False
 
     def _build_dependencies(self) -> JobDependencies:
         connections, settings = self._connections, self._settings

@@ -26,6 +26,7 @@ from cyborg_lite.conf import (
     nova,
     placement,
 )
+from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.version import version
 
 VARIABLE: Final = 'CYBORG_LITE_CONFIG'
@@ -103,8 +104,14 @@ def parse(
 
 
 def set_up_logging(conf: cfg.ConfigOpts) -> None:
-    """Configure logging from the log options. Call it once per process."""
-    log.setup(conf, 'cyborg-lite', version())
+    """Configure logging from the log options. Call it once per process.
+
+    :raises ConfigurationError: a log file cannot be opened, or a value is invalid
+    """
+    try:
+        log.setup(conf, 'cyborg-lite', version())
+    except (OSError, ValueError, log.LogConfigError) as error:
+        raise ConfigurationError(reason=f'Cannot set up the log: {error}.') from None
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:

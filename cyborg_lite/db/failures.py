@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classifies and translates errors of the database."""
 
+import re
 from typing import Final
 
 from oslo_db import exception as db
@@ -10,6 +11,7 @@ from sqlalchemy import exc
 from cyborg_lite.exceptions import (
     CyborgError,
     DatabaseError,
+    DatabaseRefused,
     InvalidInput,
     ServiceUnavailable,
 )
@@ -36,6 +38,13 @@ _MYSQL_CLIENT: Final = 2000
 
 _MISSING_SCHEMA: Final = (db.DBNonExistentDatabase, db.DBNonExistentTable)
 
+# MySQL: the user, the password or the name of the database is wrong.
+_MYSQL_REFUSED: Final = frozenset({1044, 1045, 1049, 1698})
+# PostgreSQL: psycopg has no error code for a connection that the server refuses.
+_POSTGRESQL_REFUSED: Final = re.compile(
+    r'FATAL: .*(authentication failed|does not exist|permission denied|pg_hba)'
+)
+
 
 def is_conflict(error: Exception) -> bool:
     """Check for a conflict with another transaction, after which a retry may succeed.
@@ -54,6 +63,16 @@ def is_connection_error(error: Exception) -> bool:
     if isinstance(error, exc.OperationalError):
         return not _is_of_statement(error)
     return isinstance(error, db.DBConnectionError)
+
+
+def is_refused(error: Exception) -> bool:
+    """Check whether the server refuses the user, the password or the database name."""
+    original = getattr(error, 'inner_exception', None) or error
+    cause = getattr(original, 'orig', None)
+    if not isinstance(original, exc.OperationalError) or cause is None:
+        return False
+    number = cause.args[0] if cause.args else None
+    return number in _MYSQL_REFUSED or bool(_POSTGRESQL_REFUSED.search(str(cause)))
 
 
 def _is_of_statement(error: exc.OperationalError) -> bool:
@@ -80,6 +99,9 @@ def translate_error(error: Exception) -> CyborgError:
     if isinstance(error, _BAD_VALUE) or isinstance(original, exc.DataError):
         LOG.warning('The database rejected a value: %s', text)
         return InvalidInput(reason='A value is too long, or cannot be stored as text.')
+    if is_refused(error):
+        LOG.error('The database refuses the connection: %s', text)
+        return DatabaseRefused()
     if isinstance(error, _UNAVAILABLE) or is_connection_error(error):
         LOG.error('The database does not answer: %s', text)
         return ServiceUnavailable(what='the database')

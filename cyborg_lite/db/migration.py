@@ -13,11 +13,13 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from oslo_db.sqlalchemy import engines
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, event, inspect, text
+from sqlalchemy.orm import Session
 
 from cyborg_lite.db import dialects, failures
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.exceptions import InvalidInput, SchemaOutdated
 
+_VERSION_TABLE: Final = 'alembic_version'  # of Alembic
 _LOCK: Final = 6666  # any number, as no other program uses this database
 _LOCK_TIMEOUT: Final = 300  # seconds to wait for another dbsync
 _LOCK_STATEMENTS: Final = {
@@ -61,6 +63,25 @@ def current_revision(connection: str) -> str | None:
     """
     with _connect(connection) as connected:
         return MigrationContext.configure(connected).get_current_revision()
+
+
+def check_revision(session: Session) -> None:
+    """Check that the schema has at least the revision that this version requires.
+
+    A revision that this version does not contain is that of a later version, which
+    keeps the tables of this version during a rolling upgrade.
+
+    :raises SchemaOutdated: the database has no schema, or that of an earlier version
+    """
+    current = None
+    # The classes of Alembic would log two lines.
+    if inspect(session.connection()).has_table(_VERSION_TABLE):
+        statement = text(f'SELECT version_num FROM {_VERSION_TABLE}')
+        current = session.execute(statement).scalar()
+    head = head_revision()
+    is_earlier = any(current == revision.number for revision in list_revisions())
+    if current is None or (is_earlier and current != head):
+        raise SchemaOutdated(current=current or 'none', head=head)
 
 
 def head_revision() -> str:

@@ -34,7 +34,7 @@ MAY_IMPORT: Final[dict[str, set[str]]] = {
     'version': set(),
     'runtime': set(),
     'model': {'exceptions'},
-    'conf': {'version'},
+    'conf': {'version', 'exceptions'},
     'policies': set(),
     'drivers': _BASE,
     'rpc': _BASE,

@@ -10,7 +10,12 @@ from psycopg import errors as psycopg
 from sqlalchemy import exc
 
 from cyborg_lite.db import failures
-from cyborg_lite.exceptions import DatabaseError, InvalidInput, ServiceUnavailable
+from cyborg_lite.exceptions import (
+    DatabaseError,
+    DatabaseRefused,
+    InvalidInput,
+    ServiceUnavailable,
+)
 
 
 class _Sqlite(sqlite3.OperationalError):
@@ -59,6 +64,26 @@ def test_translate_error_wrong_statement_is_database_error(error: Exception) -> 
     assert not failures.is_connection_error(error)
     assert not failures.is_conflict(error)
     assert type(failures.translate_error(error)) is DatabaseError
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        wrap_error(pymysql.err.OperationalError(1045, 'Access denied for user')),
+        wrap_error(pymysql.err.OperationalError(1698, 'Access denied for user')),
+        wrap_error(pymysql.err.OperationalError(1049, 'Unknown database')),
+        wrap_error(
+            psycopg.OperationalError(
+                'connection failed: FATAL:  password authentication failed for user "x"'
+            )
+        ),
+        wrap_error(
+            psycopg.OperationalError('FATAL:  database "cyborg" does not exist')
+        ),
+    ],
+)
+def test_translate_error_refused_connection_has_advice(error: Exception) -> None:
+    assert isinstance(failures.translate_error(error), DatabaseRefused)
 
 
 @pytest.mark.parametrize(
