@@ -25,6 +25,7 @@ class PreparedHandle:
 
     handle: AllocatedHandle
     boot_id: str | None = None  # host boot it is prepared for; None: not yet prepared
+    serial: str = ''  # of the card; empty: unknown, or the card has none
 
 
 class Cache:
@@ -103,6 +104,12 @@ class Cache:
                 for uuid, entry in before.items()
             }
         )
+
+    def convert_handles(
+        self, convert: Callable[[PreparedHandle], PreparedHandle]
+    ) -> None:
+        """Replace each stored handle by the result of a function."""
+        self._change(lambda before: {u: convert(entry) for u, entry in before.items()})
 
     def remove_handles(self, uuids: Iterable[str]) -> None:
         """Remove handles of which no object is left on the host."""

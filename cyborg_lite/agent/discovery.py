@@ -56,7 +56,7 @@ class Discovery:
     def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
         """Pass handles that an earlier agent process prepared to the drivers.
 
-        Call it before the first scan.
+        Call it before the first scan, and with handles whose card was moved.
         """
         prepared = list(handles)
         for driver in self._drivers.values():

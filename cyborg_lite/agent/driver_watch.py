@@ -11,6 +11,7 @@ from oslo_log import log
 
 from cyborg_lite.agent.driver_answer import DriverAnswer, DriverScope, validate_results
 from cyborg_lite.drivers.base import Driver, RestoresDevices
+from cyborg_lite.model.identities import map_serials
 from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
 
 LOG = log.getLogger(__name__)
@@ -146,8 +147,13 @@ class DriverWatch:
     def _list_misses(self, results: Sequence[DiscoveryResult]) -> dict[str, '_Miss']:
         """Return the devices of earlier scans that the results lack, by address."""
         by_address = {result.address: result for result in results}
+        moved = _list_moved(self.devices, results)
         misses = {}
         for last in self.devices:
+            if last.address in moved:
+                # Two devices with one serial number could not be told apart.
+                LOG.warning('Device %s was moved to another slot', last.address)
+                continue
             result = by_address.get(last.address)
             if result is not None and result.device is not None:
                 continue
@@ -180,6 +186,21 @@ class _Miss:
         reason = self.current.reason if self.current else 'it was not detected any more'
         missing = replace(device, health=Health.GONE, health_reason=reason)
         return replace(self.last, reason=reason, device=missing)
+
+
+def _list_moved(
+    before: Sequence[DiscoveryResult], after: Sequence[DiscoveryResult]
+) -> frozenset[str]:
+    """Return the addresses that cards with a serial number have left for others."""
+    old, new = (
+        map_serials([result.device for result in results if result.device])
+        for results in (before, after)
+    )
+    return frozenset(
+        device.control_address
+        for serial, device in old.items()
+        if serial in new and new[serial].control_address != device.control_address
+    ) - {device.control_address for device in new.values()}
 
 
 def _mark_degraded(result: DiscoveryResult, reason: str) -> DiscoveryResult:

@@ -12,6 +12,7 @@ from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.fingerprint import compute_fingerprint
 from cyborg_lite.agent.journal import Journal, NewEvent
+from cyborg_lite.agent.moved_devices import follow_devices
 from cyborg_lite.model.host_events import HostEventKind
 from cyborg_lite.model.inventory import Device, DiscoveryResult
 
@@ -116,6 +117,9 @@ class HardwareMonitor:
         if self._devices is not None:
             self._journal.append(_list_events(self._devices, devices))
         self._devices = devices
+        moved = follow_devices(self._cache, tuple(devices.values()))
+        if moved:
+            self._discovery.restore_handles(moved)
         self._cache.save_results(self._discovery.list_reported_results())
 
 

@@ -110,8 +110,9 @@ class TracksHandles(Protocol):
     def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
         """Accept the handles that earlier agent processes prepared.
 
-        The agent calls this method once, before the first scan, with the handles of
-        all drivers. Afterwards the driver updates its own record.
+        The agent calls this method before the first scan with the handles of all
+        drivers. Afterwards the driver updates its own record. The agent calls it again
+        with the handles of a card that was put into another slot.
         """
         ...
 

@@ -40,6 +40,11 @@ def match_devices(
     return matches
 
 
+def map_serials(devices: Sequence[Device]) -> dict[str, Device]:
+    """Return the devices by serial number, without those that have no unique one."""
+    return {serial: device for device, serial in _with_serials(devices) if serial}
+
+
 def _with_serials(devices: Sequence[Device]) -> Iterator[tuple[Device, str | None]]:
     """Yield each device with its serial number; None if it is missing or ambiguous."""
     counts = Counter(device.hardware_id for device in devices)

@@ -44,6 +44,14 @@ def find_former_keys(
     return matches | dict(pairs)
 
 
+def is_same_function(old: str, old_address: str, new: str, new_address: str) -> bool:
+    """Check whether two keys name the same function of a card that was moved.
+
+    :param old_address: control address before the move
+    """
+    return _distance(old, old_address) == _distance(new, new_address)
+
+
 def _distance(key: str, address: str) -> Hashable:
     """Return the distance of a handle from the control address of its card."""
     function, control = _ADDRESS.fullmatch(key), _ADDRESS.fullmatch(address)

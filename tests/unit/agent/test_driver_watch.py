@@ -2,6 +2,7 @@
 """Tests of the watch of one driver: its results, errors and missing devices."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from cyborg_lite.agent.driver_watch import DriverWatch
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.inventory import DiscoveryResult, Health
 from tests.doubles.drivers import HangingDriver, ScriptedDriver, discovery_result
 
 HOST = Host('compute-1', Path('/nonexistent'))
@@ -120,3 +121,31 @@ def test_hanging_scan_is_not_repeated_and_completes_later() -> None:
     watch._thread.join()
     assert healths(watch) == {ADDRESS: Health.OK}
     assert watch.error == ''
+
+
+def test_moved_card_is_not_reported_at_both_addresses(driver: ScriptedDriver) -> None:
+    watch = watch_driver(driver)
+    driver.results = [with_serial('0000:01:00.0')]
+    scan(watch)
+    driver.results = []
+    scan(watch)
+    assert healths(watch) == {'0000:01:00.0': Health.GONE}
+    driver.results = [with_serial('0000:05:00.0')]
+    scan(watch)
+    assert healths(watch) == {'0000:05:00.0': Health.OK}
+
+
+def test_card_with_common_serial_is_gone_as_before(driver: ScriptedDriver) -> None:
+    watch = watch_driver(driver)
+    driver.results = [with_serial('0000:01:00.0'), with_serial('0000:05:00.0')]
+    scan(watch)
+    driver.results = [with_serial('0000:05:00.0')]
+    scan(watch)
+    states = {'0000:01:00.0': Health.GONE, '0000:05:00.0': Health.OK}
+    assert healths(watch) == states
+
+
+def with_serial(address: str) -> DiscoveryResult:
+    result = discovery_result(address)
+    assert result.device is not None
+    return replace(result, device=replace(result.device, hardware_id='S1'))

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stored handles of cards that are put into another slot."""
+
+from dataclasses import replace
+from typing import Final
+
+from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.moved_devices import follow_devices
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import AttachHandle, Device, HandleType, Health
+from tests.doubles.drivers import discovery_result, handle
+
+OLD: Final = '0000:01:00.0'
+NEW: Final = '0000:05:00.0'
+
+
+def card(address: str, serial: str = 'S1', units: int = 3) -> Device:
+    """Return a card whose handles are virtual functions."""
+    device = discovery_result(address).device
+    assert device is not None
+    bus = address.split(':')[1]
+    handles = tuple(
+        AttachHandle(f'0000:{bus}:00.{n}', HandleType.MDEV, {'bus': bus, 'n': str(n)})
+        for n in range(units)
+    )
+    root = replace(device.root, handles=handles, total=units)
+    return replace(device, hardware_id=serial, root=root)
+
+
+def prepare(cache: Cache, device: Device, number: int = 2) -> AllocatedHandle:
+    """Store the handle of a function of a card, and scan the card once."""
+    unit = device.root.handles[number]
+    stored = replace(handle(device.control_address), key=unit.key, info=unit.info)
+    cache.add_handles([stored])
+    cache.mark_prepared([stored.uuid], 'boot-1')
+    assert follow_devices(cache, [device]) == ()
+    return stored
+
+
+def test_follow_devices_moved_card_moves_handle(cache: Cache) -> None:
+    stored = prepare(cache, card(OLD))
+    # The card is away for a while.
+    assert follow_devices(cache, []) == ()
+    (moved,) = follow_devices(cache, [card(NEW)])
+    assert moved == replace(
+        stored,
+        control_address=NEW,
+        key='0000:05:00.2',
+        info={'bus': '05', 'n': '2'},
+    )
+    entry = cache.handles[stored.uuid]
+    assert (entry.handle, entry.boot_id) == (moved, 'boot-1')
+    assert follow_devices(cache, [card(NEW)]) == ()
+
+
+def test_follow_devices_survives_restart(cache: Cache) -> None:
+    stored = prepare(cache, card(OLD))
+    cache.open()
+    (moved,) = follow_devices(cache, [card(NEW)])
+    assert (moved.uuid, moved.control_address) == (stored.uuid, NEW)
+
+
+def test_follow_devices_exchanged_cards_exchange_handles(cache: Cache) -> None:
+    prepare(cache, card(OLD))
+    (moved,) = follow_devices(cache, [card(OLD, 'S2'), card(NEW)])
+    assert moved.control_address == NEW
+    (back,) = follow_devices(cache, [card(OLD), card(NEW, 'S2')])
+    assert back.control_address == OLD
+
+
+def test_follow_devices_other_card_in_slot_keeps_handle(cache: Cache) -> None:
+    """An instance never gets another card silently."""
+    stored = prepare(cache, card(OLD))
+    for devices in (
+        [card(OLD, 'S2')],
+        [card(NEW, 'S2')],
+        # A card that is reported as gone is not in its slot.
+        [replace(card(NEW), health=Health.GONE)],
+        # The moved card does not have the function any more.
+        [card(NEW, units=1)],
+        # Without unique serial numbers no card can be recognized.
+        [card(NEW), card('0000:06:00.0')],
+    ):
+        assert follow_devices(cache, devices) == ()
+        assert cache.handles[stored.uuid].handle == stored
+
+
+def test_follow_devices_card_without_serial_stays(cache: Cache) -> None:
+    stored = prepare(cache, card(OLD, serial=OLD))
+    assert follow_devices(cache, [card(NEW, serial=NEW)]) == ()
+    assert cache.handles[stored.uuid].serial == ''
