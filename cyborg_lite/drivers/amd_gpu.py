@@ -13,6 +13,7 @@ from oslo_config import cfg
 from cyborg_lite.drivers.gpu_sriov import SriovGpu
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.pci import PciDriver
+from cyborg_lite.drivers.vgpu_class import VGPU_CLASS
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.model.usage import Usage
 
@@ -24,7 +25,7 @@ class AmdGpu(SriovGpu):
     VENDOR: ClassVar[str] = '1002'
     VENDOR_NAME: ClassVar[str] = 'AMD'
     CLASSES: ClassVar[tuple[str, ...]] = ('0300', '0302', '0380', '1200')
-    OPTIONS: ClassVar[Sequence[cfg.Opt]] = PciDriver.OPTIONS
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (*PciDriver.OPTIONS, VGPU_CLASS)
     HOST_DRIVERS: ClassVar[tuple[str, ...]] = ('amdgpu', 'gim')
     MODELS: ClassVar[Mapping[str, str]] = {
         '740f': 'Instinct MI210',

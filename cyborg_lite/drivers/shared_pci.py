@@ -45,8 +45,6 @@ functions that no pair matches is offered as a whole, except QAT cards.
 class SharedPciDriver(PciDriver):
     """Offers a card as a whole, or its existing or configured virtual functions."""
 
-    # Resource class of virtual functions; empty: the class of a whole card.
-    SHARED_CLASS: ClassVar[str] = ''
     OFFERS_WHOLE: ClassVar[bool] = True  # False: only virtual functions are offered
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
         *PciDriver.OPTIONS,
@@ -101,6 +99,10 @@ class SharedPciDriver(PciDriver):
     def shared_traits(self, function: PciFunction) -> tuple[str, ...]:
         """Return the traits of the provider of the virtual functions of a card."""
         return self.traits(function)
+
+    def shared_class(self, function: PciFunction) -> str:
+        """Return the resource class of the virtual functions of a card."""
+        return self.resource_class(function)
 
     def virtual_count(self, card: PciFunction) -> int:
         """Return the configured number of virtual functions; 0: none are created."""
@@ -167,7 +169,7 @@ class SharedPciDriver(PciDriver):
     def _build_root(
         self, function: PciFunction, handles: tuple[AttachHandle, ...]
     ) -> Deployable:
-        resource_class = self.SHARED_CLASS or self.resource_class(function)
+        resource_class = self.shared_class(function)
         traits = self.shared_traits(function)
         return Deployable(
             name=self.root_name(function),

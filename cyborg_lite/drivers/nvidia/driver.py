@@ -55,6 +55,7 @@ from cyborg_lite.drivers.nvidia.selection import (
 from cyborg_lite.drivers.nvidia.vgpus import VgpuManager, find_type_label
 from cyborg_lite.drivers.pci import PciDriver
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
+from cyborg_lite.drivers.vgpu_class import VGPU, VGPU_CLASS
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import (
     Deployable,
@@ -95,6 +96,7 @@ class NvidiaGpu(PciDriver):
         card_rules.VGPU_TYPES,
         CHANGE_TIMEOUT,
         _CREATES_MDEVS,
+        VGPU_CLASS,
     )
 
     # Any: each option has its own type.
@@ -104,6 +106,7 @@ class NvidiaGpu(PciDriver):
         self._rules = card_rules.CardRules(card_rules.parse_rules(texts))
         self._prepared = PreparedHandles()
         self._creates_mdevs = options.get('creates_mdevs', _CREATES_MDEVS.default)
+        self._vgpu_class = options.get('vgpu_resource_class', VGPU)
         self._nvml = Nvml()
         self._types = VgpuTypeCache()
         # The last device of each divided card, by address: it is reported while the
@@ -253,7 +256,7 @@ class NvidiaGpu(PciDriver):
         total = sum(
             deployable.total
             for deployable in device.root.walk()
-            if deployable.resource_class == 'VGPU'
+            if deployable.attributes.get('vgpu_type')
         )
         return replace(
             usage,
@@ -289,6 +292,7 @@ class NvidiaGpu(PciDriver):
                 totals=totals,
                 memory=memory,
                 more_traits=(TRAIT,) if self._has_fabric(function) else (),
+                resource_class=self._vgpu_class,
             )
         )
         device = replace(

@@ -3,17 +3,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from cyborg_lite.drivers.nvidia.capacity import may_have_type
 from cyborg_lite.drivers.nvidia.layout import Vgpu, VgpuLayout, VgpuMode, VgpuType
 from cyborg_lite.drivers.nvidia.vgpus import is_own
 from cyborg_lite.drivers.pci import attributes, custom_name, handle_info
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
+from cyborg_lite.drivers.vgpu_class import VGPU
 from cyborg_lite.model.inventory import AttachHandle, Deployable, HandleType
 from cyborg_lite.model.traits import OWNER_CYBORG
-
-_RESOURCE_CLASS: Final = 'VGPU'
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +147,7 @@ class VgpuCard:
     totals: Mapping[str, int]  # capacity by label of the type
     memory: int | None = None  # MiB; None: unknown
     more_traits: tuple[str, ...] = ()  # beside the one of model and type
+    resource_class: str = VGPU
 
 
 def build_deployable(card: VgpuCard) -> Deployable:
@@ -250,13 +249,13 @@ def _build_part(
     total = len(addresses)
     return Deployable(
         name=name,
-        resource_class=_RESOURCE_CLASS,
+        resource_class=card.resource_class,
         traits=traits,
         total=total,
         reserved=total if card.selection.is_blocked else min(total, len(elsewhere)),
         handles=handles,
         attributes={
-            **attributes(_RESOURCE_CLASS, traits),
+            **attributes(card.resource_class, traits),
             'vgpu_type': vgpu_type.label,
         },
     )

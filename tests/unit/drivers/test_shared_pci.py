@@ -46,6 +46,13 @@ def test_discover_existing_vfs_are_offered(kernel: FakeKernel) -> None:
     assert not any(handle.needs_host for handle in root.handles)
 
 
+def test_discover_vfs_have_configured_class(kernel: FakeKernel) -> None:
+    assert _device(_intel(kernel)).root.resource_class == 'VGPU'
+    own_class = 'CUSTOM_CYBORG_VGPU'
+    root = _device(_intel(kernel, vgpu_resource_class=own_class)).root
+    assert (root.resource_class, root.attributes['rc']) == (own_class, own_class)
+
+
 def test_discover_vf_used_by_host_is_withheld(kernel: FakeKernel) -> None:
     function = kernel.root / 'sys/bus/pci/devices/0000:d9:00.2'
     (kernel.root / 'sys/bus/pci/drivers/uio_pci_generic').mkdir()

@@ -209,6 +209,18 @@ def test_discover_card_is_whole_after_last_release(make: MakeBench) -> None:
     assert bench.root('0000:3b:00.0').resource_class == 'PGPU'
 
 
+def test_discover_vgpus_have_configured_class(t4: VgpuBench) -> None:
+    own_class = 'CUSTOM_CYBORG_VGPU'
+    options = {'vgpu_types': [f'{_T4}=nvidia-231'], 'vgpu_resource_class': own_class}
+    driver = NvidiaGpu(t4.host, options)
+    devices = {result.address: result.device for result in driver.discover()}
+    device, before = devices[_T4], t4.device(_T4)
+    assert device is not None
+    assert device.root.resource_class == own_class
+    assert device.root.total == before.root.total
+    assert driver.read_usage(device).units_total == device.root.total
+
+
 def test_discover_foreign_type_blocks_card(make: MakeBench) -> None:
     bench = make('t4-mdev', f'{_T4}=T4-16Q')
     device = bench.device(_T4)
