@@ -69,8 +69,8 @@ def _audit(conf: cfg.ConfigOpts) -> int:
         print(json.dumps(_document(report, outcomes), indent=2))
     else:
         print(format_table(_rows(outcomes)))
-    for doubt in report.doubts:
-        print(doubt, file=sys.stderr)
+    for check in report.failed_checks:
+        print(check, file=sys.stderr)
     return _status(report, [outcome for _finding, outcome in outcomes])
 
 
@@ -83,7 +83,7 @@ def _outcome(audit: Audit, finding: AuditFinding) -> str:
 def _status(report: AuditReport, outcomes: Sequence[str]) -> int:
     if _REPORTED in outcomes or _SKIPPED in outcomes:
         return 1
-    return 2 if report.doubts else 0
+    return 2 if report.failed_checks else 0
 
 
 def _proposal(finding: AuditFinding) -> str:
@@ -96,7 +96,7 @@ def _rows(outcomes: Iterable[tuple[AuditFinding, str]]) -> list[Sequence[object]
     ]
     for finding, outcome in outcomes:
         suspect = finding.suspect
-        subject = suspect.uuid, finding.trouble, suspect.hostname or '-'
+        subject = suspect.uuid, finding.problem, suspect.hostname or '-'
         text = _OUTCOME_TEXTS[outcome]
         rows.append((*subject, text, finding.reason, _proposal(finding)))
     return rows
@@ -115,11 +115,11 @@ def _document(
             'handle': finding.handle_uuid,
             'job': finding.job_uuid,
             'touched_at': finding.suspect.touched_at.isoformat(),
-            'trouble': finding.trouble,
+            'trouble': finding.problem,
             'reason': finding.reason,
             'proposal': _proposal(finding),
             'outcome': outcome,
         }
         for finding, outcome in outcomes
     ]
-    return {'findings': findings, 'doubts': report.doubts}
+    return {'findings': findings, 'doubts': report.failed_checks}

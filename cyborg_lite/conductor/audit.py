@@ -83,16 +83,16 @@ class Audit:
         """
         before = self._database.read(clock.read_time_before, self._rules.grace)
         findings: list[AuditFinding] = []
-        doubts: set[str] = set()
+        failed_checks: set[str] = set()
         for page in self._read_pages(audit.list_arqs_with_device, before):
-            findings += self._check_instances(page, doubts)
+            findings += self._check_instances(page, failed_checks)
         for page in self._read_pages(audit.list_abandoned_arqs, before):
             findings += map(_report_abandoned, page)
         lost_binds = self._database.read(audit.list_lost_binds, before)
         findings += map(_report_lost_bind, lost_binds)
         unreleased = self._database.read(audit.list_unreleased_handles, before)
         findings += map(_report_unreleased, unreleased)
-        return AuditReport(tuple(findings), tuple(sorted(doubts)))
+        return AuditReport(tuple(findings), tuple(sorted(failed_checks)))
 
     def delete_former_servers(self) -> None:
         """Delete the records of former servers that Nova has deleted.
@@ -150,11 +150,11 @@ class Audit:
             last = page[-1].id
 
     def _check_instances(
-        self, page: Sequence[Suspect], doubts: set[str]
+        self, page: Sequence[Suspect], failed_checks: set[str]
     ) -> Iterator[AuditFinding]:
         """Yield ARQs whose instance does not exist or has no allocation."""
         instances = {suspect.instance_uuid or '' for suspect in page}
-        missing = self._find_missing_instances(instances, doubts)
+        missing = self._find_missing_instances(instances, failed_checks)
         for suspect in page:
             if suspect.instance_uuid in missing:
                 reason = f'Instance {suspect.instance_uuid} does not exist in Nova.'
@@ -165,22 +165,22 @@ class Audit:
             existing = [
                 suspect for suspect in page if suspect.instance_uuid not in missing
             ]
-            yield from self._check_allocations(existing, doubts)
+            yield from self._check_allocations(existing, failed_checks)
 
     def _find_missing_instances(
-        self, instances: set[str], doubts: set[str]
+        self, instances: set[str], failed_checks: set[str]
     ) -> frozenset[str]:
         try:
             missing = self._nova.find_missing_instances(instances)
         except CyborgError as error:
-            doubts.add(f'{_INSTANCES_UNKNOWN}: {error.text}')
+            failed_checks.add(f'{_INSTANCES_UNKNOWN}: {error.text}')
             return frozenset()
         if missing is None:
-            doubts.add(f'{_INSTANCES_UNKNOWN}: [nova] is not configured.')
+            failed_checks.add(f'{_INSTANCES_UNKNOWN}: [nova] is not configured.')
         return missing or frozenset()
 
     def _check_allocations(
-        self, page: Sequence[Suspect], doubts: set[str]
+        self, page: Sequence[Suspect], failed_checks: set[str]
     ) -> Iterator[AuditFinding]:
         by_provider: dict[str, list[Suspect]] = defaultdict(list)
         for suspect in page:
@@ -190,7 +190,7 @@ class Audit:
             try:
                 consumers = self._placement.list_consumers(provider)
             except CyborgError as error:
-                doubts.add(f'Allocations cannot be determined: {error.text}')
+                failed_checks.add(f'Allocations cannot be determined: {error.text}')
                 return
             for suspect in suspects:
                 if suspect.instance_uuid not in consumers:

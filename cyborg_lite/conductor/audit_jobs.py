@@ -58,12 +58,12 @@ class AuditHandler:
 
 
 def _log_report(report: AuditReport) -> None:
-    for doubt in report.doubts:
-        LOG.warning('Audit is incomplete: %s', doubt)
+    for check in report.failed_checks:
+        LOG.warning('Audit is incomplete: %s', check)
     for finding in report.findings:
         LOG.warning(
             'Audit: %s, ARQ %s: %s',
-            finding.trouble,
+            finding.problem,
             finding.suspect.uuid,
             finding.reason,
         )

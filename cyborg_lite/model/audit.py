@@ -61,7 +61,7 @@ class Suspect:
 class AuditFinding:
     """Problem of an ARQ, and its remedy."""
 
-    trouble: AuditProblem
+    problem: AuditProblem
     suspect: Suspect
     reason: str
     remedy: Remedy | None = None  # None: the operator must decide
@@ -74,4 +74,4 @@ class AuditReport:
     """The findings of one audit."""
 
     findings: tuple[AuditFinding, ...]
-    doubts: tuple[str, ...] = ()  # checks that failed, with the reason
+    failed_checks: tuple[str, ...] = ()  # each with its reason

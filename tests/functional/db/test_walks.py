@@ -116,8 +116,8 @@ class ArqStateMachine(RuleBasedStateMachine):
         binding_by_arq = bindings(uuids, card, instance)
         instance_arqs = {u for u, arq in self.arqs.items() if arq.instance == instance}
         ready = all(self.arqs[u].state in ('Initial', 'Unbound') for u in uuids)
-        others = instance_arqs - set(uuids)
-        if any(self.arqs[uuid].state != 'BindFailed' for uuid in others):
+        earlier_arqs = instance_arqs - set(uuids)
+        if any(self.arqs[uuid].state != 'BindFailed' for uuid in earlier_arqs):
             with pytest.raises(InstanceHasArqs):
                 self.database.write(
                     binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
@@ -131,7 +131,7 @@ class ArqStateMachine(RuleBasedStateMachine):
             job = self.database.write(
                 binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
             )
-            self.mark_deleted(sorted(others))
+            self.mark_deleted(sorted(earlier_arqs))
             generation = max(self.arqs[uuid].generation for uuid in uuids) + 1
             self.accepted.append(StartedBind(job, uuids, generation))
             for uuid in uuids:

@@ -251,8 +251,8 @@ def test_scan_unsendable_device_affects_only_failing_driver(
     faulty.results = [replace(wrong, device=replace(wrong.device, root=root))]
     faulty.failure = None
     discovery = _discovery(faulty=faulty, healthy=healthy)
-    *others, withheld = discovery.scan()
-    assert others == healthy.results
+    *results, withheld = discovery.scan()
+    assert results == healthy.results
     assert withheld.device is None
     assert 'expected' in withheld.reason
     assert discovery.unavailable_drivers == {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The audit: findings, doubts and remedies."""
+"""The audit: findings, failed checks and remedies."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_audit_consistent_cloud_has_no_findings(cloud: Cloud) -> None:
     cloud.bound(needs_host=True)
     report = cloud.find()
     assert report.findings == ()
-    assert report.doubts == ()
+    assert report.failed_checks == ()
 
 
 def test_audit_changed_within_grace_is_skipped(cloud: Cloud) -> None:
@@ -83,7 +83,7 @@ def test_remedy_instance_deleted_releases_handle(
     cloud.bound()
     del cloud.servers.hosts[instance]
     finding = cloud.only()
-    assert (finding.trouble, finding.suspect.uuid) == (AuditProblem.SERVER_GONE, uuid)
+    assert (finding.problem, finding.suspect.uuid) == (AuditProblem.SERVER_GONE, uuid)
     assert finding.reason == f'Instance {instance} does not exist in Nova.'
     assert cloud.remedy(finding)
     run_releases(cloud)
@@ -107,23 +107,23 @@ def test_remedy_failed_bind_of_deleted_instance_deletes_arq(cloud: Cloud) -> Non
     assert states(cloud.database, [uuid]) == []
 
 
-def test_audit_nova_down_reports_doubt(cloud: Cloud) -> None:
+def test_audit_nova_down_is_reported(cloud: Cloud) -> None:
     _uuid, instance = cloud.bound()
     del cloud.servers.hosts[instance]
     cloud.servers.away = True
     report = cloud.find()
     assert report.findings == ()
-    (doubt,) = report.doubts
-    assert 'Nova does not answer' in doubt
+    (check,) = report.failed_checks
+    assert 'Nova does not answer' in check
 
 
-def test_audit_without_nova_reports_doubt(cloud: Cloud) -> None:
+def test_audit_without_nova_is_reported(cloud: Cloud) -> None:
     _uuid, instance = cloud.bound()
     del cloud.servers.hosts[instance]
     cloud.servers.configured = False
     report = cloud.find()
     assert report.findings == ()
-    assert '[nova] is not configured' in report.doubts[0]
+    assert '[nova] is not configured' in report.failed_checks[0]
 
 
 def test_remedy_arq_changed_is_skipped(
@@ -158,7 +158,7 @@ def test_audit_running_instance_without_allocation_has_no_remedy(
     uuid, instance = cloud.bound()
     cloud.consumers.forget(instance)
     finding = cloud.only()
-    assert (finding.trouble, finding.suspect.uuid) == (AuditProblem.NO_ALLOCATION, uuid)
+    assert (finding.problem, finding.suspect.uuid) == (AuditProblem.NO_ALLOCATION, uuid)
     assert finding.remedy is None
     assert 'It may be running' in finding.reason
     assert not cloud.remedy(finding)
@@ -187,13 +187,13 @@ def test_audit_placement_of_instance_unknown_has_no_remedy(cloud: Cloud) -> None
     assert cloud.only().remedy is None
 
 
-def test_audit_placement_down_reports_doubt(cloud: Cloud) -> None:
+def test_audit_placement_down_is_reported(cloud: Cloud) -> None:
     _uuid, instance = cloud.bound()
     cloud.consumers.forget(instance)
     cloud.consumers.away = True
     report = cloud.find()
     assert report.findings == ()
-    assert 'Placement does not answer' in report.doubts[0]
+    assert 'Placement does not answer' in report.failed_checks[0]
 
 
 def test_audit_allocation_not_required_skips_check(cloud: Cloud) -> None:
@@ -212,7 +212,7 @@ def test_remedy_never_bound_deletes_arq(cloud: Cloud, state: str) -> None:
     (uuid,) = add_arqs(cloud.database, 1)
     cloud.set_state(uuid, state)
     finding = cloud.only()
-    assert (finding.trouble, finding.suspect.uuid) == (AuditProblem.NEVER_BOUND, uuid)
+    assert (finding.problem, finding.suspect.uuid) == (AuditProblem.NEVER_BOUND, uuid)
     assert cloud.remedy(finding)
     assert states(cloud.database, [uuid]) == []
 
@@ -241,7 +241,7 @@ def test_remedy_lost_bind_fails_and_releases(cloud: Cloud, needs_host: bool) -> 
     finding = next(
         finding
         for finding in cloud.find().findings
-        if finding.trouble is AuditProblem.BIND_LOST
+        if finding.problem is AuditProblem.BIND_LOST
     )
     assert cloud.remedy(finding)
     assert not cloud.remedy(finding), 'one job is enough'
@@ -268,7 +268,7 @@ def test_remedy_lost_release_job_is_written_again(cloud: Cloud) -> None:
     cloud.lose_jobs()
     cloud.age()
     finding = cloud.only()
-    assert (finding.trouble, finding.suspect.uuid) == (AuditProblem.NOT_RELEASED, uuid)
+    assert (finding.problem, finding.suspect.uuid) == (AuditProblem.NOT_RELEASED, uuid)
     assert finding.handle_uuid is not None
     assert cloud.remedy(finding)
     assert kinds(cloud) == ['release']
@@ -299,7 +299,7 @@ def test_remedy_local_handle_is_freed_at_once(cloud: Cloud, state: str) -> None:
     finding = next(
         finding
         for finding in cloud.find().findings
-        if finding.trouble is AuditProblem.NOT_RELEASED
+        if finding.problem is AuditProblem.NOT_RELEASED
     )
     assert cloud.remedy(finding)
     assert owners(cloud.database) == []
@@ -314,7 +314,7 @@ def test_remedy_failed_release_is_retried(cloud: Cloud) -> None:
     cloud.database.write(queue.fail_job, job, 'An operator cancelled it.')
     cloud.age()
     finding = cloud.only()
-    assert finding.trouble is AuditProblem.RELEASE_FAILED
+    assert finding.problem is AuditProblem.RELEASE_FAILED
     assert finding.job_uuid == job.uuid
     assert job.uuid in finding.reason
     assert cloud.remedy(finding)

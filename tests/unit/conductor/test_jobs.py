@@ -279,8 +279,8 @@ def test_runner_wall_clock_step_keeps_leases(
     monkeypatch: pytest.MonkeyPatch,
     step: float,
 ) -> None:
-    other = Owner('conductor:other', 30_000)
-    database.write(queue.add_running_job, NewJob(JobType.NOVA_EVENT), other)
+    owner = Owner('conductor:second', 30_000)
+    database.write(queue.add_running_job, NewJob(JobType.NOVA_EVENT), owner)
     step_wall_clock(monkeypatch, step)
     run_owned_job(runner, database, limit_ms=30_000)
     wait_and_stop(runner, handler)
