@@ -16,6 +16,7 @@ from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.manager import Manager
 from cyborg_lite.agent.ownership import Ownership
+from cyborg_lite.agent.pci_errors import PciErrorLimits, PciErrors
 from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.agent.programming import BitstreamStore, Programming
 from cyborg_lite.agent.readiness import Readiness
@@ -47,6 +48,7 @@ class AgentResources:
     state_path: Path  # directory of the state that survives a restart
     bitstreams: BitstreamStore | None = None  # None: Glance is not configured
     ownership: Ownership | None = None  # None: no device is excluded
+    error_limits: PciErrorLimits = PciErrorLimits()
 
 
 class AgentService:
@@ -60,7 +62,13 @@ class AgentService:
         self._intervals = intervals
         self._cache = Cache(resources.state_path)
         self._journal = Journal(resources.state_path)
-        self._telemetry = TelemetryCollector(resources.drivers)
+        errors = PciErrors(resources.state_path, resources.error_limits)
+        self._telemetry = TelemetryCollector(
+            resources.drivers,
+            lambda address, usage: errors.assess(
+                resources.host.boot_id, address, usage
+            ),
+        )
         self._stopping = threading.Event()
         self._server: Server | None = None  # None: not started
         self._wake_calls: list[Callable[[], None]] = []  # wake-up of each loop

@@ -25,8 +25,17 @@ _MEMORY_STEP: Final = 64 * _MIB  # bytes
 class TelemetryCollector:
     """The last telemetry of each device. No method waits for a driver."""
 
-    def __init__(self, drivers: Mapping[str, Driver]) -> None:
+    def __init__(
+        self,
+        drivers: Mapping[str, Driver],
+        assess: Callable[[str, Usage], Usage] = lambda _, usage: usage,
+    ) -> None:
+        """Store the arguments.
+
+        :param assess: adds health problems to the telemetry of a device, by its address
+        """
         self._drivers = drivers
+        self._assess = assess
         self._on_health_change: Callable[[], None] = lambda: None
         self._threads: dict[str, threading.Thread] = {}
         self._usages: dict[str, Mapping[str, Usage]] = {}  # by driver and address
@@ -86,8 +95,9 @@ class TelemetryCollector:
         usages = {}
         for device in devices:
             try:
-                usages[device.control_address] = _validate_usage(
-                    driver.read_usage(device)
+                usage = _validate_usage(driver.read_usage(device))
+                usages[device.control_address] = self._assess(
+                    device.control_address, usage
                 )
             except CyborgError as error:
                 LOG.debug(

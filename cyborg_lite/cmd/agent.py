@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entry point of cyborg-lite-agent, the daemon on each host with accelerators.
 
-The subcommand ``discover`` scans the host once and exits. The subcommand ``ready``
-checks whether the devices of instances are rebuilt, and exits.
+Three subcommands exit at once: ``discover`` scans the host, ``ready`` checks whether the
+devices of instances are rebuilt, and ``acknowledge`` accepts the PCI errors of devices.
 """
 
 import cyborg_lite.runtime  # noqa: F401  # must be imported first: it may monkey-patch
@@ -21,10 +21,11 @@ from cyborg_lite.agent.hardware_monitor import AgentIntervals
 from cyborg_lite.agent.image_cache import ImageCache
 from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
 from cyborg_lite.agent.ownership import Ownership
+from cyborg_lite.agent.pci_errors import PciErrorLimits
 from cyborg_lite.agent.programming import BitstreamStore
 from cyborg_lite.agent.service import BINARY, AgentResources, AgentService
 from cyborg_lite.clients.glance import Glance
-from cyborg_lite.cmd import daemon, discover, ready
+from cyborg_lite.cmd import acknowledge, daemon, discover, ready
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.kernel import PrivilegedKernel
 from cyborg_lite.drivers.host.sysfs import Host
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, run in (
         (discover.SUBCOMMAND, discover.run),
         (ready.SUBCOMMAND, ready.run),
+        (acknowledge.SUBCOMMAND, acknowledge.run),
     ):
         if name in arguments:
             arguments.remove(name)
@@ -69,9 +71,23 @@ def build(conf: cfg.ConfigOpts) -> AgentService:
         host, conf.agent.nova_config_files, conf.agent.excluded_devices
     )
     resources = AgentResources(
-        host, drivers, state_path, _bitstream_store(conf), ownership
+        host,
+        drivers,
+        state_path,
+        _bitstream_store(conf),
+        ownership,
+        _error_limits(conf),
     )
     return AgentService(transport.connect(conf), resources, timing)
+
+
+def _error_limits(conf: cfg.ConfigOpts) -> PciErrorLimits:
+    return PciErrorLimits(
+        fatal=conf.agent.fatal_error_limit,
+        nonfatal=conf.agent.nonfatal_error_limit,
+        correctable=conf.agent.correctable_error_limit,
+        period=conf.agent.pci_error_period,
+    )
 
 
 def _bitstream_store(conf: cfg.ConfigOpts) -> BitstreamStore | None:

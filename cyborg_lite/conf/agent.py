@@ -107,6 +107,43 @@ reused until its scan returns; other drivers are not delayed. Raise it for a hos
 many devices.
 """,
     ),
+    cfg.IntOpt(
+        'pci_error_period',
+        default=3600,
+        min=60,
+        help="""
+Seconds within which PCI errors of a device are counted. A device that has reached one
+of the limits below is healthy again when fewer errors than the limit occurred within
+this period, or when an operator runs `cyborg-lite-agent acknowledge`.
+""",
+    ),
+    cfg.IntOpt(
+        'fatal_error_limit',
+        default=1,
+        min=0,
+        help="""
+Number of fatal PCI errors within pci_error_period from which a device is failed: it is
+reserved in Placement and cannot be bound. 0 ignores fatal errors.
+""",
+    ),
+    cfg.IntOpt(
+        'nonfatal_error_limit',
+        default=10,
+        min=0,
+        help="""
+Number of uncorrectable PCI errors that are not fatal within pci_error_period from which
+a device is failed. 0 ignores these errors.
+""",
+    ),
+    cfg.IntOpt(
+        'correctable_error_limit',
+        default=1000,
+        min=0,
+        help="""
+Number of correctable PCI errors within pci_error_period from which the health of a
+device is degraded. The device can still be bound. 0 ignores correctable errors.
+""",
+    ),
     cfg.StrOpt(
         'image_directory',
         default='/var/lib/cyborg-lite/images',

@@ -25,7 +25,7 @@ from cyborg_lite.db.tables import (
 from cyborg_lite.exceptions import BindCancelled, HandlesContended, NoFreeHandle
 from cyborg_lite.model.arqs import State
 from cyborg_lite.model.device_profiles import Group
-from cyborg_lite.model.inventory import HandleType, Health
+from cyborg_lite.model.inventory import UNUSABLE_HEALTH, HandleType, Health
 from cyborg_lite.model.services import ServiceState
 
 # Locked before any handle: a delete or an unbind at the same time waits, and then sees
@@ -50,6 +50,7 @@ _TARGETS: Final = (
         Deployable.name,
         Deployable.num_accelerators,
         Device.health,
+        Device.health_reason,
         AttachHandle.id.label('unclean'),
         Service.host,
         Service.state.label('agent'),
@@ -165,6 +166,9 @@ def _target(row: Row[*tuple[Any, ...]]) -> _Target:
         raise NoFreeHandle(reason=reason)
     if row.health == Health.GONE:
         raise NoFreeHandle(reason=f'The device of {row.name} is gone.')
+    if row.health in UNUSABLE_HEALTH:
+        reason = f'The device of {row.name} is {row.health}: {row.health_reason}'
+        raise NoFreeHandle(reason=reason)
     if row.unusable_reason:
         reason = f'{row.name} is not usable: {row.unusable_reason}'
         raise NoFreeHandle(reason=reason)

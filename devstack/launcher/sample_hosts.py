@@ -58,7 +58,7 @@ def read_resource_classes(name: str) -> set[str]:
     from tests.hosts import sysfs_tree
 
     devices = sysfs_tree.expectation(find_fixture(name)).get('devices', ())
-    return {fields['rc'] for fields in devices if fields.get('total')}
+    return {fields['rc'].lstrip('+') for fields in devices if fields.get('total')}
 
 
 def list_texts() -> str:

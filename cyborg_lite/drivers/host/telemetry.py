@@ -25,17 +25,14 @@ def read_usage(function: PciFunction) -> Usage:
         return Usage(Health.FAILED, 'lost: its config space reads all ones')
     if function.is_suspended:
         return Usage()  # further reads would wake the function up
-    counters = _read_counters(function)
-    health, reason = _assess_health(function, counters)
+    health, reason = _assess_link(function)
     usage = _read_sensors(function)
+    # The agent assesses the counters, because only their growth shows a fault.
+    counters = _read_counters(function)
     return replace(usage, health=health, reason=reason, counters=counters)
 
 
-def _assess_health(
-    function: PciFunction, counters: dict[str, int]
-) -> tuple[Health, str]:
-    if counters.get('fatal'):
-        return Health.FAILED, f'{counters["fatal"]} fatal PCI errors'
+def _assess_link(function: PciFunction) -> tuple[Health, str]:
     if function.has_guest_driver:
         return Health.OK, ''  # the guest controls the link, which is slow when idle
     width = function.number('current_link_width')

@@ -3,9 +3,15 @@
 
 from uuid import uuid4
 
+import pytest
+from sqlalchemy import update
+
 from cyborg_lite.db import arqs, binding, release
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.tables import Device
+from cyborg_lite.exceptions import NoFreeHandle
 from cyborg_lite.model.arqs import Arq, Scope, State
+from cyborg_lite.model.inventory import Health
 from cyborg_lite.model.jobs import JobType, NewJob
 from cyborg_lite.model.queries import Query
 from tests.builders.rows import (
@@ -68,3 +74,22 @@ def test_claim_companion_arqs_two_resources_use_two_handles(database: Database) 
     types = [arq.attach_handle_type for arq in bound_arqs]
     assert types == ['PCI', 'PCI', None, None]
     assert len(owners(database)) == 2
+
+
+@pytest.mark.parametrize(
+    ('health', 'is_refused'),
+    [(Health.DEGRADED, False), (Health.FAILED, True), (Health.GONE, True)],
+)
+def test_claim_unusable_device_is_refused(
+    database: Database, health: Health, is_refused: bool
+) -> None:
+    card = add_card(database, 1)
+    values = {'health': health, 'health_reason': '1 fatal PCI errors since noon'}
+    database.write(lambda session: session.execute(update(Device).values(values)))
+    if not is_refused:
+        _, (arq,) = create_bound_arqs_of(database, card, {'resources:FPGA': '1'})
+        assert arq.state is State.BOUND
+        return
+    with pytest.raises(NoFreeHandle, match=r'1 fatal PCI errors|is gone'):
+        create_bound_arqs_of(database, card, {'resources:FPGA': '1'})
+    assert owners(database) == []
