@@ -69,14 +69,14 @@ def validate_results(
         try:
             _check_result(result, scope)
             _check_unique(result, valid, names)
-        except Exception as error:  # noqa: BLE001
-            # A driver may return anything. The caller logs the faults.
+        except Exception as error:  # noqa: BLE001  # a driver may return anything
+            # The caller logs the faults.
             faults.append(_describe(result, error))
             try:
                 withheld = replace(result, device=None, reason=faults[-1])
                 _check_result(withheld, scope)
                 _check_unique(withheld, valid, names)
-            except Exception:  # noqa: BLE001
+            except Exception:  # noqa: BLE001  # as above
                 continue  # not even the function is valid
             result = withheld
             addresses.add(result.address)

@@ -32,6 +32,12 @@ Method = Callable[[Any, Call], Any]  # of a controller; returns a view or None
 Decorator = Callable[[Method], Method]
 
 
+# Any: the facts have various types.
+def _record_facts(method: Callable[..., Any], **facts: Any) -> None:
+    """Attach facts to a method for the API document. ``functools.wraps`` keeps them."""
+    vars(method).update(facts)
+
+
 def expose(
     *views: type[Any],
     status: int = HTTPStatus.OK,
@@ -58,10 +64,9 @@ def expose(
             )
 
         del respond.__wrapped__  # Pecan would use the signature of the method
-        respond.views = views  # type: ignore[attr-defined]  # for the API document
-        respond.status = status  # type: ignore[attr-defined]
-        respond.accepted = accepted  # type: ignore[attr-defined]
-        respond.errors = errors  # type: ignore[attr-defined]
+        _record_facts(
+            respond, views=views, status=status, accepted=accepted, errors=errors
+        )
         exposed: Callable[[Resource], webob.Response] = pecan.expose(
             content_type='application/json'
         )(respond)
@@ -91,8 +96,7 @@ def requires(rule: str, service_for: str | None = None) -> Decorator:
                 call.require_service(service_for)
             return method(self, call)
 
-        authorize.rule = rule  # type: ignore[attr-defined]  # for the API document
-        authorize.service_for = service_for  # type: ignore[attr-defined]
+        _record_facts(authorize, rule=rule, service_for=service_for)
         return authorize
 
     return decorate
@@ -107,7 +111,7 @@ def since(version: Microversion, feature: str) -> Decorator:
             call.require_version(version, feature)
             return method(self, call)
 
-        check_version.since = version  # type: ignore[attr-defined]  # API document
+        _record_facts(check_version, since=version)
         return check_version
 
     return decorate
@@ -135,10 +139,9 @@ def accepts(
                 call.parse_body(body)
             return method(self, call)
 
-        parse_input.arguments = arguments  # type: ignore[attr-defined]  # API document
-        parse_input.newer = newer  # type: ignore[attr-defined]
-        parse_input.filters = filters  # type: ignore[attr-defined]
-        parse_input.body = body  # type: ignore[attr-defined]
+        _record_facts(
+            parse_input, arguments=arguments, newer=newer, filters=filters, body=body
+        )
         return parse_input
 
     return decorate

@@ -111,8 +111,7 @@ def create_revision(connection: str, title: str) -> Path:
         script = alembic.command.revision(
             _config(connected), message=title, autogenerate=True, rev_id=number
         )
-    # One script, because no command hook creates more.
-    return Path(script.path)  # type: ignore[union-attr]
+    return Path(script.path)  # type: ignore[union-attr]  # a list needs a command hook
 
 
 @contextlib.contextmanager

@@ -36,13 +36,13 @@ def test_liveness_after_outage_marks_no_service_down(tmp_path: Path) -> None:
         conductor = cloud.begin('conductor', 'conductor', [], options)
         conductor.until(lambda: 'Ready.' in cloud.log(conductor))
         agent = 'cyborg-lite-agent'
-        cloud.until(lambda: agent in ages(cloud), 'the agent is heard')
+        cloud.until(lambda: agent in ages(cloud), 'the agent is up')
         # Longer than a conductor that has listened long enough needs to decide.
-        cloud.until(lambda: uptime(cloud) > 2 * PATIENCE, 'it has listened')
+        cloud.until(lambda: uptime(cloud) > 2 * PATIENCE, 'the conductor has waited')
         node.end()
-        cloud.until(lambda: ages(cloud)[agent] > 2 * PATIENCE, 'nobody is heard')
+        cloud.until(lambda: ages(cloud)[agent] > 2 * PATIENCE, 'all daemons are down')
         node.start()
-        cloud.until(lambda: ages(cloud)[agent] < PATIENCE, 'the agent is heard again')
+        cloud.until(lambda: ages(cloud)[agent] < PATIENCE, 'the agent is up again')
         assert 'is down' not in cloud.log(conductor)
         # The conductor still marks an agent down that stops while the bus works.
         (child,) = (

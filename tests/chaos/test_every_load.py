@@ -53,7 +53,7 @@ class Site:
         inventory = self.cloud.inventory
         self.cloud.until(
             lambda: not inventory(provider)[RESOURCE_CLASS]['reserved'],
-            'what was cleaned last can be allocated',
+            'the cleaned handle can be allocated',
         )
         instance.allocate()
         return instance
@@ -101,9 +101,9 @@ def test_bind_with_load_survives_kill(site: Site, step: str) -> None:
     before.end()
     dying = cloud.start_dying('dying', step)
     check_accepted(instance.bind(), 202)
-    cloud.until(lambda: dying.status is not None, 'it dies')
+    cloud.until(lambda: dying.status is not None, 'the process exits')
     after = cloud.start('conductor', name='after')
-    cloud.until(instance.is_resolved, 'Nova hears of the request')
+    cloud.until(instance.is_resolved, 'Nova receives the event')
     assert instance.states() == {'Bound'}
     assert site.function == OTHER_FUNCTION
     assert cloud.owners() == instance.arqs
@@ -121,13 +121,13 @@ def test_release_with_load_survives_kill(site: Site, step: str) -> None:
     before = cloud.start('conductor', name='before')
     instance = site.create_instance()
     assert instance.bind().status == 202
-    cloud.until(instance.is_resolved, 'Nova hears of the request')
+    cloud.until(instance.is_resolved, 'Nova receives the event')
     cloud.settle()
     before.end()
     dying = cloud.start_dying('dying', step)
     check_accepted(instance.give_back(), 204)
     instance.deallocate()
-    cloud.until(lambda: dying.status is not None, 'it dies')
+    cloud.until(lambda: dying.status is not None, 'the process exits')
     after = cloud.start('conductor', name='after')
     cloud.settle()
     assert cloud.owners() == []

@@ -53,7 +53,8 @@ def test_bind_survives_kill(cloud: FaultyCloud, step: str) -> None:
     answer = instance.bind()
     if step != 'before:accept_bind':
         cloud.until(
-            lambda: dying.status is not None or is_finished(cloud, instance), 'it dies'
+            lambda: dying.status is not None or is_finished(cloud, instance),
+            'the process exits',
         )
     dying.kill()
     after = cloud.start('conductor', name='after')
@@ -61,7 +62,7 @@ def test_bind_survives_kill(cloud: FaultyCloud, step: str) -> None:
         # The client has no answer, and the bind was not accepted.
         assert step == 'before:accept_bind'
     else:
-        cloud.until(instance.is_resolved, 'Nova hears of every request')
+        cloud.until(instance.is_resolved, 'Nova receives an event per ARQ')
         cloud.settle()
         assert instance.states() == {'Bound'}
         assert cloud.owners() == cloud.list_prepared_arqs() == sorted(instance.arqs)
@@ -82,13 +83,13 @@ def test_release_survives_kill(cloud: FaultyCloud, step: str) -> None:
     before = cloud.start('conductor', name='before')
     instance = create_instance(cloud)
     instance.bind()
-    cloud.until(instance.is_resolved, 'Nova hears of every request')
+    cloud.until(instance.is_resolved, 'Nova receives an event per ARQ')
     cloud.settle()
     before.end()
     dying = cloud.start_dying('dying', step)
     check_accepted(instance.give_back(), 204)
     instance.deallocate()
-    cloud.until(lambda: dying.status is not None, 'it dies')
+    cloud.until(lambda: dying.status is not None, 'the process exits')
     after = cloud.start('conductor', name='after')
     cloud.settle()
     assert cloud.owners() == cloud.list_prepared_arqs() == []

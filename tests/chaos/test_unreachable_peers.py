@@ -56,11 +56,11 @@ def test_bind_on_unreachable_host_fails_at_deadline(cloud: FaultyCloud) -> None:
     instance = create_instance(cloud, 'VGPU')
     agent_of(cloud).signal(signal.SIGSTOP)
     assert instance.bind().status == 202
-    cloud.until(instance.is_resolved, 'Nova hears of the failure')
+    cloud.until(instance.is_resolved, 'Nova receives the failure')
     assert [event['status'] for event in instance.events()] == ['failed']
     assert instance.states() == {'BindFailed'}
     agent_of(cloud).signal(signal.SIGCONT)
-    cloud.until(lambda: not cloud.owners(), 'nothing is held')
+    cloud.until(lambda: not cloud.owners(), 'no handle is allocated')
     assert cloud.list_prepared_arqs() == []
 
 
@@ -68,7 +68,7 @@ def test_cleanup_on_unreachable_host_blocks_no_other(cloud: FaultyCloud) -> None
     instances = [create_instance(cloud, 'VGPU') for _ in range(2)]
     for instance in instances:
         assert instance.bind().status == 202
-        cloud.until(instance.is_resolved, 'it is bound')
+        cloud.until(instance.is_resolved, 'the ARQ is bound')
     second = create_instance(cloud, 'FPGA')
     agent = agent_of(cloud)
     agent.kill()
@@ -81,10 +81,10 @@ def test_cleanup_on_unreachable_host_blocks_no_other(cloud: FaultyCloud) -> None
         assert cloud.api(NOVA).ask('DELETE', path).status == 404
         assert cloud.api(NOVA).ask('GET', path).body['state'] == 'Deleting'
     assert second.bind().status == 202
-    cloud.until(second.is_resolved, 'the other one is bound')
+    cloud.until(second.is_resolved, 'the second ARQ is bound')
     assert second.states() == {'Bound'}
     cloud.restart(agent, 'agent')
-    cloud.until(lambda: cloud.owners() == second.arqs, 'the host has cleaned it')
+    cloud.until(lambda: cloud.owners() == second.arqs, 'the handle is cleaned')
 
 
 def test_event_after_deadline_is_not_sent(
@@ -93,7 +93,7 @@ def test_event_after_deadline_is_not_sent(
     first = create_instance(cloud, 'FPGA')
     cloud.nova.rules.failures = 1
     assert first.bind().status == 202
-    cloud.until(lambda: cloud.nova.posts, 'Nova is asked, and refuses')
+    cloud.until(lambda: cloud.nova.posts, 'Nova refuses a request')
     paths = '/hostname', '/device_rp_uuid', '/instance_uuid'
     patch = [{'op': 'remove', 'path': path} for path in paths]
     body = dict.fromkeys(first.arqs, patch)
@@ -102,7 +102,7 @@ def test_event_after_deadline_is_not_sent(
     second = Instance(cloud, first.provider, first.resources, arqs=first.arqs)
     second.allocate()
     assert second.bind().status == 202
-    cloud.until(second.is_resolved, 'Nova hears of the second bind')
+    cloud.until(second.is_resolved, 'Nova receives the event of the second bind')
     cloud.settle()
     assert first.events() == []
     assert [event['status'] for event in second.events()] == ['completed']

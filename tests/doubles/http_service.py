@@ -80,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(answer)
 
     # http.server requires these names.
-    do_GET = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815
+    do_GET = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815  # names of the base class
 
     def _send(self, answer: Answer) -> None:
         body = answer.body

@@ -120,7 +120,7 @@ def _requests(recorder: Recorder, cloud: KeystoneCloud) -> None:
         recorder.ask(operation, path, body, persona=NOVA)
 
     as_nova('patch_v2_accelerator_requests', ARQS, {uuid: bind})
-    cloud.until(instance.is_resolved, 'Nova hears of the request')
+    cloud.until(instance.is_resolved, 'Nova receives the event')
     by_instance = f'{ARQS}?instance={instance.uuid}'
     recorder.ask('get_v2_accelerator_requests', f'{by_instance}&bind_state=resolved')
     recorder.ask('get_v2_accelerator_requests_uuid', f'{ARQS}/{uuid}')

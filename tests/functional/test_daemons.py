@@ -58,7 +58,7 @@ def cloud(
 def test_instance_binds_and_releases_its_accelerators(cloud: Cloud) -> None:
     for _boot in range(2):
         instance = cloud.boot('FPGA', 2)
-        cloud.until(instance.is_resolved, 'Nova hears of every request')
+        cloud.until(instance.is_resolved, 'Nova receives an event per ARQ')
         assert [event['status'] for event in instance.events()] == ['completed'] * 2
         assert instance.states() == {'Bound'}
         instance.delete()

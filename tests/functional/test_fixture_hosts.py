@@ -120,7 +120,7 @@ def rows_of(host: FixtureAgent, tree: Path) -> Iterator[Row]:
 
 def boot_whole(host: FixtureAgent) -> Instance:
     guest = host.cloud.boot('PGPU')
-    host.cloud.until(guest.is_resolved, 'Nova hears of it')
+    host.cloud.until(guest.is_resolved, 'Nova receives the event')
     assert guest.states() == {'Bound'}
     return guest
 
@@ -181,7 +181,7 @@ def test_replaced_card_inherits_nothing(host: FixtureAgent) -> None:
     second.create_arqs(host.cloud.create_profile('PGPU'))
     second.allocate()
     assert second.bind().status == 202
-    host.cloud.until(second.is_resolved, 'Nova hears of it')
+    host.cloud.until(second.is_resolved, 'Nova receives the event')
     assert read_handle(second)[0] != uuid
     for entry in (guest, second):
         entry.delete()
@@ -211,13 +211,13 @@ def test_card_in_nova_configuration_is_not_offered(
     before, cloud = host.providers(), host.cloud
     spec = {'address': IDLE}
     host.nova_file.write_text(f'[pci]\ndevice_spec = {json.dumps(spec)}\n')
-    cloud.until(lambda: host.providers().keys() == {CUT}, 'it is withdrawn')
+    cloud.until(lambda: host.providers().keys() == {CUT}, 'the card is withdrawn')
     health, reason = host.health(IDLE)
     assert health == 'conflict'
     assert 'driver NVIDIA' in reason or 'nvidia_gpu_driver' in reason
     assert 'device_spec' in reason
     host.nova_file.write_text('')
-    cloud.until(lambda: host.providers() == before, 'it is offered again')
+    cloud.until(lambda: host.providers() == before, 'the card is offered again')
     assert host.health(IDLE)[0] == 'ok'
 
 
@@ -278,7 +278,7 @@ def test_family_is_bound_and_released(
     host.switch_on()
     before = host.providers()
     guest = host.cloud.boot(resource_class, count)
-    host.cloud.until(guest.is_resolved, 'Nova hears of it')
+    host.cloud.until(guest.is_resolved, 'Nova receives the event')
     assert guest.states() == {'Bound'}
     infos = [arq['attach_handle_info'] for arq in guest.shown()]
     functions = {'{bus}:{device}.{function}'.format_map(info) for info in infos}

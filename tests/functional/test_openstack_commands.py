@@ -265,7 +265,7 @@ def test_arq_bind_and_unbind(desk: Desk) -> None:
     assert desk.read('arq', 'show', uuid)['state'] == 'Initial'
     accepted = desk.run_as_nova(*bind).json
     assert accepted['instance_uuid'] == instance.uuid
-    cloud.until(instance.is_resolved, 'Nova hears of the request')
+    cloud.until(instance.is_resolved, 'Nova receives the event')
     output = desk.read('arq', 'show', uuid)
     assert (output['state'], output['attach_handle_type']) == ('Bound', 'TEST_PCI')
     assert set(output['attach_handle_info']) == {'domain', 'bus', 'device', 'function'}

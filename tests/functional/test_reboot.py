@@ -84,7 +84,7 @@ def machine(bus: str, tmp_path: Path) -> Iterator[Machine]:
 def boot_guest(machine: Machine) -> tuple[Instance, dict[str, str]]:
     """Return an instance with two vGPUs, and the handle of each ARQ."""
     guest = machine.boot('VGPU', 2)
-    machine.until(guest.is_resolved, 'Nova hears of every request')
+    machine.until(guest.is_resolved, 'Nova receives an event per ARQ')
     return guest, {arq['uuid']: arq['attach_handle_uuid'] for arq in guest.shown()}
 
 
@@ -109,9 +109,10 @@ def test_reboot_agent_first_rebuilds_handles(machine: Machine) -> None:
     # The files exist under the same names before the agent is ready.
     assert {file.name for file in machine.files.iterdir()} == set(handles.values())
     machine.until(
-        lambda: count_completed(guest) == 4, 'Nova hears that they are bound again'
+        lambda: count_completed(guest) == 4,
+        'Nova receives the events of the second bind',
     )
-    machine.until(lambda: all_bound(machine, guest), 'all are bound')
+    machine.until(lambda: all_bound(machine, guest), 'all ARQs are bound')
     arqs = {arq['uuid']: arq['attach_handle_uuid'] for arq in guest.shown()}
     assert arqs == handles
     machine.until(lambda: 'Rebuilt' in steps(machine, guest.arqs[0]))
@@ -127,14 +128,15 @@ def test_reboot_nova_first_gets_423(machine: Machine) -> None:
     obstacle = machine.obstruct(next(iter(handles.values())))
     agent = machine.begin_agent()
     machine.until(
-        lambda: machine.states() == {'Provisioning': 2}, 'the boot is noticed'
+        lambda: machine.states() == {'Provisioning': 2}, 'the reboot is recorded'
     )
     assert machine.api(NOVA).ask('GET', guest.path).status == 423
     assert count_completed(guest) == 2
     assert 'Ready.' not in machine.log(agent)
     obstacle.unlink()
     machine.until(
-        lambda: count_completed(guest) == 4, 'Nova hears that they are bound again'
+        lambda: count_completed(guest) == 4,
+        'Nova receives the events of the second bind',
     )
     assert machine.api(NOVA).ask('GET', guest.path).status == 200
     assert all_bound(machine, guest)
@@ -152,9 +154,10 @@ def test_reboot_conductor_last_binds_again(machine: Machine) -> None:
     assert count_completed(guest) == 2
     machine.start('conductor', name='conductor-2')
     machine.until(
-        lambda: count_completed(guest) == 4, 'Nova hears that they are bound again'
+        lambda: count_completed(guest) == 4,
+        'Nova receives the events of the second bind',
     )
-    machine.until(lambda: all_bound(machine, guest), 'all are bound')
+    machine.until(lambda: all_bound(machine, guest), 'all ARQs are bound')
 
 
 def test_reboot_failed_rebuild_fails_only_its_arq(machine: Machine) -> None:
@@ -166,7 +169,7 @@ def test_reboot_failed_rebuild_fails_only_its_arq(machine: Machine) -> None:
     machine.until(lambda: len(guest.events()) == 4, 'Nova hears how it ended')
     statuses = {event['tag']: event['status'] for event in guest.events()[2:]}
     assert statuses == {lost: 'failed', rebuilt: 'completed'}
-    machine.until(lambda: machine.owners() == [rebuilt], 'its handle is given back')
+    machine.until(lambda: machine.owners() == [rebuilt], 'its handle is released')
     machine.settle()
     arqs = {arq['uuid']: arq for arq in guest.shown()}
     assert arqs[rebuilt]['state'] == 'Bound'
@@ -186,7 +189,8 @@ def test_agent_without_state_receives_handles_to_rebuild(
     shutil.rmtree(machine.directory / 'agent')
     machine.start_agent()
     machine.until(
-        lambda: count_completed(guest) == 4, 'Nova hears that they are bound again'
+        lambda: count_completed(guest) == 4,
+        'Nova receives the events of the second bind',
     )
     assert {file.name for file in machine.files.iterdir()} == set(handles.values())
     assert all_bound(machine, guest)
@@ -199,7 +203,7 @@ def test_agent_killed_without_reboot_changes_nothing(
     assert machine.agent is not None
     machine.agent.kill()
     agent = machine.start_agent()
-    machine.until(lambda: 'Reported' in machine.log(agent), 'it reports')
+    machine.until(lambda: 'Reported' in machine.log(agent), 'the agent reports')
     assert all_bound(machine, guest)
     assert count_completed(guest) == 2
     guest.delete()
@@ -223,10 +227,12 @@ def test_reboot_without_broker_rebuilds_handles(
     agent = machine.begin_agent()
     machine.until(
         lambda: machine.list_prepared_arqs() == [prepared_handle.arq_uuid],
-        'it is rebuilt',
+        'the vGPU is rebuilt',
     )
     readiness = Readiness(state_path, read_only=True)
-    machine.until(lambda: readiness.is_ready('boot-1'), 'it waits for the broker')
+    machine.until(
+        lambda: readiness.is_ready('boot-1'), 'the agent waits for the broker'
+    )
     assert agent.end() == 0
     assert 'during the start' in machine.log(agent)
     assert 'Traceback' not in machine.log(agent)

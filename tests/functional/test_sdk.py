@@ -220,7 +220,7 @@ def test_arq_bind_and_unbind(cloud: KeystoneCloud, sdk: Any, as_nova: Any) -> No
     with pytest.raises(exceptions.ForbiddenException, match='a service token'):
         sdk.patch_accelerator_request(uuid, bind)
     as_nova.patch_accelerator_request(uuid, bind)
-    cloud.until(instance.is_resolved, 'Nova hears of the request')
+    cloud.until(instance.is_resolved, 'Nova receives the event')
     bound = sdk.get_accelerator_request(uuid)
     final = sdk.wait_for_status(bound, 'Bound', attribute='state', wait=60)
     assert final.attach_handle_type == 'TEST_PCI'

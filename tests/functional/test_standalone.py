@@ -77,7 +77,7 @@ def test_instance_binds_and_releases_its_accelerators(
     """Twice, because unreleased handles would be missing the second time."""
     for _boot in range(2):
         instance = cloud.boot(resource_class, count)
-        cloud.until(instance.is_resolved, 'Nova hears of every request')
+        cloud.until(instance.is_resolved, 'Nova receives an event per ARQ')
         assert [event['status'] for event in instance.events()] == ['completed'] * count
         answer = cloud.api(NOVA).ask('GET', f'{instance.path}&bind_state=resolved')
         arqs = expect(answer, 200)['arqs']
@@ -85,7 +85,7 @@ def test_instance_binds_and_releases_its_accelerators(
         assert {arq['attach_handle_type'] for arq in arqs} == {handle_type}
         assert len({arq['attach_handle_uuid'] for arq in arqs}) == count
         instance.delete()
-        cloud.until(instance.gone, 'the requests are gone')
+        cloud.until(instance.gone, 'the ARQs are gone')
 
 
 def test_passthrough_handle_is_address_of_card(cloud: Cloud) -> None:
@@ -165,7 +165,7 @@ def test_repeated_report_changes_no_provider(cloud: Cloud) -> None:
     before = generations()
     reports = len(lines_of(child, 'Reported'))
     beats = _heartbeats(cloud)
-    cloud.until(lambda: _heartbeats(cloud) > beats, 'the agent is heard again')
+    cloud.until(lambda: _heartbeats(cloud) > beats, 'the agent is up again')
     assert generations() == before
     assert len(lines_of(child, 'Reported')) == reports
 

@@ -128,7 +128,7 @@ def test_missing_privileges_fail_bind_with_reason(
     host.settings['privileged_command'] = '/nowhere/sudo -n privsep-helper'
     host.start_agent()
     guest = host.boot_on(0)
-    host.cloud.until(guest.is_resolved, 'Nova hears of every request')
+    host.cloud.until(guest.is_resolved, 'Nova receives an event per ARQ')
     assert guest.states() == {'BindFailed'}
     query = f"SELECT status_reason FROM arqs WHERE uuid = '{guest.arqs[0]}'"
     ((reason,),) = host.cloud.rows(query)

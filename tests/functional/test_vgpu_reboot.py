@@ -64,18 +64,18 @@ def test_reboot_rebuilds_vgpus_in_each_order(host: VgpuHost) -> None:
     assert not host.made()
     host.start_agent()
     assert host.made() == vgpus
-    cloud.until(lambda: events(host) == sorted(first * 2), 'they are bound again')
+    cloud.until(lambda: events(host) == sorted(first * 2), 'the ARQs are bound again')
     assert states(host) == {'Bound'}
 
     # Nova reads the ARQs while a card is slow.
     host.power_cycle()
     slow = host.kernel.hang(host.generation.creation_path)
     agent = host.begin_agent()
-    cloud.until(lambda: states(host) == {'Provisioning'}, 'the boot is noticed')
+    cloud.until(lambda: states(host) == {'Provisioning'}, 'the reboot is recorded')
     assert statuses(host) == {423}
     assert 'Ready.' not in cloud.log(agent)
     slow.set()
-    cloud.until(lambda: events(host) == sorted(first * 3), 'they are bound again')
+    cloud.until(lambda: events(host) == sorted(first * 3), 'the ARQs are bound again')
     assert statuses(host) == {200}
     assert host.made() == vgpus
 
@@ -87,7 +87,7 @@ def test_reboot_rebuilds_vgpus_in_each_order(host: VgpuHost) -> None:
     assert host.made() == vgpus
     assert events(host) == sorted(first * 3)
     cloud.restart(conductor, 'conductor')
-    cloud.until(lambda: events(host) == sorted(first * 4), 'they are bound again')
+    cloud.until(lambda: events(host) == sorted(first * 4), 'the ARQs are bound again')
     assert states(host) == {'Bound'}
 
     handles = {arq['attach_handle_uuid'] for g in host.guests for arq in g.shown()}
@@ -108,10 +108,13 @@ def test_reboot_failed_rebuild_fails_only_its_arqs(host: VgpuHost) -> None:
     host.start_agent(patience=0)
     assert host.made() == rebuilt
     cloud = host.cloud
-    cloud.until(lambda: len(events(host, 'failed')) == len(broken.arqs), 'some fail')
+    cloud.until(
+        lambda: len(events(host, 'failed')) == len(broken.arqs),
+        'the ARQs of one card fail',
+    )
     cloud.until(
         lambda: host.list_allocated_arqs() == sorted(well.arqs),
-        'handles are given back',
+        'its handles are released',
     )
     assert {arq['state'] for arq in shown(broken)} == {'BindFailed'}
     reasons = {arq['status_reason'] for arq in shown(broken)}
@@ -130,8 +133,8 @@ def test_driver_reload_rebuilds_vgpus(host: VgpuHost) -> None:
     first = events(host)
     host.kernel.reload_driver()
     cloud = host.cloud
-    cloud.until(lambda: host.made() == vgpus, 'all is made again')
-    cloud.until(lambda: 'Rebuilt' in steps(host.guests[1]), 'the conductor hears of it')
+    cloud.until(lambda: host.made() == vgpus, 'the vGPUs exist again')
+    cloud.until(lambda: 'Rebuilt' in steps(host, 1), 'the rebuild is recorded')
     # No instance can have run meanwhile, and Nova receives no event.
     assert states(host) == {'Bound'}
     assert events(host) == first
@@ -147,17 +150,19 @@ def test_driver_reload_with_failure_is_repaired_later(host: VgpuHost) -> None:
     host.kernel.break_off(address)
     host.kernel.reload_driver()
     cloud = host.cloud
-    cloud.until(lambda: host.made() == read_vgpus(host.guests[1]), 'one card is well')
-    cloud.until(lambda: 'NotRebuilt' in steps(host.guests[0]), 'the other is told of')
+    cloud.until(
+        lambda: host.made() == read_vgpus(host.guests[1]), 'one card has its vGPUs'
+    )
+    cloud.until(lambda: 'NotRebuilt' in steps(host, 0), 'the failure is recorded')
     host.kernel.repair()
-    cloud.until(lambda: host.made() == vgpus, 'all is made again')
-    cloud.until(lambda: 'Rebuilt' in steps(host.guests[0]), 'the conductor hears of it')
+    cloud.until(lambda: host.made() == vgpus, 'the vGPUs exist again')
+    cloud.until(lambda: 'Rebuilt' in steps(host, 0), 'the rebuild is recorded')
     for guest in host.guests:
         host.end(guest)
 
 
-def steps(guest: Instance) -> list[str]:
-    """Return the recorded steps of the ARQs of an instance."""
-    arqs = ', '.join(f"'{uuid}'" for uuid in guest.arqs)
+def steps(host: VgpuHost, number: int) -> list[str]:
+    """Return the recorded steps of the ARQs of an instance, by its number."""
+    arqs = ', '.join(f"'{uuid}'" for uuid in host.guests[number].arqs)
     query = f'SELECT step FROM arq_events WHERE arq_uuid IN ({arqs}) ORDER BY id'
-    return [step for (step,) in guest.cloud.rows(query)]  # type: ignore[attr-defined]
+    return [step for (step,) in host.cloud.rows(query)]

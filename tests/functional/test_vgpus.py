@@ -29,7 +29,7 @@ def test_bind_refused_by_kernel_leaves_nothing(host: VgpuHost) -> None:
     host.start_agent()
     host.kernel.refuse(host.generation.creation_path, errno.EIO, after=1)
     guest = host.boot_on(0)
-    host.cloud.until(guest.is_resolved, 'Nova hears of every request')
+    host.cloud.until(guest.is_resolved, 'Nova receives an event per ARQ')
     assert guest.states() == {'BindFailed'}
     assert {event['status'] for event in guest.events()} == {'failed'}
     host.settle()
@@ -52,7 +52,7 @@ def test_bind_hanging_fails_and_is_undone_later(host: VgpuHost) -> None:
     host.start_agent(timeout=1)
     hanging = host.kernel.hang(host.generation.creation_path)
     guest = host.boot_on(0)
-    host.cloud.until(guest.is_resolved, 'Nova hears of every request')
+    host.cloud.until(guest.is_resolved, 'Nova receives an event per ARQ')
     assert guest.states() == {'BindFailed'}
     assert host.made() == before
     hanging.set()
@@ -71,10 +71,10 @@ def test_bind_slow_succeeds(host: VgpuHost) -> None:
     creates_vgpu = host.generation.creates_vgpu
     host.cloud.until(
         lambda: any(creates_vgpu(path) for path, _ in host.kernel.written),
-        'it is asked',
+        'the request arrives',
     )
     assert guest.states() == {'BindStarted'}
     slow.set()
-    host.cloud.until(guest.is_resolved, 'Nova hears of every request')
+    host.cloud.until(guest.is_resolved, 'Nova receives an event per ARQ')
     assert guest.states() == {'Bound'}
     assert read_vgpus(guest) <= host.made()

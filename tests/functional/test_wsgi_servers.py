@@ -64,7 +64,7 @@ def test_version_documents_are_served(cloud: Cloud) -> None:
 
 def test_instance_binds_and_releases_its_accelerators(cloud: Cloud) -> None:
     instance = cloud.boot('FPGA', 2)
-    cloud.until(instance.is_resolved, 'Nova hears of every request')
+    cloud.until(instance.is_resolved, 'Nova receives an event per ARQ')
     assert instance.states() == {'Bound'}
     instance.delete()
     cloud.until(instance.gone)

@@ -84,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(answer.status_code, answer.content)
 
     # http.server requires these names.
-    do_GET = do_POST = do_PUT = do_DELETE = _handle  # noqa: N815
+    do_GET = do_POST = do_PUT = do_DELETE = _handle  # noqa: N815  # names of the base class
 
     def _send(self, status: int, content: bytes) -> None:
         self.send_response(status)

@@ -244,7 +244,7 @@ class Cloud:
     # --- operations ---
 
     def until(
-        self, happened: Callable[[], Any], description: str = 'it happens'
+        self, happened: Callable[[], Any], description: str = 'the event is recorded'
     ) -> Any:
         """Wait until ``happened`` returns a true value and return it."""
         deadline = time.monotonic() + _LIMIT

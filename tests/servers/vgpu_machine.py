@@ -181,7 +181,9 @@ class VgpuHost:
             lambda: cloud.providers().get(card), f'{card} is offered'
         )
         provider = str(provider['uuid'])
-        cloud.until(lambda: 'VGPU' in cloud.inventory(provider), 'it has an inventory')
+        cloud.until(
+            lambda: 'VGPU' in cloud.inventory(provider), 'the provider has an inventory'
+        )
         guest = Instance(cloud, provider, {'VGPU': count})
         self.guests.append(guest)
         guest.create_arqs(cloud.create_profile('VGPU', count))
@@ -191,7 +193,7 @@ class VgpuHost:
 
     def boot_bound(self, number: int) -> Instance:
         guest = self.boot_on(number)
-        self.cloud.until(guest.is_resolved, 'Nova hears of every request')
+        self.cloud.until(guest.is_resolved, 'Nova receives an event per ARQ')
         assert guest.states() == {'Bound'}, guest.shown()
         return guest
 

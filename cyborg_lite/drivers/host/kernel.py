@@ -204,6 +204,5 @@ def to_driver_error(address: str, action: str, error: OSError) -> DriverError:
 def _run(future: 'Future[T]', operation: Callable[[], T]) -> None:
     try:
         future.set_result(operation())
-    except BaseException as error:  # noqa: BLE001
-        # Every exception is raised again in the thread that waits for the result.
+    except BaseException as error:  # noqa: BLE001  # the waiting thread raises it
         future.set_exception(error)
