@@ -16,7 +16,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 quick=(lint types unit)
 case "${1:-}" in
     '') suites=("${quick[@]}") ;;
-    --all) suites=("${quick[@]}" conformance functional chaos nova docs) ;;
+    --all) suites=("${quick[@]}" conformance functional chaos nova docs lowest) ;;
     -*)
         echo "Usage: $0 [--all | SUITE ...]" >&2
         exit 2

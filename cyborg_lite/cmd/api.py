@@ -19,6 +19,9 @@ from cyborg_lite.rpc.conductor import ConductorAPI
 __all__ = ['ApiDaemon', 'application_from_files', 'build', 'main', 'runtime']
 
 BINARY: Final = 'cyborg-lite-api'
+_DESCRIPTION: Final = (
+    'The daemon that serves the REST API of cyborg_lite. Any number may run.'
+)
 
 # Seconds until an unanswered RPC ends in a 503. A hung conductor refuses no connection,
 # so only a timeout detects it. The default of oslo.messaging, 60 s, is also the timeout
@@ -69,7 +72,8 @@ class ApiDaemon:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the API daemon until SIGTERM; return the exit status."""
-    conf = configuration.parse(sys.argv[1:] if arguments is None else arguments, BINARY)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    conf = configuration.parse(arguments, BINARY, description=_DESCRIPTION)
     return daemon.run(conf, daemon.Identity(BINARY, workers=conf.api.workers), build)
 
 

@@ -26,6 +26,7 @@ from oslo_service import systemd
 from cyborg_lite import conf as configuration
 from cyborg_lite import runtime, version
 from cyborg_lite.cmd import address
+from cyborg_lite.cmd.unknown_options import warn_of_unknown_options
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.rpc import transport
 
@@ -94,6 +95,7 @@ def run(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
     try:
         configuration.set_up_logging(conf)
         _log_start(conf, identity)
+        warn_of_unknown_options(conf)
     except CyborgError as error:
         failure = error
     if failure is not None:

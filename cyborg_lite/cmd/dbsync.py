@@ -11,25 +11,26 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
+from cyborg_lite.cmd.one_line_errors import one_line_errors
+from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.db import migration
-from cyborg_lite.exceptions import CyborgError
 
 PROG: Final = 'cyborg-lite-dbsync'
+_DESCRIPTION: Final = 'Create, upgrade or show the schema of the database.'
 
 
+@one_line_errors(PROG, 1)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
     :returns: 0, or 1 with the reason on standard error
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    conf = configuration.parse(arguments, PROG, command_line=[_COMMANDS])
+    conf = configuration.parse(
+        arguments, PROG, command_line=[_COMMANDS], description=_DESCRIPTION
+    )
     configuration.set_up_logging(conf)
-    try:
-        _RUN[conf.command.name](conf)
-    except CyborgError as error:
-        print(f'{PROG}: {error.text} {error.advice}', file=sys.stderr)
-        return 1
+    _RUN[conf.command.name](conf)
     return 0
 
 
@@ -73,12 +74,12 @@ _RUN: Final[Mapping[str, Callable[[cfg.ConfigOpts], None]]] = {
 
 # Any: the type parameter of the argparse class is not public.
 def _add_parsers(parsers: '_SubParsersAction[Any]') -> None:
-    upgrade = parsers.add_parser('upgrade', help='upgrade the schema')
+    upgrade = add_command(parsers, 'upgrade', 'upgrade the schema')
     upgrade.add_argument('revision', nargs='?', default='head', help='default: head')
-    parsers.add_parser('current', help='print the current revision of the database')
-    parsers.add_parser('history', help='print all revisions, oldest first')
-    create = parsers.add_parser(
-        'create', help='create a new revision file (for developers)'
+    add_command(parsers, 'current', 'print the current revision of the database')
+    add_command(parsers, 'history', 'print all revisions, oldest first')
+    create = add_command(
+        parsers, 'create', 'create a new revision file (for developers)'
     )
     create.add_argument('title', help='short description of the change')
 

@@ -2,7 +2,6 @@
 """``cyborg-lite-agent discover``: scans this host once, without any network access."""
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -14,13 +13,19 @@ from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.discovery_report import DiscoveryRow, build_rows
 from cyborg_lite.agent.discovery_table import format_table
+from cyborg_lite.cmd.one_line_errors import one_line_errors
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import ConfigurationError, CyborgError
+from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.devices import AllocatedHandle
 
 SUBCOMMAND: Final = 'discover'
 _PROG: Final = 'cyborg-lite-agent discover'
+
+_DESCRIPTION: Final = (
+    'Scan the devices of this host once and print what the agent would report. No '
+    'daemon and no network is required.'
+)
 
 _OPTIONS: Final[list[cfg.Opt]] = [
     cfg.StrOpt(
@@ -37,18 +42,17 @@ _OPTIONS: Final[list[cfg.Opt]] = [
 ]
 
 
-def run(arguments: Sequence[str]) -> int:
+@one_line_errors(_PROG, 1)
+def run(arguments: Sequence[str] | None) -> int:
     """Scan the host and print the rows.
 
     :returns: 0, also if no device is offered; 1 with the reason on standard error if
         the scan failed
     """
-    conf = configuration.parse(arguments, _PROG, command_line=_OPTIONS)
-    try:
-        rows = _scan(conf)
-    except CyborgError as error:
-        print(f'{_PROG}: {error.text}', file=sys.stderr)
-        return 1
+    conf = configuration.parse(
+        arguments or (), _PROG, command_line=_OPTIONS, description=_DESCRIPTION
+    )
+    rows = _scan(conf)
     if conf.format == 'json':
         print(json.dumps([row.as_json() for row in rows], indent=2))
     else:

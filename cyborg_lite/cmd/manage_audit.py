@@ -11,6 +11,7 @@ from oslo_config import cfg
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd import database
+from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.conductor.audit import Audit, AuditRules
 from cyborg_lite.model.audit import AuditFinding, AuditReport
@@ -31,8 +32,8 @@ _OUTCOME_TEXTS: Final = {
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
     """Add the command ``audit``."""
-    parser = parsers.add_parser(
-        'audit', help='find ARQs and handles of deleted instances and jobs'
+    parser = add_command(
+        parsers, 'audit', 'find ARQs and handles of deleted instances and jobs'
     )
     parser.add_argument(
         '--apply', action='store_true', help='apply the proposed remedies'

@@ -9,6 +9,7 @@ from typing import Any
 from oslo_config import cfg
 
 from cyborg_lite.cmd import database
+from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.db import lost_devices
 from cyborg_lite.model.device_impact import DeviceImpact
@@ -17,11 +18,12 @@ from cyborg_lite.model.device_impact import DeviceImpact
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
     """Add the command ``device impact``."""
-    group = parsers.add_parser('device', help='show what a device affects')
+    group = add_command(parsers, 'device', 'show what a device affects')
     commands = group.add_subparsers(title='commands', required=True, metavar='COMMAND')
-    impact = commands.add_parser(
+    impact = add_command(
+        commands,
         'impact',
-        help='list the ARQs and instances of a device or host, or all that have lost '
+        'list the ARQs and instances of a device or host, or all that have lost '
         'their device; the exit status is 1 if one has',
     )
     impact.add_argument(

@@ -9,6 +9,7 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from cyborg_lite.cmd import database
+from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.db.jobs import administration
 from cyborg_lite.model.jobs import JobRecord, JobState, JobType, describe_payload
@@ -19,10 +20,10 @@ _ERROR_WIDTH: Final = 60  # characters in the table; JSON has the whole text
 # Any, here and below: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
     """Add the commands ``jobs list``, ``jobs retry`` and ``jobs cancel``."""
-    group = parsers.add_parser('jobs', help='list, retry or cancel jobs')
+    group = add_command(parsers, 'jobs', 'list, retry or cancel jobs')
     commands = group.add_subparsers(title='commands', required=True, metavar='COMMAND')
-    listing = commands.add_parser(
-        'list', help='list unfinished jobs; the exit status is 1 if one has failed'
+    listing = add_command(
+        commands, 'list', 'list unfinished jobs; the exit status is 1 if one has failed'
     )
     listing.add_argument(
         '--kind', action='append', default=[], help=f'{", ".join(JobType)}; repeatable'
@@ -36,11 +37,11 @@ def add_parsers(parsers: Any) -> None:
     )
     listing.add_argument('--format', choices=['table', 'json'], default='table')
     listing.set_defaults(run=_list)
-    retry = commands.add_parser('retry', help='run a failed or waiting job now')
+    retry = add_command(commands, 'retry', 'run a failed or waiting job now')
     retry.add_argument('uuid')
     retry.set_defaults(run=_retry)
-    cancel = commands.add_parser(
-        'cancel', help='cancel a job: a bind fails, a release is kept as failed'
+    cancel = add_command(
+        commands, 'cancel', 'cancel a job: a bind fails, a release is kept as failed'
     )
     cancel.add_argument('uuid')
     cancel.set_defaults(run=_cancel)

@@ -11,6 +11,7 @@ from oslo_config import cfg
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd import database
+from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.conductor.jobs import create_owner
 from cyborg_lite.conductor.placement.host_jobs import HostSyncJobs
@@ -70,10 +71,10 @@ class Line:
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
     """Add the command ``placement audit``."""
-    group = parsers.add_parser('placement', help='compare with Placement')
+    group = add_command(parsers, 'placement', 'compare with Placement')
     commands = group.add_subparsers(title='commands', required=True, metavar='COMMAND')
-    audit = commands.add_parser(
-        'audit', help='list differences; the exit status is 1 if there is one'
+    audit = add_command(
+        commands, 'audit', 'list differences; the exit status is 1 if there is one'
     )
     audit.add_argument(
         '--apply',

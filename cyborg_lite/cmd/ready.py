@@ -11,18 +11,24 @@ from typing import Final
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.agent.readiness import Readiness
+from cyborg_lite.cmd.one_line_errors import one_line_errors
 from cyborg_lite.drivers.host.sysfs import Host
 
 SUBCOMMAND: Final = 'ready'
 _PROG: Final = 'cyborg-lite-agent ready'
+_DESCRIPTION: Final = (
+    'Check whether the agent has rebuilt the devices of instances since the boot of '
+    'this host. The exit status is 0 if it has.'
+)
 
 
-def run(arguments: Sequence[str]) -> int:
+@one_line_errors(_PROG, 1)
+def run(arguments: Sequence[str] | None) -> int:
     """Check whether the agent has rebuilt the handles since the boot of the host.
 
     :returns: 0 if it has; 1 otherwise
     """
-    conf = configuration.parse(arguments, _PROG)
+    conf = configuration.parse(arguments or (), _PROG, description=_DESCRIPTION)
     host = Host(conf.host, Path(conf.agent.sysfs_root))
     readiness = Readiness(Path(conf.agent.state_path), read_only=True)
     if readiness.is_ready(host.boot_id):

@@ -26,6 +26,7 @@ __all__ = ['build', 'main', 'runtime']
 LOG = log.getLogger(__name__)
 
 BINARY: Final = 'cyborg-lite-standalone'
+_DESCRIPTION: Final = 'API, conductor and agent of cyborg_lite in one process.'
 
 OPTIONS: Final = [
     cfg.BoolOpt(
@@ -40,7 +41,9 @@ OPTIONS: Final = [
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all daemons until SIGTERM; return the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    conf = configuration.parse(arguments, BINARY, command_line=OPTIONS)
+    conf = configuration.parse(
+        arguments, BINARY, command_line=OPTIONS, description=_DESCRIPTION
+    )
     set_defaults(conf)
     identity = daemon.Identity(BINARY, opens_database=True)
     return daemon.run(conf, identity, build)

@@ -15,23 +15,29 @@ from oslo_upgradecheck import upgradecheck
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import database
+from cyborg_lite.cmd.one_line_errors import one_line_errors
+from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.cmd.upgrade_checks import Checks
 from cyborg_lite.db import clock, device_owners, services
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.jobs import JobCount, JobState, JobType, job_key
 from cyborg_lite.model.services import Service
 
 __all__ = ['main', 'runtime']
 
 PROG: Final = 'cyborg-lite-status'
+_DESCRIPTION: Final = (
+    'Show the state of the daemons, jobs and hosts of a deployment, or check whether '
+    'it can be upgraded.'
+)
 
 # Number of missed heartbeats after which a daemon is shown as down.
 _MISSED_HEARTBEATS: Final = 3
 _CONDUCTOR_HEARTBEAT: Final = 30  # seconds; for agents the interval is an option
 
 
+@one_line_errors(PROG, 1)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
@@ -40,16 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warning and 2 for a failure.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    conf = configuration.parse(arguments, PROG, command_line=[_COMMANDS])
+    conf = configuration.parse(
+        arguments, PROG, command_line=[_COMMANDS], description=_DESCRIPTION
+    )
     if conf.command.name == 'upgrade':
         # The library reads the option --json from there.
         upgradecheck.CONF = conf
         return int(Checks(conf).check())
-    try:
-        return _show(conf)
-    except CyborgError as error:
-        print(f'{PROG}: {error.text} {error.advice}', file=sys.stderr)
-        return 1
+    return _show(conf)
 
 
 def _show(conf: cfg.ConfigOpts) -> int:
@@ -120,8 +124,8 @@ def _job_rows(counts: Iterable[JobCount]) -> list[Sequence[object]]:
 # Any: the type parameter of the argparse class is not public.
 def _add_parsers(parsers: '_SubParsersAction[Any]') -> None:
     parsers.required = False
-    parsers.add_parser('show', help='show daemons and jobs (default)')
-    upgrade = parsers.add_parser('upgrade', help='check whether an upgrade can proceed')
+    add_command(parsers, 'show', 'show daemons and jobs (default)')
+    upgrade = add_command(parsers, 'upgrade', 'check whether an upgrade can proceed')
     upgrade.add_argument('check', choices=['check'])
     upgrade.add_argument('--json', action='store_true', help='print JSON')
 

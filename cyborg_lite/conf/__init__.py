@@ -30,6 +30,8 @@ from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.version import version
 
 VARIABLE: Final = 'CYBORG_LITE_CONFIG'
+_COMPLETION_OPTION: Final = '--shell_completion'
+_COMPLETION_FILE: Final = Path(__file__).with_name('completion.bash')
 DEFAULT_FILE: Final = Path('/etc/cyborg-lite/cyborg-lite.conf')
 
 _SECTIONS: Final[tuple[ModuleType, ...]] = (
@@ -68,6 +70,7 @@ def parse(
     prog: str,
     config_files: Sequence[str] | None = None,
     command_line: Sequence[cfg.Opt] = (),
+    description: str | None = None,
 ) -> cfg.ConfigOpts:
     """Parse the command line and the configuration files of one process.
 
@@ -77,8 +80,14 @@ def parse(
 
     :param config_files: None if the caller names no files
     :param command_line: options of this command only
-    :raises SystemExit: an option, file or value is invalid
+    :param description: text of ``--help``; None: no text
+    :raises SystemExit: an option, file or value is invalid, or ``--help``, ``--version``
+        or ``--shell_completion`` was answered
     """
+    if _COMPLETION_OPTION in arguments:
+        # The option of oslo.config fails, because the library lacks its templates.
+        print(_COMPLETION_FILE.read_text(), end='')
+        raise SystemExit(0)
     set_library_defaults()
     conf = cfg.ConfigOpts()
     for section in _SECTIONS:
@@ -94,6 +103,7 @@ def parse(
             project='cyborg-lite',
             prog=prog,
             version=version(),
+            description=description,
             default_config_files=_select_files(config_files),
             default_config_dirs=[],
         )

@@ -20,7 +20,7 @@ MIGRATIONS: Final = 'cyborg_lite/db/migrations'
 _SOURCES: Final = (
     *('LICENSE', 'setup.py', 'setup.cfg', 'pyproject.toml', 'requirements.txt'),
 )
-_TREES: Final = ('cyborg_lite', 'alembic')
+_TREES: Final = ('cyborg_lite', 'alembic', 'etc')
 
 _UPGRADE: Final = """
 import sys
@@ -115,7 +115,15 @@ def test_wheel_has_one_top_level_package(
     wheel: Path,
 ) -> None:
     tops = {name.split('/')[0] for name in _list_files(wheel)}
-    assert {top for top in tops if not top.endswith('.dist-info')} == {'cyborg_lite'}
+    metadata = ('.dist-info', '.data')
+    assert {top for top in tops if not top.endswith(metadata)} == {'cyborg_lite'}
+
+
+def test_wheel_has_man_pages_and_completion(wheel: Path) -> None:
+    files = _list_files(wheel)
+    assert 'cyborg_lite/conf/completion.bash' in files
+    pages = {name.rpartition('/')[2] for name in files if '/share/man/man8/' in name}
+    assert pages == {page.name for page in (ROOT / 'etc' / 'man').iterdir()}
 
 
 def test_upgrade_from_installed_wheel_succeeds(wheel: Path, tmp_path: Path) -> None:

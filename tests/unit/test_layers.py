@@ -61,7 +61,7 @@ LIBRARY_USERS: Final[dict[str, set[str]]] = {
     'wsmeext': {'api'},
     'cheroot': {'api'},
     'keystonemiddleware': {'api'},
-    'keystoneauth1': {'clients', 'conf'},
+    'keystoneauth1': {'clients', 'conf', 'cmd'},
     'openstack': {'clients'},
     'oslo_messaging': {'rpc'},
     'oslo_policy': {'api', 'policies'},

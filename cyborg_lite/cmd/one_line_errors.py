@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of the command-line tools: one line on standard error, never a traceback."""
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from oslo_config import cfg
+
+from cyborg_lite.exceptions import CyborgError
+
+Main = Callable[[Sequence[str] | None], int]
+
+_INTERRUPTED: Final = 130  # as a shell reports SIGINT
+
+
+def one_line_errors(prog: str, status: int) -> Callable[[Main], Main]:
+    """Return a decorator for the function of a command.
+
+    The option ``--debug`` shows the traceback of an unexpected error.
+
+    :param status: exit status of a command that failed
+    """
+
+    def decorate(main: Main) -> Main:
+        @functools.wraps(main)
+        def run(arguments: Sequence[str] | None = None) -> int:
+            return _run(main, arguments, prog, status)
+
+        return run
+
+    return decorate
+
+
+def _run(main: Main, arguments: Sequence[str] | None, prog: str, status: int) -> int:
+    """Run the command; print its error and return the exit status."""
+    try:
+        return main(arguments)
+    except SystemExit as error:
+        # Python prints a text and exits with 1.
+        if not isinstance(error.code, str) or status == 1:
+            raise
+        print(error.code, file=sys.stderr)
+        return status
+    except BrokenPipeError:
+        # The reader, such as head, has ended. Python must not flush again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception as error:
+        # An operator cannot use a traceback; a developer can ask for it.
+        if '--debug' in (sys.argv if arguments is None else arguments):
+            raise
+        print(f'{prog}: {_describe_error(error)}', file=sys.stderr)
+        return status
+
+
+def _describe_error(error: Exception) -> str:
+    if isinstance(error, CyborgError):
+        return f'{error.text} {error.advice}'
+    text = ' '.join(str(error).split())
+    if isinstance(error, cfg.Error | OSError):
+        return text
+    name = type(error).__name__
+    return f'unexpected {name}: {text} Run the command with --debug.'

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warnings about sections and options in configuration files that nothing reads.
+
+oslo.config ignores them. The known names are those of cyborg_lite, of its drivers, of
+the libraries, and of the authentication plugins that the files name.
+"""
+
+import difflib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import Final
+
+from keystoneauth1 import exceptions as keystoneauth
+from keystoneauth1 import loading
+from oslo_config import cfg
+from oslo_log import log
+
+LOG = log.getLogger(__name__)
+
+_DEFAULT: Final = 'DEFAULT'
+_ENTRY_POINTS: Final = 'oslo.config.opts'
+_NAMESPACES: Final = (
+    'oslo.concurrency',
+    'oslo.messaging',
+    'oslo.policy',
+    'oslo.reports',
+    'oslo.middleware.cors',
+    'oslo.middleware.healthcheck',
+    'oslo.middleware.http_proxy_to_wsgi',
+    'oslo.middleware.sizelimit',
+    'keystonemiddleware.auth_token',
+    'oslo.log',
+    'oslo.service.service',
+    'cyborg_lite.drivers',
+    'cyborg_lite',
+)
+
+_AUTH_SECTIONS: Final = ('keystone_authtoken',)  # registered after the start
+_GLOBAL_GROUPS: Final = ('oslo_messaging_metrics', 'oslo_messaging_tracing')
+
+Names = Mapping[str, set[str]]  # option names by section
+Sections = Mapping[str, Mapping[str, Sequence[str]]]  # values by section and option
+
+
+def warn_of_unknown_options(conf: cfg.ConfigOpts) -> None:
+    """Log a warning for each unknown section and option, with the nearest name."""
+    for path in conf.config_file or ():
+        sections = _read_sections(str(path))
+        known = _list_known_names(conf, sections)
+        for text in describe_unknown(sections, known):
+            LOG.warning('%s: %s', path, text)
+
+
+def describe_unknown(sections: Sections, known: Names) -> Iterator[str]:
+    """Yield a sentence for each section and option that is not known."""
+    for section, options in sections.items():
+        if section not in known:
+            hint = _suggest(section, known, '[{}]')
+            yield f'section [{section}] is unknown and has no effect.{hint}'
+            continue
+        for name in options:
+            if name.replace('-', '_') not in known[section]:
+                hint = _suggest(name, known[section], '{}')
+                yield f'[{section}] {name} is unknown and has no effect.{hint}'
+
+
+def _suggest(name: str, known: Mapping[str, object] | set[str], form: str) -> str:
+    nearest = difflib.get_close_matches(name, known, 1)
+    return f' Did you mean {form.format(nearest[0])}?' if nearest else ''
+
+
+def _read_sections(path: str) -> Sections:
+    sections: dict[str, dict[str, list[str]]] = {}
+    # ``parse`` read the file before, so its syntax is valid.
+    cfg.ConfigParser(path, sections).parse()
+    return sections
+
+
+def _list_known_names(conf: cfg.ConfigOpts, sections: Sections) -> Names:
+    """Return the registered names, and those of libraries while a name is unknown."""
+    known = _list_registered_names(conf)
+    _add_plugin_options(known, sections)
+    points = {point.name: point for point in entry_points(group=_ENTRY_POINTS)}
+    for namespace in _NAMESPACES:
+        if not any(describe_unknown(sections, known)):
+            break
+        if namespace in points:
+            for group, options in points[namespace].load()():
+                section = getattr(group, 'name', group) or _DEFAULT
+                _add_options(known, section, options)
+    return known
+
+
+def _list_registered_names(conf: cfg.ConfigOpts) -> defaultdict[str, set[str]]:
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for name in conf:
+        if isinstance(conf[name], cfg.ConfigOpts.GroupAttr):
+            names[name] |= set(conf[name])
+        else:
+            names[_DEFAULT].add(name)
+    # The library has these groups in its global options only.
+    for group in _GLOBAL_GROUPS:
+        if group in cfg.CONF:
+            names[group] |= set(cfg.CONF[group])
+    return names
+
+
+def _add_options(
+    known: defaultdict[str, set[str]], section: str, options: Sequence[cfg.Opt]
+) -> None:
+    for option in options:
+        known[section].add(option.dest)
+        for deprecated in option.deprecated_opts:
+            group = deprecated.group or section
+            known[group].add((deprecated.name or option.dest).replace('-', '_'))
+
+
+def _add_plugin_options(known: defaultdict[str, set[str]], sections: Sections) -> None:
+    """Add the options of the authentication plugins that the sections name."""
+    plugins = {'auth_type', 'auth_section'}
+    for section, values in sections.items():
+        for name in values.get('auth_section', ()):
+            known[name] |= plugins
+        for name in values.get('auth_type', ()):
+            try:
+                options = loading.get_auth_plugin_conf_options(name)
+            except keystoneauth.NoMatchingPlugin:
+                continue
+            if section in (*known, *_AUTH_SECTIONS):
+                known[section] |= plugins
+                _add_options(known, section, options)

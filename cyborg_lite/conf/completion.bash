@@ -1,0 +1,42 @@
+# Completion of the commands of cyborg_lite, for bash. For zsh run first:
+#   autoload -U +X bashcompinit && bashcompinit
+# Written by `tox run -e gencommands`.
+_cyborg_lite() {
+    local path="$1" word words
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        [[ $word == -* ]] || path="$path $word"
+    done
+    case "$path" in
+    "cyborg-lite-agent") words="discover ready --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-agent discover"*) words="--config-dir --config-file --debug --format --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --sysfs-root --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-agent ready"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-api"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-conductor"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-dbsync") words="upgrade current history create --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-dbsync upgrade"*) words="--help" ;;
+    "cyborg-lite-dbsync current"*) words="--help" ;;
+    "cyborg-lite-dbsync history"*) words="--help" ;;
+    "cyborg-lite-dbsync create"*) words="--help" ;;
+    "cyborg-lite-manage") words="jobs audit device placement ownership --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-manage jobs") words="list retry cancel --help" ;;
+    "cyborg-lite-manage jobs list"*) words="--format --help --kind --state" ;;
+    "cyborg-lite-manage jobs retry"*) words="--help" ;;
+    "cyborg-lite-manage jobs cancel"*) words="--help" ;;
+    "cyborg-lite-manage audit"*) words="--apply --format --grace --help" ;;
+    "cyborg-lite-manage device") words="impact --help" ;;
+    "cyborg-lite-manage device impact"*) words="--format --help --host" ;;
+    "cyborg-lite-manage placement") words="audit --help" ;;
+    "cyborg-lite-manage placement audit"*) words="--apply --format --help --host --prune" ;;
+    "cyborg-lite-manage ownership") words="plan check --format --help --host" ;;
+    "cyborg-lite-manage ownership plan"*) words="--file --format --help --host" ;;
+    "cyborg-lite-manage ownership check"*) words="--file --format --help --host" ;;
+    "cyborg-lite-standalone"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --notrust-network --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --trust-network --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-status") words="show upgrade --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-status show"*) words="--help" ;;
+    "cyborg-lite-status upgrade"*) words="--help --json" ;;
+    *) words="" ;;
+    esac
+    COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _cyborg_lite \
+    cyborg-lite-agent cyborg-lite-api cyborg-lite-conductor cyborg-lite-dbsync cyborg-lite-manage cyborg-lite-standalone cyborg-lite-status
