@@ -1,46 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Excludes devices that the operator reserved, and marks devices that Nova claims."""
+"""Excludes devices of other owners, and marks devices that Nova claims as well."""
 
-from collections.abc import Collection, Iterator, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite.agent.nova_files import NovaFiles
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction, pci_address
-from cyborg_lite.model import nova_config
 from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
-from cyborg_lite.model.nova_config import NovaConfig, NovaPciFunction
+from cyborg_lite.model.nova_config import NovaDeviceClaim, NovaPciFunction
+from cyborg_lite.model.ownership_plan import Owner, OwnershipPlan
 
 LOG = log.getLogger(__name__)
 
 _MDEV_TYPES: Final = 'mdev_supported_types'
 
-# Path, modification time in nanoseconds and size of each file.
-_FilesState: TypeAlias = tuple[tuple[Path, int, int], ...]
-
 
 class Ownership:
-    """Compares devices with excluded_devices and with the configuration of Nova.
-
-    The files of Nova are read again after each change.
-    """
+    """Compares devices with the options of the operator and of Nova."""
 
     def __init__(
-        self, host: Host, nova_files: Sequence[str], excluded: Collection[str]
+        self,
+        host: Host,
+        nova_files: Sequence[str],
+        excluded: Collection[str],
+        optional_files: Collection[str] = (),
+        read_plan: Callable[[], OwnershipPlan] = OwnershipPlan,
     ) -> None:
         """Store the arguments.
 
         :param nova_files: files, and directories whose ``*.conf`` files are read
+        :param optional_files: files and directories that may be missing
         :param excluded: PCI addresses and ``vendor:device`` ids of excluded devices
+        :param read_plan: returns the present ownership file
         """
         self._host = host
-        self._nova_files = nova_files
+        self._nova_files = NovaFiles(nova_files, optional_files)
         self._excluded = frozenset(entry.lower() for entry in excluded)
-        self._config = NovaConfig()
-        self._state: _FilesState | None = None  # None: not read yet
+        self._read_plan = read_plan
         self._logged_reasons: dict[str, str] = {}  # by address
 
     def amend(self, result: DiscoveryResult) -> DiscoveryResult:
@@ -51,16 +52,40 @@ class Ownership:
         if self._excluded & {result.address.lower(), result.ids.lower()}:
             reason = 'excluded by [agent] excluded_devices'
             return replace(result, reason=reason, device=None)
-        reason = self._find_conflict(device) if self._nova_files else ''
+        claim = self._nova_files.load().find_claim(self._functions(device))
+        rule = self._read_plan().find_rule(self._host.name, result.address, result.ids)
+        if rule is not None and rule.owner is not Owner.CYBORG:
+            return self._withhold(result, device, rule.owner, claim)
+        reason = self._describe_conflict(device, claim)
         self._log_conflict(device, reason)
         if not reason:
             return result
         conflicting = replace(device, health=Health.CONFLICT, health_reason=reason)
         return replace(result, device=conflicting)
 
-    def _find_conflict(self, device: Device) -> str:
+    def _withhold(
+        self,
+        result: DiscoveryResult,
+        device: Device,
+        owner: Owner,
+        claim: NovaDeviceClaim | None,
+    ) -> DiscoveryResult:
+        """Return the result without its device, which has another owner."""
+        reason, fault = f'belongs to {owner} by the ownership file', ''
+        if owner is Owner.NOVA and claim is None and self._nova_files.is_known:
+            fault = 'the configuration of Nova does not contain it'
+        if owner is Owner.NOBODY and claim is not None:
+            fault = f'the configuration of Nova contains {claim.source}'
+        if fault:
+            reason = f'{reason}, but {fault}'
+        if fault != self._logged_reasons.get(device.control_address, ''):
+            self._logged_reasons[device.control_address] = fault
+            level = logging.WARNING if fault else logging.INFO
+            LOG.log(level, 'Device %s %s', device.control_address, reason)
+        return replace(result, reason=reason, device=None)
+
+    def _describe_conflict(self, device: Device, claim: NovaDeviceClaim | None) -> str:
         """Return the reason if Nova claims the device as well, or an empty string."""
-        claim = self._load_nova_config().find_claim(self._functions(device))
         if claim is None:
             return ''
         return (
@@ -103,38 +128,3 @@ class Ownership:
             interfaces=frozenset(interfaces),
             mdev_types=frozenset(function.names(_MDEV_TYPES)),
         )
-
-    def _load_nova_config(self) -> NovaConfig:
-        files = list(self._list_files())
-        state = tuple(_file_state(path) for path in files)
-        if state != self._state:
-            self._state = state
-            self._config = nova_config.parse_nova_config(map(_read_text, files))
-            for mistake in self._config.mistakes:
-                LOG.warning('Ignoring invalid entry in nova.conf: %s', mistake)
-        return self._config
-
-    def _list_files(self) -> Iterator[Path]:
-        for name in self._nova_files:
-            path = Path(name)
-            yield from sorted(path.glob('*.conf')) if path.is_dir() else [path]
-
-
-def _file_state(path: Path) -> tuple[Path, int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return path, 0, 0
-    return path, status.st_mtime_ns, status.st_size
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(errors='replace')
-    except OSError as error:
-        LOG.warning(
-            'Cannot read a configuration file of Nova; devices that Nova uses may be '
-            'offered: %s',
-            error,
-        )
-        return ''

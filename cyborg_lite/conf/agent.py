@@ -7,6 +7,16 @@ from oslo_config import cfg
 
 GROUP: Final = 'agent'
 
+NOVA_CONFIG_FILES: Final = [
+    '/etc/nova/nova.conf',
+    '/etc/nova/nova.conf.d',
+    '/etc/nova/nova-compute.conf',
+    '/etc/nova/nova-compute.conf.d',
+    '/etc/nova/nova-cpu.conf',
+    '/etc/kolla/nova-compute/nova.conf',
+]
+"""Usual files of nova-compute: of packages, of DevStack and of Kolla."""
+
 OPTIONS: Final[list[cfg.Opt]] = [
     cfg.ListOpt(
         'enabled_drivers',
@@ -173,13 +183,25 @@ the value of [conductor] largest_image.
     ),
     cfg.ListOpt(
         'nova_config_files',
-        default=[],
+        default=NOVA_CONFIG_FILES,
         help="""
 Configuration files of nova-compute on this host, and directories whose *.conf files it
 reads, in the same order. Devices that [pci] device_spec or [devices]
-enabled_mdev_types assigns to Nova are not reported, because two services would
-otherwise allocate them twice. The agent must be able to read the files. Set it if Nova
-passes PCI devices through or creates vGPUs on this host.
+enabled_mdev_types assigns to Nova are reported as conflicts and not allocated, because
+two services would otherwise allocate them twice. The agent must be able to read the
+files, for example as a member of the group nova. The default paths may be missing. Set
+it if the files are elsewhere, or to an empty value to ignore Nova.
+""",
+    ),
+    cfg.StrOpt(
+        'ownership_file',
+        default='',
+        help="""
+YAML file that states which service owns each card of each host: cyborg, nova or nobody.
+The agent does not report cards of other owners. It logs a warning if the configuration
+of Nova differs from the file. The file may be the same on all hosts. Create it if hosts
+have cards of both services; `cyborg-lite-manage ownership plan` prints the
+configuration of both services for it.
 """,
     ),
     cfg.ListOpt(

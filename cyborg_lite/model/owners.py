@@ -20,6 +20,11 @@ class OwnedDevice:
     reason: str  # of the health
 
     @property
+    def ids(self) -> str:
+        """Vendor and product, as ``vendor:product``."""
+        return f'{self.vendor}:{self.product}'
+
+    @property
     def owner(self) -> str:
         """The owner as shown to operators."""
         if self.conflict:

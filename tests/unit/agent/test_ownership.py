@@ -10,6 +10,7 @@ from cyborg_lite.agent.ownership import Ownership
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.model.inventory import DiscoveryResult, Health
+from cyborg_lite.model.ownership_plan import parse_plan
 from tests.doubles.drivers import discovery_result
 from tests.hosts import sysfs_tree
 
@@ -155,3 +156,58 @@ def test_failed_device_without_conflict_stays_failed(
     assert health(ownership.amend(failed)) is Health.CONFLICT
     nova_conf.write_text('')
     assert health(ownership.amend(failed)) is Health.FAILED
+
+
+# --- ownership file -----------------------------------------------------------------
+
+
+def build_with_plan(host: Host, nova_conf: Path, owner: str) -> Ownership:
+    plan = parse_plan({'compute-*': {ADDRESS: owner}})
+    return Ownership(host, [str(nova_conf)], (), (), lambda: plan)
+
+
+@pytest.mark.parametrize(
+    ('case', 'reason'),
+    [
+        (('nova', True), 'belongs to nova by the ownership file'),
+        (('nobody', False), 'belongs to nobody by the ownership file'),
+        (('nova', False), 'the configuration of Nova does not contain it'),
+        (('nobody', True), 'the configuration of Nova contains [pci] device_spec'),
+    ],
+)
+def test_card_of_other_owner_is_not_reported(
+    host: Host,
+    nova_conf: Path,
+    caplog: pytest.LogCaptureFixture,
+    case: tuple[str, bool],
+    reason: str,
+) -> None:
+    owner, is_in_nova = case
+    write_device_spec(
+        nova_conf, f'{{"vendor_id": "{"10de" if is_in_nova else "1002"}"}}'
+    )
+    ownership = build_with_plan(host, nova_conf, owner)
+    for _ in range(2):
+        result = ownership.amend(discovery_result(ADDRESS))
+        assert result.device is None
+        assert reason in result.reason
+    assert caplog.text.count(reason) == int('configuration' in reason)
+    other = discovery_result('0000:02:00.0')
+    if not is_in_nova:
+        assert ownership.amend(other) == other
+
+
+def test_own_card_that_nova_claims_has_conflict(host: Host, nova_conf: Path) -> None:
+    write_device_spec(nova_conf, '{"vendor_id": "10de"}')
+    ownership = build_with_plan(host, nova_conf, 'cyborg')
+    assert health(ownership.amend(discovery_result(ADDRESS))) is Health.CONFLICT
+    nova_conf.write_text('')
+    assert health(ownership.amend(discovery_result(ADDRESS))) is Health.OK
+
+
+def test_plan_without_nova_files_gives_no_verdict(
+    host: Host, nova_conf: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ownership = build_with_plan(host, nova_conf, 'nova')
+    result = ownership.amend(discovery_result(ADDRESS))
+    assert result.reason == 'belongs to nova by the ownership file'
