@@ -495,6 +495,13 @@ class ConfigurationError(CyborgError):
     advice = 'Correct the configuration file, then start the service again.'
 
 
+class StateLocked(CyborgError):
+    """Another agent uses the state directory."""
+
+    message = 'Another cyborg-lite-agent uses {path}.'
+    advice = 'Stop it, or set another [agent] state_path and [DEFAULT] host.'
+
+
 class SchemaOutdated(CyborgError):
     """The database has no schema, or that of an earlier version."""
 

@@ -7,7 +7,8 @@ scan: the vendor driver may be loaded again.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from queue import Queue
 from typing import Final
 
 from oslo_log import log
@@ -43,10 +44,17 @@ class HandleRepair:
         self._stopping = stopping
         self._wake_event = threading.Event()
         self._failures: Mapping[str, str] = {}  # last reported, by handle uuid
+        self._abandoned: Queue[AllocatedHandle] = Queue()
 
     def wake(self) -> None:
         """Start a repair now, after a scan, or end the loop if the agent stops."""
         self._wake_event.set()
+
+    def release_later(self, handles: Iterable[AllocatedHandle]) -> None:
+        """Release handles that no ARQ owns any more, before the next repair."""
+        for handle in handles:
+            self._abandoned.put(handle)
+        self.wake()
 
     def run(self) -> None:
         """Repair handles after each wake-up, until the stop event is set.
@@ -56,11 +64,25 @@ class HandleRepair:
         while not self._stopping.is_set():
             self._wake_event.clear()
             try:
+                self.release_abandoned()
                 self.repair_handles()
             except Exception:
                 # A bug in one repair must not end the loop.
                 LOG.exception('Check of the prepared handles failed')
             self._wake_event.wait()
+
+    def release_abandoned(self) -> None:
+        """Release the handles passed to ``release_later``."""
+        handles = []
+        while not self._abandoned.empty():
+            handles.append(self._abandoned.get())
+        if not handles:
+            return
+        try:
+            self._preparation.release(handles)
+        except CyborgError as error:
+            # The next comparison with the conductor finds the handles again.
+            LOG.error('Cannot release all handles without an ARQ: %s', error.text)
 
     def repair_handles(self) -> None:
         """Repair each handle, and report each new failure once."""

@@ -6,16 +6,19 @@ A host report is sent only if its digest has changed.
 
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
 from oslo_log import log
 
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal
+from cyborg_lite.agent.reconciliation import Reconciliation
 from cyborg_lite.agent.recovery import HostRecovery
 from cyborg_lite.agent.telemetry import TelemetryCollector
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.exceptions import AgentIdentityRefused, CyborgError
+from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.services import HeartbeatDetails
 from cyborg_lite.model.usage import Usage
 from cyborg_lite.rpc.conductor import ConductorAPI
@@ -40,6 +43,8 @@ class ReportSources:
     telemetry: TelemetryCollector
     recovery: HostRecovery
     journal: Journal
+    identity: str = ''  # of the agent
+    reconciliation: Reconciliation | None = None  # None: nothing can be prepared
 
 
 class Reporter:
@@ -55,10 +60,13 @@ class Reporter:
         conductor: ConductorAPI,
         heartbeat_interval: float,
         stopping: threading.Event,
+        set_accepted: Callable[[bool], None] = lambda _accepted: None,
     ) -> None:
         """Store the arguments.
 
         :param heartbeat_interval: seconds
+        :param set_accepted: called after each heartbeat: True if the conductor accepts
+            this agent, False if it refuses it because the host has another agent
         """
         self._sources = sources
         timeout = max(_SHORTEST_TIMEOUT, heartbeat_interval)
@@ -68,11 +76,14 @@ class Reporter:
         )
         self._heartbeat_interval = heartbeat_interval
         self._stopping = stopping
+        self._set_accepted = set_accepted
         self._wake_event = threading.Event()
         self._rebuilt = threading.Event()
         self._heartbeat_due = 0.0  # by the monotonic clock; the first is due at once
         # Digest of the report that the conductor has; None: it has no report.
         self._reported_digest: str | None = None
+        self._report_number = 0  # of the last report
+        self._start_reported = False
         self._recovery_reported = False
         self._sent_usages: dict[str, Usage] = {}
         self._error = ''
@@ -105,6 +116,8 @@ class Reporter:
         try:
             completed = self._send()
         except CyborgError as error:
+            if isinstance(error, AgentIdentityRefused):
+                self._set_accepted(False)
             if error.text != self._error:
                 LOG.warning(
                     'Report to the conductor failed: %s %s', error.text, error.advice
@@ -140,20 +153,44 @@ class Reporter:
             recovery = self._sources.recovery
             self._recovery_reported = recovery.report_recovery(self._conductor)
         if digest != self._reported_digest:
-            self._conductor.report_host(daemon_context(), report)
+            self._send_report(report)
             self._reported_digest = digest
             self._sent_usages = {}
             LOG.info('Reported %d devices, digest %s', len(report.devices), digest)
-        return self._send_events() and self._recovery_reported
+        completed = self._send_events() and self._recovery_reported
+        if self._sources.reconciliation is not None:
+            self._sources.reconciliation.reconcile(self._conductor)
+        return completed
+
+    def _send_report(self, report: HostReport) -> None:
+        """Send a report with a number that is larger than that of the stored report."""
+        stored = self._report_number
+        while True:
+            self._report_number = stored + 1
+            numbered = replace(
+                report, identity=self._sources.identity, number=self._report_number
+            )
+            stored = self._conductor.report_host(daemon_context(), numbered)
+            if stored <= self._report_number:
+                break
+        if self._sources.reconciliation is not None:
+            self._sources.reconciliation.request()
 
     def _send_heartbeat(self, digest: str) -> None:
         discovery, telemetry = self._sources.discovery, self._sources.telemetry
         usages = {} if self._reported_digest is None else self._list_changed_usages()
-        details = HeartbeatDetails(discovery.host.boot_id, usages)
+        details = HeartbeatDetails(
+            discovery.host.boot_id,
+            usages,
+            self._sources.identity,
+            started=not self._start_reported,
+        )
         needs_report = self._heartbeats.heartbeat(
             daemon_context(), discovery.host.name, digest, version(), details
         )
         self._heartbeat_due = time.monotonic() + self._heartbeat_interval
+        self._start_reported = True
+        self._set_accepted(True)
         if needs_report:
             # The conductor may have lost the recovery report as well.
             self._reported_digest, self._recovery_reported = None, False

@@ -13,6 +13,7 @@ from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.handle_repair import HandleRepair
 from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
+from cyborg_lite.agent.identity import StateLock, load_identity
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.manager import Manager
 from cyborg_lite.agent.ownership import Ownership
@@ -20,15 +21,17 @@ from cyborg_lite.agent.pci_errors import PciErrorLimits, PciErrors
 from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.agent.programming import BitstreamStore, Programming
 from cyborg_lite.agent.readiness import Readiness
+from cyborg_lite.agent.reconciliation import Reconciliation
 from cyborg_lite.agent.recovery import HostRecovery
 from cyborg_lite.agent.reporting import Reporter, ReportSources
+from cyborg_lite.agent.server_gate import ServerGate
 from cyborg_lite.agent.telemetry import TelemetryCollector
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.inventory import DiscoveryResult
 from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.rpc.transport import AGENT_TOPIC, Server, Transport, serve
+from cyborg_lite.rpc.transport import Transport
 
 LOG = log.getLogger(__name__)
 
@@ -70,7 +73,8 @@ class AgentService:
             ),
         )
         self._stopping = threading.Event()
-        self._server: Server | None = None  # None: not started
+        self._lock = StateLock(resources.state_path)
+        self._gate = ServerGate(transport, resources.host.name)
         self._wake_calls: list[Callable[[], None]] = []  # wake-up of each loop
         self._loops: list[threading.Thread] = []
 
@@ -80,9 +84,13 @@ class AgentService:
         Heartbeats are sent meanwhile. The rebuild needs neither the conductor nor the
         message bus.
 
+        The RPC server starts when the conductor accepts the agent.
+
         :raises ConfigurationError: two drivers claim one function
+        :raises StateLocked: another agent uses the state directory
         """
         resources, intervals = self._resources, self._intervals
+        self._lock.acquire()
         self._cache.open()
         self._journal.open()
         discovery = self._create_discovery()
@@ -106,7 +114,16 @@ class AgentService:
             self._journal,
             intervals.recovery_patience,
         )
-        reporter = self._start_reporter(discovery, recovery)
+        repair = HandleRepair(preparation, self._cache, self._journal, self._stopping)
+        sources = ReportSources(
+            discovery,
+            self._telemetry,
+            recovery,
+            self._journal,
+            load_identity(resources.state_path),
+            Reconciliation(resources.host.name, self._cache, repair.release_later),
+        )
+        reporter = self._start_reporter(sources)
         if recovery.rebuild(self._stopping):
             monitor.scan()
         if self._stopping.is_set():
@@ -114,12 +131,12 @@ class AgentService:
         Readiness(resources.state_path).record(resources.host.boot_id)
         reporter.set_rebuilt()
         self._telemetry.set_health_callback(monitor.request_scan)
-        repair = HandleRepair(preparation, self._cache, self._journal, self._stopping)
         self._wake_calls.append(repair.wake)
         self._start_loop('repair', repair.run)
         self._start_loop('monitor', lambda: monitor.run(reporter.wake, repair.wake))
         boot_id = resources.host.boot_id
-        self._serve(Manager(preparation, programming, boot_id))
+        LOG.info('Enabled drivers: %s', ', '.join(resources.drivers) or 'none')
+        self._gate.set_endpoints(Manager(preparation, programming, boot_id))
 
     def _create_discovery(self) -> Discovery:
         store, telemetry = self._resources.bitstreams, self._telemetry
@@ -137,24 +154,17 @@ class AgentService:
             self._intervals.removal_scans,
         )
 
-    def _start_reporter(self, discovery: Discovery, recovery: HostRecovery) -> Reporter:
-        sources = ReportSources(discovery, self._telemetry, recovery, self._journal)
+    def _start_reporter(self, sources: ReportSources) -> Reporter:
         reporter = Reporter(
             sources,
             ConductorAPI(self._transport),
             self._intervals.heartbeat_interval,
             self._stopping,
+            self._gate.set_accepted,
         )
         self._wake_calls.append(reporter.wake)
         self._start_loop('report', reporter.run)
         return reporter
-
-    def _serve(self, manager: Manager) -> None:
-        resources = self._resources
-        name = resources.host.name
-        self._server = serve(self._transport, AGENT_TOPIC, name, [manager])
-        self._server.start()
-        LOG.info('Enabled drivers: %s', ', '.join(resources.drivers) or 'none')
 
     def _start_loop(self, name: str, loop: Callable[[], None]) -> None:
         # Daemon threads, because a driver or the conductor may never answer.
@@ -172,15 +182,14 @@ class AgentService:
     def stop(self) -> None:
         """Stop to accept RPCs."""
         self._stop_loops()
-        if self._server is not None:
-            self._server.stop()
+        self._gate.close()
 
     def wait(self) -> None:
         """Wait until the running RPCs have ended, then close the transport."""
-        if self._server is not None:
-            self._server.wait()
+        self._gate.wait()
         self._join_loops()
         self._transport.cleanup()
+        self._lock.release()
 
     def _stop_loops(self) -> None:
         self._stopping.set()

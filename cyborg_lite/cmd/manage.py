@@ -15,39 +15,36 @@ from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import (
+    manage_agents,
     manage_audit,
     manage_device,
     manage_jobs,
     manage_ownership,
     manage_placement,
 )
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.cmd.one_line_errors import one_line_errors
 
 __all__ = ['main', 'runtime']
 
 PROG: Final = 'cyborg-lite-manage'
 FAILURE: Final = 2
+_DESCRIPTION: Final = (
+    'Administer a deployment of cyborg_lite. The commands read and change its '
+    'database. Run them on a controller.'
+)
 
 
+@one_line_errors(PROG, FAILURE)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
     :returns: 0 if there is no problem, 1 if there is one, 2 if the command failed
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    try:
-        conf = configuration.parse(arguments, PROG, command_line=[_COMMANDS])
-        status: int = conf.command.run(conf)
-    except SystemExit as error:
-        # For an error in a configuration file the code is a text. Python would print it
-        # and exit with 1, which means something else here.
-        if not isinstance(error.code, str):
-            raise
-        print(error.code, file=sys.stderr)
-        return FAILURE
-    except CyborgError as error:
-        print(f'{PROG}: {error.text} {error.advice}', file=sys.stderr)
-        return FAILURE
+    conf = configuration.parse(
+        arguments, PROG, command_line=[_COMMANDS], description=_DESCRIPTION
+    )
+    status: int = conf.command.run(conf)
     return status
 
 
@@ -60,6 +57,7 @@ def _add_parsers(parsers: Any) -> None:
         manage_device,
         manage_placement,
         manage_ownership,
+        manage_agents,
     )
     for group in groups:
         group.add_parsers(parsers)

@@ -7,14 +7,15 @@ from typing import Final
 from oslo_log import log
 
 from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
-from cyborg_lite.db import recovery, services
+from cyborg_lite.db import agent_identities, recovery, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
+from cyborg_lite.exceptions import AgentIdentityRefused, ReportOutdated
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.inventory_diff import InventoryChanges
 from cyborg_lite.model.message_rules import check_heartbeat
 from cyborg_lite.model.report_rules import check_report
-from cyborg_lite.model.services import Heartbeat, HeartbeatDetails
+from cyborg_lite.model.services import AgentRecord, Heartbeat, HeartbeatDetails
 from cyborg_lite.rpc.context import RequestContext
 
 LOG = log.getLogger(__name__)
@@ -43,26 +44,41 @@ class InventoryService:
         self._heartbeats = heartbeats
         self._count_heartbeat = count_heartbeat
 
-    def store_report(self, context: RequestContext, report: HostReport) -> None:
+    def store_report(self, context: RequestContext, report: HostReport) -> int:
         """Store the changes of a host report and schedule a Placement sync.
 
         The call may be repeated.
 
+        :returns: the number of the stored report. If it is larger than that of the
+            report, nothing was stored: the agent has sent the report before.
         :raises InvalidInput: the report cannot be stored, or names another host
+        :raises AgentIdentityRefused: the host has another agent, which is alive
         """
         check_report(report)
         host, boot_id = report.hostname, report.boot_id
-        digest, stored_boot_id = self._database.read(
-            services.find_digest_and_boot_id, host
-        )
-        if (digest, stored_boot_id) == (report.digest, boot_id):
-            return
-        if stored_boot_id not in (None, boot_id):
-            self._database.write(recovery.record_host_reboot, host, boot_id)
-        changes = self._database.write(reports.store_report, report, context.request_id)
+        agent = self._database.read(agent_identities.find_agent, host)
+        if agent is not None:
+            if (agent.digest, agent.boot_id) == (report.digest, boot_id):
+                return report.number
+            if agent.refuses(report.identity):
+                raise AgentIdentityRefused(host=host)
+            if _is_outdated(report, agent):
+                LOG.info('Ignoring a report of host %s: a later one is stored', host)
+                return agent.report_number
+            if agent.boot_id not in (None, boot_id):
+                self._database.write(recovery.record_host_reboot, host, boot_id)
+        try:
+            changes = self._database.write(
+                reports.store_report, report, context.request_id
+            )
+        except ReportOutdated as error:
+            LOG.info('Ignoring a report of host %s: %s', host, error.text)
+            agent = self._database.read(agent_identities.find_agent, host)
+            return 0 if agent is None else agent.report_number
         _log_changes(report.hostname, changes)
         if changes.concern_placement:
             self._wake()
+        return report.number
 
     def record_heartbeat(
         self,
@@ -75,11 +91,13 @@ class InventoryService:
 
         :returns: True if the agent must send its report: the stored digest differs
         :raises InvalidInput: the details cannot be stored
+        :raises AgentIdentityRefused: the host has another agent, which is alive
         """
         check_heartbeat(host, details)
         self._count_heartbeat()
-        heartbeat = Heartbeat(host, version, digest, details.boot_id)
-        if not details.telemetry and self._heartbeats.add(heartbeat):
+        heartbeat = Heartbeat(host, version, digest, details.boot_id, details.identity)
+        has_news = details.started or details.telemetry
+        if not has_news and self._heartbeats.add(heartbeat):
             return False
         needs_report = self._database.write(
             services.record_agent_heartbeat, host, version, digest, details
@@ -87,6 +105,12 @@ class InventoryService:
         if not needs_report:
             self._heartbeats.remember(heartbeat)
         return needs_report
+
+
+def _is_outdated(report: HostReport, agent: AgentRecord) -> bool:
+    """Check whether the agent has sent the report before the stored one."""
+    is_same = report.identity == agent.identity
+    return is_same and 0 < report.number <= agent.report_number
 
 
 def _log_changes(hostname: str, changes: InventoryChanges) -> None:

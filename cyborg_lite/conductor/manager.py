@@ -231,9 +231,10 @@ class Manager:
     # --- agents ---
 
     @endpoint
-    def report_host(self, context: RequestContext, report: Any) -> None:
+    def report_host(self, context: RequestContext, report: Any) -> int:
         """Store a host report."""
-        self._services.inventory.store_report(context, wire.load(HostReport, report))
+        host_report = wire.load(HostReport, report)
+        return self._services.inventory.store_report(context, host_report)
 
     @endpoint
     def heartbeat(
@@ -256,6 +257,13 @@ class Manager:
         data = {'host': host, 'boot_id': boot_id, 'rebuilt': rebuilt, 'lost': lost}
         result = wire.load(RecoveryResult, data)
         return wire.dump(self._services.recovery.record_result(result))
+
+    @endpoint
+    def reconcile_handles(
+        self, context: RequestContext, host: str, handles: list[str]
+    ) -> list[str]:
+        """Return the prepared handles of a host that no ARQ owns."""
+        return list(self._services.recovery.list_abandoned_handles(host, handles))
 
     @endpoint
     def report_events(self, context: RequestContext, host: str, events: Any) -> int:

@@ -5,11 +5,15 @@ from collections.abc import Callable, Sequence
 
 from oslo_log import log
 
-from cyborg_lite.db import host_events, recovery
+from cyborg_lite.db import attach_handles, host_events, recovery
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import HostEvent, RecoveryResult
-from cyborg_lite.model.message_rules import check_events, check_recovery_result
+from cyborg_lite.model.message_rules import (
+    check_events,
+    check_prepared_handles,
+    check_recovery_result,
+)
 
 LOG = log.getLogger(__name__)
 
@@ -57,6 +61,31 @@ class RecoveryService:
             )
         self._wake()
         return unmentioned
+
+    def list_abandoned_handles(
+        self, host: str, handles: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Return the prepared handles that no ARQ owns, for the agent to release.
+
+        The agent prepares a handle after the claim is committed. A handle without an
+        ARQ has therefore been released.
+
+        :param handles: uuids of all prepared handles of the host
+        :raises InvalidInput: a value is invalid
+        """
+        check_prepared_handles(host, handles)
+        if not handles:
+            return ()
+        claimed = self._database.read(attach_handles.list_claimed_uuids, handles)
+        abandoned = tuple(uuid for uuid in handles if uuid not in claimed)
+        if abandoned:
+            LOG.warning(
+                'Host %s releases %d handles that no ARQ owns: %s',
+                host,
+                len(abandoned),
+                ', '.join(abandoned),
+            )
+        return abandoned
 
     def record_events(self, host: str, events: Sequence[HostEvent]) -> int:
         """Store the events that are new.

@@ -10,7 +10,7 @@ from uuid import uuid4
 from sqlalchemy import JSON, ColumnElement, and_, literal, or_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import recovery
+from cyborg_lite.db import agent_identities, recovery
 from cyborg_lite.db.change import Upsert, change, value_by_row
 from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.jobs import queue
@@ -66,6 +66,7 @@ def _upsert(*changed: str) -> Upsert:
 _HEARTBEAT: Final = _upsert('version')
 _START: Final = _upsert('version', 'started_at')
 _REPORT: Final = _upsert('digest', 'boot_id')
+_NO_DETAILS: Final = HeartbeatDetails()
 
 
 def list_services(session: Session, query: Query | None = None) -> tuple[Service, ...]:
@@ -118,8 +119,9 @@ def record_agent_heartbeat(
 
     :returns: True if the agent must send a host report: the database holds another
         inventory, or that of another boot
+    :raises AgentIdentityRefused: the host has another agent, which is alive
     """
-    needs_report = record_agent_digest(session, host, version, digest, details.boot_id)
+    needs_report = record_agent_digest(session, host, version, digest, details)
     if needs_report:
         recovery.record_host_reboot(session, host, details.boot_id)
     _store_telemetry(session, host, details.telemetry)
@@ -127,20 +129,30 @@ def record_agent_heartbeat(
 
 
 def record_agent_digest(
-    session: Session, host: str, version: str, digest: str, boot_id: str = ''
+    session: Session,
+    host: str,
+    version: str,
+    digest: str,
+    details: HeartbeatDetails = _NO_DETAILS,
 ) -> bool:
     """Store a heartbeat of an agent and compare its digest and boot id.
 
-    :param boot_id: empty: not reported
     :returns: True if digest or boot id differ from the stored ones
+    :raises AgentIdentityRefused: the host has another agent, which is alive
     """
     same = Row.is_agent_of(host) & (Row.digest == digest)
-    if boot_id:
-        same = same & (Row.boot_id == boot_id)
-    alive = update(Row).where(same).values(heartbeat_at=now_utc(), version=version)
-    if change(session, alive):
+    if details.boot_id:
+        same = same & (Row.boot_id == details.boot_id)
+    if details.identity:
+        same = same & (Row.identity == details.identity)
+    values: dict[str, Any] = {'heartbeat_at': now_utc(), 'version': version}
+    if details.started:
+        values['started_at'] = now_utc()
+    if change(session, update(Row).where(same).values(values)):
         return False
-    record_heartbeat(session, AGENT, host, version)
+    upsert = _START if details.started else _HEARTBEAT
+    _write(session, upsert, AGENT, host, version=version)
+    agent_identities.accept_agent(session, host, details.identity)
     return True
 
 
@@ -155,7 +167,7 @@ def record_repeated_heartbeats(
     agents = Row.binary == AGENT
     hosts = [heartbeat.host for heartbeat in heartbeats]
     rows = session.execute(
-        select(Row.host, Row.version, Row.digest, Row.boot_id).where(
+        select(Row.host, Row.version, Row.digest, Row.boot_id, Row.identity).where(
             agents, Row.host.in_(hosts)
         )
     )
@@ -176,7 +188,8 @@ def _is_repeated(heartbeat: Heartbeat, row: Any) -> bool:
     if row is None:
         return False
     boot_id = row.boot_id if heartbeat.boot_id else ''
-    return heartbeat == Heartbeat(row.host, row.version, row.digest, boot_id)
+    identity = row.identity if heartbeat.identity else ''
+    return heartbeat == Heartbeat(row.host, row.version, row.digest, boot_id, identity)
 
 
 def _store_telemetry(

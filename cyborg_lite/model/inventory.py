@@ -124,6 +124,9 @@ class HostReport:
     hostname: str
     boot_id: str
     devices: tuple[Device, ...]
+    identity: str = ''  # of the agent; empty: not known
+    # Rises with each report of the agent, also across restarts. 0: not known.
+    number: int = 0
 
     @property
     def digest(self) -> str:

@@ -17,6 +17,7 @@ _MAX_EVENTS: Final = 1000
 _MAX_COUNTERS: Final = 32
 _MAX_NAME: Final = 255
 _MAX_ID: Final = 64
+_MAX_IDENTITY: Final = 36
 _MAX_LONG_REASON: Final = 4096  # cut before it is stored
 _MAX_NUMBER: Final = 2**62
 
@@ -27,6 +28,7 @@ def check_heartbeat(host: str, details: HeartbeatDetails) -> None:
     :raises InvalidInput: a value is invalid
     """
     _check_host(host, details.boot_id)
+    _check_texts(_MAX_IDENTITY, details.identity)
     _check_count(_MAX_DEVICES, 'devices', details.telemetry)
     for address, usage in details.telemetry.items():
         _check_texts(_MAX_ID, address)
@@ -57,6 +59,16 @@ def check_recovery_result(result: RecoveryResult) -> None:
     _check_count(_MAX_HANDLES, 'handles', (*result.rebuilt, *result.lost))
     _check_texts(_MAX_ID, *result.rebuilt, *result.lost)
     _check_texts(_MAX_LONG_REASON, *result.lost.values())
+
+
+def check_prepared_handles(host: str, handles: Sequence[str]) -> None:
+    """Check the uuids of the prepared handles of a host.
+
+    :raises InvalidInput: a value is invalid
+    """
+    _check_host(host, '')
+    _check_count(_MAX_HANDLES, 'handles', handles)
+    _check_texts(_MAX_ID, *handles)
 
 
 def check_events(host: str, events: Sequence[HostEvent]) -> None:

@@ -16,6 +16,7 @@ _MAX_DEVICES: Final = 1024
 _MAX_HANDLES: Final = 16384
 _MAX_ITEMS: Final = 256  # of a mapping or a list of traits
 _MAX_NUMBER: Final = 2**31 - 1
+_MAX_REPORT_NUMBER: Final = 2**62
 
 # Maximum lengths of the columns; JSON columns are limited as well.
 _DEVICE_TEXTS: Final = {
@@ -41,6 +42,9 @@ def check_report(report: HostReport) -> None:
     """
     _check_text('hostname', report.hostname, 255)
     _check_text('boot_id', report.boot_id, 64)
+    _check_text('identity', report.identity, 36)
+    if not 0 <= report.number <= _MAX_REPORT_NUMBER:
+        raise InvalidInput(reason='The number of the report cannot be stored.')
     if not report.hostname:
         raise InvalidInput(reason='The report has no hostname.')
     _check_count(_MAX_DEVICES, 'devices', report.devices)

@@ -44,6 +44,8 @@ class HeartbeatDetails:
     telemetry: Mapping[str, Usage] = field(
         default_factory=dict, metadata={'wire': 'figures'}
     )
+    identity: str = ''  # of the agent; empty: not known
+    started: bool = False  # True: the process of the agent has started since the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +56,23 @@ class Heartbeat:
     version: str
     digest: str
     boot_id: str
+    identity: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRecord:
+    """What the database stores about the agent of a host."""
+
+    digest: str | None  # of the stored host report; None: it must be sent
+    boot_id: str | None  # None: not reported yet
+    identity: str | None  # None: not known
+    state: ServiceState
+    report_number: int
+
+    def refuses(self, identity: str) -> bool:
+        """Check whether an agent must not speak for the host.
+
+        :param identity: empty: an agent of an earlier release, which is not refused
+        """
+        is_same = self.identity in (None, identity)
+        return bool(identity) and not is_same and self.state is ServiceState.UP

@@ -17,6 +17,7 @@ from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.earlier_peers import is_unsupported
 from cyborg_lite.rpc.transport import AGENT_TOPIC, Caller
 
 VERSION: Final = '1.2'
@@ -67,9 +68,7 @@ class AgentAPI:
                 timeout=_BOOT_ID_TIMEOUT,
             )
         except ServiceUnavailable as error:
-            cause = error.__cause__
-            remote_type = getattr(cause, 'exc_type', None) or type(cause).__name__
-            if remote_type.startswith('UnsupportedVersion'):
+            if is_unsupported(error):
                 return ''
             raise HostAway(host=host) from error
         return str(boot_id)

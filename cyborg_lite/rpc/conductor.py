@@ -4,7 +4,8 @@
 1.0  first release
 1.1  ReasonCode mdev-not-attached and unmanaged-not-attached; AllocatedHandle as in 1.1
      of the agent
-1.2  Arq.device_loss
+1.2  Arq.device_loss; HeartbeatDetails.identity and started; HostReport.identity and
+     number; reconcile_handles
 """
 
 import copy
@@ -13,7 +14,7 @@ from typing import Any, Final, Self
 
 from oslo_messaging import Transport
 
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.exceptions import CyborgError, ServiceUnavailable
 from cyborg_lite.model.arqs import Arq, Binding, Step
 from cyborg_lite.model.bitstream_list import ListedBitstream
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
@@ -33,6 +34,7 @@ from cyborg_lite.model.services import HeartbeatDetails, Service
 from cyborg_lite.model.usage import usage_to_json
 from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.earlier_peers import is_unsupported
 from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Caller
 
 VERSION: Final = '1.2'
@@ -441,9 +443,39 @@ class ConductorAPI:
 
     # --- agents ---
 
-    def report_host(self, context: RequestContext, report: HostReport) -> None:
-        """Send the whole inventory of the agent's host."""
-        self._caller.call(context, 'report_host', since='1.0', report=wire.dump(report))
+    def report_host(self, context: RequestContext, report: HostReport) -> int:
+        """Send the whole inventory of the agent's host.
+
+        :returns: the number of the stored report. If it is larger than that of this
+            report, nothing was stored. 0: a conductor of an earlier release
+        """
+        answer = self._caller.call(
+            context, 'report_host', since='1.0', report=wire.dump(report)
+        )
+        return int(answer or 0)
+
+    def reconcile_handles(
+        self, context: RequestContext, host: str, handles: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Return the prepared handles that no ARQ owns any more.
+
+        The agent must release them.
+
+        :param handles: uuids of all prepared handles of the host
+        """
+        try:
+            answer = self._caller.call(
+                context,
+                'reconcile_handles',
+                since='1.2',
+                host=host,
+                handles=list(handles),
+            )
+        except ServiceUnavailable as error:
+            if is_unsupported(error):
+                return ()
+            raise
+        return tuple(map(str, answer))
 
     def heartbeat(
         self,
@@ -461,6 +493,10 @@ class ConductorAPI:
         optional: dict[str, Any] = {}
         if details is not None:
             optional['vitals'] = {'boot_id': details.boot_id}
+        if details is not None and details.identity:
+            optional['vitals']['identity'] = details.identity
+        if details is not None and details.started:
+            optional['vitals']['started'] = True
         if details is not None and details.telemetry:
             optional['vitals']['figures'] = {
                 address: usage_to_json(usage)

@@ -24,6 +24,8 @@ class ReportKeeper(ConductorAPI):
         self.provisioning: list[AllocatedHandle] = []  # handles that hosts must rebuild
         self.events: list[HostEvent] = []
         self.last_event = 0
+        self.last_report = 0
+        self.abandoned: set[str] = set()  # uuids of handles that no ARQ owns
         self.answer_lost = False  # report_events: executed, then not answered
         self.refusal: Exception | None = None  # raised by every call
         self.timeouts: list[float] = []  # seconds; one per client
@@ -45,9 +47,18 @@ class ReportKeeper(ConductorAPI):
         stored = self.reports.get(host)
         return stored is None or stored.digest != digest
 
-    def report_host(self, context: RequestContext, report: HostReport) -> None:
+    def report_host(self, context: RequestContext, report: HostReport) -> int:
         self._record_call('report_host', context)
-        self.reports[report.hostname] = report
+        if report.number > self.last_report:
+            self.reports[report.hostname] = report
+            self.last_report = report.number
+        return self.last_report
+
+    def reconcile_handles(
+        self, context: RequestContext, host: str, handles: Sequence[str]
+    ) -> tuple[str, ...]:
+        self._record_call('reconcile_handles', context)
+        return tuple(uuid for uuid in handles if uuid in self.abandoned)
 
     def report_recovery(
         self,

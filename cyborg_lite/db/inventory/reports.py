@@ -2,17 +2,17 @@
 """Stores host reports, and deletes handles that no longer exist."""
 
 from oslo_db.exception import DBDuplicateEntry
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import services
+from cyborg_lite.db import agent_identities, services
 from cyborg_lite.db.change import change
 from cyborg_lite.db.inventory.changes import write_changes
 from cyborg_lite.db.inventory.rows import load_inventory
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.jobs.new_jobs import placement_sync_job
-from cyborg_lite.db.tables import AttachHandle, Deployable, Device
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.db.tables import AttachHandle, Deployable, Device, Service
+from cyborg_lite.exceptions import InvalidInput, ReportOutdated
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.inventory_diff import (
     InventoryChanges,
@@ -28,9 +28,11 @@ def store_report(
 
     :returns: the changes of the rows
     :raises InvalidInput: the report contains a deployable of another host
+    :raises AgentIdentityRefused: the host has another agent, which is alive
+    :raises ReportOutdated: a later report of the host is stored
     """
     host = report.hostname
-    services.store_digest(session, host, report.digest, report.boot_id)
+    _accept_report(session, report)
     stored, ids = load_inventory(session, host)
     difference = diff_report(stored, report)
     try:
@@ -41,6 +43,27 @@ def store_report(
     if difference.concern_placement:
         queue.add_job(session, placement_sync_job(host, request_id))
     return difference
+
+
+def _accept_report(session: Session, report: HostReport) -> None:
+    """Store digest and number of a report, if no later report is stored.
+
+    :raises AgentIdentityRefused: the host has another agent, which is alive
+    :raises ReportOutdated: a later report is stored
+    """
+    host = report.hostname
+    services.store_digest(session, host, report.digest, report.boot_id)
+    if not report.number:
+        return  # an agent of an earlier release
+    is_newer = Service.is_agent_of(host) & (Service.report_number < report.number)
+    # The acceptance of a new agent clears the digest.
+    values = {'report_number': report.number, 'digest': report.digest}
+    numbered = update(Service).where(is_newer).values(values)
+    if change(session, numbered.where(Service.identity == report.identity)):
+        return
+    agent_identities.accept_agent(session, host, report.identity)
+    if not change(session, numbered):
+        raise ReportOutdated(host=host)
 
 
 def delete_missing_handles(session: Session, hostname: str) -> None:

@@ -14,11 +14,16 @@ from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal, NewEvent
 from cyborg_lite.agent.preparation import Preparation
+from cyborg_lite.agent.reconciliation import Reconciliation
 from cyborg_lite.agent.recovery import HostRecovery
 from cyborg_lite.agent.reporting import Reporter, ReportSources
 from cyborg_lite.agent.telemetry import TelemetryCollector
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import InvalidInput, ServiceUnavailable
+from cyborg_lite.exceptions import (
+    AgentIdentityRefused,
+    InvalidInput,
+    ServiceUnavailable,
+)
 from cyborg_lite.model.host_events import HostEventKind
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.model.usage import Usage
@@ -70,11 +75,26 @@ class ReportingAgent:
         recovery = HostRecovery(
             self.discovery, self.preparation, self.cache, self.journal, 0.0
         )
+        self.abandoned: list[str] = []  # uuids of handles to release
+        self.accepted: list[bool] = []
+        reconciliation = Reconciliation(
+            'compute-1',
+            self.cache,
+            lambda handles: self.abandoned.extend(item.uuid for item in handles),
+        )
         self.reporter = Reporter(
-            ReportSources(self.discovery, self.measurements, recovery, self.journal),
+            ReportSources(
+                self.discovery,
+                self.measurements,
+                recovery,
+                self.journal,
+                'identity-1',
+                reconciliation,
+            ),
             self.conductor,
             heartbeat_interval,
             self.stopping,
+            self.accepted.append,
         )
         self.reporter.set_rebuilt()
 
@@ -100,7 +120,9 @@ def heartbeat_agent(tmp_path: Path) -> ReportingAgent:
 
 def test_first_reports_include_heartbeat_and_host_report(agent: ReportingAgent) -> None:
     assert agent.send_reports() == _FIRST_CALLS
-    assert agent.conductor.reports['compute-1'] == agent.discovery.report()
+    assert (
+        agent.conductor.reports['compute-1'].digest == agent.discovery.report().digest
+    )
     assert agent.conductor.heartbeats[0].boot_id == 'boot-1'
 
 
@@ -377,3 +399,43 @@ def test_heartbeats_with_dead_conductor_arrive_in_time(
     assert len(received) > 20
     gaps = [later - earlier for earlier, later in pairwise(received)]
     assert max(gaps) < 3 * heartbeat_interval
+
+
+# --- identity, order of reports, reconciliation ---
+
+
+def test_heartbeats_have_identity_and_only_first_reports_start(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    heartbeat_agent.send_reports()
+    heartbeat_agent.send_reports()
+    heartbeats = heartbeat_agent.conductor.heartbeats
+    assert [heartbeat.identity for heartbeat in heartbeats] == ['identity-1'] * 2
+    assert [heartbeat.started for heartbeat in heartbeats] == [True, False]
+
+
+def test_refused_identity_sends_nothing_else(agent: ReportingAgent) -> None:
+    agent.conductor.refusal = AgentIdentityRefused(host='compute-1')
+    assert agent.send_reports() == ['heartbeat']
+    agent.conductor.refusal = None
+    assert agent.send_reports()[0] == 'heartbeat'
+    assert agent.accepted == [False, True]
+
+
+def test_report_after_restart_exceeds_stored_number(
+    agent: ReportingAgent, tmp_path: Path
+) -> None:
+    agent.conductor.last_report = 41
+    calls = agent.send_reports()
+    assert calls.count('report_host') == 2
+    assert agent.conductor.reports['compute-1'].number == 42
+
+
+def test_reports_reconcile_prepared_handles(agent: ReportingAgent) -> None:
+    agent.preparation.prepare([handle(uuid='a'), handle(uuid='b')])
+    agent.conductor.abandoned = {'a', 'of another host'}
+    assert agent.send_reports()[-1] == 'reconcile_handles'
+    assert agent.abandoned == ['a']
+    assert 'reconcile_handles' not in agent.send_reports()
+    agent.driver.results = [discovery_result('0000:09:00.0')]
+    assert agent.send_reports()[-1] == 'reconcile_handles'

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Serves RPCs only while the conductor accepts this agent.
+
+If two agents had one name, the message bus would give each of them a part of the calls.
+"""
+
+import threading
+
+from oslo_log import log
+
+from cyborg_lite.agent.manager import Manager
+from cyborg_lite.rpc.transport import AGENT_TOPIC, Server, Transport, serve
+
+LOG = log.getLogger(__name__)
+
+
+class ServerGate:
+    """Starts and stops the RPC server of the agent. Thread-safe."""
+
+    def __init__(self, transport: Transport, hostname: str) -> None:
+        self._transport = transport
+        self._hostname = hostname
+        self._guard = threading.Lock()
+        self._manager: Manager | None = None  # None: the handles are not rebuilt yet
+        self._accepted = False
+        self._closed = False
+        self._server: Server | None = None  # None: calls are not served
+        self._stopped: list[Server] = []
+
+    def set_endpoints(self, manager: Manager) -> None:
+        """Serve these endpoints as soon as the conductor accepts the agent."""
+        with self._guard:
+            self._manager = manager
+            self._update()
+
+    def set_accepted(self, accepted: bool) -> None:
+        """Start or stop to serve calls."""
+        with self._guard:
+            self._accepted = accepted
+            self._update()
+
+    def close(self) -> None:
+        """Accept no more calls, for ever."""
+        with self._guard:
+            self._closed = True
+            self._update()
+
+    def wait(self) -> None:
+        """Wait until all accepted calls are answered. Call it after ``close``."""
+        for server in self._stopped:
+            server.wait()
+
+    def _update(self) -> None:
+        if not self._accepted or self._closed:
+            if self._server is not None:
+                self._server.stop()
+                self._stopped.append(self._server)
+            self._server = None
+        elif self._server is None and self._manager is not None:
+            server = serve(
+                self._transport, AGENT_TOPIC, self._hostname, [self._manager]
+            )
+            server.start()
+            self._server = server

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the gate: RPCs are served only while the conductor accepts the agent."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+
+from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.discovery import Discovery
+from cyborg_lite.agent.journal import Journal
+from cyborg_lite.agent.manager import Manager
+from cyborg_lite.agent.preparation import Preparation
+from cyborg_lite.agent.server_gate import ServerGate
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.exceptions import HostAway
+from cyborg_lite.rpc import transport
+from cyborg_lite.rpc.agent import AgentAPI
+from cyborg_lite.rpc.context import daemon_context
+
+
+@pytest.fixture
+def bus(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[transport.Transport]:
+    file = tmp_path / 'agent.conf'
+    file.write_text(f'[DEFAULT]\ntransport_url = local:///{request.node.name}\n')
+    conf = cfg.ConfigOpts()
+    conf(['--config-file', str(file)])
+    connected = transport.connect(conf)
+    yield connected
+    connected.cleanup()
+
+
+@pytest.fixture
+def manager(cache: Cache, journal: Journal, tmp_path: Path) -> Manager:
+    discovery = Discovery(Host('compute-1', tmp_path), {}, 60.0)
+    return Manager(Preparation(discovery, cache, journal))
+
+
+def _is_served(bus: transport.Transport) -> bool:
+    try:
+        AgentAPI(bus, 0.2).release(daemon_context(), 'compute-1', [])
+    except HostAway:
+        return False
+    return True
+
+
+def test_gate_serves_only_while_accepted(
+    bus: transport.Transport, manager: Manager
+) -> None:
+    gate = ServerGate(bus, 'compute-1')
+    gate.set_endpoints(manager)
+    assert not _is_served(bus)
+    gate.set_accepted(True)
+    gate.set_accepted(True)
+    assert _is_served(bus)
+    gate.set_accepted(False)
+    assert not _is_served(bus)
+    gate.set_accepted(True)
+    assert _is_served(bus)
+    gate.close()
+    gate.set_accepted(True)
+    gate.wait()
+    assert not _is_served(bus)
+
+
+def test_gate_accepted_before_endpoints_serves_then(
+    bus: transport.Transport, manager: Manager
+) -> None:
+    gate = ServerGate(bus, 'compute-1')
+    gate.set_accepted(True)
+    assert not _is_served(bus)
+    gate.set_endpoints(manager)
+    assert _is_served(bus)
+    gate.close()
+    gate.wait()
