@@ -39,11 +39,13 @@ def find_fixture(name: str) -> str:
 def read_options(name: str) -> dict[str, Mapping[str, Sequence[str]]]:
     """Return the lines of the driver options of a sample host, by section and option.
 
-    The operator of the host has chosen vGPU types, for example.
+    The operator of the host has chosen vGPU types, for example. Management functions of
+    FPGAs are not offered, as by default.
     """
     from tests.hosts import fixture_drivers, sysfs_tree
 
-    config = sysfs_tree.expectation(find_fixture(name)).get('config', {})
+    config = dict(sysfs_tree.expectation(find_fixture(name)).get('config', {}))
+    config.pop('fpga_management', None)
     return {
         section: {
             key: texts if key in _MULTIPLE else [','.join(texts)]

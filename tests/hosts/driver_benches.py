@@ -45,9 +45,14 @@ def bench(kind: type[Driver], name: str, **options: Any) -> Bench:
     return Bench(make, build)
 
 
-def fpga_bench(kind: type[ProgrammableFpgaDriver], name: str) -> Bench:
+def fpga_bench(
+    kind: type[ProgrammableFpgaDriver],
+    name: str,
+    **options: Any,  # as for ``bench``
+) -> Bench:
     """Return a bench whose tools change the regions of the emulated host."""
-    chosen = {option.dest: option.default for option in kind.OPTIONS}
+    defaults = {option.dest: option.default for option in kind.OPTIONS}
+    chosen = {**defaults, **options}
 
     return Bench(lambda host: kind(host, chosen), lambda root: FakeKernel(name, root))
 
@@ -101,7 +106,7 @@ LOOKING: Final = {
     'AMD': bench(AmdGpu, 'generic-pci'),
     'Intel as found': bench(IntelGpu, 'generic-pci'),
     'fake': bench(FakeDriver, 'generic-pci'),
-    'Intel FPGA': bench(IntelFpga, 'fpga-intel'),
+    'Intel FPGA': fixture_bench(IntelFpga, 'fpga-intel'),
     'Xilinx FPGA': bench(XilinxFpga, 'fpga-xilinx-u250'),
     'Inspur FPGA': bench(InspurFpga, 'fpga-intel'),
     'QAT': fixture_bench(IntelQat, 'qat-services'),
@@ -115,6 +120,6 @@ LOOKING: Final = {
     'any PCI function': fixture_bench(GenericPci, 'generic-pci'),
 }
 LOADING: Final = {
-    'Intel FPGA': fpga_bench(IntelFpga, 'fpga-intel'),
+    'Intel FPGA': fpga_bench(IntelFpga, 'fpga-intel', offer_management_function=True),
     'Xilinx FPGA': fpga_bench(XilinxFpga, 'fpga-xilinx-u250'),
 }

@@ -40,7 +40,9 @@ Config = Mapping[str, Any]
 
 def read_options(config: Config) -> dict[str, dict[str, list[str]]]:
     """Return the options in ``expect.config`` of a fixture host, by driver."""
+    management = {'offer_management_function': ['true']}
     return {
+        IntelFpga.NAME: management if config.get('fpga_management') else {},
         NvidiaGpu.NAME: {'vgpu_types': list_vgpu_rules(config)},
         SriovNic.NAME: {
             'physical_device_mappings': _list_mappings(config.get('physnet', {})),

@@ -75,6 +75,10 @@ class FpgaDriver(PciDriver):
         product = custom_name('FPGA_PRODUCT_ID', function.device)
         return OWNER_CYBORG, custom_name('FPGA', self.VENDOR_NAME), product
 
+    def find_card_obstacle(self, card: FpgaCard) -> str | None:
+        """Return why no guest may have the function of a card, or None."""
+        return None
+
     def region_traits(self, region: FpgaRegion) -> tuple[str, ...]:
         """Return the traits that the content of a region adds."""
         return ()
@@ -82,6 +86,9 @@ class FpgaDriver(PciDriver):
     def classify_card(self, function: PciFunction) -> DiscoveryResult:
         """Return the result for a card with its regions."""
         card = self.read_card(function)
+        forbidden = self.find_card_obstacle(card)
+        if forbidden is not None:
+            return self.build_withheld(function, forbidden)
         for address in card.guest_addresses:
             obstacle = self.find_obstacle(PciFunction(self._host, address))
             if obstacle is not None:

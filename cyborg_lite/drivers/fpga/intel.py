@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from oslo_config import cfg
+from oslo_log import log
 
 from cyborg_lite.drivers.fpga import files
 from cyborg_lite.drivers.fpga.driver import FpgaCard, FpgaRegion
@@ -20,6 +21,8 @@ from cyborg_lite.model import bitstreams
 from cyborg_lite.model.bitstreams import Bitstream
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.model.traits import OWNER_CYBORG
+
+LOG = log.getLogger(__name__)
 
 # Board names by device id of the physical function (kernel: drivers/fpga/dfl-pci.c).
 _BOARDS: Final[Mapping[str, str]] = {
@@ -39,6 +42,16 @@ _OFS_BOARDS: Final = {
 }
 _VF_DEVICE_IDS: Final = frozenset({'09c5', '0b2c', 'bcbf', 'bcc1', 'bccf'})
 _NO_FUNCTION: Final = re.compile('0*|f*')
+_OFFER_MANAGEMENT: Final = cfg.BoolOpt(
+    'offer_management_function',
+    default=False,
+    help="""
+Offer a card whose port is in its management function as a whole. Its guest can
+then write the flash of the card, and with it attack the next guest and the
+host. Turn it on only if all guests are trusted. By default only the virtual
+functions of released ports are offered.
+""",
+)
 
 
 class IntelFpga(ProgrammableFpgaDriver):
@@ -48,7 +61,7 @@ class IntelFpga(ProgrammableFpgaDriver):
     VENDOR: ClassVar[str] = '8086'
     VENDOR_NAME: ClassVar[str] = 'intel'
     TOOL: ClassVar[str] = 'fpgaconf'
-    OPTIONS: ClassVar[Sequence[cfg.Opt]] = loading_options(TOOL)
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (*loading_options(TOOL), _OFFER_MANAGEMENT)
     MODELS: ClassVar[Mapping[str, str]] = {
         '09c4': 'PAC Arria 10 GX',
         '0b2b': 'PAC D5005',
@@ -67,6 +80,7 @@ class IntelFpga(ProgrammableFpgaDriver):
         # The function id of the last load by address and region: the port of a guest
         # cannot be read.
         self._last_functions: dict[tuple[str, str], str] = {}
+        self._warned: set[str] = set()  # addresses of management functions
 
     def is_card_function(self, function: PciFunction) -> bool:
         """Return True for FPGA cards; neural processors have the same class."""
@@ -107,6 +121,29 @@ class IntelFpga(ProgrammableFpgaDriver):
         )
         self._last[function.address] = card
         return card
+
+    def find_card_obstacle(self, card: FpgaCard) -> str | None:
+        """Return the reason not to offer a management function, or None.
+
+        The FPGA management engine (FME) of the physical function loads bitstreams and
+        writes the flash (kernel: Documentation/fpga/dfl.rst).
+        """
+        address = card.function.address
+        if card.function.is_virtual or address not in card.guest_addresses:
+            return None
+        if not self._options['offer_management_function']:
+            return (
+                'it is the management function (FME), which can write the flash; '
+                'release its port to a virtual function'
+            )
+        if address not in self._warned:
+            self._warned.add(address)
+            LOG.warning(
+                'Card %s is offered with its management function (FME), because '
+                'offer_management_function is set: its guest can write the flash',
+                address,
+            )
+        return None
 
     def _restore_hidden(self, function: PciFunction) -> FpgaCard:
         """Return the last card read: a guest that has the card hides its content."""

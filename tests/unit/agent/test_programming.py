@@ -33,7 +33,12 @@ from tests.hosts.host_tools import FakeTool
 from tests.hosts.kernel_regions import LoadOutcome
 
 _CARD = '0000:5e:00.0'
-_OPTIONS = {'offer_without_reset': False, 'tool': 'fpgaconf', 'program_timeout': 60}
+_OPTIONS = {
+    'offer_without_reset': False,
+    'offer_management_function': True,
+    'tool': 'fpgaconf',
+    'program_timeout': 60,
+}
 _TOPOLOGY = json.dumps({'pf_1': {'vf_1': {'capability': 'ipsec'}}})
 
 

@@ -14,7 +14,12 @@ from cyborg_lite.model.inventory import Deployable, Device, DiscoveryResult, Hea
 from tests.hosts import sysfs_tree
 from tests.hosts.sysfs_device import Plug
 
-_OPTIONS = {'offer_without_reset': False, 'tool': 'fpgaconf', 'program_timeout': 60}
+_OPTIONS = {
+    'offer_without_reset': False,
+    'offer_management_function': True,
+    'tool': 'fpgaconf',
+    'program_timeout': 60,
+}
 _ON_CARD, _ON_VIRTUAL, _OLD = '0000:5e:00.0', '0000:be:00.0', '0000:d8:00.0'
 
 
@@ -178,6 +183,42 @@ def test_discover_separate_regions_are_scheduled(host: Host, plug: Plug) -> None
     traits = [set(part.traits) for part in root.children]
     assert f'CUSTOM_FPGA_REGION_INTEL_{"CD" * 16}' in traits[1] - traits[0]
     assert len({part.provider_uuid for part in root.children}) == 2
+
+
+@pytest.mark.parametrize('address', [_ON_CARD, _OLD])
+def test_discover_management_function_is_not_offered(host: Host, address: str) -> None:
+    sysfs_tree.build('fpga-intel', host.root)
+    driver = IntelFpga(host, {**_OPTIONS, 'offer_management_function': False})
+    results = _results(host, driver)
+    device = results[address].device
+    assert device is not None
+    assert (device.root.total, device.root.handles) == (0, ())
+    assert 'management function (FME)' in results[address].reason
+    assert results[address].reason == device.health_reason
+    # The port of this card is released to a virtual function.
+    assert results[_ON_VIRTUAL].reason == 'given to guests as 0000:be:00.1'
+
+
+def test_discover_management_function_of_guest_is_not_offered(host: Host) -> None:
+    """The function on vfio-pci does not show its management engine."""
+    sysfs_tree.build('fpga-intel', host.root)
+    directory = _directory(host, _ON_CARD)
+    shutil.rmtree(directory / 'fpga_region')
+    (directory / 'driver').unlink()
+    (directory / 'driver').symlink_to(host.root / 'sys/bus/pci/drivers/vfio-pci')
+    driver = IntelFpga(host, {**_OPTIONS, 'offer_management_function': False})
+    assert 'management function' in _results(host, driver)[_ON_CARD].reason
+
+
+def test_discover_offered_management_function_is_warned_about(
+    host: Host, caplog: pytest.LogCaptureFixture
+) -> None:
+    sysfs_tree.build('fpga-intel', host.root)
+    driver = IntelFpga(host, _OPTIONS)
+    for _ in range(2):
+        assert _device(host, _ON_CARD, driver).root.total == 1
+    warnings = [text for text in caplog.messages if f'Card {_ON_CARD} is' in text]
+    assert len(warnings) == 1
 
 
 def test_discover_is_repeatable(host: Host) -> None:

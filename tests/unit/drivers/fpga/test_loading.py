@@ -59,7 +59,11 @@ class Bench:
         return result.device
 
 
-_OPTIONS = {'offer_without_reset': False, 'program_timeout': 60}
+_OPTIONS = {
+    'offer_without_reset': False,
+    'offer_management_function': True,
+    'program_timeout': 60,
+}
 
 
 @pytest.fixture
