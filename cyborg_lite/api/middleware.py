@@ -59,7 +59,10 @@ class ResponseMiddleware:
         started_at = time.monotonic()
         # The new context becomes the current one of the thread. Otherwise log lines
         # before authentication have the id of the previous request.
-        RequestContext(request_id=environ[request_id.ENV_REQUEST_ID])
+        RequestContext(
+            request_id=environ[request_id.ENV_REQUEST_ID],
+            global_request_id=environ.get(request_id.GLOBAL_REQ_ID),
+        )
         response = self._call_application(environ)
         _add_version_headers(environ, response)
         LOG.info(

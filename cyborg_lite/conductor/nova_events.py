@@ -44,10 +44,11 @@ class NovaEventHandler:
                 self._metrics.count_nova_event(outcome.code)
         self._database.write(queue.finish_job, job)
         LOG.info(
-            'Sent %d events to Nova for instance %s: bind %s',
+            'Sent %d events to Nova for instance %s: bind %s; ARQs %s',
             len(events),
             instance,
             'completed' if succeeded else 'failed',
+            ', '.join(event.arq_uuid for event in events) or 'none',
         )
         return None
 

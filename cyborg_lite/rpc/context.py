@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Request context: the identity and request id that a call carries to all daemons."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from oslo_context import context as oslo_context
@@ -24,6 +25,9 @@ _DEFAULTS: Final[dict[str, Any]] = {  # values of several types
     'user_identity': '- - - - -',
     'is_admin_project': True,
 }
+
+
+_CALLER_FIELDS: Final = ('global_request_id', 'user_id', 'project_id')
 
 
 class RequestContext(oslo_context.RequestContext):
@@ -62,6 +66,17 @@ def daemon_context() -> RequestContext:
     return RequestContext(is_admin=True)
 
 
-def request_context(request_id: str | None) -> RequestContext:
-    """Return the context of work that continues a request, with its id."""
-    return RequestContext(is_admin=True, request_id=request_id)
+def request_context(
+    request_id: str | None, caller: Mapping[str, str] | None = None
+) -> RequestContext:
+    """Return the context of work that continues a request, with its ids.
+
+    :param caller: user_id, project_id and global_request_id of the request, as far as
+        known; None or empty: those of the current context, if it has the request id
+    """
+    identity = dict(caller or {})
+    current = oslo_context.get_current()
+    is_same = current is not None and current.request_id == request_id
+    if not identity and is_same:
+        identity = {name: getattr(current, name) for name in _CALLER_FIELDS}
+    return RequestContext(is_admin=True, request_id=request_id, **identity)
