@@ -127,7 +127,8 @@ def test_content_interrupted_raises_service_unavailable(
     glance: Glance, service: HttpService
 ) -> None:
     service.answers['GET /v2/images/a/file'] = Answer(
-        body=b'rubbish', headers={'Transfer-Encoding': 'chunked'}
+        body=b'rubbish',
+        headers={'Transfer-Encoding': 'chunked', 'Connection': 'close'},
     )
     with pytest.raises(ServiceUnavailable, match='Glance'):
         read_content(glance)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loading of the API in a WSGI server, which runs in a process of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+CONFIGURATION: Final = """
+[DEFAULT]
+transport_url = fake://
+[api]
+auth_strategy = noauth
+public_endpoint = https://cloud.example/accelerator
+"""
+SERVER: Final = """
+import sys
+from cyborg_lite.wsgi.api import application
+loaded = {name.partition('.')[0] for name in sys.modules}
+assert not loaded & {'oslo_messaging', 'pecan', 'keystonemiddleware'}, loaded
+import webob
+print(webob.Request.blank('/v2').get_response(application).text)
+from eventlet import patcher
+assert not patcher.already_patched
+"""
+# Like gunicorn: the first request runs in a thread, which is joined at the end.
+THREADED: Final = """
+from concurrent.futures import ThreadPoolExecutor
+import webob
+from cyborg_lite.wsgi.api import application
+def ask():
+    return webob.Request.blank('/v2').get_response(application).status
+with ThreadPoolExecutor(1) as pool:
+    print(pool.submit(ask).result())
+print('joined')
+"""
+
+
+def load(directory: Path, code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a new process, in which nothing is imported yet."""
+    file = directory / 'cyborg-lite.conf'
+    file.write_text(CONFIGURATION)
+    environment = {
+        **os.environ,
+        'CYBORG_LITE_CONFIG': str(file),
+        # The option applies to the daemons, not to a WSGI server.
+        'CYBORG_LITE_CONCURRENCY': 'eventlet',
+    }
+    return subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_server_loads_application_from_files(tmp_path: Path) -> None:
+    process = load(tmp_path, SERVER)
+    assert process.returncode == 0, process.stderr
+    assert '"href": "https://cloud.example/accelerator/v2/"' in process.stdout
+    assert 'AUTHENTICATION IS OFF' in process.stdout  # the log
+
+
+def test_first_request_thread_can_be_joined(tmp_path: Path) -> None:
+    process = load(tmp_path, THREADED)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.endswith('200 OK\njoined\n')
