@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assembly of the WSGI application from the router and its middleware."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any
 
 import pecan
 from oslo_config import cfg
-from oslo_middleware.healthcheck import Healthcheck
 from oslo_middleware.http_proxy_to_wsgi import HTTPProxyToWSGI
 from oslo_middleware.request_id import RequestId
 from oslo_middleware.sizelimit import RequestBodySizeLimiter
 from webob.multidict import MultiDict
 
 from cyborg_lite.api import auth, cross_origin, policy, routes
+from cyborg_lite.api.healthcheck import HealthcheckMiddleware
 from cyborg_lite.api.microversion import MINIMUM
 from cyborg_lite.api.middleware import MICROVERSION, ResponseMiddleware
 from cyborg_lite.api.openapi import document
@@ -20,8 +20,6 @@ from cyborg_lite.api.prefix import PrefixMiddleware
 from cyborg_lite.api.resource import ApiContext
 from cyborg_lite.model.device_profiles import Limits
 from cyborg_lite.rpc.conductor import ConductorAPI
-
-_HEALTHCHECK_PATH: Final = '/healthcheck'
 
 
 def assemble(conf: cfg.ConfigOpts, conductor: ConductorAPI) -> Any:
@@ -48,7 +46,7 @@ def assemble(conf: cfg.ConfigOpts, conductor: ConductorAPI) -> Any:
     application = ResponseMiddleware(application, body_limit=limit)
     application = cross_origin.add_cors(application, conf)
     application = HTTPProxyToWSGI(application, conf)
-    application = _HealthcheckMiddleware(application, conf)
+    application = HealthcheckMiddleware(application, conf, conductor)
     application = PrefixMiddleware(application)
     return RequestId(application, conf)
 
@@ -117,21 +115,3 @@ class _Request(pecan.Request):  # type: ignore[misc]  # untyped base
     GET = params = property(lambda self: MultiDict())
     json = property(lambda self: {})
     accept = None  # ResponseMiddleware has checked the header
-
-
-class _HealthcheckMiddleware:
-    """Serves ``/healthcheck`` for load balancers."""
-
-    def __init__(self, application: Any, conf: cfg.ConfigOpts) -> None:
-        """Store the application.
-
-        :param application: WSGI application that serves all other paths
-        """
-        self._application = application
-        self._healthcheck = Healthcheck(application, conf)
-
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        is_healthcheck = environ.get('PATH_INFO') == _HEALTHCHECK_PATH
-        application = self._healthcheck if is_healthcheck else self._application
-        body: Iterable[bytes] = application(environ, start_response)
-        return body

@@ -3,6 +3,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Self
 from uuid import uuid4
 
 from cyborg_lite.exceptions import (
@@ -151,6 +152,9 @@ class FakeConductor(ArqsInMemory):
     ) -> tuple[Service, ...]:
         self._heard(context)
         return page(self.services.values(), query)
+
+    def with_timeout(self, seconds: float) -> Self:
+        return self
 
     # --- agents ---
 

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Health checks of the API for load balancers; they require no token.
+
+``/healthcheck`` checks the API process. ``/healthcheck/ready`` also checks that a
+conductor answers and reads the database.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import webob
+from oslo_config import cfg
+from oslo_log import log
+from oslo_middleware.healthcheck import Healthcheck
+
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.context import daemon_context
+
+LOG = log.getLogger(__name__)
+
+_PATH: Final = '/healthcheck'
+_READY_PATH: Final = '/healthcheck/ready'
+
+_TIMEOUT: Final = 3.0  # seconds; load balancers wait for about five
+# Anybody may call the check, so it must not cause one RPC per request.
+_CACHE_SECONDS: Final = 1.0
+
+
+class HealthcheckMiddleware:
+    """Serves the two health checks."""
+
+    def __init__(
+        self, application: Any, conf: cfg.ConfigOpts, conductor: ConductorAPI
+    ) -> None:
+        """Store the application.
+
+        :param application: WSGI application that serves all other paths
+        """
+        self._application = application
+        self._healthcheck = Healthcheck(application, conf)
+        self._readiness = Readiness(conductor)
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        application = self._application
+        path = environ.get('PATH_INFO')
+        if path == _READY_PATH and (failure := self._readiness.find_failure()):
+            application = webob.Response(
+                status=503, text=f'{failure}\n', content_type='text/plain'
+            )
+        elif path in (_PATH, _READY_PATH):
+            application = self._healthcheck
+        body: Iterable[bytes] = application(environ, start_response)
+        return body
+
+
+class Readiness:
+    """Asks a conductor for one row of the database, at most once a second."""
+
+    def __init__(
+        self, conductor: ConductorAPI, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._conductor = conductor
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failure: str | None = None  # None: ready
+        self._valid_until = float('-inf')
+
+    def find_failure(self) -> str | None:
+        """Return why no request can be served, or None."""
+        with self._lock:
+            if self._clock() >= self._valid_until:
+                failure = self._ask_conductor()
+                _log_change(self._failure, failure)
+                self._failure = failure
+                self._valid_until = self._clock() + _CACHE_SECONDS
+            return self._failure
+
+    def _ask_conductor(self) -> str | None:
+        try:
+            conductor = self._conductor.with_timeout(_TIMEOUT)
+            conductor.list_services(daemon_context(), Query(limit=1))
+        except CyborgError as error:
+            return error.text
+        return None
+
+
+def _log_change(before: str | None, after: str | None) -> None:
+    """Log the begin and the end of a failure."""
+    if after is not None and before is None:
+        LOG.warning('This API is not ready: %s', after)
+    elif before is not None and after is None:
+        LOG.info('This API is ready again.')
