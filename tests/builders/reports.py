@@ -16,7 +16,7 @@ from cyborg_lite.model.inventory import (
 HOST = 'compute-1'
 
 
-def card(bus: int, *, units: int = 1, serial: str | None = None) -> Device:
+def card(bus: int, *, handles: int = 1, serial: str | None = None) -> Device:
     """Return a card on a bus; with several handles these are virtual functions.
 
     :param serial: None: the card is identified by its slot
@@ -24,10 +24,10 @@ def card(bus: int, *, units: int = 1, serial: str | None = None) -> Device:
     address = f'0000:{bus:02x}:00.0'
     root = Deployable(
         name=f'{HOST}_{address}',
-        resource_class='PGPU' if units == 1 else 'VGPU',
+        resource_class='PGPU' if handles == 1 else 'VGPU',
         traits=('OWNER_CYBORG', 'CUSTOM_NVIDIA_1EB8'),
-        total=units,
-        handles=tuple(unit(bus, number) for number in range(units)),
+        total=handles,
+        handles=tuple(attach_handle(bus, number) for number in range(handles)),
         attributes={'numa': '0'},
     )
     return Device(
@@ -42,7 +42,7 @@ def card(bus: int, *, units: int = 1, serial: str | None = None) -> Device:
     )
 
 
-def unit(bus: int, function: int) -> AttachHandle:
+def attach_handle(bus: int, function: int) -> AttachHandle:
     device, number = divmod(function, 8)
     info = {
         'domain': '0000',
@@ -58,7 +58,7 @@ def with_root(device: Device, **fields: Any) -> Device:
     return replace(device, root=replace(device.root, **fields))
 
 
-def without_units(device: Device, *keys: str) -> Device:
+def without_handles(device: Device, *keys: str) -> Device:
     """Return the card without the handles of the given keys."""
     remaining = tuple(
         handle for handle in device.root.handles if handle.key not in keys
@@ -90,10 +90,10 @@ def report(*devices: Device, hostname: str = HOST, boot_id: str = 'boot') -> Hos
     return HostReport(hostname, boot_id, tuple(devices))
 
 
-def host(cards: int, units: int) -> HostReport:
+def host(cards: int, handles: int) -> HostReport:
     """Return a report of cards with serial numbers."""
-    return report(*list_cards(cards, units))
+    return report(*list_cards(cards, handles))
 
 
-def list_cards(cards: int, units: int) -> Sequence[Device]:
-    return [card(bus, units=units, serial=f'serial-{bus}') for bus in range(cards)]
+def list_cards(cards: int, handles: int) -> Sequence[Device]:
+    return [card(bus, handles=handles, serial=f'serial-{bus}') for bus in range(cards)]

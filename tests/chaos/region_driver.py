@@ -35,6 +35,6 @@ class RegionDriver(LoadableDriver):
     def _device(self) -> Device:
         self._function = self._file.read_text()
         device = super()._device()
-        (unit,) = device.root.handles
-        units = (replace(unit, needs_host=True),)
-        return replace(device, root=replace(device.root, handles=units))
+        (handle,) = device.root.handles
+        handles = (replace(handle, needs_host=True),)
+        return replace(device, root=replace(device.root, handles=handles))

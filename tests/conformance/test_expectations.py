@@ -64,7 +64,7 @@ def test_fixture_host_offers_expected_deployables(name: str, host: Host) -> None
             kind, count, info = fields['handles']
             (part,) = parts
             assert part.name == f'compute-1_{address}'
-            assert [unit.type for unit in part.handles] == [kind] * count
+            assert [handle.type for handle in part.handles] == [kind] * count
             assert json.dumps(dict(part.handles[0].info), sort_keys=True) == info
 
 
@@ -76,7 +76,7 @@ def test_gpu_instances_are_counted_separately(host: Host) -> None:
         'compute-1_0000:c1:00.0_A100_3_20C': 1,
     }
     places = [
-        unit.key.split('/')[0] for p in _list_offered(results) for unit in p.handles
+        handle.key.split('/')[0] for p in _list_offered(results) for handle in p.handles
     ]
     assert len(set(places)) == 3
 
@@ -84,7 +84,7 @@ def test_gpu_instances_are_counted_separately(host: Host) -> None:
 def test_functions_with_required_driver_are_marked(host: Host) -> None:
     sysfs_tree.build('l40s-vendor-vfio', host.root)
     (part,) = _list_offered(_scan_host(host, 'l40s-vendor-vfio')['0000:82:00.0'])
-    assert [(unit.managed, unit.needs_host) for unit in part.handles] == [
+    assert [(handle.managed, handle.needs_host) for handle in part.handles] == [
         (False, True)
     ] * 2
 

@@ -25,8 +25,8 @@ def discovery_result(
     """Return the result for a PCI function; it has a device if it is offered."""
     name = f'compute-1_{address}'
     info = {'domain': '0000', 'bus': '01', 'device': '00', 'function': '0'}
-    unit = AttachHandle(address, HandleType.PCI, info)
-    root = Deployable(name, 'PGPU', ('CUSTOM_X',), total=1, handles=(unit,))
+    handle = AttachHandle(address, HandleType.PCI, info)
+    root = Deployable(name, 'PGPU', ('CUSTOM_X',), total=1, handles=(handle,))
     device = Device('GPU', '10de', 'Card', 'NVIDIA', address, address, root)
     reason = 'whole card' if is_offered else 'no IOMMU group'
     return DiscoveryResult(

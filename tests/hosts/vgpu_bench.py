@@ -46,7 +46,7 @@ class VgpuBench:
     def handle(self, address: str, number: int = 0) -> AllocatedHandle:
         """Return a free handle of a function as allocated."""
         device = self.device(address)
-        free = [unit for unit in device.root.handles if not unit.in_use]
+        free = [handle for handle in device.root.handles if not handle.in_use]
         return build_handle(device, device.root, free[number])
 
     def mdevs(self) -> set[str]:

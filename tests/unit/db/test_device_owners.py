@@ -22,7 +22,7 @@ def _list_uuids_by_host(database: Database) -> dict[str, str]:
 def test_list_device_functions_includes_functions_of_handles(
     database: Database,
 ) -> None:
-    database.write(reports.store_report, report(card(0x3B, units=2)))
+    database.write(reports.store_report, report(card(0x3B, handles=2)))
     add_device(database, 'other', 'x')
     (functions,) = database.read(device_owners.list_device_functions, HOST).values()
     assert functions == {'0000:3b:00.0', '0000:3b:00.1'}

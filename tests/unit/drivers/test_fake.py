@@ -38,16 +38,16 @@ def test_root_matches_tempest_expectations() -> None:
 def test_root_has_sixteen_test_handles() -> None:
     root = _device().root
     assert root.total == len(root.handles) == 16
-    assert {unit.type for unit in root.handles} == {HandleType.TEST_PCI}
-    assert not any(unit.needs_host for unit in root.handles)
+    assert {handle.type for handle in root.handles} == {HandleType.TEST_PCI}
+    assert not any(handle.needs_host for handle in root.handles)
 
 
 def test_handles_have_unique_addresses() -> None:
-    units = _device().root.handles
-    addresses = {'{domain}:{bus}:{device}.{function}'.format(**u.info) for u in units}
+    handles = _device().root.handles
+    addresses = {'{domain}:{bus}:{device}.{function}'.format(**u.info) for u in handles}
     assert len(addresses) == 16
     assert all(pci_address(address) == address for address in addresses)
-    assert {unit.key for unit in units} == addresses
+    assert {handle.key for handle in handles} == addresses
 
 
 def test_provider_uuid_differs_between_hosts() -> None:

@@ -70,9 +70,9 @@ def test_classify_free_card_is_offered(host: Host, plug: Plug) -> None:
         'trait0': 'OWNER_CYBORG',
         'trait1': 'CUSTOM_NVIDIA_1EB8',
     }
-    (unit,) = root.handles
-    assert unit.key == '0000:3b:00.0'
-    assert unit.info == handle_info('0000:3b:00.0')
+    (handle,) = root.handles
+    assert handle.key == '0000:3b:00.0'
+    assert handle.info == handle_info('0000:3b:00.0')
 
 
 def test_classify_unknown_model_is_offered(host: Host, plug: Plug) -> None:

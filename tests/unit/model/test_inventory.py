@@ -28,7 +28,7 @@ def test_unavailable_counts_reserved_and_foreign_use_up_to_total(
 ) -> None:
     handles = tuple(
         replace(handle, in_use=number < in_use)
-        for number, handle in enumerate(card(1, units=4).root.handles)
+        for number, handle in enumerate(card(1, handles=4).root.handles)
     )
     deployable = Deployable('x', total=total, reserved=reserved, handles=handles)
     assert deployable.unavailable == unavailable
@@ -62,4 +62,4 @@ def test_digest_depends_on_every_field(changed: object) -> None:
 
 def test_digest_equals_digest_of_earlier_releases() -> None:
     # A changed digest makes every agent send its whole inventory after an upgrade.
-    assert report(card(1, units=2)).digest == '27dea57edc5e24e334fb76816914d893'
+    assert report(card(1, handles=2)).digest == '27dea57edc5e24e334fb76816914d893'

@@ -7,13 +7,13 @@ import pytest
 
 from cyborg_lite.model.inventory import Device, Health, HostReport
 from tests.builders.reports import (
+    attach_handle,
     card,
     host,
     report,
-    unit,
     with_parts,
     with_root,
-    without_units,
+    without_handles,
 )
 from tests.doubles.host_store import StoredHost
 
@@ -88,11 +88,11 @@ def test_diff_report_empty_removes_everything(stored_host: StoredHost) -> None:
 def test_diff_report_missing_claimed_handle_is_marked_missing(
     stored_host: StoredHost,
 ) -> None:
-    stored_host.report(report(card(1, units=4, serial='s')))
-    missing_key, free_key = unit(1, 1).key, unit(1, 2).key
+    stored_host.report(report(card(1, handles=4, serial='s')))
+    missing_key, free_key = attach_handle(1, 1).key, attach_handle(1, 2).key
     stored_host.claim(('s', '', missing_key))
     changes = stored_host.report(
-        report(without_units(card(1, units=4, serial='s'), missing_key, free_key))
+        report(without_handles(card(1, handles=4, serial='s'), missing_key, free_key))
     )
     assert stored_host.layout.handles['s', '', missing_key].missing
     assert ('s', '', free_key) not in stored_host.layout.handles
@@ -104,7 +104,7 @@ def test_diff_report_missing_device_in_use_is_reserved(
     stored_host: StoredHost,
 ) -> None:
     stored_host.report(host(2, 3))
-    handle_path = ('serial-1', '', unit(1, 0).key)
+    handle_path = ('serial-1', '', attach_handle(1, 0).key)
     stored_host.claim(handle_path)
     stored_host.report(host(1, 3))
     device = stored_host.layout.devices['serial-1']
@@ -123,9 +123,9 @@ def test_diff_report_reserves_claimed_handles_of_withheld_card(
     stored_host: StoredHost,
 ) -> None:
     """The provider must outlive the instance that has an allocation of it."""
-    stored_host.report(report(card(1, units=4, serial='s')))
-    stored_host.claim(('s', '', unit(1, 1).key))
-    withheld = without_units(card(1, units=4, serial='s'))
+    stored_host.report(report(card(1, handles=4, serial='s')))
+    stored_host.claim(('s', '', attach_handle(1, 1).key))
+    withheld = without_handles(card(1, handles=4, serial='s'))
     stored_host.report(
         report(with_root(withheld, resource_class=None, total=0, handles=()))
     )
@@ -140,9 +140,11 @@ def test_diff_report_refuses_class_change_while_in_use(
     undivided = card(1, serial='s')
     stored_host.report(report(undivided))
     before = stored_host.layout
-    key = unit(1, 0).key
+    key = attach_handle(1, 0).key
     stored_host.claim(('s', '', key))
-    divided = replace(card(1, units=4, serial='s'), health_reason='', health=Health.OK)
+    divided = replace(
+        card(1, handles=4, serial='s'), health_reason='', health=Health.OK
+    )
     vgpus = tuple(
         replace(handle, key=f'{handle.key}/T4_2Q') for handle in divided.root.handles
     )
@@ -189,7 +191,7 @@ def test_diff_report_missing_device_repeated_changes_nothing(
     stored_host: StoredHost,
 ) -> None:
     stored_host.report(host(2, 3))
-    stored_host.claim(('serial-1', '', unit(1, 0).key))
+    stored_host.claim(('serial-1', '', attach_handle(1, 0).key))
     stored_host.report(host(1, 3))
     assert not stored_host.report(host(1, 3))
 
@@ -197,7 +199,7 @@ def test_diff_report_missing_device_repeated_changes_nothing(
 def test_diff_report_returned_device_restores_layout(stored_host: StoredHost) -> None:
     stored_host.report(host(2, 3))
     before = stored_host.layout
-    stored_host.claim(('serial-1', '', unit(1, 0).key))
+    stored_host.claim(('serial-1', '', attach_handle(1, 0).key))
     stored_host.report(host(1, 3))
     stored_host.report(host(2, 3))
     assert stored_host.layout == before
@@ -208,7 +210,7 @@ def test_diff_leftovers_removes_missing_device_after_release(
     stored_host: StoredHost,
 ) -> None:
     stored_host.report(host(2, 3))
-    stored_host.claim(('serial-1', '', unit(1, 0).key))
+    stored_host.claim(('serial-1', '', attach_handle(1, 0).key))
     stored_host.report(host(1, 3))
     assert not stored_host.remove_leftovers()
     stored_host.release()
@@ -225,9 +227,9 @@ def test_diff_leftovers_present_device_changes_nothing(stored_host: StoredHost) 
 
 def test_diff_report_updates_claimed_handle(stored_host: StoredHost) -> None:
     stored_host.report(report(card(1, serial='s')))
-    key = unit(1, 0).key
+    key = attach_handle(1, 0).key
     stored_host.claim(('s', '', key))
-    in_use = replace(unit(1, 0), in_use=True)
+    in_use = replace(attach_handle(1, 0), in_use=True)
     changes = stored_host.report(
         report(with_root(card(1, serial='s'), handles=(in_use,)))
     )
@@ -305,8 +307,8 @@ def test_diff_report_preserves_unusual_child_name(stored_host: StoredHost) -> No
         ({'traits': ('OWNER_CYBORG',)}, True),
         ({'resource_class': 'CUSTOM_X'}, True),
         ({'attributes': {'numa': '1'}}, False),
-        ({'handles': (replace(unit(1, 0), in_use=True),)}, True),
-        ({'handles': (replace(unit(1, 0), info={'bus': '7'}),)}, False),
+        ({'handles': (replace(attach_handle(1, 0), in_use=True),)}, True),
+        ({'handles': (replace(attach_handle(1, 0), info={'bus': '7'}),)}, False),
     ],
 )
 def test_diff_report_concerns_placement_for_provider_fields(

@@ -29,7 +29,7 @@ def test_deployable_name_is_inverse_of_name_suffix(name: str, root_name: str) ->
 
 
 def test_build_layout_uses_identity_suffix_and_key_as_path() -> None:
-    device = with_parts(card(1, units=2), 'region0')
+    device = with_parts(card(1, handles=2), 'region0')
     layout = build_layout({'s': (device, 'serial')})
     assert layout.devices['s'].hardware_id == 'serial'
     assert layout.deployables.keys() == {('s', ''), ('s', '_region0')}

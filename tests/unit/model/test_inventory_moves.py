@@ -7,7 +7,13 @@ from dataclasses import replace
 import pytest
 
 from cyborg_lite.model.inventory import AttachHandle, Device, HandleType, Health
-from tests.builders.reports import card, report, unit, with_root, without_units
+from tests.builders.reports import (
+    attach_handle,
+    card,
+    report,
+    with_root,
+    without_handles,
+)
 from tests.doubles.host_store import StoredHost
 
 FREE_SLOT = 0x5E
@@ -19,10 +25,10 @@ def stored_host() -> StoredHost:
 
 
 def test_moved_card_preserves_handles_and_name(stored_host: StoredHost) -> None:
-    stored_host.report(report(card(1, units=12, serial='s')))
+    stored_host.report(report(card(1, handles=12, serial='s')))
     name = stored_host.inventory.names['s', '']
-    stored_host.claim(('s', '', unit(1, 10).key))
-    changes = stored_host.report(report(card(FREE_SLOT, units=12, serial='s')))
+    stored_host.claim(('s', '', attach_handle(1, 10).key))
+    changes = stored_host.report(report(card(FREE_SLOT, handles=12, serial='s')))
     assert str(changes.devices) == '+0 ~1 -0'
     assert not changes.deployables
     assert str(changes.handles) == '+0 ~12 -0'
@@ -31,17 +37,18 @@ def test_moved_card_preserves_handles_and_name(stored_host: StoredHost) -> None:
         stored_host.layout.devices['s'].control_address == f'0000:{FREE_SLOT:02x}:00.0'
     )
     # The claim follows handle 10 to the new address.
-    assert stored_host.inventory.claimed == {('s', '', unit(FREE_SLOT, 10).key)}
-    assert (
-        stored_host.layout.handles['s', '', unit(FREE_SLOT, 10).key].info['bus'] == '5e'
-    )
+    assert stored_host.inventory.claimed == {
+        ('s', '', attach_handle(FREE_SLOT, 10).key)
+    }
+    moved_handle = stored_host.layout.handles['s', '', attach_handle(FREE_SLOT, 10).key]
+    assert moved_handle.info['bus'] == '5e'
 
 
 def test_moved_card_adds_additional_handles(
     stored_host: StoredHost,
 ) -> None:
-    stored_host.report(report(card(1, units=2, serial='s')))
-    changes = stored_host.report(report(card(FREE_SLOT, units=3, serial='s')))
+    stored_host.report(report(card(1, handles=2, serial='s')))
+    changes = stored_host.report(report(card(FREE_SLOT, handles=3, serial='s')))
     assert str(changes.handles) == '+1 ~2 -0'
     assert len(stored_host.layout.handles) == 3
 
@@ -79,12 +86,14 @@ def test_moved_card_returned_handle_preserves_claim(
     stored_host: StoredHost,
 ) -> None:
     """Two handles must never end with the same address."""
-    stored_host.report(report(card(1, units=3, serial='s')))
-    missing_key = unit(1, 2).key
+    stored_host.report(report(card(1, handles=3, serial='s')))
+    missing_key = attach_handle(1, 2).key
     stored_host.claim(('s', '', missing_key))
-    stored_host.report(report(without_units(card(1, units=3, serial='s'), missing_key)))
-    stored_host.report(report(card(FREE_SLOT, units=1, serial='s')))
-    stored_host.report(report(card(1, units=3, serial='s')))
+    stored_host.report(
+        report(without_handles(card(1, handles=3, serial='s'), missing_key))
+    )
+    stored_host.report(report(card(FREE_SLOT, handles=1, serial='s')))
+    stored_host.report(report(card(1, handles=3, serial='s')))
     assert stored_host.inventory.claimed == {('s', '', missing_key)}
     assert not stored_host.layout.handles['s', '', missing_key].missing
     assert len(stored_host.layout.handles) == 3
@@ -93,21 +102,21 @@ def test_moved_card_returned_handle_preserves_claim(
 def test_swapped_cards_preserve_names_and_claims(stored_host: StoredHost) -> None:
     stored_host.report(report(card(1, serial='a'), card(2, serial='b')))
     names = dict(stored_host.inventory.names)
-    stored_host.claim(('a', '', unit(1, 0).key))
+    stored_host.claim(('a', '', attach_handle(1, 0).key))
     changes = stored_host.report(report(card(2, serial='a'), card(1, serial='b')))
     assert str(changes.devices) == '+0 ~2 -0'
     assert stored_host.inventory.names == names
-    assert stored_host.inventory.claimed == {('a', '', unit(2, 0).key)}
+    assert stored_host.inventory.claimed == {('a', '', attach_handle(2, 0).key)}
 
 
 def test_replacement_card_inherits_nothing(stored_host: StoredHost) -> None:
     stored_host.report(report(card(1, serial='a')))
-    stored_host.claim(('a', '', unit(1, 0).key))
+    stored_host.claim(('a', '', attach_handle(1, 0).key))
     changes = stored_host.report(report(card(1, serial='b')))
     assert changes.devices.new.keys() == {'b'}
     assert stored_host.layout.devices['a'].health is Health.GONE
-    assert stored_host.layout.handles['a', '', unit(1, 0).key].missing
-    assert not stored_host.layout.handles['b', '', unit(1, 0).key].missing
+    assert stored_host.layout.handles['a', '', attach_handle(1, 0).key].missing
+    assert not stored_host.layout.handles['b', '', attach_handle(1, 0).key].missing
     # The old name stays with the provider that has the allocation.
     assert stored_host.inventory.names['a', ''] == 'compute-1_0000:01:00.0'
     assert stored_host.inventory.names['b', ''].startswith('compute-1_0000:01:00.0_')

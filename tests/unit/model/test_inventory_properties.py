@@ -16,7 +16,7 @@ def _devices(draw: st.DrawFn) -> list[Device]:
     slots = draw(st.lists(st.sampled_from([1, 2, 3, 4]), unique=True, max_size=4))
     devices = []
     for slot, serial in zip(slots, serials, strict=False):
-        device = card(slot, units=draw(st.integers(1, 3)), serial=serial)
+        device = card(slot, handles=draw(st.integers(1, 3)), serial=serial)
         names = draw(st.lists(st.sampled_from('xyz'), unique=True, max_size=2))
         devices.append(with_parts(device, *names))
     return devices
@@ -86,16 +86,16 @@ def _check_reported(stored_host: StoredHost, reported: HostReport) -> None:
         for facts in stored_host.layout.devices.values()
         if facts.health_reason.startswith('The change to')
     }
-    units = sorted(
-        unit.key
+    keys = sorted(
+        handle.key
         for device in reported.devices
         if device.control_address not in refused
         for deployable in device.root.walk()
-        for unit in deployable.handles
+        for handle in deployable.handles
     )
     available = [
         facts for facts in stored_host.layout.handles.values() if not facts.missing
     ]
-    assert sorted(facts.key for facts in available) == units
+    assert sorted(facts.key for facts in available) == keys
     for path, facts in stored_host.layout.handles.items():
         assert not facts.missing or path in stored_host.inventory.claimed

@@ -9,12 +9,12 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device, Job
 from tests.builders.reports import (
     HOST,
+    attach_handle,
     card,
     host,
     report,
-    unit,
     with_parts,
-    without_units,
+    without_handles,
 )
 from tests.builders.stored_hosts import (
     claim_handles,
@@ -78,7 +78,7 @@ def test_report_change_unknown_to_placement_adds_no_job(database: Database) -> N
 
 def test_release_of_missing_device_adds_placement_sync(database: Database) -> None:
     store(database, report(card(1, serial='s')))
-    arqs = claim_handles(database, unit(1, 0).key)
+    arqs = claim_handles(database, attach_handle(1, 0).key)
     store(database, report())
     database.write(lambda session: session.query(Job).delete())
     release_handles(database, arqs)
@@ -119,9 +119,9 @@ def test_report_one_removed_handle_writes_four_rows(database: Database) -> None:
     store(database, host(64, 16))
     before = uuids_of_all(database)
     *unchanged, last = host(64, 16).devices
-    key = unit(63, 7).key
+    key = attach_handle(63, 7).key
     with statements(database) as sent:
-        store(database, report(*unchanged, without_units(last, key)))
+        store(database, report(*unchanged, without_handles(last, key)))
     # The handle, the total of its deployable, the digest, and the job.
     assert len(writes(sent)) == 4
     assert len(before - uuids_of_all(database)) == 1

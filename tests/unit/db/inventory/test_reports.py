@@ -16,12 +16,12 @@ from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device
 from cyborg_lite.exceptions import HandlesContended, InvalidInput
 from tests.builders.reports import (
     HOST,
+    attach_handle,
     card,
     host,
     report,
-    unit,
     with_parts,
-    without_units,
+    without_handles,
 )
 from tests.builders.rows import add_arqs
 from tests.builders.stored_hosts import (
@@ -37,7 +37,7 @@ from tests.support.sql_statements import statements
 
 
 def test_report_is_stored_as_rows(database: Database) -> None:
-    store(database, report(card(0x3B, units=2, serial='s')))
+    store(database, report(card(0x3B, handles=2, serial='s')))
     assert table_of(database, Device, 'hardware_id', 'hostname', 'model', 'status') == {
         's': (HOST, 'Tesla T4', 'enabled')
     }
@@ -113,7 +113,7 @@ def test_report_unchanged_rows_keep_uuid_and_date(database: Database) -> None:
     store(database, host(3, 4))
     before = uuids_of_all(database)
     dates = table_of(database, Device, 'hardware_id', 'updated_at')
-    changed = replace(card(1, units=4, serial='serial-1'), model='A2')
+    changed = replace(card(1, handles=4, serial='serial-1'), model='A2')
     first, _, last = host(3, 4).devices
     store(database, report(first, changed, last))
     assert uuids_of_all(database) == before
@@ -146,21 +146,25 @@ def test_report_deployable_of_other_host_raises(database: Database) -> None:
 
 def test_report_devices_swap_slots_keep_rows(database: Database) -> None:
     """The handles swap keys, which are unique in a deployable."""
-    store(database, report(card(1, units=3, serial='a'), card(2, units=3, serial='b')))
+    store(
+        database, report(card(1, handles=3, serial='a'), card(2, handles=3, serial='b'))
+    )
     before = uuids_of_all(database)
-    [arq] = claim_handles(database, unit(1, 2).key)
-    store(database, report(card(2, units=3, serial='a'), card(1, units=3, serial='b')))
+    [arq] = claim_handles(database, attach_handle(1, 2).key)
+    store(
+        database, report(card(2, handles=3, serial='a'), card(1, handles=3, serial='b'))
+    )
     assert uuids_of_all(database) == before
     owners = table_of(database, AttachHandle, 'arq_uuid', 'key', 'info')
-    assert owners[arq] == (unit(2, 2).key, unit(2, 2).info)
+    assert owners[arq] == (attach_handle(2, 2).key, attach_handle(2, 2).info)
     addresses = table_of(database, Device, 'hardware_id', 'control_address')
     assert addresses == {'a': ('0000:02:00.0',), 'b': ('0000:01:00.0',)}
 
 
 def test_report_handles_swap_keys_keep_rows(database: Database) -> None:
-    device = card(1, units=3, serial='a')
+    device = card(1, handles=3, serial='a')
     shifted = replace(
-        device.root, handles=tuple(unit(1, number) for number in (1, 2, 3))
+        device.root, handles=tuple(attach_handle(1, number) for number in (1, 2, 3))
     )
     store(database, report(device))
     before = uuids_of_all(database)
@@ -169,7 +173,7 @@ def test_report_handles_swap_keys_keep_rows(database: Database) -> None:
     )
     assert uuids_of_all(database) == before
     assert sorted(table_of(database, AttachHandle, 'key')) == [
-        unit(1, number).key for number in (1, 2, 3)
+        attach_handle(1, number).key for number in (1, 2, 3)
     ]
 
 
@@ -187,7 +191,7 @@ def test_report_replaced_allocated_device_gets_new_provider(
     database: Database,
 ) -> None:
     store(database, report(card(1, serial='a')))
-    claim_handles(database, unit(1, 0).key)
+    claim_handles(database, attach_handle(1, 0).key)
     store(database, report(card(1, serial='b')))
     names = table_of(database, Deployable, 'name', 'rp_uuid', 'reserved')
     assert len(names) == 2
@@ -201,10 +205,12 @@ def test_report_replaced_allocated_device_gets_new_provider(
 def test_report_missing_allocated_handle_deleted_after_release(
     database: Database,
 ) -> None:
-    store(database, report(card(1, units=3, serial='s')))
-    missing_key = unit(1, 1).key
+    store(database, report(card(1, handles=3, serial='s')))
+    missing_key = attach_handle(1, 1).key
     arqs = claim_handles(database, missing_key)
-    store(database, report(without_units(card(1, units=3, serial='s'), missing_key)))
+    store(
+        database, report(without_handles(card(1, handles=3, serial='s'), missing_key))
+    )
     assert table_of(database, AttachHandle, 'key', 'missing')[missing_key] == (True,)
     release_handles(database, arqs)
     assert missing_key not in table_of(database, AttachHandle, 'key')
@@ -215,14 +221,16 @@ def test_report_missing_allocated_handle_deleted_after_release(
 def test_report_missing_device_deleted_after_last_release(
     database: Database,
 ) -> None:
-    store(database, report(card(1, units=3, serial='s'), card(2, serial='t')))
-    first, second = claim_handles(database, unit(1, 0).key, unit(1, 2).key)
+    store(database, report(card(1, handles=3, serial='s'), card(2, serial='t')))
+    first, second = claim_handles(
+        database, attach_handle(1, 0).key, attach_handle(1, 2).key
+    )
     store(database, report(card(2, serial='t')))
     assert table_of(database, Device, 'hardware_id', 'health')['s'] == ('gone',)
     release_handles(database, [first])
     assert sorted(table_of(database, AttachHandle, 'key')) == [
-        unit(1, 2).key,
-        unit(2, 0).key,
+        attach_handle(1, 2).key,
+        attach_handle(2, 0).key,
     ]
     release_handles(database, [second])
     assert list(table_of(database, Device, 'hardware_id')) == ['t']
@@ -231,7 +239,7 @@ def test_report_missing_device_deleted_after_last_release(
 def test_report_returned_device_keeps_rows(database: Database) -> None:
     store(database, host(2, 3))
     before = uuids_of_all(database)
-    claimed_key = unit(1, 0).key
+    claimed_key = attach_handle(1, 0).key
     claim_handles(database, claimed_key)
     store(database, host(1, 3))
     assert len(uuids_of_all(database)) < len(before)
@@ -243,7 +251,7 @@ def test_report_returned_device_keeps_rows(database: Database) -> None:
 
 def test_delete_missing_handles_keeps_allocated_and_present(database: Database) -> None:
     store(database, host(2, 3))
-    claim_handles(database, unit(1, 0).key)
+    claim_handles(database, attach_handle(1, 0).key)
     store(database, host(1, 3))
     before = uuids_of_all(database)
     with statements(database) as sent:
@@ -258,8 +266,8 @@ def test_report_concurrent_claim_or_release_is_retried(
     database: Database, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
     """Another transaction changes the rows between the read and the write."""
-    store(database, report(card(1, units=2, serial='s')))
-    key = unit(1, 1).key
+    store(database, report(card(1, handles=2, serial='s')))
+    key = attach_handle(1, 1).key
     arqs = [] if state == 'claimed' else claim_handles(database, key)
     uuid = add_arqs(database, 1)[0] if state == 'claimed' else None
     loads: list[int] = []
@@ -277,7 +285,7 @@ def test_report_concurrent_claim_or_release_is_retried(
         return loaded
 
     monkeypatch.setattr(reports, 'load_inventory', load_late)
-    store(database, report(without_units(card(1, units=2, serial='s'), key)))
+    store(database, report(without_handles(card(1, handles=2, serial='s'), key)))
     assert len(loads) == 2
     # The first attempt was rolled back, with the claim or release in it.
     rows = table_of(database, AttachHandle, 'key', 'missing', 'arq_uuid')
@@ -287,8 +295,8 @@ def test_report_concurrent_claim_or_release_is_retried(
 def test_report_constant_contention_raises(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store(database, report(card(1, units=2, serial='s')))
-    key = unit(1, 1).key
+    store(database, report(card(1, handles=2, serial='s')))
+    key = attach_handle(1, 1).key
     [uuid] = add_arqs(database, 1)
     original = inventory_rows.load_inventory
 

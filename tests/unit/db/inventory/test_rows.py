@@ -6,7 +6,7 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory.rows import RowIds, load_inventory
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device
 from cyborg_lite.model.inventory_diff import diff_report
-from tests.builders.reports import HOST, card, report, unit, with_parts
+from tests.builders.reports import HOST, attach_handle, card, report, with_parts
 from tests.builders.stored_hosts import claim_handles, store, table_of
 from tests.support.sql_statements import statements
 
@@ -20,7 +20,7 @@ def test_load_inventory_unknown_host_costs_one_statement(database: Database) -> 
 
 
 def test_load_inventory_large_host_costs_four_statements(database: Database) -> None:
-    store(database, report(*(card(bus, units=4) for bus in range(16))))
+    store(database, report(*(card(bus, handles=4) for bus in range(16))))
     with statements(database) as sent:
         inventory, _ = database.read(load_inventory, HOST)
     assert len(sent) == 4
@@ -29,7 +29,7 @@ def test_load_inventory_large_host_costs_four_statements(database: Database) -> 
 
 
 def test_load_inventory_of_stored_report_has_no_difference(database: Database) -> None:
-    stored = report(with_parts(card(1), 'a', 'b'), card(2, units=3, serial='s'))
+    stored = report(with_parts(card(1), 'a', 'b'), card(2, handles=3, serial='s'))
     store(database, stored)
     inventory, _ = database.read(load_inventory, HOST)
     difference = diff_report(inventory, stored)
@@ -72,8 +72,8 @@ def test_load_inventory_separates_attributes_of_admin(database: Database) -> Non
 
 
 def test_load_inventory_names_claimed_handles(database: Database) -> None:
-    store(database, report(card(1, units=2, serial='s')))
-    key = unit(1, 1).key
+    store(database, report(card(1, handles=2, serial='s')))
+    key = attach_handle(1, 1).key
     claim_handles(database, key)
     inventory, _ = database.read(load_inventory, HOST)
     assert inventory.claimed == {('s', '', key)}

@@ -52,7 +52,7 @@ def test_discover_returns_expected_devices(name: str, host: Host) -> None:
         assert (root.resource_class, root.total) == (fields['rc'], fields['total'])
         assert set(root.traits) == {trait.lstrip('+') for trait in fields['traits']}
         kind, count, info = fields['handles']
-        assert [unit.type for unit in root.handles] == [kind] * count
+        assert [handle.type for handle in root.handles] == [kind] * count
         assert json.dumps(dict(root.handles[0].info), sort_keys=True) == info
         assert root.handles[0].needs_host
 

@@ -64,20 +64,20 @@ def test_discover_returns_expected_devices(name: str, host: Host) -> None:
         assert root.resource_class == fields['rc']
         assert set(root.traits) == {trait.lstrip('+') for trait in fields['traits']}
         kind, count, info = fields['handles']
-        assert [unit.type for unit in root.handles] == [kind] * count
+        assert [handle.type for handle in root.handles] == [kind] * count
         assert json.dumps(dict(root.handles[0].info), sort_keys=True) == info
 
 
 def test_discover_offers_user_function_only(host: Host) -> None:
     sysfs_tree.build('fpga-xilinx-u250', host.root)
-    units = [
-        unit.key
+    keys = [
+        handle.key
         for result in _results(host).values()
         if result.device
         for part in result.device.root.walk()
-        for unit in part.handles
+        for handle in part.handles
     ]
-    assert units == [_USER]
+    assert keys == [_USER]
 
 
 @pytest.mark.parametrize('drivers', [('xclmgmt', 'xocl'), (None, None)])

@@ -140,11 +140,11 @@ def test_handles_survive_removal_of_foreign_vgpu(host: Host) -> None:
     bench.set_vgpu(_FUNCTIONS[0], '1570', '1')
     device = bench.device()
     (part,) = device.root.children
-    assert [unit.key[:12] for unit in part.handles] == list(_FUNCTIONS[1:])
+    assert [handle.key[:12] for handle in part.handles] == list(_FUNCTIONS[1:])
     handle = _allocate(device, part, 2)
     bench.driver.restore_handles([handle])
     bench.set_vgpu(_FUNCTIONS[3], '1561', '11')
     bench.set_vgpu(_FUNCTIONS[0], '0')
     (part,) = bench.device().root.children
-    assert handle.key in {unit.key for unit in part.handles}
+    assert handle.key in {handle.key for handle in part.handles}
     assert (part.total, part.unavailable) == (3, 0)

@@ -82,6 +82,16 @@ def test_prepare_removes_definition_and_keeps_mdev(t4: VgpuBench) -> None:
     assert not definition.exists()
 
 
+def test_prepare_failure_removes_definition(t4: VgpuBench) -> None:
+    """A definition that nova-compute cannot start would prevent its start."""
+    handle = t4.handle(_T4)
+    definition = t4.kernel.define(_T4, handle.uuid, 'nvidia-231')
+    t4.kernel.refuse('/create', errno.EIO)
+    with pytest.raises(DeviceBusy):
+        t4.driver.prepare(handle)
+    assert not definition.exists()
+
+
 def test_release_definition_not_removable_succeeds(t4: VgpuBench) -> None:
     handle = t4.handle(_T4)
     t4.driver.prepare(handle)
@@ -262,7 +272,9 @@ def test_discover_unusable_vf_is_marked_in_use(
     path = bench.host.root / f'sys/bus/pci/devices/{second}' / file
     path.rename(path.with_name('gone'))
     device = bench.device(card)
-    in_use = {unit.key.partition('/')[0] for unit in device.root.handles if unit.in_use}
+    in_use = {
+        handle.key.partition('/')[0] for handle in device.root.handles if handle.in_use
+    }
     assert in_use == {f'{card[:-1]}4', second}
     assert device.health_reason.endswith(f'no vGPU can be created on {second}')
 
@@ -296,7 +308,7 @@ def test_prepare_after_reboot_restores_vgpu(
     address = rule.partition('=')[0]
     handle = bench.handle(address)
     bench.driver.prepare(handle)
-    before = [(unit.key, unit.info) for unit in bench.root(address).handles]
+    before = [(handle.key, handle.info) for handle in bench.root(address).handles]
     bench.kernel.reboot()
     bench.restart(handle)
     bench.driver.prepare(handle)
