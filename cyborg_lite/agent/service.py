@@ -172,6 +172,10 @@ class AgentService:
         self._loops.append(thread)
         thread.start()
 
+    def list_threads(self) -> list[threading.Thread]:
+        """Return the threads that run until the stop."""
+        return self._loops
+
     def retire(self) -> None:
         """End the reports, and wait for the last one to be answered.
 

@@ -45,6 +45,7 @@ class ApiServer:
         self._application = application
         self._section = section
         self._server: _Server | None = None  # None: not started
+        self._serving: threading.Thread | None = None
         self._stopping: threading.Thread | None = None
 
     @property
@@ -83,8 +84,13 @@ class ApiServer:
             raise ConfigurationError(reason=reason) from None
         server.start_collector(_read_limits(section))
         self._server = server
-        threading.Thread(target=server.serve, name='api', daemon=True).start()
+        self._serving = threading.Thread(target=server.serve, name='api', daemon=True)
+        self._serving.start()
         LOG.info('Listening on %s:%d.', section.host, self.port)
+
+    def list_threads(self) -> list[threading.Thread]:
+        """Return the thread that accepts connections until the stop."""
+        return [self._serving] if self._serving is not None else []
 
     def stop(self) -> None:
         """Stop accepting connections; requests that are running continue."""

@@ -4,6 +4,7 @@
 from cyborg_lite import runtime  # isort: skip  # must be imported first: it may monkey-patch
 
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -12,9 +13,10 @@ from oslo_config import cfg
 from cyborg_lite import conf as configuration
 from cyborg_lite.api.app import assemble
 from cyborg_lite.api.server import ApiServer
-from cyborg_lite.cmd import daemon
+from cyborg_lite.cmd import daemon, message_keys
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.keys import Role
 
 __all__ = ['ApiDaemon', 'application_from_files', 'build', 'main', 'runtime']
 
@@ -52,10 +54,14 @@ class ApiDaemon:
 
         :raises ConfigurationError: if the address or the certificate is invalid
         """
-        self._bus = transport.connect(self._conf, _RPC_TIMEOUT)
+        self._bus = _connect(self._conf)
         application = assemble(self._conf, ConductorAPI(self._bus))
         self._server = ApiServer(application, self._conf.api)
         self._server.start()
+
+    def list_threads(self) -> list[threading.Thread]:
+        """Return the threads that run until the stop."""
+        return [] if self._server is None else self._server.list_threads()
 
     def stop(self) -> None:
         """Stop to accept connections."""
@@ -89,7 +95,16 @@ def application_from_files() -> Any:
     """
     conf = configuration.parse([], BINARY)
     configuration.set_up_logging(conf)
-    return assemble(conf, ConductorAPI(transport.connect(conf, _RPC_TIMEOUT)))
+    return assemble(conf, ConductorAPI(_connect(conf)))
+
+
+def _connect(conf: cfg.ConfigOpts) -> transport.Transport:
+    """Connect to the message bus.
+
+    :raises ConfigurationError: the transport or the key file is invalid
+    """
+    signer = message_keys.create_signer(conf, Role.API)
+    return transport.connect(conf, _RPC_TIMEOUT, signer)
 
 
 if __name__ == '__main__':

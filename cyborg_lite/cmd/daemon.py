@@ -27,6 +27,7 @@ from cyborg_lite import conf as configuration
 from cyborg_lite import runtime, version
 from cyborg_lite.cmd import address
 from cyborg_lite.cmd.unknown_options import warn_of_unknown_options
+from cyborg_lite.cmd.watchdog import Watchdog
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.rpc import transport
 
@@ -193,6 +194,7 @@ def _signal_queue() -> Iterator[_SignalQueue]:
 
 def _run_single_worker(conf: cfg.ConfigOpts, build: Build, queue: _SignalQueue) -> int:
     failure: CyborgError | None = None
+    watchdog = Watchdog.from_environment(os.environ)
     try:
         daemon = build(conf)
         reload = _start(daemon, queue)
@@ -205,6 +207,8 @@ def _run_single_worker(conf: cfg.ConfigOpts, build: Build, queue: _SignalQueue) 
     if failure is not None:
         return _log_failure(failure)
     systemd.notify_once()
+    if watchdog is not None:
+        watchdog.start(daemon)
     LOG.info('Ready.')
     if reload:
         _reload(conf, daemon)
@@ -213,6 +217,8 @@ def _run_single_worker(conf: cfg.ConfigOpts, build: Build, queue: _SignalQueue) 
             _reload(conf, daemon)
     name = signal.Signals(number).name
     LOG.info('Received %s; finishing the work in progress.', name)
+    if watchdog is not None:
+        watchdog.stop()
     # A second Ctrl-C stops the process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with _time_limit(conf.graceful_shutdown_timeout):
@@ -317,6 +323,8 @@ class _Worker(oslo_service.ServiceBase):  # type: ignore[misc]  # untyped base
     def __init__(self, conf: cfg.ConfigOpts, build: Build) -> None:
         self._conf = conf
         self._build = build
+        # Each worker sends notifications, and exits if one of its threads ends.
+        self._watchdog = Watchdog.from_environment(os.environ)
         self._daemon: Daemon | None = None
         self._stopped = threading.Event()
 
@@ -330,10 +338,14 @@ class _Worker(oslo_service.ServiceBase):  # type: ignore[misc]  # untyped base
         if failure is not None:
             raise SystemExit(_log_failure(failure))
         self._daemon = daemon
+        if self._watchdog is not None:
+            self._watchdog.start(daemon)
         LOG.info('Worker %d is ready.', os.getpid())
 
     def stop(self) -> None:
         # The parent of eventlet workers also calls this, but has started no daemon.
+        if self._watchdog is not None:
+            self._watchdog.stop()
         if self._daemon is not None:
             self._daemon.stop()
             self._daemon.wait()

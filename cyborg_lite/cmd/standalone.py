@@ -9,6 +9,7 @@ from cyborg_lite import runtime  # isort: skip  # must be imported first: it may
 
 import ipaddress
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, runtime_checkable
 
@@ -17,6 +18,7 @@ from oslo_log import log
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import agent, api, conductor, daemon
+from cyborg_lite.cmd.watchdog import Watched
 from cyborg_lite.db import migration
 from cyborg_lite.exceptions import ConfigurationError, CyborgError
 from cyborg_lite.rpc import transport
@@ -130,6 +132,11 @@ class Standalone:
                 self.wait()
                 raise
             self._started.append(service)
+
+    def list_threads(self) -> list[threading.Thread]:
+        """Return the essential threads of all daemons."""
+        watched = [item for item in self._started if isinstance(item, Watched)]
+        return [thread for service in watched for thread in service.list_threads()]
 
     def stop(self) -> None:
         """Stop the periodic work of all daemons.

@@ -76,6 +76,10 @@ class JobRunner:
         self._lease_thread.start()
         self._renewal_thread.start()
 
+    def list_threads(self) -> list[threading.Thread]:
+        """Return the threads that run until the stop."""
+        return [self._lease_thread, self._renewal_thread]
+
     def stop(self) -> None:
         """Lease no more jobs. Leases of jobs that have not started are returned."""
         self._stopping.set()

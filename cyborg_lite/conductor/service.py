@@ -303,6 +303,11 @@ class ConductorService:
             address = self._settings.metrics_host
             self._metrics.serve(address, self._settings.metrics_ports)
 
+    def list_threads(self) -> list[threading.Thread]:
+        """Return the threads that run until the stop."""
+        jobs = [] if self._runner is None else self._runner.list_threads()
+        return [*self._loops, *jobs]
+
     def stop(self) -> None:
         """Accept no more calls and lease no more jobs."""
         self._stopping.set()

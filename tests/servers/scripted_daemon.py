@@ -2,7 +2,7 @@
 """Daemon with scripted behaviour, run as a process by the tests of the daemon runner.
 
 ``python -m tests.servers.scripted_daemon CONFIG_FILE WORKERS [MOOD]``; the mood is
-``hang``, ``refuse``, ``stuck``, ``slow`` or ``signalled``.
+``hang``, ``refuse``, ``stuck``, ``slow``, ``signalled`` or ``thread-ends``.
 """
 
 from cyborg_lite import runtime  # isort: skip  # first, as in every entry point
@@ -37,6 +37,9 @@ class ScriptedDaemon:
             os.kill(os.getpid(), signal.SIGHUP)
         if self._mood == 'slow':
             self._stopping.wait()
+
+    def list_threads(self) -> list[threading.Thread]:
+        return [threading.Thread(name='worker')] if self._mood == 'thread-ends' else []
 
     def stop(self) -> None:
         self._stopping.set()

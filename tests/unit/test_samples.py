@@ -58,6 +58,7 @@ def test_unit_starts_shipped_command(unit: Path) -> None:
     assert Path(service['ExecStart']).name in shipped
     assert service['Type'] == 'notify'
     assert service['KillMode'] == 'mixed'
+    assert service['WatchdogSec'] == '60'
 
 
 def test_units_exist_for_all_daemons() -> None:
