@@ -2,8 +2,9 @@
 """A driver whose cards are files of a folder, so that a test adds and removes cards.
 
 Each file describes a card in JSON, for example ``{"address": "fa4f:01:00.0",
-"units": 2, "resource_class": "PGPU"}``. The handles need their host. The host refuses
-to prepare them while a file ``refuse`` exists in the folder.
+"units": 2, "resource_class": "PGPU"}``. ``serial`` is the address by default. Functions
+of a card with ``"managed": false`` must keep their driver. The handles need their host.
+The host refuses to prepare them while a file ``refuse`` exists in the folder.
 """
 
 import json
@@ -43,18 +44,18 @@ class CardsDriver:
     def discover(self) -> Iterator[DiscoveryResult]:
         """Read one card per file."""
         for path in sorted(self._folder.glob('*.json')):
-            card = json.loads(path.read_text())
-            yield self._build_result(**card)
+            yield self._build_result(json.loads(path.read_text()))
 
-    def _build_result(
-        self, address: str, units: int, resource_class: str
-    ) -> DiscoveryResult:
+    # Any: JSON.
+    def _build_result(self, card: dict[str, Any]) -> DiscoveryResult:
+        address, units = card['address'], range(card['units'])
+        managed = card.get('managed', True)
         root = Deployable(
             name=f'{self._host.name}_{address}',
-            resource_class=resource_class,
+            resource_class=card['resource_class'],
             traits=('CUSTOM_CARDS', 'OWNER_CYBORG'),
-            total=units,
-            handles=tuple(_build_handle(address, n) for n in range(units)),
+            total=len(units),
+            handles=tuple(_build_handle(address, n, managed) for n in units),
         )
         device = Device(
             type='GPU',
@@ -62,7 +63,7 @@ class CardsDriver:
             model='Card',
             driver=self.NAME,
             control_address=address,
-            hardware_id=address,
+            hardware_id=card.get('serial', address),
             root=root,
         )
         return DiscoveryResult(
@@ -81,8 +82,8 @@ class CardsDriver:
         """Release nothing."""
 
 
-def _build_handle(address: str, number: int) -> AttachHandle:
+def _build_handle(address: str, number: int, managed: bool) -> AttachHandle:
     domain, bus, slot = address.split(':')
     info = {'domain': domain, 'bus': bus, 'device': slot[:2], 'function': str(number)}
     key = f'{domain}:{bus}:{slot[:2]}.{number}'
-    return AttachHandle(key, HandleType.PCI, info, needs_host=True)
+    return AttachHandle(key, HandleType.PCI, info, needs_host=True, managed=managed)

@@ -32,14 +32,4 @@ def nothing_left_behind(cloud: OpenStack) -> Iterator[None]:
     yield
     for host in HOSTS:
         cloud.refuse(host, False)
-    servers = cloud.compute('GET', '/servers?all_tenants=1')['servers']
-    for server in servers:
-        cloud.compute('DELETE', f'/servers/{server["id"]}')
-    cloud.until(
-        lambda: not cloud.compute('GET', '/servers?all_tenants=1')['servers'],
-        'all servers are deleted',
-    )
-    cloud.until(
-        lambda: not cloud.accelerator('GET', '/accelerator_requests')['arqs'],
-        'no ARQ is left',
-    )
+    cloud.delete_servers()

@@ -3,6 +3,8 @@
 
 import time
 
+import pytest
+
 from tests.servers.openstack import OpenStack, Server
 
 CARD = 'cmp1_fa4f:01:00.0'
@@ -64,7 +66,7 @@ def test_conductor_killed_binds_all_servers(cloud: OpenStack) -> None:
     flavor = cloud.create_flavor(profile)
     servers = [cloud.create_server(flavor) for _ in range(16)]
     time.sleep(1.5)
-    cloud.children.pop('conductor').kill()
+    cloud.kill('conductor')
     cloud.start_cyborg('conductor', 'conductor')
     statuses = [server.wait_built() for server in servers]
     assert statuses == ['ACTIVE'] * 16
@@ -76,15 +78,56 @@ def bound(server: Server) -> bool:
     return [arq['state'] for arq in server.arqs()] == ['Bound']
 
 
-def test_card_added_and_removed_keeps_plain_builds(cloud: OpenStack) -> None:
-    profile = cloud.create_profile(PGPU=2)
-    cloud.add_card('cmp1', 'fa4f:09:00.0')
-    cloud.provider('cmp1_fa4f:09:00.0')
-    servers = [cloud.boot(profile, 'cmp1') for _ in range(2)]
-    for server in servers:
-        server.delete()
-    cloud.remove_card('cmp1', 'fa4f:09:00.0')
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        # nova-compute keeps the provider tree of its host in memory.
-        cloud.boot(None, 'cmp1').delete()
+@pytest.mark.parametrize('method', ['POST', 'PATCH'])
+def test_answer_lost_fails_the_build(cloud: OpenStack, method: str) -> None:
+    """Nova deletes the ARQs of a lost bind, but knows no ARQ of a lost creation."""
+    profile = cloud.create_profile(PGPU=1)
+    cloud.proxy.lose(method, '/v2/accelerator_requests')
+    server = cloud.create_server(cloud.create_flavor(profile), 'cmp1')
+    assert server.wait_built() == 'ERROR'
+    assert cloud.proxy.lost[-1].startswith(method)
+    cloud.until(lambda: not server.arqs(), 'Nova deletes the ARQs that it knows')
+    forgotten = cloud.accelerator('GET', '/accelerator_requests')['arqs']
+    assert [arq['state'] for arq in forgotten] == ['Initial'] * (method == 'POST')
+    # The conductor does the same for old ARQs.
+    output = cloud.manage('audit', '--apply', '--grace', '0')
+    assert all(arq['uuid'] in output for arq in forgotten)
+    cloud.until(lambda: card_usage(cloud) == 0, 'nothing is allocated')
+
+
+def test_answer_lost_of_deletion_leaves_nothing(cloud: OpenStack) -> None:
+    server = cloud.boot(cloud.create_profile(PGPU=1), 'cmp1')
+    cloud.proxy.lose('DELETE', f'/v2/accelerator_requests?instance={server.uuid}')
+    server.delete()
+    cloud.until(lambda: not server.arqs(), 'the ARQs are gone')
+    assert card_usage(cloud) == 0
+
+
+def test_agent_away_holds_the_power_on(cloud: OpenStack) -> None:
+    """Nova gets 423 until the agent has confirmed the devices of the host."""
+    server = cloud.boot(cloud.create_profile(PGPU=1), 'cmp1')
+    server.act('os-stop')
+    server.wait_for('SHUTOFF')
+    cloud.kill('agent-cmp1')
+    server.act('os-start')
+    cloud.until(lambda: server.results('start') == ['Error'], 'the start fails')
+    server.wait_for('SHUTOFF')
+    cloud.start_cyborg('agent-cmp1', 'agent', 'cmp1')
+    cloud.until(
+        lambda: [arq['state'] for arq in server.arqs()] == ['Bound'], 'it is confirmed'
+    )
+    server.act('os-start')
+    server.wait_for('ACTIVE')
+
+
+def test_function_that_keeps_its_driver_fails_the_build(cloud: OpenStack) -> None:
+    """Nova 34 ignores the key managed and would break the function."""
+    cloud.add_card(
+        'cmp1', 'fa4f:0b:00.0', managed=False, resource_class='CUSTOM_KEPT', units=1
+    )
+    cloud.until_offered('cmp1_fa4f:0b:00.0')
+    profile = cloud.create_profile(CUSTOM_KEPT=1)
+    server = cloud.create_server(cloud.create_flavor(profile), 'cmp1')
+    assert server.wait_built() == 'ERROR'
+    cloud.until(lambda: not server.arqs(), 'the ARQs are gone')
+    cloud.remove_card('cmp1', 'fa4f:0b:00.0')

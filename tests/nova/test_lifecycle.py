@@ -80,9 +80,8 @@ def test_shelve_releases_and_unshelve_binds(cloud: OpenStack, persona: str) -> N
 
 def test_evacuate_binds_on_the_other_host(cloud: OpenStack) -> None:
     server = cloud.boot(cloud.create_profile(VGPU=1), host=LOST_HOST)
-    cloud.children.pop(f'nova-compute-{LOST_HOST}').kill()
-    services = cloud.compute('GET', '/os-services?binary=nova-compute')['services']
-    (service,) = (row['id'] for row in services if row['host'] == LOST_HOST)
+    cloud.kill(f'nova-compute-{LOST_HOST}')
+    service = cloud.compute_services()[LOST_HOST]['id']
     cloud.compute('PUT', f'/os-services/{service}', {'forced_down': True})
     server.act('evacuate', {'host': 'cmp2'})
     cloud.until(lambda: server.host() == 'cmp2', 'the server moves')

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cards that come, go, change and break, while Nova uses their host.
+
+nova-compute keeps the provider tree of its host in memory. A provider that disappears
+makes it fail the builds of all servers on the host.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.servers.openstack import OpenStack
+
+HOST = 'cmp1'
+CARD = 'fa4f:09:00.0'
+NAME = f'{HOST}_{CARD}'
+MOVED = 'fa4f:0c:00.0'
+
+
+def swap(cloud: OpenStack) -> None:
+    """Replace the card with another one."""
+    cloud.add_card(HOST, CARD, serial='another', units=1)
+    cloud.until(lambda: cloud.inventory(NAME)['PGPU']['total'] == 1, 'it is replaced')
+
+
+def move(cloud: OpenStack) -> None:
+    """Move the card to another slot."""
+    cloud.remove_card(HOST, CARD)
+    cloud.add_card(HOST, MOVED, serial=CARD)
+    cloud.until_offered(f'{HOST}_{MOVED}')
+    cloud.until(lambda: not cloud.offers(NAME), 'the old slot is empty')
+
+
+def remove(cloud: OpenStack) -> None:
+    """Pull the card."""
+    cloud.remove_card(HOST, CARD)
+    cloud.until(lambda: not cloud.offers(NAME), 'the card is withdrawn')
+
+
+def hand_over(cloud: OpenStack) -> None:
+    """Give the card to Nova, and pull it."""
+    file = cloud.directory / f'nova-of-{HOST}.conf'
+    file.write_text(f'[pci]\ndevice_spec = {{"address": "{CARD}"}}\n')
+    cloud.until(lambda: not cloud.offers(NAME), 'the card is withdrawn')
+    cloud.remove_card(HOST, CARD)
+    file.unlink()
+
+
+@pytest.mark.parametrize('change', [swap, move, remove, hand_over])
+def test_change_of_card_keeps_plain_builds(
+    cloud: OpenStack, change: Callable[[OpenStack], None]
+) -> None:
+    cloud.add_card(HOST, CARD)
+    cloud.until_offered(NAME)
+    # nova-compute reads the tree with the card while it builds.
+    cloud.boot(None, HOST).delete()
+    change(cloud)
+    for _ in range(3):
+        cloud.boot(None, HOST).delete()
+    for address in (CARD, MOVED):
+        cloud.remove_card(HOST, address)
+    cloud.until(lambda: not cloud.offers(NAME), 'the card is withdrawn')
+
+
+def test_card_pulled_in_use_refuses_power_on(cloud: OpenStack) -> None:
+    cloud.add_card(HOST, CARD, resource_class='CUSTOM_PULLED', units=1)
+    cloud.until_offered(NAME)
+    server = cloud.boot(cloud.create_profile(CUSTOM_PULLED=1), HOST)
+    (before,) = server.arqs()
+    cloud.remove_card(HOST, CARD)
+    cloud.until(lambda: server.arqs()[0]['state'] == 'Unknown', 'the loss is shown')
+    assert server.arqs()[0]['status_reason']
+    assert server.uuid in cloud.manage('device', 'impact')
+    server.act('reboot', {'type': 'HARD'})
+    cloud.until(lambda: server.results('reboot') == ['Error'], 'the reboot fails')
+    # The same card, in another slot.
+    cloud.add_card(HOST, MOVED, serial=CARD, resource_class='CUSTOM_PULLED', units=1)
+    cloud.until(lambda: server.arqs()[0]['state'] == 'Bound', 'the card is back')
+    server.act('reboot', {'type': 'HARD'})
+    cloud.until(lambda: 'Success' in server.results('reboot'), 'the reboot succeeds')
+    server.wait_for('ACTIVE')
+    (after,) = server.arqs()
+    assert after['attach_handle_uuid'] == before['attach_handle_uuid']
+    server.delete()
+    cloud.remove_card(HOST, MOVED)
