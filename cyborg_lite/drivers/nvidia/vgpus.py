@@ -240,8 +240,12 @@ class VgpuManager:
         if handle.type == HandleType.MDEV:
             if leaves_mdev:
                 return
-            self._mdevs.create(_mdev_spec(handle))
-            self._mdevs.remove_definition(_mdev_spec(handle))
+            try:
+                self._mdevs.create(_mdev_spec(handle))
+            finally:
+                # Also after a failure: nova-compute does not start if it cannot
+                # create a defined mdev.
+                self._mdevs.remove_definition(_mdev_spec(handle))
         elif vgpu_type_label(handle.key):
             self._functions.set_type(_vgpu_function(handle))
 
