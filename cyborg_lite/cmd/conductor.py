@@ -5,6 +5,7 @@ from cyborg_lite import runtime  # isort: skip  # must be imported first: it may
 
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from oslo_config import cfg
 
@@ -12,8 +13,9 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.cmd import daemon, database
+from cyborg_lite.cmd import daemon, database, message_keys
 from cyborg_lite.conductor.binding import BindRules
+from cyborg_lite.conductor.jobs import Workers
 from cyborg_lite.conductor.nova_support import NovaRules
 from cyborg_lite.conductor.service import (
     ConductorService,
@@ -24,15 +26,20 @@ from cyborg_lite.conf import nova
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.services import CONDUCTOR
 from cyborg_lite.rpc import transport
+from cyborg_lite.rpc.keys import Role
 
 __all__ = ['build', 'main', 'runtime']
+
+_DESCRIPTION: Final = (
+    'The daemon that owns the database of cyborg_lite, binds ARQs, and keeps Placement '
+    'up to date. Any number may run.'
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the conductor until SIGTERM; return the exit status."""
-    conf = configuration.parse(
-        sys.argv[1:] if arguments is None else arguments, CONDUCTOR
-    )
+    arguments = sys.argv[1:] if arguments is None else arguments
+    conf = configuration.parse(arguments, CONDUCTOR, description=_DESCRIPTION)
     identity = daemon.Identity(
         CONDUCTOR, opens_database=True, workers=conf.conductor.workers
     )
@@ -46,7 +53,9 @@ def build(conf: cfg.ConfigOpts) -> ConductorService:
     """
     try:
         peers = Connections(
-            transport=transport.connect(conf),
+            transport=transport.connect(
+                conf, signer=message_keys.create_signer(conf, Role.CONDUCTOR)
+            ),
             database=database.from_configuration(conf),
             placement=Placement.from_config(conf),
             nova=Nova.from_config(conf),
@@ -66,7 +75,9 @@ def build(conf: cfg.ConfigOpts) -> ConductorService:
                 hosts_without_compute=tuple(conf.conductor.hosts_without_compute),
             ),
         ),
-        job_workers=conf.conductor.job_workers,
+        workers=Workers(
+            conf.conductor.job_workers, conf.conductor.job_workers_per_host
+        ),
         job_lease=conf.conductor.job_lease,
         agent_timeout=conf.conductor.agent_timeout,
         agent_down_after=conf.conductor.agent_down_after,

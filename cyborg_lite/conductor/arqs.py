@@ -176,14 +176,19 @@ class ArqService:
         if len({binding.instance_uuid for binding in bindings.values()}) != 1:
             raise InvalidPatch(reason='all ARQs must be bound to the same instance.')
         new_job = build_bind_job(bindings, self._rules, context.request_id)
-        job = self._database.write(
-            binding.accept_bind,
-            bindings,
-            _build_scope(context, names_arqs=True),
-            new_job,
-            self._runner.owner,
+        arguments = bindings, _build_scope(context, names_arqs=True), new_job
+        with self._runner.reserve_worker(new_job.host) as owner:
+            if owner is None:
+                self._database.write(binding.accept_waiting_bind, *arguments)
+            else:
+                job = self._database.write(binding.accept_bind, *arguments, owner)
+                self._runner.run(job)
+        LOG.info(
+            'Accepted the bind of ARQs %s to instance %s on host %s',
+            ', '.join(bindings),
+            next(iter(bindings.values())).instance_uuid,
+            new_job.host,
         )
-        self._runner.run(job)
 
     def unbind(self, context: RequestContext, uuids: Sequence[str]) -> None:
         """Release the handles of ARQs. The ARQs can be bound again.

@@ -82,6 +82,7 @@ def build_bind_job(
         payload.to_json(),
         limit_ms=rules.deadline * 1000,
         request_id=request_id,
+        host=first.hostname,
     )
 
 
@@ -142,6 +143,7 @@ class BindHandler:
             else:
                 claim = self._claim(job, payload, project_id)
                 if not claim.handles:
+                    _log_bound(payload)
                     return claim.job
                 handles = claim.handles
             self._nova.check_handles(handles)
@@ -152,9 +154,11 @@ class BindHandler:
                 handles = self._list_claimed(payload)
             self._prepare(job, handles)
             event_job = self._build_event_job(payload, succeeded=True)
-            return self._database.write(
+            replacement = self._database.write(
                 binding.complete_bind, job, uuids, project_id, event_job
             )
+            _log_bound(payload)
+            return replacement
         except (
             BindCancelled,
             NoFreeHandle,
@@ -172,7 +176,12 @@ class BindHandler:
         return self._fail(job, payload, reason)
 
     def _fail(self, job: Job, payload: BindPayload, reason: str) -> Job | None:
-        LOG.warning('Bind of instance %s failed: %s', payload.instance_uuid, reason)
+        LOG.warning(
+            'Bind of instance %s failed: %s ARQs %s',
+            payload.instance_uuid,
+            reason,
+            ', '.join(payload.arq_uuids),
+        )
         event_job = self._build_event_job(payload, succeeded=False)
         return self._database.write(
             binding.fail_bind, job, payload.arq_uuids, reason, event_job
@@ -258,3 +267,11 @@ class BindHandler:
         remote.sort(key=lambda handle: handle.hostname)
         for host, on_host in groupby(remote, key=lambda handle: handle.hostname):
             self._agents.prepare(context, host, list(on_host))
+
+
+def _log_bound(payload: BindPayload) -> None:
+    LOG.info(
+        'Bound ARQs %s of instance %s',
+        ', '.join(payload.arq_uuids),
+        payload.instance_uuid,
+    )

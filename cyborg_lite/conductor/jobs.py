@@ -7,14 +7,15 @@ before the work begins, and is lost if its process exits. The row represents the
 see ``cyborg_lite/db/jobs/queue.py``.
 """
 
+import contextlib
 import os
 import random
 import secrets
 import socket
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, NamedTuple
 
 from oslo_log import log
 
@@ -23,7 +24,7 @@ from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.jobs import Job, Owner
+from cyborg_lite.model.jobs import HostShares, Job, Owner
 
 LOG = log.getLogger(__name__)
 
@@ -36,31 +37,48 @@ def create_owner(lease_seconds: float) -> Owner:
     return Owner(name=name, lease_ms=int(lease_seconds * 1000))
 
 
-class JobRunner:
+class Workers(NamedTuple):
     """The worker threads of one conductor process."""
+
+    number: int
+    per_host: int  # number of jobs of one host that run at a time
+
+
+class _Attempt(NamedTuple):
+    """An attempt at a job. A later attempt has another lease number."""
+
+    job: str
+    lease: int
+
+
+class JobRunner:
+    """Runs the jobs of one conductor process."""
 
     def __init__(
         self,
         database: Database,
         handlers: Mapping[str, Handler],
         owner: Owner,
-        workers: int,
+        workers: Workers,
         metrics: Metrics | None = None,
     ) -> None:
         """Prepare the threads.
 
         :param handlers: by job type; jobs of other types are not leased
-        :param workers: number of worker threads
         """
         self.owner = owner
         self._attempts = JobAttempts(database, handlers, metrics or Metrics())
         self._database = database
         self._job_types = tuple(handlers)
         self._workers = workers
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix='job')
+        self._pool = ThreadPoolExecutor(workers.number, thread_name_prefix='job')
         self._lock = threading.Lock()
-        self._leased: set[str] = set()  # uuids of jobs whose lease is renewed
-        self._running: set[str] = set()  # a subset: a worker thread has started them
+        # Attempts whose lease is renewed, and the hosts that they call.
+        self._leased: dict[_Attempt, str | None] = {}
+        self._running: set[_Attempt] = set()  # a worker thread has started them
+        self._reserved: list[str | None] = []  # hosts of jobs that are being written
+        if metrics is not None:
+            metrics.observe_workers(workers.number, lambda: len(self._leased))
         self._stopping = threading.Event()
         self._finished = threading.Event()  # all jobs have ended after `stop`
         self._awake = threading.Event()
@@ -94,18 +112,48 @@ class JobRunner:
             self._lease_thread.join()
         self._pool.shutdown(wait=False, cancel_futures=True)
         with self._lock:
-            not_started = sorted(self._leased - self._running)
+            not_started = sorted(self._leased.keys() - self._running)
         if not_started:
-            self._return_jobs(not_started)
+            self._return_jobs([attempt.job for attempt in not_started])
         self._pool.shutdown(wait=True)
         self._finished.set()
         if self._renewal_thread.is_alive():
             self._renewal_thread.join()
 
+    @contextlib.contextmanager
+    def reserve_worker(self, host: str | None) -> Iterator[Owner | None]:
+        """Reserve a worker for a job that the caller writes and runs in this context.
+
+        Yields the owner of the job. It is None if no worker is free for the host. The
+        job must then be written without an owner: it waits in the job table, where an
+        idle conductor leases it.
+
+        :param host: the host whose agent the job calls
+        """
+        with self._lock:
+            free = self._count_free_workers() > 0 and self._shares().take(host)
+            if free:
+                self._reserved.append(host)
+        try:
+            yield self.owner if free else None
+        finally:
+            if free:
+                with self._lock:
+                    self._reserved.remove(host)
+
+    def _count_free_workers(self) -> int:
+        """Return the number of free workers. The caller holds the lock."""
+        return self._workers.number - len(self._leased) - len(self._reserved)
+
+    def _shares(self) -> HostShares:
+        """Count the jobs of each host. The caller holds the lock."""
+        hosts = [*self._leased.values(), *self._reserved]
+        return HostShares(self._workers.per_host, hosts)
+
     def run(self, job: Job) -> None:
         """Run a job that this process has leased, without a poll."""
         with self._lock:
-            self._leased.add(job.uuid)
+            self._leased[_Attempt(job.uuid, job.lease)] = job.host
         if self._stopping.is_set():
             return
         self._pool.submit(self._run, job)
@@ -128,11 +176,12 @@ class JobRunner:
 
     def _lease_jobs(self) -> int:
         with self._lock:
-            free_workers = self._workers - len(self._leased)
+            free_workers = self._count_free_workers()
+            shares = self._shares()
         if free_workers <= 0:
             return 0
         jobs = self._database.write(
-            queue.lease_jobs, self.owner, free_workers, self._job_types
+            queue.lease_jobs, self.owner, free_workers, self._job_types, shares
         )
         for job in jobs:
             self.run(job)
@@ -141,7 +190,7 @@ class JobRunner:
     def _run_renewal(self) -> None:
         while not self._finished.wait(self.owner.lease_ms / 3000):
             with self._lock:
-                uuids = sorted(self._leased)
+                uuids = sorted({attempt.job for attempt in self._leased})
             if not uuids:
                 continue
             try:
@@ -165,14 +214,18 @@ class JobRunner:
             )
 
     def _run(self, job: Job) -> None:
+        attempt = _Attempt(job.uuid, job.lease)
         with self._lock:
-            self._running.add(job.uuid)
+            self._running.add(attempt)
         try:
             self._attempts.run(job)
         finally:
             with self._lock:
-                was_full = len(self._leased) >= self._workers
-                self._leased.discard(job.uuid)
-                self._running.discard(job.uuid)
+                was_full = (
+                    self._count_free_workers() <= 0
+                    or job.host in self._shares().full_hosts()
+                )
+                del self._leased[attempt]
+                self._running.remove(attempt)
             if was_full:
                 self.wake()

@@ -5,13 +5,14 @@ Counting is always on and costs little. ``[conductor] metrics_port`` decides whe
 metrics are served.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from oslo_log import log
 from prometheus_client import (
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
     generate_latest,
     start_http_server,
@@ -58,6 +59,9 @@ class Metrics:
         )
         self._heartbeats = self._add_counter(
             'agent_heartbeats', 'Heartbeats of agents.'
+        )
+        self._findings = self._add_counter(
+            'audit_findings', 'Findings of audits; each audit counts again.', 'problem'
         )
         self._bind_seconds = Histogram(
             'cyborg_lite_bind_seconds',
@@ -116,9 +120,25 @@ class Metrics:
         status_label = 'none' if status is None else str(status)
         self._placement_calls.labels(method, status_label).inc()
 
+    def count_finding(self, problem: str) -> None:
+        """Count a finding of an audit."""
+        self._findings.labels(problem).inc()
+
     def count_heartbeat(self) -> None:
         """Count a heartbeat of an agent."""
         self._heartbeats.inc()
+
+    def observe_workers(self, workers: int, count_busy: Callable[[], int]) -> None:
+        """Show the worker threads of the job runner.
+
+        :param count_busy: called at each scrape; returns the number of leased jobs
+        """
+        for name, documentation, function in (
+            ('job_workers', 'Worker threads for jobs.', lambda: workers),
+            ('job_workers_busy', 'Worker threads that run a job.', count_busy),
+        ):
+            gauge = Gauge(f'cyborg_lite_{name}', documentation, registry=self._registry)
+            gauge.set_function(function)
 
     # --- serving ---
 

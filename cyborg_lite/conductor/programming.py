@@ -119,6 +119,7 @@ class ProgrammingService:
             payload.to_json(),
             limit_ms=_DEADLINE_MS,
             request_id=context.request_id,
+            host=region.hostname,
         )
         return self._database.write(
             programming.begin_load,

@@ -25,7 +25,7 @@ from cyborg_lite.conductor.explanations import ExplanationService
 from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.inventory import InventoryService
 from cyborg_lite.conductor.job_attempts import Handler
-from cyborg_lite.conductor.jobs import JobRunner, create_owner
+from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
 from cyborg_lite.conductor.liveness import LivenessMonitor
 from cyborg_lite.conductor.manager import ConductorServices, Manager
 from cyborg_lite.conductor.metrics import Metrics
@@ -41,6 +41,7 @@ from cyborg_lite.conductor.programming import (
 from cyborg_lite.conductor.recovery import RecoveryService
 from cyborg_lite.conductor.releasing import ReleaseHandler
 from cyborg_lite.conductor.services import ServiceRegistry
+from cyborg_lite.conductor.sharing import SharingCheck
 from cyborg_lite.db import migration, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError, DatabaseRefused, ServiceUnavailable
@@ -78,7 +79,9 @@ class JobDependencies:
 
 def _build_audit_handler(needs: JobDependencies) -> AuditHandler:
     audit = Audit(needs.database, needs.nova, needs.placement, needs.audit_rules)
-    return AuditHandler(needs.database, audit, needs.reap_orphans)
+    sharing = SharingCheck(needs.database, needs.placement, needs.nova)
+    count = needs.metrics.count_finding
+    return AuditHandler(needs.database, audit, needs.reap_orphans, sharing, count)
 
 
 HANDLERS: Final[Mapping[JobType, Callable[[JobDependencies], Handler]]] = {
@@ -124,7 +127,7 @@ class ConductorSettings:
 
     host: str
     rules: BindRules
-    job_workers: int
+    workers: Workers
     job_lease: int
     agent_timeout: int
     agent_down_after: int
@@ -170,7 +173,7 @@ class ConductorService:
             database,
             build_handlers(dependencies),
             create_owner(settings.job_lease),
-            settings.job_workers,
+            settings.workers,
             self._metrics,
         )
         heartbeats = HeartbeatBatch(database, self._stopping)

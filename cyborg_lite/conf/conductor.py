@@ -8,6 +8,15 @@ from oslo_config import cfg
 GROUP: Final = 'conductor'
 
 OPTIONS: Final[list[cfg.Opt]] = [
+    cfg.StrOpt(
+        'agent_key_secret_file',
+        default='/etc/cyborg-lite/agent-key-secret',
+        help="""
+File with the secret from which the message keys of all hosts are derived. All
+conductors have the same secret, and no other host has it. `cyborg-lite-manage agent
+secret` creates the file. Only its owner may have access to it.
+""",
+    ),
     cfg.IntOpt(
         'workers',
         default=1,
@@ -26,6 +35,17 @@ minute. Raise it if the process uses a whole CPU core.
 Number of jobs that one conductor process runs concurrently. Raise it if jobs wait
 although the hosts, Placement and Nova answer quickly; raise [database] max_pool_size
 with it.
+""",
+    ),
+    cfg.IntOpt(
+        'job_workers_per_host',
+        default=4,
+        min=1,
+        help="""
+Number of jobs of one host that one conductor process runs concurrently. The jobs of a
+host that does not answer keep their workers until they time out; the other workers serve
+other hosts. Further jobs of the host wait in the database, where other conductors can
+start them. It should be below job_workers.
 """,
     ),
     cfg.IntOpt(

@@ -104,12 +104,28 @@ def accept_bind(
     them after a failed unshelve.
 
     :param bindings: by uuid of the ARQ, all of one instance
+    :param owner: the process that runs the job at once
     :raises ArqNotFound: an ARQ does not exist or is out of scope
     :raises InstanceHasArqs: the instance has other ARQs, or gets them concurrently
     :raises ArqStateConflict: the state of an ARQ does not allow a bind
     :raises DeviceProfileDisabled: an ARQ is for former servers only, and the
         instance is none
     """
+    new_job = _accept(session, bindings, scope, job)
+    return queue.add_running_job(session, new_job, owner)
+
+
+def accept_waiting_bind(
+    session: Session, bindings: Mapping[str, Binding], scope: Scope, job: NewJob
+) -> None:
+    """Do the same as ``accept_bind`` with a job that any conductor leases."""
+    queue.add_job(session, _accept(session, bindings, scope, job))
+
+
+def _accept(
+    session: Session, bindings: Mapping[str, Binding], scope: Scope, job: NewJob
+) -> NewJob:
+    """Move all ARQs to BindStarted; return the job with the generation of the bind."""
     (instance,) = {binding.instance_uuid for binding in bindings.values()}
     parameters = {'uuids': list(bindings), 'instance': instance}
     rows = {row.uuid: row for row in session.execute(_ARQS, parameters)}
@@ -130,7 +146,7 @@ def accept_bind(
         release.delete_failed_arqs(session, instance, list(bindings), job.request_id)
     generation = _start(session, bindings, instance, requested)
     arq_events.record_step(session, bindings, State.BIND_STARTED, Actor.CLIENT)
-    return queue.add_running_job(session, add_bind_generation(job, generation), owner)
+    return add_bind_generation(job, generation)
 
 
 def _start(
@@ -279,7 +295,8 @@ def _release_claimed(
     claimed = list_handles_of_bind(session, uuids, generation)
     for handle in claimed:
         if handle.needs_host:
-            queue.add_job(session, release_job(handle.uuid, job.request_id))
+            new_job = release_job(handle.uuid, handle.hostname, job.request_id)
+            queue.add_job(session, new_job)
         if handle.host_down:
             # Free and unclean handles of a host that is down are reserved in Placement.
             queue.add_job(session, placement_sync_job(handle.hostname))

@@ -133,7 +133,7 @@ def _record_lost(
     for handle in handles:
         uuid = handle.arq_uuid
         arq_events.record_step(session, [uuid], _LOST, Actor.AGENT, arq_reasons[uuid])
-        queue.add_job(session, release_job(handle.uuid, None))
+        queue.add_job(session, release_job(handle.uuid, handle.hostname, None))
 
 
 def _add_nova_events(

@@ -214,7 +214,8 @@ def _release_handles(
     for handle in unclean:
         # If a bind is still preparing the handle, the bind job writes the release job.
         if not handle.preparing:
-            queue.add_job(session, release_job(handle.uuid, request_id))
+            job = release_job(handle.uuid, handle.hostname, request_id)
+            queue.add_job(session, job)
     return unclean
 
 

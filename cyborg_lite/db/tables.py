@@ -405,6 +405,8 @@ class Job(Base):
     last_error: Mapped[str] = mapped_column(String(1024), default='')
     request_id: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[int] = mapped_column(BigInteger)
+    # The host whose agent the job calls. NULL: none, or written by an earlier release.
+    host: Mapped[str | None] = mapped_column(String(255))
 
 
 class ProgramJob(_Timed, Base):

@@ -10,7 +10,8 @@ of that object::
 """
 
 import enum
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, Self
 
@@ -60,6 +61,9 @@ class NewJob:
     # True: the job includes the work of every other job with the same key. A job that
     # is already stored takes over the payload.
     widens: bool = False
+    # The host whose agent the job calls. A conductor runs only a few jobs of one host
+    # at a time. None: the job calls no agent.
+    host: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,39 @@ class Job:
     cancelled: bool = False  # by an operator; implies `expired`
     age: float = 0.0  # seconds between its creation and the lease
     request_id: str | None = None
+    host: str | None = None  # the host whose agent the job calls
+
+
+class HostShares:
+    """The number of jobs that one process runs for each host.
+
+    A host that does not answer keeps its jobs running until they time out. The limit
+    leaves workers for other hosts.
+    """
+
+    def __init__(self, limit: int, hosts: Iterable[str | None] = ()) -> None:
+        """Count the hosts of running jobs.
+
+        :param limit: number of jobs of one host that may run at a time
+        :param hosts: of the running jobs; None: the job calls no host
+        """
+        self._limit = limit
+        self._numbers = Counter(host for host in hosts if host is not None)
+
+    def full_hosts(self) -> tuple[str, ...]:
+        """Return the hosts of which no other job may start."""
+        return tuple(
+            host for host, number in self._numbers.items() if number >= self._limit
+        )
+
+    def take(self, host: str | None) -> bool:
+        """Count a job of the host, if it may start; return whether it may."""
+        if host is None:
+            return True
+        if self._numbers[host] >= self._limit:
+            return False
+        self._numbers[host] += 1
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +178,10 @@ _DEPLOYABLE: Final = 'deployable'
 _IMAGE: Final = 'image'
 _SHELL: Final = 'shell'
 _GENERATION: Final = 'generation'
+
+CALLER_KEY: Final = 'caller'
+"""Key of the caller in the payload of a job of any type."""
+CALLER_FIELDS: Final = ('global_request_id', 'user_id', 'project_id')
 
 # In order of preference; see `describe_payload`.
 _SUBJECTS: Final = (_INSTANCE, _HOST, _DEPLOYABLE, _HANDLE)
@@ -316,6 +357,22 @@ def add_bind_generation(job: NewJob, generation: int) -> NewJob:
     """Return a bind job that names the generation of its bind."""
     payload = {**job.payload, **_generation_to_json(generation)}
     return replace(job, payload=payload)
+
+
+def read_caller(payload: Mapping[str, Any]) -> dict[str, str]:
+    """Return the caller of the request that caused a job of any type.
+
+    :returns: values by name of a field; empty for a job without a request, and for jobs
+        of earlier releases
+    """
+    caller = payload.get(CALLER_KEY)
+    if not isinstance(caller, dict):
+        return {}
+    return {
+        name: value
+        for name, value in caller.items()
+        if name in CALLER_FIELDS and isinstance(value, str)
+    }
 
 
 def read_bind_generation(payload: Mapping[str, Any]) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from cyborg_lite.conductor.arqs import ArqService
-from cyborg_lite.conductor.jobs import JobRunner, create_owner
+from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
 from cyborg_lite.conductor.nova_events import NovaEventHandler
 from cyborg_lite.db import binding
 from cyborg_lite.db.engine import Database
@@ -68,7 +68,7 @@ class Compute:
 @contextmanager
 def create_compute(database: Database, *groups: dict[str, str]) -> Iterator[Compute]:
     """Create ARQs of a new profile for a new instance."""
-    runner = JobRunner(database, {}, create_owner(30), workers=1)
+    runner = JobRunner(database, {}, create_owner(30), workers=Workers(1, 1))
     arqs = ArqService(database, runner, RULES)
     created = arqs.create(USER, add_profile(database, list(groups)))
     uuids = [arq.uuid for arq in created]

@@ -7,7 +7,7 @@ import pytest
 
 from cyborg_lite.conductor.arqs import ArqService
 from cyborg_lite.conductor.bitstreams import BitstreamCatalog
-from cyborg_lite.conductor.jobs import JobRunner, create_owner
+from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.rpc.context import RequestContext
@@ -27,7 +27,7 @@ GROUPS = [{'resources:PGPU': '1'}, {'resources:FPGA': '1'}]
 
 @pytest.fixture
 def arqs(database: Database, real_glance: RealGlance) -> ArqService:
-    runner = JobRunner(database, {}, create_owner(30), workers=1)
+    runner = JobRunner(database, {}, create_owner(30), workers=Workers(1, 1))
     runner.stop()
     library = BitstreamCatalog(build_client(real_glance.endpoint), LARGEST)
     return ArqService(database, runner, RULES, library)

@@ -23,7 +23,7 @@ def placement_sync_job(
     )
 
 
-def release_job(handle_uuid: str, request_id: str | None) -> NewJob:
+def release_job(handle_uuid: str, hostname: str, request_id: str | None) -> NewJob:
     """Return the job that has a host clean an attach handle; one job for each handle.
 
     The payload names the handle only: its ARQ can change before the job runs again.
@@ -31,4 +31,10 @@ def release_job(handle_uuid: str, request_id: str | None) -> NewJob:
     generation only.
     """
     payload = ReleasePayload(handle_uuid).to_json()
-    return NewJob(JobType.RELEASE, payload, key=handle_uuid, request_id=request_id)
+    return NewJob(
+        JobType.RELEASE,
+        payload,
+        key=handle_uuid,
+        request_id=request_id,
+        host=hostname,
+    )

@@ -30,9 +30,18 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import Upsert, Values, change
 from cyborg_lite.db.clock import now_ms
+from cyborg_lite.db.jobs.callers import add_caller
 from cyborg_lite.db.tables import Job as Row
 from cyborg_lite.exceptions import JobLost
-from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob, Owner
+from cyborg_lite.model.jobs import (
+    HostShares,
+    Job,
+    JobCount,
+    JobState,
+    JobType,
+    NewJob,
+    Owner,
+)
 
 _ERROR_MAX_LENGTH: Final = 1000
 
@@ -47,8 +56,14 @@ _ADD_OWNED: Final = _ADD.values(
     lease_until=now_ms() + bindparam('lease_ms', type_=BigInteger)
 )
 _LEASABLE: Final = (
-    select(Row.id)
-    .where(Row.kind.in_(bindparam('kinds')))
+    select(Row.id, Row.host)
+    .where(
+        Row.kind.in_(bindparam('kinds', expanding=True)),
+        or_(
+            Row.host.is_(None),
+            Row.host.not_in(bindparam('full_hosts', expanding=True)),
+        ),
+    )
     .limit(bindparam('number'))
     .with_for_update(skip_locked=True)
 )
@@ -105,11 +120,12 @@ def add_running_job(session: Session, new: NewJob, owner: Owner) -> Job:
     return Job(
         uuid=values['uuid'],
         kind=new.kind,
-        payload=new.payload,
+        payload=values['payload'],
         owner=owner.name,
         lease=1,
         awaited=new.limit_ms is not None,
         request_id=new.request_id,
+        host=new.host,
     )
 
 
@@ -119,25 +135,36 @@ def _values(new: NewJob) -> dict[str, Any]:
         'uuid': str(uuid4()),
         'kind': new.kind,
         'key': new.key,
-        'payload': dict(new.payload),
+        'payload': add_caller(new.payload, new.request_id),
         'state': JobState.WAITING,
         'limit_ms': new.limit_ms,
         'request_id': new.request_id,
+        'host': new.host,
     }
 
 
 def lease_jobs(
-    session: Session, owner: Owner, limit: int, kinds: Collection[str] = tuple(JobType)
+    session: Session,
+    owner: Owner,
+    limit: int,
+    kinds: Collection[str] = tuple(JobType),
+    shares: HostShares | None = None,
 ) -> tuple[Job, ...]:
     """Lease at most ``limit`` jobs that are due or whose lease has expired.
 
+    A call that returns no job has left no job that may start.
+
     :param kinds: job types to lease; others belong to conductors of another release
+    :param shares: of the jobs that the owner runs; None: no limit for a host. The
+        leased jobs are counted in it.
     """
+    shares = shares or HostShares(limit)
     # Two SELECTs, because an OR would use neither of the two indexes.
-    due = _lock_jobs(session, _DUE, kinds, limit)
+    due = _lock_jobs(session, _DUE, kinds, limit, shares)
     abandoned: list[int] = []
     if len(due) < limit:
-        abandoned = _lock_jobs(session, _ABANDONED, kinds, limit - len(due))
+        number = limit - len(due)
+        abandoned = _lock_jobs(session, _ABANDONED, kinds, number, shares)
     return _lease_locked(session, owner, due, abandoned)
 
 
@@ -221,9 +248,21 @@ def _lease_locked(
 
 
 def _lock_jobs(
-    session: Session, statement: Select[int], kinds: Collection[str], number: int
+    session: Session,
+    statement: Select[int, str | None],
+    kinds: Collection[str],
+    number: int,
+    shares: HostShares,
 ) -> list[int]:
-    return list(session.scalars(statement, {'kinds': list(kinds), 'number': number}))
+    parameters = {
+        'kinds': list(kinds),
+        'full_hosts': list(shares.full_hosts()),
+        'number': number,
+    }
+    # Rows that are locked and not leased are free again when the transaction commits.
+    return [
+        id_ for id_, host in session.execute(statement, parameters) if shares.take(host)
+    ]
 
 
 def _job(row: Row, expired: bool, age_ms: int) -> Job:
@@ -241,6 +280,7 @@ def _job(row: Row, expired: bool, age_ms: int) -> Job:
         cancelled=row.deadline == CANCELLED,
         age=age_ms / 1000,
         request_id=row.request_id,
+        host=row.host,
     )
 
 
@@ -303,24 +343,26 @@ def replace_job(session: Session, job: Job, new: NewJob) -> Job:
 
     :raises JobLost: this process has lost the lease
     """
-    values = {
+    values: dict[str, Any] = {
         'kind': new.kind,
-        'payload': dict(new.payload),
+        'payload': add_caller(new.payload, job.request_id),
         'limit_ms': new.limit_ms,
         'attempts': 1,
         'step': '',
         'last_error': '',
+        'host': new.host,
     }
     _change(session, job, _BECOME, values)
     return Job(
         uuid=job.uuid,
         kind=new.kind,
-        payload=new.payload,
+        payload=values['payload'],
         owner=job.owner,
         lease=job.lease,
         rerun_requested=job.rerun_requested,
         awaited=new.limit_ms is not None,
         request_id=job.request_id,
+        host=new.host,
     )
 
 

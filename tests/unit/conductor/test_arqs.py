@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.conductor.arqs import ArqService
-from cyborg_lite.conductor.jobs import JobRunner, create_owner
+from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import (
     ArqNotFound,
@@ -42,7 +42,7 @@ def caller(
 @pytest.fixture
 def arqs(database: Database) -> ArqService:
     # The runner is never started, so an accepted ARQ stays in BindStarted.
-    runner = JobRunner(database, {}, create_owner(30), workers=1)
+    runner = JobRunner(database, {}, create_owner(30), workers=Workers(1, 1))
     runner.stop()
     return ArqService(database, runner, RULES)
 

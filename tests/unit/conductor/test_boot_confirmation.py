@@ -8,7 +8,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.arqs import ArqService
-from cyborg_lite.conductor.jobs import JobRunner, create_owner
+from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.services import store_digest
 from cyborg_lite.db.tables import Arq, AttachHandle
@@ -45,7 +45,7 @@ def agents() -> FakeAgents:
 
 @pytest.fixture
 def service(database: Database, agents: FakeAgents) -> ArqService:
-    runner = JobRunner(database, {}, create_owner(30), workers=1)
+    runner = JobRunner(database, {}, create_owner(30), workers=Workers(1, 1))
     runner.stop()
     return ArqService(database, runner, RULES, None, agents)
 

@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.job_attempts import Handler
-from cyborg_lite.conductor.jobs import JobRunner, create_owner
+from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.tables import Job as Row
@@ -36,7 +36,7 @@ def runner(database: Database, handler: ScriptedHandler) -> Iterator[JobRunner]:
         JobType.NOVA_EVENT: handler,
     }
     owner = create_owner(lease_seconds=30)
-    runner = JobRunner(database, handlers, owner, workers=2)
+    runner = JobRunner(database, handlers, owner, workers=Workers(2, 2))
     yield runner
     runner.stop()
     runner.wait()
@@ -265,7 +265,7 @@ def test_runner_database_down_continues(
 ) -> None:
     broken = Database('sqlite:////nowhere/at/all.sqlite')
     handlers: dict[str, Handler] = {JobType.RELEASE: handler}
-    runner = JobRunner(broken, handlers, create_owner(30), workers=1)
+    runner = JobRunner(broken, handlers, create_owner(30), workers=Workers(1, 1))
     runner.start()
     runner.stop()
     runner.wait()

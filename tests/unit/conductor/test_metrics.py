@@ -13,7 +13,7 @@ import pytest
 from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.inventory import InventoryService
 from cyborg_lite.conductor.job_attempts import Handler
-from cyborg_lite.conductor.jobs import JobRunner, create_owner
+from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
 from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.conductor.nova_events import NovaEventHandler
 from cyborg_lite.db.engine import Database
@@ -65,7 +65,7 @@ def runner(
         JobType.NOVA_EVENT: handler,
     }
     owner = create_owner(lease_seconds=30)
-    runner = JobRunner(database, handlers, owner, 2, metrics)
+    runner = JobRunner(database, handlers, owner, Workers(2, 2), metrics)
     yield runner
     runner.stop()
     runner.wait()

@@ -11,7 +11,7 @@ from sqlalchemy import update
 
 from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
 from cyborg_lite.conductor.bitstreams import BitstreamCatalog
-from cyborg_lite.conductor.jobs import JobRunner, create_owner
+from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
 from cyborg_lite.conductor.programming import (
     ProgramHandler,
     ProgrammingService,
@@ -110,7 +110,9 @@ def console(cloud: Cloud) -> Iterator[Console]:
     waiters = ProgramWaiters()
     handler = SignallingHandler(cloud.database, cloud.loader, waiters)
     owner = create_owner(30)
-    runner = JobRunner(cloud.database, {JobType.PROGRAM: handler}, owner, workers=1)
+    runner = JobRunner(
+        cloud.database, {JobType.PROGRAM: handler}, owner, workers=Workers(1, 1)
+    )
     programming = ProgrammingService(cloud.database, cloud.loader, runner, waiters)
     yield Console(cloud, handler, runner, programming)
     # The next test empties the tables. No thread may write by then.
@@ -230,7 +232,10 @@ def test_program_updates_placement_before_reply(
     waiting = ProgramWaiters()
     handler = ProgramHandler(cloud.database, loader, waiting)
     runner = JobRunner(
-        cloud.database, {JobType.PROGRAM: handler}, create_owner(30), workers=1
+        cloud.database,
+        {JobType.PROGRAM: handler},
+        create_owner(30),
+        workers=Workers(1, 1),
     )
     programming = ProgrammingService(cloud.database, loader, runner, waiting)
     record = programming.program(ADMIN, cloud.record().uuid, IMAGE_ID)
@@ -248,7 +253,7 @@ def test_program_shell_with_bound_region_raises(
     cloud.images.all[IMAGE_ID] = image(properties={'shell_id': None})
     names = [f'{HOST}_0000:5e:00.0_region{number}' for number in range(2)]
     cloud.binder.run(cloud.accept_bind({}, names[1]))
-    runner = JobRunner(database, {}, create_owner(30), workers=1)
+    runner = JobRunner(database, {}, create_owner(30), workers=Workers(1, 1))
     programming = ProgrammingService(database, cloud.loader, runner, ProgramWaiters())
     with pytest.raises(DeployableInUse):
         programming.program(daemon_context(), cloud.record(names[0]).uuid, IMAGE_ID)

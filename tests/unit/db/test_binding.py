@@ -84,6 +84,17 @@ def test_accept_bind_stores_arqs_and_job(database: Database) -> None:
     assert list_job_types(database) == ['bind']
 
 
+def test_accept_bind_without_free_worker_adds_waiting_job(database: Database) -> None:
+    uuids, card = add_arqs(database, 1), add_card(database, 1)
+    requested = bindings(uuids, card)
+    new_job = replace(BIND_JOB, host='compute-1')
+    database.write(binding.accept_waiting_bind, requested, ANY_PROJECT, new_job)
+    assert states(database, uuids) == ['BindStarted']
+    (leased,) = database.write(queue.lease_jobs, OWNER, 10)
+    assert (leased.kind, leased.host) == (JobType.BIND, 'compute-1')
+    claim_handles(database, leased, uuids)
+
+
 def test_accept_bind_arqs_keep_their_providers(
     database: Database,
 ) -> None:

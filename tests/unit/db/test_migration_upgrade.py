@@ -56,6 +56,7 @@ _ADDED: Final[Mapping[str, Mapping[str, Mapping[str, object]]]] = {
         'services': {'identity': None, 'report_number': 0},
         'attributes': {'hidden': 0},
     },
+    '0005': {'jobs': {'host': None}},
 }
 
 _Rows = dict[str, list[dict[str, Any]]]  # by table; column values of any type
