@@ -17,6 +17,8 @@ LOG = log.getLogger(__name__)
 # instances needs fewer requests.
 _MAX_SINGLE_REQUESTS: Final = 100
 _HOST: Final = 'OS-EXT-SRV-ATTR:host'
+_NODE: Final = 'OS-EXT-SRV-ATTR:hypervisor_hostname'
+_TASK: Final = 'OS-EXT-STS:task_state'
 _PAGE_SIZE: Final = 1000  # the default limit of Nova
 
 MICROVERSION: Final = '2.82'
@@ -124,6 +126,19 @@ class Nova:
         instance = _find_instance(self._remote, uuid)
         # Only administrators receive the key. Without it, assume that there is a host.
         return instance is not None and instance.get(_HOST, 'hidden') is not None
+
+    def find_settled_node(self, uuid: str) -> str | None:
+        """Return the compute node of an instance that has no running task.
+
+        :returns: None if the instance or the node is unknown, or without a Nova
+        :raises ServiceUnavailable: Nova did not answer
+        :raises RemoteError: Nova rejected the request
+        """
+        instance = _find_instance(self._remote, uuid) if self._remote else None
+        if instance is None or instance.get(_TASK) is not None:
+            return None
+        node = instance.get(_NODE)
+        return None if node is None else str(node)
 
     def _drop(self, events: Sequence[BoundEvent]) -> tuple[EventOutcome, ...]:
         if not self._drop_logged:

@@ -342,7 +342,23 @@ class Placement:
 
         :returns: False if a provider has the trait
         """
-        path = f'/traits/{quote(name)}'
+        return self._delete_name(f'/traits/{quote(name)}')
+
+    def list_custom_classes(self) -> frozenset[str]:
+        """Return the custom resource classes."""
+        body = self._remote.send('GET', '/resource_classes').json()
+        names = (item['name'] for item in body['resource_classes'])
+        return frozenset(name for name in names if name.startswith('CUSTOM_'))
+
+    def delete_resource_class(self, name: str) -> bool:
+        """Delete a custom resource class. A class that does not exist is no error.
+
+        :returns: False if a provider has an inventory of the class
+        """
+        return self._delete_name(f'/resource_classes/{quote(name)}')
+
+    def _delete_name(self, path: str) -> bool:
+        """Delete a custom name; return False if it is in use."""
         response = self._remote.send('DELETE', path, accept=(404, 409))
         with self._lock:
             self._existing_names.discard(path)

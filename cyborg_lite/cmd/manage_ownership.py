@@ -7,7 +7,8 @@ from typing import Any
 
 from oslo_config import cfg
 
-from cyborg_lite.cmd import database
+from cyborg_lite.cmd import database, manage_ownership_plan
+from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.db import device_owners
 from cyborg_lite.model.owners import (
@@ -20,9 +21,10 @@ from cyborg_lite.model.owners import (
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
     """Add the command ``ownership``."""
-    parser = parsers.add_parser(
+    parser = add_command(
+        parsers,
         'ownership',
-        help='list the owner of each device; the exit status is 1 on a conflict',
+        'list the owner of each device; the exit status is 1 on a conflict',
     )
     # The name `host` is taken by an option of this service.
     parser.add_argument(
@@ -30,6 +32,7 @@ def add_parsers(parsers: Any) -> None:
     )
     parser.add_argument('--format', choices=['table', 'json'], default='table')
     parser.set_defaults(run=_show)
+    manage_ownership_plan.add_parsers(parser)
 
 
 def _show(conf: cfg.ConfigOpts) -> int:

@@ -9,20 +9,20 @@ from typing import Any, Final
 
 from oslo_config import cfg
 
+from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd import database
 from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.conductor.jobs import create_owner
+from cyborg_lite.conductor.placement import pruning
 from cyborg_lite.conductor.placement.host_jobs import HostSyncJobs
 from cyborg_lite.conductor.placement.sync import PlacementSync, SyncMode, SyncResult
+from cyborg_lite.conductor.sharing import SharingCheck
 from cyborg_lite.db import device_owners, providers
-from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.provider_changes import is_generated_trait
-from cyborg_lite.model.queries import Query
-from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG
+from cyborg_lite.model.traits import OWNER_CYBORG
 
 # Outcomes. Programs parse them in the JSON output, so the values do not change.
 _PLANNED: Final = 'to be repaired'
@@ -85,7 +85,7 @@ def add_parsers(parsers: Any) -> None:
         '--prune',
         action='store_true',
         help='as --apply; also delete the empty providers of removed devices and the '
-        'unused custom traits of this service',
+        'unused custom traits and resource classes of this service',
     )
     # The name `host` is taken by an option of this service.
     audit.add_argument(
@@ -109,13 +109,15 @@ def _audit(conf: cfg.ConfigOpts) -> int:
         auditor = _Auditor(sync, HostSyncJobs(db, sync, owner), prunes=command.prune)
         hosts = command.of_host or db.read(device_owners.list_hosts)
         applies = command.apply or command.prune
-        # Pruning deletes the records of the traits.
+        # Pruning deletes the records of the names.
         published = db.read(providers.list_published_traits)
         lines = [line for host in hosts for line in auditor.audit(host, applies)]
+        sharing = SharingCheck(db, placement, Nova.from_config(conf))
+        lines += [line for host in hosts for line in _sharing_lines(sharing, host)]
         if not command.of_host:
             lines += _unknown_host_lines(auditor, placement, hosts)
             if command.prune:
-                lines += _prune_traits(db, placement, published)
+                lines += _prune_names(db, placement, published)
     if command.format == 'json':
         print(json.dumps([line.as_json() for line in lines], indent=2))
     elif lines:
@@ -153,24 +155,26 @@ class _Auditor:
         yield from _result_lines(host, result, _DONE if applies else _PLANNED)
 
 
-def _prune_traits(
+def _sharing_lines(sharing: SharingCheck, host: str) -> Iterator[Line]:
+    """Yield the conflicts with another service that uses our resource classes."""
+    try:
+        for finding in sharing.check_host(host):
+            name, uuid = finding.provider_name, finding.provider_uuid
+            yield Line(host, name, uuid, finding.reason, _SKIPPED)
+    except CyborgError as error:
+        yield Line(host, '', '', f'{error.text} {error.advice}', _UNKNOWN)
+
+
+def _prune_names(
     db: Database, placement: Placement, published: Collection[str]
 ) -> Iterator[Line]:
-    """Delete custom traits of this service that nobody uses.
+    """Delete custom traits and resource classes of this service that nobody uses.
 
-    :param published: traits that this service had set on providers
+    :param published: names that this service had set on providers
     """
-    used = db.read(providers.list_desired_traits) | {
-        key.partition(':')[2]
-        for profile in db.read(profiles.list_profiles, Query())
-        for group in profile.groups
-        for key in group
-    }
     try:
-        for name in sorted(placement.list_unused_traits() - used):
-            is_own = name in published or name == EMPTIED or is_generated_trait(name)
-            if is_own and placement.delete_trait(name):
-                yield Line('', '', '', f'custom trait {name}: deleted, unused', _DONE)
+        for text in pruning.prune_names(db, placement, published):
+            yield Line('', '', '', text, _DONE)
     except CyborgError as error:
         yield Line('', '', '', f'{error.text} {error.advice}', _UNKNOWN)
 

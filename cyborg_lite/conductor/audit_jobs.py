@@ -10,7 +10,8 @@ from typing import Final
 from oslo_log import log
 
 from cyborg_lite.conductor.audit import Audit
-from cyborg_lite.db import services
+from cyborg_lite.conductor.sharing import SharingCheck
+from cyborg_lite.db import device_owners, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError
@@ -27,19 +28,32 @@ _KEY: Final = 'orphans'  # at most one unfinished audit job in the deployment
 class AuditHandler:
     """Runs audit jobs: logs all findings, and applies their remedies if permitted."""
 
-    def __init__(self, database: Database, audit: Audit, reap: bool) -> None:
+    def __init__(
+        self,
+        database: Database,
+        audit: Audit,
+        reap: bool,
+        sharing: SharingCheck | None = None,
+        count_finding: Callable[[str], None] = lambda problem: None,
+    ) -> None:
         """Prepare the handler.
 
         :param reap: True: apply remedies; False: only log the findings
+        :param sharing: finds conflicts with Nova; None: do not check
+        :param count_finding: called for each finding, for the metrics
         """
         self._database = database
         self._audit = audit
         self._reap = reap
+        self._sharing = sharing
+        self._count_finding = count_finding
 
     def run(self, job: Job) -> Job | None:
         """Run one audit."""
         report = self._audit.find_orphans()
         _log_report(report)
+        for finding in report.findings:
+            self._count_finding(finding.problem)
         for finding in report.findings if self._reap else ():
             if self._audit.apply_remedy(finding, job.request_id):
                 LOG.warning(
@@ -48,8 +62,26 @@ class AuditHandler:
                     finding.remedy,
                 )
         self._audit.delete_former_servers()
+        if self._sharing is not None:
+            self._check_sharing(self._sharing)
         self._database.write(queue.finish_job, job)
         return None
+
+    def _check_sharing(self, sharing: SharingCheck) -> None:
+        try:
+            for hostname in self._database.read(device_owners.list_hosts):
+                for finding in sharing.check_host(hostname):
+                    self._count_finding(finding.problem)
+                    LOG.warning(
+                        'Audit: %s, host %s, provider %s (%s): %s',
+                        finding.problem,
+                        hostname,
+                        finding.provider_name,
+                        finding.provider_uuid,
+                        finding.reason,
+                    )
+        except CyborgError as error:
+            LOG.warning('Audit is incomplete: allocations not checked: %s', error.text)
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Finish the job: the next audit does the same work."""

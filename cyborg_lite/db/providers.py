@@ -36,7 +36,7 @@ from cyborg_lite.db.tables import (
 )
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.inventory import UNUSABLE_HEALTH, Health
-from cyborg_lite.model.providers import ProviderRow
+from cyborg_lite.model.providers import ProviderRow, valid_symbol
 from cyborg_lite.model.services import AGENT, ServiceState
 
 _MAX_HOSTS: Final = 1000  # audits that one transaction schedules
@@ -158,10 +158,16 @@ def list_published_traits(
     return frozenset(trait for traits in session.scalars(records) for trait in traits)
 
 
-def list_desired_traits(session: Session) -> frozenset[str]:
-    """Return the traits of all deployables that can be scheduled."""
-    columns = select(Deployable.traits).where(Deployable.rp_uuid.is_not(None))
-    return frozenset(trait for traits in session.scalars(columns) for trait in traits)
+def list_desired_names(session: Session) -> frozenset[str]:
+    """Return traits and resource classes of all deployables that can be scheduled."""
+    columns = select(Deployable.resource_class, Deployable.traits).where(
+        Deployable.rp_uuid.is_not(None)
+    )
+    return frozenset(
+        valid_symbol(name)
+        for row in session.execute(columns)
+        for name in (row.resource_class or '', *row.traits)
+    )
 
 
 def record_provider_traits(

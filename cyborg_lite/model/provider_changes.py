@@ -27,6 +27,11 @@ _GENERATED: Final = re.compile(
     r'|CUSTOM_FPGA_(FUNCTION_ID|REGION)_[A-Z]+_[0-9A-F]{8,}'
 )
 
+# Resource classes of the drivers. Those that an operator names are in the record.
+_GENERATED_CLASSES: Final = frozenset(
+    {'CUSTOM_NIC', 'CUSTOM_NPU', 'CUSTOM_QAT', 'CUSTOM_SSD'}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class CreateProvider:
@@ -149,6 +154,11 @@ def name_taken_problem(desired: DesiredProvider, holder: str) -> ProviderProblem
 def is_generated_trait(name: str) -> bool:
     """Return whether only a driver can have generated the name of the trait."""
     return _GENERATED.fullmatch(name) is not None
+
+
+def is_generated_class(name: str) -> bool:
+    """Return whether a driver has the resource class without an option for it."""
+    return name in _GENERATED_CLASSES
 
 
 def is_emptied(actual: ActualProvider) -> bool:

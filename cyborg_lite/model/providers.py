@@ -24,7 +24,8 @@ class ProviderRow:
     traits: tuple[str, ...]
     total: int
     reserved: int
-    # Traits that this service has set in Placement; None: none are recorded yet.
+    # Traits and custom resource classes that this service has set in Placement; None:
+    # none are recorded yet.
     published_traits: tuple[str, ...] | None = None
     device_uuid: str = ''
     driver: str = ''
@@ -63,6 +64,13 @@ class DesiredProvider:
     inventories: Inventories
     traits: frozenset[str]
     former_traits: frozenset[str] = frozenset()  # set by this service, to be removed
+    custom_class: str = ''  # custom resource class of this service; empty: none
+
+    @property
+    def published_names(self) -> frozenset[str]:
+        """Custom names that Placement has because of this provider."""
+        classes = {self.custom_class} if self.custom_class else set()
+        return self.traits - {OWNER_CYBORG} | classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +107,16 @@ def build_tree(root_uuid: str, rows: Iterable[ProviderRow]) -> list[DesiredProvi
 
 def _build_provider(root_uuid: str, row: ProviderRow) -> DesiredProvider:
     traits = frozenset(map(valid_symbol, row.traits)) | {OWNER_CYBORG}
+    name = valid_symbol(row.resource_class)
+    custom_class = name if name.startswith('CUSTOM_') else ''
     return DesiredProvider(
         uuid=row.rp_uuid,
         name=valid_provider_name(row.name),
         parent_uuid=root_uuid,
         inventories=_build_inventories(row),
         traits=traits,
-        former_traits=frozenset(row.published_traits or ()) - traits,
+        former_traits=frozenset(row.published_traits or ()) - traits - {custom_class},
+        custom_class=custom_class,
     )
 
 

@@ -11,6 +11,8 @@ class FakeInstances:
 
     def __init__(self) -> None:
         self.hosts: dict[str, str | None] = {}
+        self.busy: set[str] = set()
+        """Instances with a running task."""
         self.away = False
         self.configured = True
 
@@ -23,3 +25,9 @@ class FakeInstances:
         if self.away:
             raise ServiceUnavailable(what='Nova')
         return self.hosts.get(uuid) is not None if self.configured else None
+
+    def find_settled_node(self, uuid: str) -> str | None:
+        if self.away:
+            raise ServiceUnavailable(what='Nova')
+        is_settled = self.configured and uuid not in self.busy
+        return self.hosts.get(uuid) if is_settled else None

@@ -46,6 +46,8 @@ class Rules:
     """Code per event, by instance or tag. The default is 200."""
     servers: dict[str, str | None] = field(default_factory=dict)
     """Host of each instance; None: the instance has no host."""
+    tasks: dict[str, str] = field(default_factory=dict)
+    """Running task of an instance."""
     sees_all: bool = True  # False: the caller is not an administrator
     largest_page: int = 1000
 
@@ -134,7 +136,13 @@ class FakeNova:
         if uuid not in self.rules.servers or not self.rules.sees_all:
             return 404, {'itemNotFound': {'code': 404, 'message': 'Not found.'}}
         host = self.rules.servers[uuid]
-        return 200, {'server': {'id': uuid, 'OS-EXT-SRV-ATTR:host': host}}
+        server = {
+            'id': uuid,
+            'OS-EXT-SRV-ATTR:host': host,
+            'OS-EXT-SRV-ATTR:hypervisor_hostname': host,
+            'OS-EXT-STS:task_state': self.rules.tasks.get(uuid),
+        }
+        return 200, {'server': server}
 
     def _several(self, arguments: dict[str, str]) -> tuple[int, dict[str, Any]]:
         if not self.rules.sees_all and 'all_tenants' in arguments:

@@ -53,6 +53,8 @@ class FakePlacement(Placement):
         self.providers: dict[str, Provider] = {}
         self.consumers: dict[str, Consumer] = {}
         self.names = set(STANDARD)
+        self.classes: set[str] = set()
+        """Custom resource classes; they are in ``names`` as well."""
         self.is_old = False
         """True: a provider cannot be moved to another parent."""
         self.calls: list[str] = []
@@ -264,6 +266,7 @@ class FakePlacement(Placement):
     def create_custom_names(
         self, classes: Iterable[str], traits: Iterable[str]
     ) -> None:
+        self.classes |= {name for name in classes if name.startswith('CUSTOM_')}
         for name in sorted({*classes, *traits} - self.names):
             if name.startswith('CUSTOM_'):
                 self._count_call(f'PUT /{name}')
@@ -272,13 +275,25 @@ class FakePlacement(Placement):
     def list_unused_traits(self) -> frozenset[str]:
         self._count_call('GET /traits?associated=false')
         custom = {name for name in self.names if name.startswith('CUSTOM_')}
-        return frozenset(custom.difference(*self._list_trait_sets()))
+        return frozenset(custom.difference(self.classes, *self._list_trait_sets()))
 
     def delete_trait(self, name: str) -> bool:
         self._count_call(f'DELETE /traits/{name}')
         if any(name in traits for traits in self._list_trait_sets()):
             return False
         self.names.discard(name)
+        return True
+
+    def list_custom_classes(self) -> frozenset[str]:
+        self._count_call('GET /resource_classes')
+        return frozenset(self.classes)
+
+    def delete_resource_class(self, name: str) -> bool:
+        self._count_call(f'DELETE /resource_classes/{name}')
+        if any(name in state.inventories for state in self.providers.values()):
+            return False
+        self.names.discard(name)
+        self.classes.discard(name)
         return True
 
     def _list_trait_sets(self) -> list[frozenset[str]]:

@@ -230,6 +230,22 @@ def test_custom_names_exist_after_creation(placement: Placement) -> None:
     )
 
 
+def test_delete_resource_class_only_if_unused(placement: Placement) -> None:
+    used, unused = (f'CUSTOM_{uuid4().hex.upper()}' for _ in range(2))
+    placement.create_custom_names([used, unused], ())
+    node = placement.create_provider(str(uuid4()), str(uuid4()), None)
+    stock = {used: ProviderInventory(1)}
+    placement.set_inventories(node.uuid, node.generation, stock)
+    assert {used, unused} <= placement.list_custom_classes()
+    assert 'VCPU' not in placement.list_custom_classes()
+    assert placement.delete_resource_class(used) is False
+    assert placement.delete_resource_class(unused) is True
+    assert placement.delete_resource_class(unused) is True
+    assert {used, unused} & placement.list_custom_classes() == {used}
+    placement.create_custom_names([unused], ())
+    assert unused in placement.list_custom_classes()
+
+
 def test_delete_trait_only_if_unused(placement: Placement) -> None:
     node = fresh(placement)
     used, unused = (f'CUSTOM_{uuid4().hex.upper()}' for _ in range(2))

@@ -8,7 +8,6 @@ from oslo_log import log
 from cyborg_lite.db import device_owners, providers
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.providers import DesiredProvider, ProviderRow
-from cyborg_lite.model.traits import OWNER_CYBORG
 
 LOG = log.getLogger(__name__)
 
@@ -43,18 +42,16 @@ class ProviderRecords:
     def record_new_traits(
         self, rows: Iterable[ProviderRow], desired: Iterable[DesiredProvider]
     ) -> None:
-        """Record traits as ours before they are published in Placement.
+        """Record traits and classes as ours before they are published in Placement.
 
         If this process exits in between, a later sync still knows which traits it
         may remove.
         """
         recorded = {row.rp_uuid: frozenset(row.published_traits or ()) for row in rows}
-        traits = {
-            provider.uuid: provider.traits - {OWNER_CYBORG} for provider in desired
-        }
+        published = {provider.uuid: provider.published_names for provider in desired}
         new = {
             uuid: recorded[uuid] | names
-            for uuid, names in traits.items()
+            for uuid, names in published.items()
             if not names <= recorded[uuid]
         }
         if new and self._writable:
@@ -69,7 +66,7 @@ class ProviderRecords:
         :param deleted: uuids of providers that have been deleted from Placement
         """
         current = {
-            provider.uuid: provider.traits - {OWNER_CYBORG}
+            provider.uuid: provider.published_names
             for provider in updated
             if provider.former_traits
         }

@@ -3,22 +3,27 @@
 
 import logging
 import threading
+from collections import Counter
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import update
 
 from cyborg_lite.conductor.audit_jobs import AuditHandler, AuditScheduler
-from cyborg_lite.db import services
+from cyborg_lite.conductor.sharing import SharingCheck
+from cyborg_lite.db import audit, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import FormerServer
 from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob
 from cyborg_lite.model.services import CONDUCTOR
 from tests.builders.orphans import Cloud
-from tests.builders.rows import OWNER, owners, states
+from tests.builders.rows import HOST, OWNER, PROJECT, owners, states
 from tests.builders.service_rows import mark_down, record_heartbeat
+from tests.doubles.placement import FakePlacement
 
+LATER = datetime(2100, 1, 1, tzinfo=UTC)
 WAITING = JobCount(JobType.AUDIT, JobState.WAITING, 1)
 
 
@@ -56,6 +61,34 @@ def test_audit_job_finding_without_remedy_is_logged(
     AuditHandler(database, cloud.audit, reap=True).run(due(database))
     assert 'no-allocation' in caplog.text
     assert owners(database) == [uuid]
+
+
+def test_audit_job_reports_conflicts_with_nova(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    cloud, counts = Cloud(database), Counter[str]()
+    uuid, _ = cloud.bound()
+    (arq,) = database.read(audit.list_arqs_with_device, LATER, 0, 10)
+    foreign = str(uuid4())
+    cloud.consumers.allocate(foreign, [arq.device_rp_uuid or ''], PROJECT)
+    cloud.servers.hosts[foreign] = HOST
+    placement = FakePlacement()
+    placement.list_consumers = cloud.consumers.list_consumers  # type: ignore[method-assign]  # of the builder
+    sharing = SharingCheck(database, placement, cloud.servers)
+
+    def count(problem: str) -> None:
+        counts[problem] += 1
+
+    handler = AuditHandler(
+        database, cloud.audit, reap=True, sharing=sharing, count_finding=count
+    )
+    assert handler.run(due(database)) is None
+    assert counts == {'no-arq': 1}
+    assert f'Instance {foreign} has allocated PGPU without an ARQ' in caplog.text
+    assert owners(database) == [uuid]
+    cloud.servers.away = True
+    handler.run(due(database))
+    assert 'Audit is incomplete: allocations not checked' in caplog.text
 
 
 def test_audit_job_expired_is_finished(database: Database) -> None:
@@ -117,7 +150,7 @@ def test_scheduler_database_down_continues() -> None:
 # --- servers that may come back ----------------------------------------------------
 
 
-def audit(database: Database, cloud: Cloud) -> None:
+def run_audit(database: Database, cloud: Cloud) -> None:
     AuditHandler(database, cloud.audit, reap=False).run(due(database))
 
 
@@ -125,7 +158,7 @@ def test_former_server_deleted_in_nova_is_deleted(database: Database) -> None:
     cloud = Cloud(database)
     shelved, deleted = cloud.left(), cloud.left()
     del cloud.servers.hosts[deleted]
-    audit(database, cloud)
+    run_audit(database, cloud)
     assert cloud.list_former_instances() == [shelved]
 
 
@@ -136,7 +169,7 @@ def test_former_server_nova_down_is_retained(
     deleted = cloud.left()
     del cloud.servers.hosts[deleted]
     cloud.servers.away = True
-    audit(database, cloud)
+    run_audit(database, cloud)
     assert cloud.list_former_instances() == [deleted]
     assert 'Records of 1 former servers not checked' in caplog.text
 
@@ -145,7 +178,7 @@ def test_former_server_without_nova_is_deleted(database: Database) -> None:
     cloud = Cloud(database)
     cloud.left()
     cloud.servers.configured = False
-    audit(database, cloud)
+    run_audit(database, cloud)
     assert cloud.list_former_instances() == []
 
 
@@ -155,5 +188,5 @@ def test_former_server_within_grace_is_retained(database: Database) -> None:
     del cloud.servers.hosts[instance]
     now = update(FormerServer).values(released_at=datetime.now(UTC))
     database.write(lambda session: session.execute(now))
-    audit(database, cloud)
+    run_audit(database, cloud)
     assert cloud.list_former_instances() == [instance]

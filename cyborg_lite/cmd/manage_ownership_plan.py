@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cyborg-lite-manage ownership plan`` and ``check``: the ownership file."""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from oslo_config import cfg
+
+from cyborg_lite.cmd import database
+from cyborg_lite.cmd.ownership_file import read_plan
+from cyborg_lite.cmd.parsers import add_command
+from cyborg_lite.cmd.text_table import format_table
+from cyborg_lite.conf import agent
+from cyborg_lite.db import device_owners
+from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.model.ownership_config import ConfigLine, build_config
+from cyborg_lite.model.ownership_plan import (
+    OwnershipPlan,
+    OwnershipProblem,
+    check_devices,
+)
+
+
+# Any: the parsers of argparse have no public type.
+def add_parsers(parser: Any) -> None:
+    """Add the commands below ``ownership``."""
+    commands = parser.add_subparsers(title='commands', metavar='COMMAND')
+    plan = add_command(
+        commands,
+        'plan',
+        'print the configuration of both services for the ownership file',
+    )
+    check = add_command(
+        commands,
+        'check',
+        'compare the reported devices with the ownership file; the exit status is 1 if '
+        'there is a difference',
+    )
+    for command, run in ((plan, _plan), (check, _check)):
+        command.add_argument(
+            '--file', help='ownership file; default: [agent] ownership_file'
+        )
+        command.add_argument('--host', dest='of_host', help='only this host')
+        command.add_argument('--format', choices=['table', 'json'], default='table')
+        command.set_defaults(run=run)
+
+
+def _read_plan(conf: cfg.ConfigOpts) -> OwnershipPlan:
+    path = conf.command.file or conf[agent.GROUP].ownership_file
+    if not path:
+        reason = 'Name the ownership file with --file or in [agent] ownership_file.'
+        raise ConfigurationError(reason=reason)
+    return read_plan(path)
+
+
+# --- plan -----------------------------------------------------------------------------
+
+
+def _plan(conf: cfg.ConfigOpts) -> int:
+    command, plan = conf.command, _read_plan(conf)
+    hosts = [command.of_host] if command.of_host else _list_stated_hosts(plan)
+    lines = {host: build_config(plan.list_rules(host)) for host in hosts}
+    if command.format == 'json':
+        print(json.dumps({host: _documents(lines[host]) for host in hosts}, indent=2))
+        return 0
+    for host in hosts:
+        print(f'# Host {host}')
+        _print_lines(lines[host])
+    return 0
+
+
+def _list_stated_hosts(plan: OwnershipPlan) -> list[str]:
+    return list(dict.fromkeys(rule.host for rule in plan.rules))
+
+
+def _print_lines(lines: Iterable[ConfigLine]) -> None:
+    for (file, section), group in groupby(
+        lines, lambda line: (line.file, line.section)
+    ):
+        print(f'\n# {file}')
+        if section:
+            print(f'[{section}]')
+        for line in group:
+            print(line.text)
+    print()
+
+
+def _documents(lines: Iterable[ConfigLine]) -> list[dict[str, str]]:
+    return [dataclasses.asdict(line) for line in lines]
+
+
+# --- check ----------------------------------------------------------------------------
+
+
+def _check(conf: cfg.ConfigOpts) -> int:
+    command, plan = conf.command, _read_plan(conf)
+    with database.open_database(conf) as db:
+        devices = db.read(device_owners.list_owned_devices, command.of_host)
+        known = db.read(device_owners.list_hosts)
+    hosts = [command.of_host] if command.of_host else _list_hosts(plan, known)
+    problems = check_devices(plan, devices, hosts)
+    if command.format == 'json':
+        print(json.dumps([dataclasses.asdict(item) for item in problems], indent=2))
+    elif problems:
+        print(format_table(_rows(problems)))
+    else:
+        print(f'The devices of {len(hosts)} hosts match the ownership file.')
+    return int(bool(problems))
+
+
+def _list_hosts(plan: OwnershipPlan, known: Sequence[str]) -> list[str]:
+    """Return the hosts with an agent, and those that the file names exactly."""
+    named = (host for host in _list_stated_hosts(plan) if '*' not in host)
+    return sorted({*known, *named})
+
+
+def _rows(problems: Iterable[OwnershipProblem]) -> list[Sequence[object]]:
+    rows: list[Sequence[object]] = [('HOST', 'CARD', 'OWNER', 'DIFFERENCE')]
+    for problem in problems:
+        subject = problem.hostname, problem.address or '-', problem.owner or '-'
+        rows.append((*subject, problem.reason))
+    return rows

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Detection of another service, such as Nova, that uses our resource classes.
+
+Nova can create vGPUs itself. On a host where this service has vGPUs as well, Nova takes
+the allocations of this service for its own. A flavor that requests the class may get a
+provider of this service, and the instance has no device.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from cyborg_lite.clients.placement import ProviderInventories
+from cyborg_lite.db import provider_consumers
+from cyborg_lite.db.engine import Database
+from cyborg_lite.exceptions import PlacementConflict
+from cyborg_lite.model import ownership, sharing
+from cyborg_lite.model.providers import TreeNode
+from cyborg_lite.model.sharing import OwnProvider, SharingFinding
+
+
+class ReadsProviders(Protocol):
+    """The part of the Placement client that the check needs."""
+
+    def find_provider_by_name(self, name: str) -> TreeNode | None:
+        """Return the provider with the name, or None."""
+        ...
+
+    def list_tree(self, uuid: str) -> tuple[TreeNode, ...]:
+        """Return the providers in the tree of a provider."""
+        ...
+
+    def get_inventories(self, uuid: str) -> ProviderInventories:
+        """Return the inventories of a provider."""
+        ...
+
+    def list_consumers(self, provider: str) -> frozenset[str]:
+        """Return the consumers with an allocation on the provider."""
+        ...
+
+
+class FindsNodes(Protocol):
+    """The part of the Nova client that the check needs."""
+
+    def find_settled_node(self, uuid: str) -> str | None:
+        """Return the compute node of an instance without a task, or None."""
+        ...
+
+
+class SharingCheck:
+    """Compares the tree and the allocations of a host with its ARQs."""
+
+    def __init__(
+        self, database: Database, placement: ReadsProviders, nova: FindsNodes
+    ) -> None:
+        self._database = database
+        self._placement = placement
+        self._nova = nova
+
+    def check_host(self, hostname: str) -> tuple[SharingFinding, ...]:
+        """Return the findings of a host.
+
+        The check sends two requests, and one for each provider of this service.
+
+        :raises CyborgError: the database, Placement or Nova does not answer
+        """
+        own = self._database.read(provider_consumers.list_own_providers, hostname)
+        if not own:
+            return ()
+        return (
+            *self._check_classes(hostname, own),
+            *(
+                finding
+                for provider in own
+                for finding in self._check_consumers(hostname, provider)
+            ),
+        )
+
+    def _check_classes(
+        self, hostname: str, own: Sequence[OwnProvider]
+    ) -> Iterator[SharingFinding]:
+        root = self._placement.find_provider_by_name(hostname)
+        if root is None:
+            return
+        uuids = {provider.uuid for provider in own}
+        classes = {provider.resource_class for provider in own}
+        others = [
+            node
+            for node in self._placement.list_tree(root.uuid)
+            if node.uuid not in uuids
+        ]
+        # Other providers, for instance of network interfaces, have other classes.
+        for node in ownership.map_foreign_addresses(root.name, others).values():
+            try:
+                inventories = self._placement.get_inventories(node.uuid).inventories
+            except PlacementConflict:
+                continue  # deleted meanwhile
+            finding = sharing.find_shared_class(
+                hostname, node, inventories.keys(), classes
+            )
+            if finding is not None:
+                yield finding
+
+    def _check_consumers(
+        self, hostname: str, provider: OwnProvider
+    ) -> tuple[SharingFinding, ...]:
+        consumers = self._placement.list_consumers(provider.uuid)
+        unknown = sharing.list_unknown_consumers(provider, consumers)
+        nodes = {uuid: self._nova.find_settled_node(uuid) for uuid in unknown}
+        return sharing.find_foreign_instances(hostname, provider, nodes)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of ``cyborg-lite-manage ownership plan`` and ``check``."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.cmd import manage
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.inventory import reports
+from tests.builders.reports import HOST, card, report
+
+Out = pytest.CaptureFixture[str]
+Run = Callable[..., int]
+CARD, OTHER = '0000:3b:00.0', '0000:af:00.0'
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / 'ownership.yaml'
+    path.write_text(f'{HOST}:\n  {CARD}: cyborg\n  {OTHER}: nova\n')
+    return path
+
+
+@pytest.fixture
+def run(write_config: Callable[..., list[str]], file: Path) -> Run:
+    options = write_config()
+
+    def run(command: str, *more: str) -> int:
+        arguments = [*options, 'ownership', command, '--file', str(file), *more]
+        return manage.main(arguments)
+
+    return run
+
+
+def test_plan_prints_both_configurations(run: Run, capsys: Out) -> None:
+    assert run('plan') == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f'# Host {HOST}',
+        '',
+        '# nova.conf',
+        '[pci]',
+        f'device_spec = {{"address": "{OTHER}"}}',
+        '',
+        '# cyborg-lite.conf',
+        '[agent]',
+        f'excluded_devices = {OTHER}',
+        '',
+    ]
+    assert run('plan', '--host', HOST, '--format', 'json') == 0
+    lines = json.loads(capsys.readouterr().out)[HOST]
+    assert {line['file'] for line in lines} == {'nova.conf', 'cyborg-lite.conf'}
+
+
+def test_check_compares_reported_devices(
+    run: Run, file: Path, database: Database, capsys: Out
+) -> None:
+    database.write(reports.store_report, report(card(0x3B)))
+    assert run('check') == 0
+    assert capsys.readouterr().out == (
+        'The devices of 1 hosts match the ownership file.\n'
+    )
+    file.write_text(f'{HOST}:\n  {CARD}: nova\n')
+    assert run('check') == 1
+    assert 'This service reports the card' in capsys.readouterr().out
+    assert run('check', '--host', HOST, '--format', 'json') == 1
+    (problem,) = json.loads(capsys.readouterr().out)
+    assert (problem['hostname'], problem['address']) == (HOST, CARD)
+    assert (problem['owner'], set(problem)) == (
+        'nova',
+        {'hostname', 'address', 'owner', 'reason'},
+    )
+
+
+def test_check_without_file_fails(
+    write_config: Callable[..., list[str]], capsys: Out
+) -> None:
+    assert manage.main([*write_config(), 'ownership', 'check']) == manage.FAILURE
+    assert '[agent] ownership_file' in capsys.readouterr().err
