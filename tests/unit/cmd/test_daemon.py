@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the daemon runner with real processes and signals."""
+"""Tests of the daemon runner with real processes and signals.
+
+tests/functional/test_daemon_eventlet.py runs them with eventlet.
+"""
 
 import os
 import re
@@ -13,7 +16,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-BACKENDS = ('threading', 'eventlet')
 
 _LIMIT = 60  # seconds until a hanging process is killed and its test fails
 
@@ -45,6 +47,12 @@ class RunningDaemon:
 
 
 Start = Callable[..., RunningDaemon]
+
+
+@pytest.fixture
+def backend() -> str:
+    """Return the concurrency backend."""
+    return 'threading'
 
 
 @pytest.fixture
@@ -96,7 +104,6 @@ def _kill(process: subprocess.Popen[str]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
 def test_sigterm_calls_stop_then_wait(start: Start, backend: str) -> None:
     daemon = start(backend)
     daemon.wait_for('Ready')
@@ -106,11 +113,13 @@ def test_sigterm_calls_stop_then_wait(start: Start, backend: str) -> None:
     assert calls == ['start', 'stop', 'wait']
 
 
-def test_start_logs_configuration_without_password(start: Start, config: Path) -> None:
-    daemon = start('threading')
+def test_start_logs_configuration_without_password(
+    start: Start, config: Path, backend: str
+) -> None:
+    daemon = start(backend)
     (line,) = daemon.wait_for('talking-daemon .* on host')
     assert 'transport rabbit://broker:5672/cloud' in line
-    assert 'concurrency threading' in line
+    assert f'concurrency {backend}' in line
     assert 'workers 1' in line
     assert str(config) in line
     daemon.process.terminate()
@@ -118,7 +127,6 @@ def test_start_logs_configuration_without_password(start: Start, config: Path) -
     assert 'secret' not in ''.join(daemon.lines)
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
 def test_sighup_reloads_mutable_options(
     start: Start, config: Path, backend: str
 ) -> None:
@@ -131,8 +139,10 @@ def test_sighup_reloads_mutable_options(
     assert daemon.wait() == 0
 
 
-def test_sighup_invalid_file_keeps_daemon_running(start: Start, config: Path) -> None:
-    daemon = start('threading')
+def test_sighup_invalid_file_keeps_daemon_running(
+    start: Start, config: Path, backend: str
+) -> None:
+    daemon = start(backend)
     daemon.wait_for('Ready')
     config.write_text('no section\n')
     daemon.process.send_signal(signal.SIGHUP)
@@ -141,7 +151,6 @@ def test_sighup_invalid_file_keeps_daemon_running(start: Start, config: Path) ->
     assert daemon.wait() == 0
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
 def test_sigterm_unfinished_work_exits_after_timeout(
     start: Start, config: Path, backend: str
 ) -> None:
@@ -154,7 +163,6 @@ def test_sigterm_unfinished_work_exits_after_timeout(
     assert 'Not stopped within 1 s' in ''.join(daemon.lines)
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
 def test_sigterm_during_blocked_start_exits_with_0(start: Start, backend: str) -> None:
     """The start may wait for an unreachable message bus."""
     daemon = start(backend, mode='stuck')
@@ -167,7 +175,6 @@ def test_sigterm_during_blocked_start_exits_with_0(start: Start, backend: str) -
     assert 'Traceback' not in output
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
 def test_sigterm_during_slow_start_stops_daemon(start: Start, backend: str) -> None:
     daemon = start(backend, mode='slow')
     daemon.wait_for('start in')
@@ -178,23 +185,26 @@ def test_sigterm_during_slow_start_stops_daemon(start: Start, backend: str) -> N
     ] == ('wait')
 
 
-def test_sighup_during_start_reloads_afterwards(start: Start, config: Path) -> None:
-    daemon = start('threading', mode='signalled')
+def test_sighup_during_start_reloads_afterwards(
+    start: Start, config: Path, backend: str
+) -> None:
+    daemon = start(backend, mode='signalled')
     daemon.wait_for('Ready')
     daemon.wait_for('reload')
     daemon.process.terminate()
     assert daemon.wait() == 0
 
 
-def test_start_failure_logs_reason_without_traceback(start: Start) -> None:
-    daemon = start('threading', mode='refuse')
+def test_start_failure_logs_reason_without_traceback(
+    start: Start, backend: str
+) -> None:
+    daemon = start(backend, mode='refuse')
     assert daemon.wait() == 1
     output = ''.join(daemon.lines)
     assert 'Cannot start: It is Monday. Correct the configuration file' in output
     assert 'Traceback' not in output
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
 def test_workers_each_run_their_own_daemon(start: Start, backend: str) -> None:
     daemon = start(backend, workers=2)
     daemon.wait_for('is ready', times=2)
@@ -207,8 +217,8 @@ def test_workers_each_run_their_own_daemon(start: Start, backend: str) -> None:
     assert set(re.findall(r'wait in (\d+)', output)) == started
 
 
-def test_sigusr2_prints_report_and_continues(start: Start) -> None:
-    daemon = start('threading')
+def test_sigusr2_prints_report_and_continues(start: Start, backend: str) -> None:
+    daemon = start(backend)
     daemon.wait_for('Ready')
     daemon.process.send_signal(signal.SIGUSR2)
     daemon.wait_for('Guru Meditation')
