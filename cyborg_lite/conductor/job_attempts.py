@@ -12,7 +12,7 @@ from cyborg_lite.conductor.metrics import DONE, EXPIRED, POSTPONED, Metrics
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError, InvalidJobPayload, JobLost
-from cyborg_lite.model.jobs import Job
+from cyborg_lite.model.jobs import Job, read_caller
 from cyborg_lite.rpc import context
 
 LOG = log.getLogger(__name__)
@@ -70,8 +70,8 @@ class JobAttempts:
 
     def _attempt(self, job: Job) -> Job | None:
         handler = self._handlers[job.kind]
-        # Log lines of the job carry the id of the API request that caused it.
-        context.request_context(job.request_id)
+        # Log lines of the job carry the ids of the API request that caused it.
+        context.request_context(job.request_id, read_caller(job.payload))
         try:
             if job.expired:
                 return self._expire(handler, job, _OVERDUE)

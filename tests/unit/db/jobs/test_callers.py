@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Caller of the request in the payload of a job."""
+
+from collections.abc import Iterator
+
+import pytest
+from oslo_context import context as oslo_context
+
+from cyborg_lite.db.jobs.callers import add_caller
+from cyborg_lite.model.jobs import read_caller
+from cyborg_lite.rpc.context import RequestContext, request_context
+
+
+@pytest.fixture(autouse=True)
+def restored_context() -> Iterator[None]:
+    """Keep the contexts of these tests from later ones."""
+    yield
+    oslo_context.RequestContext()
+
+
+def test_add_caller_of_current_request_is_read_again() -> None:
+    RequestContext(
+        request_id='req-1', global_request_id='req-0', user_id='joe', project_id='lab'
+    )
+    payload = add_caller({'host': 'h'}, 'req-1')
+    assert payload['host'] == 'h'
+    assert read_caller(payload) == {
+        'global_request_id': 'req-0',
+        'user_id': 'joe',
+        'project_id': 'lab',
+    }
+
+
+@pytest.mark.parametrize('request_id', [None, 'req-2'])
+def test_add_caller_of_other_request_adds_nothing(request_id: str | None) -> None:
+    RequestContext(request_id='req-1', user_id='joe')
+    assert add_caller({'host': 'h'}, request_id) == {'host': 'h'}
+
+
+@pytest.mark.parametrize('value', [None, 'joe', {'user_id': 3, 'roles': 'admin'}])
+def test_read_caller_ignores_malformed_values(value: object) -> None:
+    assert read_caller({'caller': value}) == {}
+
+
+def test_request_context_has_caller_of_job() -> None:
+    caller = {'user_id': 'joe', 'project_id': 'lab', 'global_request_id': 'req-0'}
+    context = request_context('req-1', caller)
+    assert (context.user_id, context.project_id) == ('joe', 'lab')
+    # A context of the same request inherits the caller, another does not.
+    assert request_context('req-1').global_request_id == 'req-0'
+    assert request_context('req-2').global_request_id is None
