@@ -105,19 +105,6 @@ def test_fingerprint_changes_with_devices_and_drivers(tmp_path: Path) -> None:
     assert not has_changed()
 
 
-def test_fingerprint_opens_no_device_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A read may wake the device or never return."""
-    plug(tmp_path, _FIRST, 'nvidia')
-
-    def fail_on_read(*_: object) -> bytes:
-        raise AssertionError('a file was read')
-
-    monkeypatch.setattr(Host, 'raw', fail_on_read)
-    compute_fingerprint(Host('compute-1', tmp_path))
-
-
 def test_check_changed_host_scans_once(agent: Agent) -> None:
     agent.driver.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
     plug(agent.root, _SECOND, 'nvidia')

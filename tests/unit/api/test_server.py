@@ -305,6 +305,8 @@ def test_stop_twice_or_before_start_is_harmless() -> None:
     for _ in range(2):
         server.stop()
         server.wait()
+    with pytest.raises(ConnectionRefusedError):
+        get(server, '/')
 
 
 def test_workers_share_a_port() -> None:

@@ -11,6 +11,7 @@ from cyborg_lite.model.services import AGENT, CONDUCTOR
 from tests.builders.provider_rows import add_device, change_device
 from tests.builders.reports import HOST, card, report
 from tests.builders.service_rows import record_heartbeat
+from tests.support.sql_statements import statements, writes
 
 
 def _list_uuids_by_host(database: Database) -> dict[str, str]:
@@ -70,7 +71,9 @@ def test_list_contested_devices_merges_placement_and_agent(database: Database) -
 
 
 def test_store_conflicts_empty_writes_nothing(database: Database) -> None:
-    database.write(device_owners.store_conflicts, {})
+    with statements(database) as sent:
+        database.write(device_owners.store_conflicts, {})
+    assert writes(sent) == []
 
 
 def test_list_hosts_includes_agents_without_devices(database: Database) -> None:

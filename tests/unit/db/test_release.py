@@ -201,10 +201,12 @@ def test_accept_bind_instance_with_deleting_arqs_succeeds(
     """This is an evacuation: the old host is unreachable and stays so."""
     _, instance = create_bound_instance(database, 1, needs_host=True)
     database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT, None)
-    binding_by_arq = bindings(add_arqs(database, 1), add_card(database, 1), instance)
+    uuids = add_arqs(database, 1)
+    binding_by_arq = bindings(uuids, add_card(database, 1), instance)
     database.write(
         binding.accept_bind, binding_by_arq, ANY_PROJECT, NewJob(JobType.BIND), OWNER
     )
+    assert states(database, uuids) == ['BindStarted']
 
 
 def test_delete_twice_adds_one_release_job(

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the driver contract with the drivers of this package."""
 
+from contextlib import suppress
+
+import pytest
+
 from cyborg_lite.drivers.amd_gpu import AmdGpu
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.fake import FakeDriver
@@ -13,15 +17,27 @@ from tests.hosts import sysfs_tree
 SHIPPED: tuple[type[Driver], ...] = (AmdGpu, FakeDriver, IntelGpu, NvidiaGpu)
 
 
-def test_drivers_init_reads_no_file(host: Host) -> None:
-    for driver_class in SHIPPED:
-        driver_class(Host('compute-1', host.root / 'missing'), {})
+@pytest.mark.parametrize('driver_class', SHIPPED)
+def test_drivers_init_reads_no_file(
+    driver_class: type[Driver], host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths: list[str] = []
+    for method in ('raw', 'names'):
+        monkeypatch.setattr(Host, method, lambda _host, path, *_: paths.append(path))
+    driver = driver_class(host, {})
+    assert paths == []
+    with suppress(TypeError):  # of the missing file names
+        list(driver.discover())
+    assert bool(paths) is (driver_class is not FakeDriver)
 
 
-def test_drivers_default_options_discover(host: Host) -> None:
-    for driver_class in SHIPPED:
-        defaults = {option.dest: option.default for option in driver_class.OPTIONS}
-        list(driver_class(host, defaults).discover())
+@pytest.mark.parametrize('driver_class', SHIPPED)
+def test_drivers_default_options_discover(
+    driver_class: type[Driver], host: Host
+) -> None:
+    defaults = {option.dest: option.default for option in driver_class.OPTIONS}
+    results = list(driver_class(host, defaults).discover())
+    assert bool(results) is (driver_class is FakeDriver)  # the host has no hardware
 
 
 def test_whole_card_handle_does_not_need_host(host: Host) -> None:

@@ -15,7 +15,7 @@ from cyborg_lite.db.tables import DeviceProfile, FormerServer
 from cyborg_lite.exceptions import DeviceProfileDisabled
 from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.jobs import JobType, NewJob
-from tests.builders.rows import OWNER, PROJECT, add_card, add_profile, bindings
+from tests.builders.rows import OWNER, PROJECT, add_card, add_profile, bindings, states
 from tests.support.sql_statements import statements
 
 ANY_PROJECT = Scope(project_id=None)
@@ -124,6 +124,7 @@ def test_accept_bind_arqs_created_before_disable_succeeds(scenario: Scenario) ->
     uuids = scenario.create()
     scenario.enable(False)
     scenario.bind(uuids, str(uuid4()))
+    assert states(scenario.database, uuids) == ['Bound'] * 2
 
 
 def test_delete_profile_deletes_former_servers(
