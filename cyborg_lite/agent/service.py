@@ -3,7 +3,7 @@
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -51,7 +51,7 @@ class AgentResources:
     state_path: Path  # directory of the state that survives a restart
     bitstreams: BitstreamStore | None = None  # None: Glance is not configured
     ownership: Ownership | None = None  # None: no device is excluded
-    error_limits: PciErrorLimits = PciErrorLimits()
+    error_limits: PciErrorLimits = field(default_factory=PciErrorLimits)
 
 
 class AgentService:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entry point of cyborg-lite-agent, the daemon on each host with accelerators.
 
-Three subcommands exit at once: ``discover`` scans the host, ``ready`` checks whether the
-devices of instances are rebuilt, and ``acknowledge`` accepts the PCI errors of devices.
+Three subcommands exit at once: ``discover`` scans the host, ``ready`` checks whether
+the devices of instances are rebuilt, and ``acknowledge`` accepts the PCI errors of
+devices.
 """
 
 import cyborg_lite.runtime  # noqa: F401  # must be imported first: it may monkey-patch

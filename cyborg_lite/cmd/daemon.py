@@ -207,8 +207,7 @@ def _run_single_worker(conf: cfg.ConfigOpts, build: Build, queue: _SignalQueue) 
     if failure is not None:
         return _log_failure(failure)
     systemd.notify_once()
-    if watchdog is not None:
-        watchdog.start(daemon)
+    watchdog.start(daemon)
     LOG.info('Ready.')
     if reload:
         _reload(conf, daemon)
@@ -217,8 +216,7 @@ def _run_single_worker(conf: cfg.ConfigOpts, build: Build, queue: _SignalQueue) 
             _reload(conf, daemon)
     name = signal.Signals(number).name
     LOG.info('Received %s; finishing the work in progress.', name)
-    if watchdog is not None:
-        watchdog.stop()
+    watchdog.stop()
     # A second Ctrl-C stops the process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with _time_limit(conf.graceful_shutdown_timeout):
@@ -338,14 +336,12 @@ class _Worker(oslo_service.ServiceBase):  # type: ignore[misc]  # untyped base
         if failure is not None:
             raise SystemExit(_log_failure(failure))
         self._daemon = daemon
-        if self._watchdog is not None:
-            self._watchdog.start(daemon)
+        self._watchdog.start(daemon)
         LOG.info('Worker %d is ready.', os.getpid())
 
     def stop(self) -> None:
         # The parent of eventlet workers also calls this, but has started no daemon.
-        if self._watchdog is not None:
-            self._watchdog.stop()
+        self._watchdog.stop()
         if self._daemon is not None:
             self._daemon.stop()
             self._daemon.wait()

@@ -36,7 +36,8 @@ class Watchdog:
     def __init__(self, address: str, interval: float) -> None:
         """Store the arguments.
 
-        :param address: path of a Unix socket, or an abstract name after an ``@``
+        :param address: path of a Unix socket, or an abstract name after an ``@``;
+            empty: systemd expects no notifications
         :param interval: seconds between two notifications
         """
         self._address = f'\0{address[1:]}' if address.startswith('@') else address
@@ -44,8 +45,8 @@ class Watchdog:
         self._stopping = threading.Event()
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> Self | None:
-        """Return the watchdog of this process, or None if systemd expects none.
+    def from_environment(cls, environment: Mapping[str, str]) -> Self:
+        """Return the watchdog of this process.
 
         Call it before the notification that the daemon is ready, which removes the
         address from the environment.
@@ -54,12 +55,19 @@ class Watchdog:
         text = environment.get('WATCHDOG_USEC', '')
         process = environment.get('WATCHDOG_PID', str(os.getpid()))
         if not address or not text.isdecimal() or process != str(os.getpid()):
-            return None
+            return cls('', 0.0)
         seconds = int(text) / _MICRO
-        return cls(address, seconds / _SHARE) if seconds else None
+        return cls(address if seconds else '', seconds / _SHARE)
+
+    @property
+    def is_expected(self) -> bool:
+        """The notifications that systemd expects must be sent."""
+        return bool(self._address)
 
     def start(self, daemon: object) -> None:
-        """Send notifications in a thread from now on."""
+        """Send notifications in a thread from now on, if systemd expects them."""
+        if not self.is_expected:
+            return
         arguments = (daemon,)
         threading.Thread(
             target=self._run, args=arguments, name='watchdog', daemon=True

@@ -27,7 +27,7 @@ def systemd(tmp_path: Path) -> Iterator[socket.socket]:
 
 
 def start_daemon(
-    tmp_path: Path, mode: str, workers: int = 1, backend: str = 'threading'
+    tmp_path: Path, mode: str, workers: int = 1
 ) -> 'subprocess.Popen[str]':
     config = tmp_path / 'daemon.conf'
     config.write_text('[DEFAULT]\ntransport_url = local://\n')
@@ -39,7 +39,6 @@ def start_daemon(
             **os.environ,
             'NOTIFY_SOCKET': str(tmp_path / 'notify'),
             'WATCHDOG_USEC': '300000',
-            'CYBORG_LITE_CONCURRENCY': backend,
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -47,13 +46,11 @@ def start_daemon(
     )
 
 
-@pytest.mark.parametrize(
-    ('backend', 'workers'), [('threading', 1), ('eventlet', 1), ('threading', 2)]
-)
+@pytest.mark.parametrize('workers', [1, 2])
 def test_daemon_notifies_until_its_end(
-    systemd: socket.socket, tmp_path: Path, backend: str, workers: int
+    systemd: socket.socket, tmp_path: Path, workers: int
 ) -> None:
-    process = start_daemon(tmp_path, 'normal', workers, backend)
+    process = start_daemon(tmp_path, 'normal', workers)
     try:
         messages = [systemd.recv(100) for _ in range(4)]
         assert messages.count(b'READY=1') == 1
@@ -83,8 +80,8 @@ def test_daemon_with_ended_thread_exits(systemd: socket.socket, tmp_path: Path) 
         {'WATCHDOG_USEC': '9'},
     ],
 )
-def test_from_environment_without_watchdog_is_none(environment: dict[str, str]) -> None:
-    assert Watchdog.from_environment(environment) is None
+def test_from_environment_without_watchdog(environment: dict[str, str]) -> None:
+    assert not Watchdog.from_environment(environment).is_expected
 
 
 def test_from_environment_of_this_process() -> None:
@@ -93,7 +90,7 @@ def test_from_environment_of_this_process() -> None:
         'WATCHDOG_USEC': '60000000',
         'WATCHDOG_PID': str(os.getpid()),
     }
-    assert Watchdog.from_environment(environment) is not None
+    assert Watchdog.from_environment(environment).is_expected
 
 
 def test_list_ended_threads_ignores_running_threads() -> None:
