@@ -82,21 +82,23 @@ def list_owned_devices(
     :param hostname: None: of all hosts
     """
     devices = select(Device).order_by(Device.hostname, Device.control_address)
-    schedulable = (
-        select(Deployable.device_id)
+    classes = (
+        select(Deployable.device_id, Deployable.resource_class)
         .where(Deployable.resource_class.is_not(None))
         .distinct()
     )
     if hostname is not None:
         devices = devices.where(Device.hostname == hostname)
-    schedulable_ids = set(session.scalars(schedulable))
+    by_device: defaultdict[int, list[str]] = defaultdict(list)
+    for device_id, name in session.execute(classes):
+        by_device[device_id].append(name or '')
     return tuple(
-        _owned_device(row, row.id in schedulable_ids)
+        _owned_device(row, tuple(sorted(by_device[row.id])))
         for row in session.scalars(devices)
     )
 
 
-def _owned_device(row: Device, schedulable: bool) -> OwnedDevice:
+def _owned_device(row: Device, classes: tuple[str, ...]) -> OwnedDevice:
     board = row.std_board_info or {}
     contested = row.health == Health.CONFLICT
     return OwnedDevice(
@@ -107,8 +109,9 @@ def _owned_device(row: Device, schedulable: bool) -> OwnedDevice:
         model=row.model,
         driver=row.driver,
         conflict=row.conflict or (row.health_reason if contested else ''),
-        schedulable=schedulable,
+        schedulable=bool(classes),
         reason=row.health_reason,
+        resource_classes=classes,
     )
 
 
