@@ -125,6 +125,19 @@ class DeviceNotFound(NotFound):
     message = 'Device {uuid} not found.'
 
 
+class HostNotFound(NotFound):
+    """No agent or device of the host is known."""
+
+    message = 'Host {host} not found.'
+    advice = 'Run cyborg-lite-manage host list.'
+
+
+class ServiceNotFound(NotFound):
+    """No daemon has the uuid."""
+
+    message = 'Service {uuid} not found.'
+
+
 class DeployableNotFound(NotFound):
     """The deployable does not exist, or the caller may not see it."""
 
@@ -251,6 +264,32 @@ class InstanceBindFailed(Conflict):
     )
 
 
+class HostInUse(Conflict):
+    """ARQs of instances use the host, so it cannot be forgotten."""
+
+    message = 'Host {host} is in use by ARQs {arqs}.'
+    advice = (
+        'Run `cyborg-lite-manage host disable {host}`, then move or delete the '
+        'instances.'
+    )
+
+
+class HostAlive(Conflict):
+    """The agent of the host is up and would report the host again."""
+
+    message = 'The agent of host {host} is up.'
+    advice = (
+        'Stop cyborg-lite-agent on {host}, and wait for [conductor] agent_down_after.'
+    )
+
+
+class ServiceAlive(Conflict):
+    """The daemon is up and would register again."""
+
+    message = '{binary} on {host} is up.'
+    advice = 'Stop the daemon, and wait for [conductor] agent_down_after.'
+
+
 class InstanceDeviceLost(Conflict):
     """A device of the instance is gone or failed, so Nova must not start it."""
 
@@ -308,6 +347,16 @@ class ServiceUnavailable(CyborgError):
     code = 503
     message = 'The service is unavailable: {what} does not answer.'
     advice = 'Check that {what} is running and reachable from this host.'
+
+
+class MessageRefused(ServiceUnavailable):
+    """A message between two daemons has no valid signature."""
+
+    message = 'A message was refused: {reason}.'
+    advice = (
+        'Compare the message keys of both hosts; cyborg-lite-manage agent key prints '
+        'that of a host.'
+    )
 
 
 class DatabaseRefused(ServiceUnavailable):

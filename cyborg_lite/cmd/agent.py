@@ -26,14 +26,23 @@ from cyborg_lite.agent.pci_errors import PciErrorLimits
 from cyborg_lite.agent.programming import BitstreamStore
 from cyborg_lite.agent.service import BINARY, AgentResources, AgentService
 from cyborg_lite.clients.glance import Glance
-from cyborg_lite.cmd import acknowledge, daemon, discover, ready
+from cyborg_lite.cmd import acknowledge, daemon, discover, message_keys, ready
+from cyborg_lite.cmd.ownership_file import OwnershipFile
+from cyborg_lite.conf import agent as agent_options
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.kernel import PrivilegedKernel
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.rpc import transport
+from cyborg_lite.rpc.keys import Role
 
 _MIB: Final = 1 << 20
+_DESCRIPTION: Final = (
+    'The daemon on each host with accelerators. It reports the devices of the host and '
+    'prepares them for instances. Subcommands, each with its own --help: "discover" '
+    'scans the host once and prints the devices; "ready" checks whether the devices of '
+    'instances exist.'
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if name in arguments:
             arguments.remove(name)
             return run(arguments)
-    conf = configuration.parse(arguments, BINARY)
+    conf = configuration.parse(arguments, BINARY, description=_DESCRIPTION)
     return daemon.run(conf, daemon.Identity(BINARY), build)
 
 
@@ -69,7 +78,11 @@ def build(conf: cfg.ConfigOpts) -> AgentService:
     drivers = loading.load_drivers(conf.agent.enabled_drivers, host, conf)
     state_path = Path(conf.agent.state_path)
     ownership = Ownership(
-        host, conf.agent.nova_config_files, conf.agent.excluded_devices
+        host,
+        conf.agent.nova_config_files,
+        conf.agent.excluded_devices,
+        agent_options.NOVA_CONFIG_FILES,
+        OwnershipFile(conf.agent.ownership_file).read,
     )
     resources = AgentResources(
         host,
@@ -79,7 +92,9 @@ def build(conf: cfg.ConfigOpts) -> AgentService:
         ownership,
         _error_limits(conf),
     )
-    return AgentService(transport.connect(conf), resources, timing)
+    signer = message_keys.create_signer(conf, Role.AGENT)
+    bus = transport.connect(conf, signer=signer)
+    return AgentService(bus, resources, timing)
 
 
 def _error_limits(conf: cfg.ConfigOpts) -> PciErrorLimits:

@@ -13,9 +13,10 @@ from oslo_config import cfg
 from cyborg_lite import conf as configuration
 from cyborg_lite.api.app import assemble
 from cyborg_lite.api.server import ApiServer
-from cyborg_lite.cmd import daemon
+from cyborg_lite.cmd import daemon, message_keys
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.keys import Role
 
 __all__ = ['ApiDaemon', 'application_from_files', 'build', 'main', 'runtime']
 
@@ -53,7 +54,7 @@ class ApiDaemon:
 
         :raises ConfigurationError: if the address or the certificate is invalid
         """
-        self._bus = transport.connect(self._conf, _RPC_TIMEOUT)
+        self._bus = _connect(self._conf)
         application = assemble(self._conf, ConductorAPI(self._bus))
         self._server = ApiServer(application, self._conf.api)
         self._server.start()
@@ -94,7 +95,16 @@ def application_from_files() -> Any:
     """
     conf = configuration.parse([], BINARY)
     configuration.set_up_logging(conf)
-    return assemble(conf, ConductorAPI(transport.connect(conf, _RPC_TIMEOUT)))
+    return assemble(conf, ConductorAPI(_connect(conf)))
+
+
+def _connect(conf: cfg.ConfigOpts) -> transport.Transport:
+    """Connect to the message bus.
+
+    :raises ConfigurationError: the transport or the key file is invalid
+    """
+    signer = message_keys.create_signer(conf, Role.API)
+    return transport.connect(conf, _RPC_TIMEOUT, signer)
 
 
 if __name__ == '__main__':

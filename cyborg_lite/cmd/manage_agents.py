@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cyborg-lite-manage agent``: identities of agents."""
+"""``cyborg-lite-manage agent``: identities and message keys of agents."""
 
 from typing import Any
 
 from oslo_config import cfg
 
-from cyborg_lite.cmd import database
+from cyborg_lite.cmd import database, message_keys
 from cyborg_lite.db import agent_identities
+from cyborg_lite.rpc.keys import Peer, Role, derive_key
 
 
 # Any: the parsers of argparse have no public type.
@@ -21,6 +22,37 @@ def add_parsers(parsers: Any) -> None:
     # The name `host` is taken by an option of this service.
     forget.add_argument('of_host', metavar='HOST')
     forget.set_defaults(run=_forget_identity)
+    secret = commands.add_parser(
+        'secret', help='create the secret of the conductors, if there is none'
+    )
+    secret.set_defaults(run=_create_secret)
+    key = commands.add_parser('key', help='print the message key of a host')
+    key.add_argument('of_host', metavar='HOST', help='[DEFAULT] host of the agent')
+    key.set_defaults(run=_print_key)
+    api_key = commands.add_parser('api-key', help='print the message key of the API')
+    api_key.set_defaults(run=_print_api_key)
+
+
+def _create_secret(conf: cfg.ConfigOpts) -> int:
+    path = conf.conductor.agent_key_secret_file
+    if message_keys.create_secret(conf):
+        print(
+            f'Created {path}. Copy it to all hosts with a conductor, and nowhere else.'
+        )
+    else:
+        print(f'{path} exists.')
+    return 0
+
+
+def _print_key(conf: cfg.ConfigOpts) -> int:
+    peer = Peer(Role.AGENT, conf.command.of_host)
+    print(derive_key(message_keys.read_secret(conf), peer))
+    return 0
+
+
+def _print_api_key(conf: cfg.ConfigOpts) -> int:
+    print(derive_key(message_keys.read_secret(conf), Peer(Role.API)))
+    return 0
 
 
 def _forget_identity(conf: cfg.ConfigOpts) -> int:

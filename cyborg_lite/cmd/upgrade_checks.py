@@ -10,13 +10,14 @@ from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 
 from cyborg_lite import version
-from cyborg_lite.cmd import address, database
+from cyborg_lite.cmd import address, database, message_keys
 from cyborg_lite.db import attach_handles, migration, services
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.jobs import JobCount, JobState
 from cyborg_lite.model.services import Service
 from cyborg_lite.rpc import transport
+from cyborg_lite.rpc.keys import Role
 
 
 class Checks(UpgradeCommands):
@@ -36,6 +37,9 @@ class Checks(UpgradeCommands):
             Code.WARNING,
             'transport_url is not set; the default is RabbitMQ on this host.',
         )
+
+    def _signatures(self) -> Result:
+        return _failure_on_error(lambda: _check_signatures(self._conf))
 
     def _daemons_and_jobs(self) -> tuple[tuple[Service, ...], tuple[JobCount, ...]]:
         with database.open_database(self._conf) as db:
@@ -67,6 +71,7 @@ class Checks(UpgradeCommands):
     _upgrade_checks = (
         ('Database schema', _schema),
         ('Message bus', _bus),
+        ('Message signatures', _signatures),
         ('Daemon versions', _versions),
         ('Failed jobs', _jobs),
         ('Functions that keep their driver', _unmanaged_functions),
@@ -78,6 +83,17 @@ def _failure_on_error(check: Callable[[], Result]) -> Result:
         return check()
     except CyborgError as error:
         return Result(Code.FAILURE, f'{error.text} {error.advice}')
+
+
+def _check_signatures(conf: cfg.ConfigOpts) -> Result:
+    if conf.message_signatures != 'required':
+        return Result(
+            Code.WARNING,
+            f'[DEFAULT] message_signatures is {conf.message_signatures}: a client of '
+            'the message bus can speak for any host. Set it to required.',
+        )
+    message_keys.create_signer(conf, Role.CONDUCTOR)
+    return Result(Code.SUCCESS)
 
 
 def _check_schema(connection: str) -> Result:

@@ -60,6 +60,9 @@ class Metrics:
         self._heartbeats = self._add_counter(
             'agent_heartbeats', 'Heartbeats of agents.'
         )
+        self._refused_messages = self._add_counter(
+            'refused_messages', 'Messages without a valid signature.', 'reason'
+        )
         self._findings = self._add_counter(
             'audit_findings', 'Findings of audits; each audit counts again.', 'problem'
         )
@@ -123,6 +126,13 @@ class Metrics:
     def count_finding(self, problem: str) -> None:
         """Count a finding of an audit."""
         self._findings.labels(problem).inc()
+
+    def count_refused_message(self, reason: str) -> None:
+        """Count a message without a valid signature.
+
+        :param reason: one of few
+        """
+        self._refused_messages.labels(reason).inc()
 
     def count_heartbeat(self) -> None:
         """Count a heartbeat of an agent."""

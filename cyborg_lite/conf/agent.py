@@ -57,6 +57,14 @@ the agent rebuilds the stored devices after a reboot. The agent creates the dire
 when it is missing. Change it if /var/lib is not persistent.
 """,
     ),
+    cfg.StrOpt(
+        'key_file',
+        default='/etc/cyborg-lite/agent.key',
+        help="""
+File with the key that signs the messages of this host. `cyborg-lite-manage agent key
+HOST` prints the key on a controller. Only the owner of the file may have access to it.
+""",
+    ),
     cfg.IntOpt(
         'fingerprint_interval',
         default=5,

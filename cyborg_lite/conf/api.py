@@ -9,6 +9,14 @@ GROUP: Final = 'api'
 
 OPTIONS: Final[list[cfg.Opt]] = [
     cfg.StrOpt(
+        'key_file',
+        default='/etc/cyborg-lite/api.key',
+        help="""
+File with the key that signs the messages of the API. `cyborg-lite-manage agent api-key`
+prints the key on a controller. Only the owner of the file may have access to it.
+""",
+    ),
+    cfg.StrOpt(
         'auth_strategy',
         default='keystone',
         choices=[

@@ -48,6 +48,17 @@ other hosts. Further jobs of the host wait in the database, where other conducto
 start them. It should be below job_workers.
 """,
     ),
+    cfg.StrOpt(
+        'new_devices',
+        default='offered',
+        choices=('offered', 'maintaining'),
+        help="""
+What happens to a device that an agent reports for the first time. offered: ARQs can use
+it at once. maintaining: it gets no ARQ until an operator enables it with `openstack
+accelerator device enable` or `cyborg-lite-manage host enable`. Set it to maintaining if
+each device is accepted before its first use.
+""",
+    ),
     cfg.IntOpt(
         'job_lease',
         default=10,

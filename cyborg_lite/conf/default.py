@@ -20,4 +20,20 @@ hostname that Nova uses for its resource provider; otherwise binds from Nova nam
 unknown host. Change it if the two names differ.
 """,
     ),
+    cfg.StrOpt(
+        'message_signatures',
+        default='required',
+        choices=[
+            ('required', 'messages without a valid signature are refused'),
+            ('optional', 'messages without a signature are accepted'),
+            ('off', 'messages are not signed'),
+        ],
+        help="""
+Signatures of the messages between API, conductors and agents. They prevent that a
+client of the message bus speaks for another host or for the API. Set optional on all
+daemons while an upgrade from a release without signatures is under way. Set off only in
+a lab: whoever has the password of the message bus can then change any device. Messages
+of the transport local:// stay in one process and are never signed.
+""",
+    ),
 ]

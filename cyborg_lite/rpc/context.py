@@ -2,6 +2,7 @@
 """Request context: the identity and request id that a call carries to all daemons."""
 
 from collections.abc import Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from oslo_context import context as oslo_context
@@ -43,6 +44,8 @@ class RequestContext(oslo_context.RequestContext):
         # True: the request has a valid service token with one of the configured roles.
         # Only the API sees the token, so it decides.
         self.service_request = service_request
+        # As received, with the signature; empty: the context was not received.
+        self.received: Mapping[str, Any] = {}
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values except the token."""

@@ -5,6 +5,7 @@ import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Self
+from weakref import WeakKeyDictionary
 
 import oslo_messaging
 from amqp import exceptions as amqp_errors
@@ -23,6 +24,10 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.rpc import broker_errors
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.keys import Peer, Role
+from cyborg_lite.rpc.signed_calls import call_signed
+from cyborg_lite.rpc.signed_endpoint import SignedEndpoint
+from cyborg_lite.rpc.signing import Signer
 
 LOG = log.getLogger(__name__)
 
@@ -72,15 +77,23 @@ _FAILURES: Final = (
 )
 
 
+# The signer of each transport whose messages are signed.
+_signers: WeakKeyDictionary[oslo_messaging.Transport, Signer] = WeakKeyDictionary()
+
+
 class _ContextSerializer(oslo_messaging.NoOpSerializer):  # type: ignore[misc]  # untyped
-    def serialize_context(self, context: RequestContext) -> dict[str, Any]:
-        """Return the context as a JSON object."""
-        return context.to_wire()
+    def serialize_context(
+        self, context: RequestContext | dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return the context as a JSON object; a signed one is a JSON object."""
+        return context if isinstance(context, dict) else context.to_wire()
 
     def deserialize_context(self, values: Mapping[str, Any]) -> RequestContext:
         """Return the context of a received message."""
         # from_dict makes it the current context, so each log line has the request id.
-        return RequestContext.from_dict(dict(values))
+        context = RequestContext.from_dict(dict(values))
+        context.received = values
+        return context
 
 
 def set_library_defaults() -> None:
@@ -103,12 +116,15 @@ def address(conf: cfg.ConfigOpts) -> str:
 
 
 def connect(
-    conf: cfg.ConfigOpts, default_timeout: int | None = None
+    conf: cfg.ConfigOpts,
+    default_timeout: int | None = None,
+    signer: Signer | None = None,
 ) -> oslo_messaging.Transport:
     """Return a new transport; create it after a fork, and clean it up after use.
 
     :param default_timeout: seconds that a call waits for its reply, unless configured
         or passed to the call; None: default of the library
+    :param signer: signs and checks all messages; None: messages are not signed
     :raises ConfigurationError: the URL or an option of the broker is invalid
     """
     set_library_defaults()
@@ -128,7 +144,14 @@ def connect(
     except cfg.Error as error:
         raise ConfigurationError(reason=str(error)) from None
     _set_lock_path(conf)
+    if signer is not None:
+        _signers[bus] = signer
     return bus
+
+
+def find_signer(transport: oslo_messaging.Transport) -> Signer | None:
+    """Return the signer of a transport; None: its messages are not signed."""
+    return _signers.get(transport)
 
 
 def _register_options(conf: cfg.ConfigOpts) -> None:
@@ -201,6 +224,9 @@ def serve(
     endpoints: Sequence[object],
 ) -> Server:
     """Return a server of a topic; the caller starts it."""
+    signer = find_signer(transport)
+    if signer is not None:
+        endpoints = [SignedEndpoint(endpoint, signer) for endpoint in endpoints]
     inner = oslo_messaging.get_rpc_server(
         transport,
         oslo_messaging.Target(topic=topic, server=host),
@@ -257,7 +283,8 @@ class Caller:
         :raises CyborgError: the error that the server raised
         """
         client = self._prepare_client(since, timeout=timeout)
-        return self._call(client, context, method, arguments)
+        receiver = Peer(Role.CONDUCTOR)
+        return self._call(client, receiver, context, method, arguments)
 
     def call_host(
         self,
@@ -272,7 +299,8 @@ class Caller:
     ) -> Any:
         """Call the server on one host; see ``call``."""
         client = self._prepare_client(since, server=host, timeout=timeout)
-        return self._call(client, context, method, arguments)
+        receiver = Peer(Role.AGENT, host)
+        return self._call(client, receiver, context, method, arguments)
 
     def _prepare_client(
         self, since: str, server: str | None = None, timeout: float | None = None
@@ -288,13 +316,17 @@ class Caller:
     def _call(
         self,
         client: oslo_messaging.RPCClient,
+        receiver: Peer,
         context: RequestContext,
         method: str,
         arguments: Mapping[str, Any],
     ) -> Any:
+        signer = find_signer(self._transport)
         try:
             _check_reachable(self._transport)
-            return client.call(context, method, **arguments)
+            if signer is None:
+                return client.call(context, method, **arguments)
+            return call_signed(signer, client, receiver, context, method, arguments)
         except _FAILURES as error:
             # The caller logs the error at a fitting level: agents retry for ever.
             LOG.info('%s of %s failed: %s', method, self._peer, type(error).__name__)

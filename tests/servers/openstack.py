@@ -34,6 +34,7 @@ from tests.servers.databases import fresh_database
 from tests.servers.glance import RealGlance
 from tests.servers.keystone import PASSWORD, RealKeystone
 from tests.servers.lossy_proxy import LossyProxy
+from tests.servers.message_keys import write_lines
 from tests.servers.openstack_client import OpenStackClient, Server
 
 __all__ = ['HOSTS', 'LOST_HOST', 'OpenStack', 'Server']
@@ -182,7 +183,7 @@ class OpenStack(OpenStackClient):
             url=self.keystone.url,
             auth=self._auth,
         )
-        path.write_text(text + options)
+        path.write_text(text + write_lines(self.directory, host) + options)
         return path
 
     def _start_cyborg(self) -> None:
@@ -299,6 +300,12 @@ class OpenStack(OpenStackClient):
         path = '/os-services?binary=nova-compute'
         return {row['host']: row for row in self.compute('GET', path)['services']}
 
+    def accept_servers(self, host: str, accepted: bool = True) -> None:
+        """Enable or disable the compute service of a host."""
+        path = f'/os-services/{self.compute_services()[host]["id"]}'
+        status = 'enabled' if accepted else 'disabled'
+        self.compute('PUT', path, {'status': status})
+
     # --- cards ---
 
     # Any: fields of a card have any type.
@@ -312,6 +319,10 @@ class OpenStack(OpenStackClient):
         """Pull a card out of a host, if it is there."""
         path = self.directory / f'cards-{host}' / f'{address}.json'
         path.unlink(missing_ok=True)
+
+    def nova_file(self, host: str) -> Path:
+        """Return the file that the agent of a host reads as that of Nova."""
+        return self.directory / f'nova-of-{host}.conf'
 
     def refuse(self, host: str, refused: bool = True) -> None:
         """Let the driver of a host refuse to prepare its card, or stop to."""

@@ -32,6 +32,7 @@ from devstack.launcher.configuration import PLACEMENT, free_port
 from devstack.launcher.processes import Child
 from devstack.launcher.rest import Answer, Service
 from tests.doubles.nova import FakeNova
+from tests.servers.message_keys import write_keys
 
 ROOT: Final = Path(__file__).parents[2]
 PROJECT: Final = 'a' * 32
@@ -212,8 +213,10 @@ class Cloud:
 
     def write_config(self, name: str, options: Options) -> Path:
         merged = {section: dict(values) for section, values in self._options.items()}
-        for section, values in options.items():
-            merged.setdefault(section, {}).update(values)
+        host = str(options.get('DEFAULT', {}).get('host', self.host))
+        for more in (write_keys(self.directory, host), options):
+            for section, values in more.items():
+                merged.setdefault(section, {}).update(values)
         path = self.directory / f'{name}.conf'
         path.write_text(
             ''.join(

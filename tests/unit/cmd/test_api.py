@@ -11,13 +11,16 @@ import pytest
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import api
 from cyborg_lite.exceptions import ConfigurationError
+from tests.servers.message_keys import write_lines
 
 
 def start_daemon(tmp_path: Path, options: str = '') -> api.ApiDaemon:
     file = tmp_path / 'api.conf'
     file.write_text(
         '[DEFAULT]\ntransport_url = fake://\nrpc_response_timeout = 1\n'
-        '[api]\nauth_strategy = noauth\nhost = 127.0.0.1\nport = 0\n' + options
+        '[api]\nauth_strategy = noauth\nhost = 127.0.0.1\nport = 0\n'
+        + write_lines(tmp_path, 'controller')
+        + options
     )
     daemon = api.build(configuration.parse([], api.BINARY, [str(file)]))
     daemon.start()
@@ -59,7 +62,8 @@ def test_rpc_timeout_defaults_to_30_seconds(
 ) -> None:
     file = tmp_path / 'api.conf'
     line = f'rpc_response_timeout = {option}\n' if option else ''
-    file.write_text(f'[DEFAULT]\ntransport_url = fake://\n{line}')
+    keys = write_lines(tmp_path, 'controller')
+    file.write_text(f'[DEFAULT]\ntransport_url = fake://\n{line}{keys}')
     conf = configuration.parse([], api.BINARY, [str(file)])
     daemon = api.build(conf)
     conf.set_override('port', 0, group='api')

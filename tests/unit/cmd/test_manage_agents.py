@@ -2,6 +2,7 @@
 """Tests of ``cyborg-lite-manage agent``."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from cyborg_lite.db import agent_identities, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.services import HeartbeatDetails
 from tests.builders.reports import HOST
+from tests.servers.message_keys import write_lines
 
 Out = pytest.CaptureFixture[str]
 
@@ -26,3 +28,27 @@ def test_forget_identity_lets_next_agent_replace(
     assert agent.identity is None
     assert manage.main(command) == 1
     assert f'Host {HOST} has no agent with an identity.' in capsys.readouterr().out
+
+
+def test_agent_key_prints_key_of_host(
+    write_config: Callable[..., list[str]], tmp_path: Path, capsys: Out
+) -> None:
+    options = write_config(write_lines(tmp_path, HOST))
+    for command, name in (
+        (['key', HOST], f'agent-{HOST}.key'),
+        (['api-key'], 'api.key'),
+    ):
+        assert manage.main([*options, 'agent', *command]) == 0
+        assert capsys.readouterr().out.strip() == (tmp_path / name).read_text()
+
+
+def test_agent_secret_creates_file_once(
+    write_config: Callable[..., list[str]], tmp_path: Path, capsys: Out
+) -> None:
+    path = tmp_path / 'secret'
+    options = write_config(f'[conductor]\nagent_key_secret_file = {path}\n')
+    assert manage.main([*options, 'agent', 'key', HOST]) == 2
+    assert '`cyborg-lite-manage agent secret`' in capsys.readouterr().err
+    for expected in ('Created', 'exists'):
+        assert manage.main([*options, 'agent', 'secret']) == 0
+        assert expected in capsys.readouterr().out

@@ -19,6 +19,7 @@ from cyborg_lite.version import version
 from tests.builders.provider_rows import add_device, change_device
 from tests.builders.rows import add_handles
 from tests.servers.databases import create_sqlite_file
+from tests.servers.message_keys import write_lines
 
 
 @pytest.fixture
@@ -32,6 +33,7 @@ def options(tmp_path: Path, address: str) -> list[str]:
     file.write_text(
         '[DEFAULT]\ntransport_url = rabbit://joe:secret@broker/\n'
         f'[database]\nconnection = {address}\n'
+        + write_lines(tmp_path, 'controller')
     )
     return ['--config-file', str(file)]
 
@@ -171,7 +173,8 @@ def test_upgrade_check_without_transport_url_warns(
     tmp_path: Path, address: str, database: Database, capsys: Out
 ) -> None:
     file = tmp_path / 'no-bus.conf'
-    file.write_text(f'[database]\nconnection = {address}\n')
+    keys = write_lines(tmp_path, 'controller')
+    file.write_text(f'[database]\nconnection = {address}\n{keys}')
     arguments = ['--config-file', str(file), 'upgrade', 'check']
     assert status.main(arguments) == 1
     assert 'transport_url is not set' in capsys.readouterr().out

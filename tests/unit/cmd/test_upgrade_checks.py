@@ -18,6 +18,7 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.jobs import JobType, NewJob
 from cyborg_lite.version import version
 from tests.servers.databases import create_sqlite_file
+from tests.servers.message_keys import write_lines
 
 Out = pytest.CaptureFixture[str]
 Change = Callable[[Session], object]
@@ -29,11 +30,16 @@ def address(tmp_path: Path) -> str:
 
 
 def build_checks(
-    tmp_path: Path, address: str, bus: str = 'rabbit://joe@broker/'
+    tmp_path: Path,
+    address: str,
+    bus: str = 'rabbit://joe@broker/',
+    signatures: str = 'required',
 ) -> Checks:
     file = tmp_path / 'cyborg-lite.conf'
     file.write_text(
         f'[DEFAULT]\ntransport_url = {bus}\n[database]\nconnection = {address}\n'
+        + (write_lines(tmp_path, 'controller') if signatures == 'required' else '')
+        + f'[DEFAULT]\nmessage_signatures = {signatures}\n'
     )
     return Checks(configuration.parse([], 'prog', [str(file)]))
 
@@ -92,3 +98,21 @@ def test_check_failed_jobs_warns_with_command(
     assert build_checks(tmp_path, address).check() == Code.WARNING
     output = ' '.join(capsys.readouterr().out.replace('|', ' ').split())
     assert '1 jobs have failed' in output
+
+
+@pytest.mark.parametrize('signatures', ['optional', 'off'])
+def test_check_signatures_not_required_warns(
+    tmp_path: Path, address: str, signatures: str
+) -> None:
+    checks = build_checks(tmp_path, address, signatures=signatures)
+    result = checks._signatures()
+    assert result.code is Code.WARNING
+    assert f'message_signatures is {signatures}' in result.details
+
+
+def test_check_signatures_without_secret_fails(tmp_path: Path, address: str) -> None:
+    checks = build_checks(tmp_path, address)
+    (tmp_path / 'agent-key-secret').unlink()
+    result = checks._signatures()
+    assert result.code is Code.FAILURE
+    assert 'cyborg-lite-manage agent secret' in result.details

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages between conductors and agents with signatures, on a bus in this process."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+
+from cyborg_lite.exceptions import (
+    DeviceProfileNotFound,
+    DriverError,
+    HostAway,
+    MessageRefused,
+)
+from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.rpc import conductor, transport
+from cyborg_lite.rpc import agent as agent_interface
+from cyborg_lite.rpc.agent import AgentAPI
+from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.context import RequestContext, daemon_context
+from cyborg_lite.rpc.keys import OwnKey, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.signing import KEY, Signer
+
+_SECRET = 's' * 32
+_AGENT, _OTHER = Peer(Role.AGENT, 'compute-1'), Peer(Role.AGENT, 'compute-2')
+_API, _CONDUCTOR = Peer(Role.API), Peer(Role.CONDUCTOR, 'controller')
+
+Connect = Callable[..., transport.Transport]
+
+
+class Conductor:
+    """Endpoints that record what arrives."""
+
+    target = transport.interface(conductor.VERSION)
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.contexts: list[RequestContext] = []
+
+    @transport.endpoint
+    def heartbeat(self, context: RequestContext, **_arguments: Any) -> bool:
+        self.calls.append('heartbeat')
+        self.contexts.append(context)
+        return True
+
+    @transport.endpoint
+    def report_host(self, context: RequestContext, report: Any) -> int:
+        self.calls.append('report_host')
+        return 7
+
+    @transport.endpoint
+    def delete_device_profiles(self, context: RequestContext, names: list[str]) -> None:
+        self.calls.append('delete_device_profiles')
+        raise DeviceProfileNotFound(name=names[0])
+
+    @transport.endpoint
+    def echo(self, context: RequestContext) -> None:
+        self.calls.append('echo')
+
+
+class Agent:
+    target = transport.interface(agent_interface.VERSION)
+
+    @transport.endpoint
+    def prepare(self, context: RequestContext, handles: Any) -> None:
+        raise DriverError(reason='The card is busy.')
+
+    @transport.endpoint
+    def release(self, context: RequestContext, handles: Any) -> None:
+        """Do nothing."""
+
+
+def signer(peer: Peer, secret: str = _SECRET, *, is_required: bool = True) -> Signer:
+    keys = (
+        SecretKeys(secret)
+        if peer.role is Role.CONDUCTOR
+        else OwnKey(peer, derive_key(secret, peer))
+    )
+    return Signer(peer, keys, is_required=is_required)
+
+
+@pytest.fixture
+def connect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connect]:
+    file = tmp_path / 'bus.conf'
+    name = request.node.name.replace('[', '-').replace(']', '')
+    file.write_text(
+        f'[DEFAULT]\ntransport_url = local:///{name}\nrpc_response_timeout = 30\n'
+    )
+    conf = cfg.ConfigOpts()
+    conf(['--config-file', str(file)])
+    buses = []
+
+    def _connect(signer: Signer | None = None) -> transport.Transport:
+        buses.append(transport.connect(conf, signer=signer))
+        return buses[-1]
+
+    yield _connect
+    for bus in buses:
+        bus.cleanup()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., None]]:
+    servers = []
+
+    def _serve(bus: transport.Transport, endpoint: Any, host: str = 'any') -> None:
+        is_agent = isinstance(endpoint, Agent)
+        topic = transport.AGENT_TOPIC if is_agent else transport.CONDUCTOR_TOPIC
+        servers.append(transport.serve(bus, topic, host, [endpoint]))
+        servers[-1].start()
+
+    yield _serve
+    for server in servers:
+        server.stop()
+        server.wait()
+
+
+@pytest.fixture
+def endpoint(connect: Connect, serve: Callable[..., None]) -> Conductor:
+    endpoint = Conductor()
+    serve(connect(signer(_CONDUCTOR)), endpoint)
+    return endpoint
+
+
+def send_heartbeat(bus: transport.Transport, host: str = 'compute-1') -> bool:
+    return ConductorAPI(bus).heartbeat(daemon_context(), host, 'digest', '1')
+
+
+def test_signed_calls_succeed_with_results_and_errors(
+    connect: Connect, endpoint: Conductor
+) -> None:
+    agent = ConductorAPI(connect(signer(_AGENT)))
+    for _ in range(3):
+        assert agent.heartbeat(daemon_context(), 'compute-1', 'digest', '1') is True
+    report = HostReport('compute-1', 'boot', ())
+    assert agent.report_host(daemon_context(), report) == 7
+    api = ConductorAPI(connect(signer(_API)))
+    with pytest.raises(DeviceProfileNotFound, match='x'):
+        api.delete_device_profiles(daemon_context(), ['x'])
+    assert endpoint.calls == [
+        *['heartbeat'] * 3,
+        'report_host',
+        'delete_device_profiles',
+    ]
+
+
+def test_conductor_calls_agent_and_itself(
+    connect: Connect, serve: Callable[..., None], endpoint: Conductor
+) -> None:
+    serve(connect(signer(_AGENT)), Agent(), 'compute-1')
+    bus = connect(signer(_CONDUCTOR))
+    agents = AgentAPI(bus, 30.0)
+    agents.release(daemon_context(), 'compute-1', [])
+    with pytest.raises(DriverError, match=r'The card is busy\.'):
+        agents.prepare(daemon_context(), 'compute-1', [])
+    assert ConductorAPI(bus).is_reachable(daemon_context())
+
+
+@pytest.mark.parametrize(
+    ('sender', 'secret', 'host'),
+    [
+        (_AGENT, 'another secret', 'compute-1'),
+        (_OTHER, _SECRET, 'compute-1'),
+        (_API, _SECRET, 'compute-1'),
+        (_CONDUCTOR, _SECRET, 'compute-1'),
+    ],
+)
+def test_heartbeat_of_wrong_sender_is_refused_and_counted(
+    connect: Connect,
+    serve: Callable[..., None],
+    sender: Peer,
+    secret: str,
+    host: str,
+) -> None:
+    reasons: list[str] = []
+    receiver, endpoint = signer(_CONDUCTOR), Conductor()
+    receiver.observe_refusals(reasons.append)
+    serve(connect(receiver), endpoint)
+    with pytest.raises(MessageRefused):
+        send_heartbeat(connect(signer(sender, secret)), host)
+    assert endpoint.calls == []
+    expected = 'not allowed' if secret == _SECRET else 'wrong signature'
+    assert reasons == [expected]
+
+
+def test_report_of_another_host_is_refused(
+    connect: Connect, endpoint: Conductor
+) -> None:
+    agent = ConductorAPI(connect(signer(_OTHER)))
+    with pytest.raises(MessageRefused):
+        agent.report_host(daemon_context(), HostReport('compute-1', 'boot', ()))
+    assert endpoint.calls == []
+
+
+def test_agent_cannot_call_methods_of_api(
+    connect: Connect, endpoint: Conductor
+) -> None:
+    """The roles in the message are those that the sender states."""
+    agent = ConductorAPI(connect(signer(_AGENT)))
+    with pytest.raises(MessageRefused):
+        agent.delete_device_profiles(daemon_context(), ['x'])
+    assert endpoint.calls == []
+
+
+def test_unsigned_request_is_refused(connect: Connect, endpoint: Conductor) -> None:
+    with pytest.raises(MessageRefused):
+        send_heartbeat(connect())
+    assert endpoint.calls == []
+
+
+def test_unsigned_reply_is_refused(
+    connect: Connect, serve: Callable[..., None]
+) -> None:
+    endpoint = Conductor()
+    serve(connect(), endpoint)
+    with pytest.raises(MessageRefused):
+        send_heartbeat(connect(signer(_AGENT)))
+    with pytest.raises(MessageRefused):
+        ConductorAPI(connect(signer(_API))).delete_device_profiles(
+            daemon_context(), ['x']
+        )
+
+
+def test_agent_refuses_another_agent(
+    connect: Connect, serve: Callable[..., None]
+) -> None:
+    serve(connect(signer(_AGENT)), Agent(), 'compute-1')
+    for bus in (connect(), connect(signer(_OTHER)), connect(signer(_CONDUCTOR, 'x'))):
+        with pytest.raises((HostAway, MessageRefused)):
+            AgentAPI(bus, 30.0).release(daemon_context(), 'compute-1', [])
+
+
+def test_optional_signatures_accept_peers_of_both_kinds(
+    connect: Connect, serve: Callable[..., None]
+) -> None:
+    """During an upgrade some daemons do not sign their messages."""
+    endpoint = Conductor()
+    serve(connect(signer(_CONDUCTOR, is_required=False)), endpoint)
+    assert send_heartbeat(connect())
+    assert send_heartbeat(connect(signer(_AGENT)))
+    with pytest.raises(MessageRefused):
+        send_heartbeat(connect(signer(_AGENT, 'another secret')))
+    serve(connect(), Agent(), 'compute-1')
+    agents = AgentAPI(connect(signer(_CONDUCTOR, is_required=False)), 30.0)
+    agents.release(daemon_context(), 'compute-1', [])
+    with pytest.raises(DriverError):
+        agents.prepare(daemon_context(), 'compute-1', [])
+
+
+def _verified(changed: dict[str, Any]) -> bool:
+    """Check whether a request with changed parts is accepted."""
+    parts: dict[str, Any] = {
+        'method': 'heartbeat',
+        'context': {'user_id': 'u'},
+        'arguments': {'host': 'compute-1', 'digest': 'd'},
+    }
+    request = signer(_AGENT).sign(Peer(Role.CONDUCTOR), **parts, tokens={})
+    parts['context'] = {**parts['context'], KEY: request.proof}
+    parts |= changed.get('parts', {})
+    parts['context'] = {**parts['context'], **changed.get('context', {})}
+    try:
+        return signer(_CONDUCTOR).verify(**parts) is not None
+    except MessageRefused:
+        return False
+
+
+@pytest.mark.parametrize(
+    'changed',
+    [
+        {'parts': {'method': 'echo'}},
+        {'parts': {'arguments': {'host': 'compute-2', 'digest': 'd'}}},
+        {'context': {'user_id': 'v'}},
+        {'context': {'is_admin': True}},
+        {'context': {KEY: None}},
+        {'context': {KEY: 'text'}},
+        {'context': {KEY: ['agent:compute-1', 'epoch', 'x', 'mac']}},
+        {'context': {KEY: ['root:compute-1', 'epoch', 1, 'mac']}},
+    ],
+)
+def test_verify_changed_request_is_refused(changed: dict[str, Any]) -> None:
+    assert _verified({})
+    assert _verified({'context': {'client_timeout': 30, 'traceparent': 'id'}})
+    assert not _verified(changed)
+
+
+def test_repeated_request_is_refused(
+    connect: Connect, endpoint: Conductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client of the bus repeats a message that it has recorded."""
+    send_heartbeat(connect(signer(_AGENT)))
+    send_heartbeat(connect(signer(_AGENT)))
+    recorded = endpoint.contexts[-1].received
+    client = connect(signer(_AGENT))
+    monkeypatch.setattr(
+        'cyborg_lite.rpc.transport.call_signed',
+        lambda _signer, client, _receiver, _context, method, arguments: client.call(
+            dict(recorded), method, **arguments
+        ),
+    )
+    with pytest.raises(MessageRefused, match='repeated'):
+        send_heartbeat(client)
+    assert endpoint.calls == ['heartbeat'] * 2
