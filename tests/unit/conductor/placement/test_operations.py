@@ -39,18 +39,18 @@ def operations(placement: FakePlacement) -> ProviderOperations:
 
 
 @pytest.fixture
-def desired(root: TreeNode) -> DesiredProvider:
+def provider(root: TreeNode) -> DesiredProvider:
     traits = frozenset({OWNER_CYBORG, 'CUSTOM_NVIDIA_1EB8'})
     return DesiredProvider(GPU, 'compute-1_gpu', root.uuid, INVENTORY, traits)
 
 
 @pytest.fixture
 def node(
-    placement: FakePlacement, operations: ProviderOperations, desired: DesiredProvider
+    placement: FakePlacement, operations: ProviderOperations, provider: DesiredProvider
 ) -> TreeNode:
     """Return the provider as desired in Placement."""
-    (created,) = operations.create_providers([desired])
-    operations.update_provider(desired, created)
+    (created,) = operations.create_providers([provider])
+    operations.update_provider(provider, created)
     operations.changes.clear()
     placement.calls.clear()
     return placement.providers[GPU].node
@@ -68,11 +68,11 @@ def reasons(operations: ProviderOperations) -> list[str]:
 
 
 def test_update_new_provider_sets_traits_before_inventories(
-    placement: FakePlacement, operations: ProviderOperations, desired: DesiredProvider
+    placement: FakePlacement, operations: ProviderOperations, provider: DesiredProvider
 ) -> None:
     """With inventories, Placement could choose the provider without its traits."""
-    (created,) = operations.create_providers([desired])
-    operations.update_provider(desired, created)
+    (created,) = operations.create_providers([provider])
+    operations.update_provider(provider, created)
     assert descriptions(operations) == [
         'created',
         f'traits +CUSTOM_NVIDIA_1EB8 +{OWNER_CYBORG}',
@@ -85,35 +85,35 @@ def test_update_new_provider_sets_traits_before_inventories(
 def test_update_unchanged_provider_sends_nothing(
     placement: FakePlacement,
     operations: ProviderOperations,
-    desired: DesiredProvider,
+    provider: DesiredProvider,
     node: TreeNode,
 ) -> None:
-    operations.update_provider(desired, node)
+    operations.update_provider(provider, node)
     assert (placement.calls, operations.changes) == ([], [])
 
 
 def test_update_fence_raises_generation_once(
-    placement: FakePlacement, desired: DesiredProvider, node: TreeNode
+    placement: FakePlacement, provider: DesiredProvider, node: TreeNode
 ) -> None:
     fenced = ProviderOperations(placement, ProviderCache(), fence=True)
-    fenced.update_provider(desired, node)
+    fenced.update_provider(provider, node)
     assert placement.providers[GPU].node.generation == node.generation + 1
     assert fenced.changes == []
     current = placement.providers[GPU].node
     placement.calls.clear()
-    fenced.update_provider(replace(desired, traits=frozenset({OWNER_CYBORG})), current)
+    fenced.update_provider(replace(provider, traits=frozenset({OWNER_CYBORG})), current)
     assert len(placement.writes) == 1
 
 
 def test_create_rejected_provider_does_not_stop_others(
-    placement: FakePlacement, operations: ProviderOperations, desired: DesiredProvider
+    placement: FakePlacement, operations: ProviderOperations, provider: DesiredProvider
 ) -> None:
-    second = replace(desired, uuid='second', name='compute-1_second')
+    second = replace(provider, uuid='second', name='compute-1_second')
     placement.errors = [REJECTED]
-    assert [node.uuid for node in operations.create_providers([desired, second])] == [
+    assert [node.uuid for node in operations.create_providers([provider, second])] == [
         'second'
     ]
-    operations.update_provider(desired, None)
+    operations.update_provider(provider, None)
     assert reasons(operations) == [REJECTED.text]
     assert operations.last_error is REJECTED
     operations.begin([])
@@ -123,13 +123,13 @@ def test_create_rejected_provider_does_not_stop_others(
 def test_create_name_of_foreign_provider_is_problem(
     placement: FakePlacement,
     operations: ProviderOperations,
-    desired: DesiredProvider,
+    provider: DesiredProvider,
     root: TreeNode,
 ) -> None:
     """The namesake is in another tree, so it is not in the list of foreign ones."""
-    placement.create_provider('namesake', desired.name, None)
-    assert operations.create_providers([desired]) == []
-    operations.update_provider(desired, None)
+    placement.create_provider('namesake', provider.name, None)
+    assert operations.create_providers([provider]) == []
+    operations.update_provider(provider, None)
     assert reasons(operations) == ['provider namesake has its name']
     assert operations.last_error is None
 
@@ -137,34 +137,34 @@ def test_create_name_of_foreign_provider_is_problem(
 def test_create_foreign_provider_of_card_is_not_requested(
     placement: FakePlacement,
     operations: ProviderOperations,
-    desired: DesiredProvider,
+    provider: DesiredProvider,
     root: TreeNode,
 ) -> None:
-    operations.begin([TreeNode('nova', desired.name, 0, root.uuid, root.uuid)])
+    operations.begin([TreeNode('nova', provider.name, 0, root.uuid, root.uuid)])
     placement.calls.clear()
-    assert operations.create_providers([desired]) == []
+    assert operations.create_providers([provider]) == []
     assert placement.calls == []
 
 
 def test_create_provider_of_other_tree_restarts_attempt(
-    placement: FakePlacement, operations: ProviderOperations, desired: DesiredProvider
+    placement: FakePlacement, operations: ProviderOperations, provider: DesiredProvider
 ) -> None:
     placement.create_provider('elsewhere', 'compute-9', None)
-    placement.create_provider(GPU, desired.name, 'elsewhere')
+    placement.create_provider(GPU, provider.name, 'elsewhere')
     with pytest.raises(PlacementConflict):
-        operations.create_providers([desired])
+        operations.create_providers([provider])
     assert operations.outside_uuids == {GPU}
     # The next attempt has read the provider, so the same position is no news.
-    assert operations.create_providers([desired]) == []
+    assert operations.create_providers([provider]) == []
 
 
 def test_update_rejected_class_is_problem(
     placement: FakePlacement,
     operations: ProviderOperations,
-    desired: DesiredProvider,
+    provider: DesiredProvider,
     node: TreeNode,
 ) -> None:
-    changed = replace(desired, inventories={'PGPU': ProviderInventory(9)})
+    changed = replace(provider, inventories={'PGPU': ProviderInventory(9)})
     placement.errors = [REJECTED]
     operations.update_provider(changed, node)
     assert reasons(operations) == [REJECTED.text]
@@ -174,12 +174,12 @@ def test_update_rejected_class_is_problem(
 def test_update_class_in_use_is_reserved(
     placement: FakePlacement,
     operations: ProviderOperations,
-    desired: DesiredProvider,
+    provider: DesiredProvider,
     node: TreeNode,
 ) -> None:
     placement.allocate(GPU, {'PGPU': 1})
     vgpus = {'VGPU': ProviderInventory(8)}
-    changed = replace(desired, inventories=vgpus)
+    changed = replace(provider, inventories=vgpus)
     operations.invalidate_cache([node])
     for _ in range(2):
         operations.begin([])
@@ -219,11 +219,11 @@ def shelf(placement: FakePlacement, node: TreeNode) -> TreeNode:
 
 def test_update_misplaced_provider_is_moved(
     operations: ProviderOperations,
-    desired: DesiredProvider,
+    provider: DesiredProvider,
     shelf: TreeNode,
     placement: FakePlacement,
 ) -> None:
-    operations.update_provider(desired, shelf)
+    operations.update_provider(provider, shelf)
     assert placement.providers[GPU].node.parent_uuid == 'root'
     assert descriptions(operations) == ['was below shelf']
     assert reasons(operations) == []
@@ -240,7 +240,7 @@ def test_update_misplaced_provider_is_moved(
 @pytest.mark.usefixtures('shelf')
 def test_update_immovable_provider_is_left(
     operations: ProviderOperations,
-    desired: DesiredProvider,
+    provider: DesiredProvider,
     placement: FakePlacement,
     obstacle: str,
     reason: str,
@@ -250,7 +250,7 @@ def test_update_immovable_provider_is_left(
     elif obstacle == 'child':
         placement.create_provider('child', 'compute-1_gpu_part', GPU)
     placement.is_old = obstacle == 'old'
-    changed = replace(desired, traits=frozenset({OWNER_CYBORG}))
+    changed = replace(provider, traits=frozenset({OWNER_CYBORG}))
     current = placement.providers[GPU].node
     operations.invalidate_cache([current])
     operations.update_provider(changed, current)
@@ -262,13 +262,13 @@ def test_update_immovable_provider_is_left(
 
 def test_update_name_taken_meanwhile_is_problem(
     operations: ProviderOperations,
-    desired: DesiredProvider,
+    provider: DesiredProvider,
     node: TreeNode,
     placement: FakePlacement,
 ) -> None:
     renamed = placement.rename_provider(node, 'former')
-    placement.create_provider('namesake', desired.name, 'root')
-    operations.update_provider(desired, renamed)
+    placement.create_provider('namesake', provider.name, 'root')
+    operations.update_provider(provider, renamed)
     assert reasons(operations) == ['provider namesake has its name']
 
 
@@ -337,7 +337,7 @@ def test_delete_provider_with_child_empties_it(
 @pytest.mark.parametrize('is_own', [True, False])
 def test_withdraw_provider_deletes_own_provider_only(
     operations: ProviderOperations,
-    desired: DesiredProvider,
+    provider: DesiredProvider,
     node: TreeNode,
     placement: FakePlacement,
     is_own: bool,
@@ -345,7 +345,7 @@ def test_withdraw_provider_deletes_own_provider_only(
     if not is_own:
         placement.providers[GPU].traits = frozenset()
     operations.invalidate_cache([node])
-    operations.withdraw_provider(desired, node, 'Nova has it')
+    operations.withdraw_provider(provider, node, 'Nova has it')
     assert (GPU in placement.providers) is not is_own
     (problem,) = operations.problems
     assert (problem.reason, problem.standing) == ('Nova has it', True)
@@ -357,10 +357,10 @@ def test_withdraw_provider_deletes_own_provider_only(
 def test_ensure_root_creates_or_renames(
     operations: ProviderOperations, placement: FakePlacement
 ) -> None:
-    desired = build_root('edge-1')
-    created = operations.ensure_root(desired)
+    desired_root = build_root('edge-1')
+    created = operations.ensure_root(desired_root)
     placement.rename_provider(created, 'misnamed')
-    assert operations.ensure_root(desired).name == 'edge-1'
+    assert operations.ensure_root(desired_root).name == 'edge-1'
     assert descriptions(operations) == ['created', 'was named misnamed']
 
 

@@ -32,7 +32,7 @@ def _layout(*existing: Vgpu, mode: VgpuMode = VgpuMode.VENDOR_VFIO) -> VgpuLayou
     return VgpuLayout(mode, _FUNCTIONS, _TYPES, existing)
 
 
-def _prepared(*vgpus: Vgpu) -> PreparedHandles:
+def _prepare_handles(*vgpus: Vgpu) -> PreparedHandles:
     prepared = PreparedHandles()
     prepared.add(
         replace(handle(), uuid=vgpu.address, info=handle_info(vgpu.address))
@@ -44,7 +44,7 @@ def _prepared(*vgpus: Vgpu) -> PreparedHandles:
 def _select(
     layout: VgpuLayout, *configured: str, own: tuple[Vgpu, ...] = ()
 ) -> VgpuSelection:
-    return select_types(layout, configured, _prepared(*own))
+    return select_types(layout, configured, _prepare_handles(*own))
 
 
 def _vgpu(number: int, vgpu_type: VgpuType) -> Vgpu:
