@@ -183,6 +183,23 @@ def test_sync_foreign_providers_are_unchanged(host: Host, database: Database) ->
     assert [host.read(uuid) for uuid in foreign] == before
 
 
+def test_sync_foreign_trait_survives_absence_of_card(
+    host: Host, database: Database
+) -> None:
+    placement, rack = host.placement, 'CUSTOM_RACK_7'
+    placement.create_custom_names((), [rack])
+    before = host.read(host.gpu).traits
+    placement.set_traits(host.gpu, host.generation(host.gpu), before | {rack})
+    remove_devices(database, [host.gpu])
+    host.sync()
+    assert host.list_emptied() == {host.gpu}
+    assert rack in host.read(host.gpu).traits
+    add_device(database, host.name, '0000:3b:00.0', num_accelerators=4)
+    host.sync()
+    assert host.read(host.gpu).traits == before | {rack}
+    assert host.read(host.gpu).inventories == {'PGPU': FULL}
+
+
 def test_sync_foreign_trait_on_own_provider_is_kept(
     host: Host, database: Database
 ) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device profiles."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from oslo_log import log
@@ -109,8 +109,8 @@ class ProfileResource(Resource):
 
 
 def _hide_from_new_instances(
-    call: Call, profiles: Sequence[DeviceProfile]
-) -> Sequence[DeviceProfile]:
+    call: Call, profiles: tuple[DeviceProfile, ...]
+) -> tuple[DeviceProfile, ...]:
     """Return the profiles without disabled ones, if the Compute API asks for them.
 
     It then refuses a new instance before it schedules the instance. An unshelve or an
@@ -125,7 +125,7 @@ def _hide_from_new_instances(
         call.caller.project_id,
         ', '.join(disabled),
     )
-    return [profile for profile in profiles if profile.enabled]
+    return tuple(profile for profile in profiles if profile.enabled)
 
 
 def _parse_names(call: Call) -> tuple[str, ...] | None:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of both services for the cards of a plan."""
 
+from collections.abc import Mapping
+
 from cyborg_lite.model.ownership_config import build_config
 from cyborg_lite.model.ownership_plan import parse_plan
 
 WHOLE, NOVA, OWN = '0000:01:00.0', '0000:3b:00.0', '0000:af:00.0'
 
 
-def build(cards: dict[str, object]) -> list[tuple[str, str, str]]:
+def build(cards: Mapping[str, object]) -> list[tuple[str, str, str]]:
     rules = parse_plan({'compute-1': cards}).list_rules('compute-1')
     return [(line.file, line.section, line.text) for line in build_config(rules)]
 
