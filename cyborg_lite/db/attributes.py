@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from oslo_db.exception import DBDuplicateEntry, DBReferenceError
 from sqlalchemy import delete as delete_rows
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import change
@@ -48,7 +48,8 @@ def list_attributes(session: Session, query: Query) -> tuple[Attribute, ...]:
     """
 
     def read(part: Query) -> tuple[Rows, Iterable[Attribute]]:
-        rows = select_page(session, select(Row), part, _ATTRIBUTES)
+        shown = select(Row).where(Row.hidden.is_(False))
+        rows = select_page(session, shown, part, _ATTRIBUTES)
         return rows, convert_rows(rows, attribute_from_row)
 
     return fill_page(query, read)
@@ -58,6 +59,8 @@ def create_attribute(
     session: Session, deployable_id: int, key: str, value: str
 ) -> Attribute:
     """Add an attribute that no host report deletes.
+
+    It replaces a reported attribute that an admin has deleted.
 
     :raises DeployableNotFound: no deployable has the id
     :raises AttributeExists: the deployable has an attribute with the key
@@ -69,6 +72,8 @@ def create_attribute(
         'value': value,
         'created_at': now(),
     }
+    deleted = (Row.deployable_id == deployable_id) & (Row.key == key)
+    change(session, delete_rows(Row).where(deleted, Row.hidden.is_(True)))
     try:
         session.execute(insert(Row).values(**row))
     except DBReferenceError:
@@ -81,9 +86,16 @@ def create_attribute(
 def delete_attribute(session: Session, uuid: str) -> None:
     """Delete an attribute.
 
+    The row of a reported attribute is kept but hidden, so that the next host report
+    does not create it again.
+
     :raises AttributeNotFound: no attribute has the uuid
     """
-    if not change(session, delete_rows(Row).where(Row.uuid == uuid)):
+    shown = (Row.uuid == uuid) & Row.hidden.is_(False)
+    reported = update(Row).where(shown, Row.reported.is_(True))
+    if change(session, reported.values(hidden=True)):
+        return
+    if not change(session, delete_rows(Row).where(shown)):
         raise AttributeNotFound(uuid=uuid)
 
 

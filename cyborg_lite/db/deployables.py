@@ -76,7 +76,11 @@ def _attributes(session: Session, query: Query) -> dict[int, list[Attribute]]:
     A join, because a list of all ids may exceed the limits of the database.
     """
     ids = apply_query(select(Row.id), query, _DEPLOYABLES).subquery()
-    statement = select(AttributeRow).join(ids, ids.c.id == AttributeRow.deployable_id)
+    statement = (
+        select(AttributeRow)
+        .join(ids, ids.c.id == AttributeRow.deployable_id)
+        .where(AttributeRow.hidden.is_(False))
+    )
     rows = fetch_rows(session, statement, AttributeRow)
     attributes: dict[int, list[Attribute]] = defaultdict(list)
     for attribute in convert_rows(rows, attribute_from_row):

@@ -153,7 +153,7 @@ def _find_region(
     deployable, device, root_name, unusable_reason = row
     attributes = session.execute(
         select(Attribute.key, Attribute.value).where(
-            Attribute.deployable_id == deployable.id
+            Attribute.deployable_id == deployable.id, Attribute.hidden.is_(False)
         )
     )
     return StoredRegion(

@@ -222,12 +222,13 @@ def _diff_layouts(
     :param roots: names of the reported root deployables, by identity
     """
     layout = stored.layout
+    attributes = {p: v for p, v in desired.attributes.items() if p not in stored.hidden}
     deployables = _diff(layout.deployables, desired.deployables)
     return InventoryChanges(
         devices=_diff(layout.devices, desired.devices),
         deployables=deployables,
         handles=_diff(layout.handles, desired.handles),
-        attributes=_diff(layout.attributes, desired.attributes),
+        attributes=_diff(layout.attributes, attributes),
         names=_choose_names(stored, deployables, roots),
         concern_placement=_placement_values(layout) != _placement_values(desired),
     )

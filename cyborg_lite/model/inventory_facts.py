@@ -85,6 +85,8 @@ class StoredInventory:
     layout: Layout
     names: Mapping[DeployablePath, str]  # of deployables
     claimed: frozenset[LeafPath]  # attach handles that ARQs own
+    # Attributes that an admin has deleted; the layout does not contain them.
+    hidden: frozenset[LeafPath] = frozenset()
 
 
 def device_facts(device: Device, hardware_id: str) -> DeviceFacts:

@@ -90,7 +90,7 @@ def _inventory(
         attributes={
             (*paths[row.deployable_id], row.key): row.value
             for row in attributes
-            if row.reported
+            if row.reported and not row.hidden
         },
     )
     ids.devices.update((row.hardware_id, row.id) for row in devices)
@@ -104,7 +104,10 @@ def _inventory(
     claimed = frozenset(
         (*paths[row.deployable_id], row.key) for row in handles if row.arq_uuid
     )
-    return StoredInventory(layout, names, claimed), ids
+    hidden = frozenset(
+        (*paths[row.deployable_id], row.key) for row in attributes if row.hidden
+    )
+    return StoredInventory(layout, names, claimed, hidden), ids
 
 
 def _device_facts(row: Device) -> DeviceFacts:
