@@ -79,7 +79,7 @@ def _microversions() -> Iterator[str]:
     for version in microversion.VERSIONS:
         text = descriptions[f'V{version.major}_{version.minor}']
         yield f'{version}\n    {text}\n'
-    yield 'The page :doc:`microversions` lists each feature of 2.4.\n'
+    yield 'The page :doc:`microversions` lists each feature since 2.4.\n'
 
 
 def _operation(method: str, path: str, operation: Document) -> Iterator[str]:

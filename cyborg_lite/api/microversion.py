@@ -45,7 +45,10 @@ V2_3: Final = Microversion(2, 3)
 V2_4: Final = Microversion(2, 4)
 """ARQ states and histories, services, device health, jobs, explanations and pages."""
 
-VERSIONS: Final = (V2_0, V2_1, V2_2, V2_3, V2_4)
+V2_5: Final = Microversion(2, 5)
+"""``DELETE /v2/services/{uuid}`` removes a daemon that is gone, with its host."""
+
+VERSIONS: Final = (V2_0, V2_1, V2_2, V2_3, V2_4, V2_5)
 MINIMUM: Final = VERSIONS[0]
 MAXIMUM: Final = VERSIONS[-1]
 

@@ -48,6 +48,7 @@ ROUTES: Final[Mapping[str, type[Resource]]] = {
     '/v2/jobs': jobs.JobCollection,
     '/v2/jobs/{uuid}': jobs.JobResource,
     '/v2/services': services.ServiceCollection,
+    '/v2/services/{uuid}': services.ServiceResource,
 }
 
 _VERSION: Final = 'v2'

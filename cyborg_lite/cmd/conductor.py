@@ -24,6 +24,7 @@ from cyborg_lite.conductor.service import (
 )
 from cyborg_lite.conf import nova
 from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.services import CONDUCTOR
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.keys import Role
@@ -34,6 +35,12 @@ _DESCRIPTION: Final = (
     'The daemon that owns the database of cyborg_lite, binds ARQs, and keeps Placement '
     'up to date. Any number may run.'
 )
+
+
+_NEW_STATUS: Final = {
+    'offered': DeviceStatus.ENABLED,
+    'maintaining': DeviceStatus.MAINTAINING,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,6 +98,7 @@ def build(conf: cfg.ConfigOpts) -> ConductorService:
         largest_image=conf.conductor.largest_image << 20,
         default_images=tuple(conf.conductor.default_images),
         hosts_without_compute=tuple(conf.conductor.hosts_without_compute),
+        new_status=_NEW_STATUS[conf.conductor.new_devices],
     )
     return ConductorService(peers, settings)
 

@@ -18,6 +18,7 @@ from cyborg_lite.cmd import (
     manage_agents,
     manage_audit,
     manage_device,
+    manage_host,
     manage_jobs,
     manage_ownership,
     manage_placement,
@@ -58,6 +59,7 @@ def _add_parsers(parsers: Any) -> None:
         manage_placement,
         manage_ownership,
         manage_agents,
+        manage_host,
     )
     for group in groups:
         group.add_parsers(parsers)

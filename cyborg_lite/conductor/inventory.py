@@ -11,6 +11,7 @@ from cyborg_lite.db import agent_identities, recovery, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.exceptions import AgentIdentityRefused, ReportOutdated
+from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.inventory_diff import InventoryChanges
 from cyborg_lite.model.message_rules import check_heartbeat
@@ -32,17 +33,20 @@ class InventoryService:
         wake: Callable[[], None],
         heartbeats: HeartbeatBatch,
         count_heartbeat: Callable[[], None] = lambda: None,
+        new_status: DeviceStatus = DeviceStatus.ENABLED,
     ) -> None:
         """Prepare the service.
 
         :param wake: called when jobs were written
         :param heartbeats: writes the heartbeats that carry no new information
         :param count_heartbeat: called for each heartbeat, for the metrics
+        :param new_status: status of devices that a host did not have before
         """
         self._database = database
         self._wake = wake
         self._heartbeats = heartbeats
         self._count_heartbeat = count_heartbeat
+        self._new_status = new_status
 
     def store_report(self, context: RequestContext, report: HostReport) -> int:
         """Store the changes of a host report and schedule a Placement sync.
@@ -69,7 +73,7 @@ class InventoryService:
                 self._database.write(recovery.record_host_reboot, host, boot_id)
         try:
             changes = self._database.write(
-                reports.store_report, report, context.request_id
+                reports.store_report, report, context.request_id, self._new_status
             )
         except ReportOutdated as error:
             LOG.info('Ignoring a report of host %s: %s', host, error.text)

@@ -13,6 +13,7 @@ from cyborg_lite.conductor.attributes import AttributeService
 from cyborg_lite.conductor.deployables import DeployableService
 from cyborg_lite.conductor.device_profiles import DeviceProfileService
 from cyborg_lite.conductor.devices import DeviceService
+from cyborg_lite.conductor.hosts import HostService
 from cyborg_lite.conductor.inventory import InventoryService
 from cyborg_lite.conductor.programming import ProgrammingService
 from cyborg_lite.conductor.recovery import RecoveryService
@@ -42,6 +43,7 @@ class ConductorServices:
     daemons: ServiceRegistry
     inventory: InventoryService
     recovery: RecoveryService
+    hosts: HostService
 
 
 class Manager:
@@ -223,6 +225,11 @@ class Manager:
     def list_services(self, context: RequestContext, query: Any) -> Any:
         """List agents and conductors."""
         return wire.dump(self._services.daemons.list(wire.load(Query, query)))
+
+    @endpoint
+    def delete_service(self, context: RequestContext, uuid: str) -> None:
+        """See ``ConductorAPI.delete_service``."""
+        self._services.hosts.forget_service(uuid)
 
     @endpoint
     def echo(self, context: RequestContext) -> None:

@@ -23,6 +23,7 @@ from cyborg_lite.conductor.device_profiles import DeviceProfileService
 from cyborg_lite.conductor.devices import DeviceService
 from cyborg_lite.conductor.explanations import ExplanationService
 from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.hosts import HostService
 from cyborg_lite.conductor.inventory import InventoryService
 from cyborg_lite.conductor.job_attempts import Handler
 from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
@@ -45,6 +46,7 @@ from cyborg_lite.conductor.sharing import SharingCheck
 from cyborg_lite.db import migration, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError, DatabaseRefused, ServiceUnavailable
+from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.services import CONDUCTOR
 from cyborg_lite.rpc.agent import AgentAPI
@@ -141,6 +143,7 @@ class ConductorSettings:
     largest_image: int  # bytes
     default_images: Sequence[str] = ()  # uuids of images for released regions
     hosts_without_compute: Sequence[str] = ()  # patterns of hostnames
+    new_status: DeviceStatus = DeviceStatus.ENABLED  # of new devices
 
 
 class ConductorService:
@@ -263,8 +266,13 @@ class ConductorService:
                 database, dependencies.loader, runner, dependencies.program_waiters
             ),
             daemons=ServiceRegistry(database),
+            hosts=HostService(database, dependencies.sync_jobs),
             inventory=InventoryService(
-                database, runner.wake, heartbeats, self._metrics.count_heartbeat
+                database,
+                runner.wake,
+                heartbeats,
+                self._metrics.count_heartbeat,
+                self._settings.new_status,
             ),
             recovery=RecoveryService(database, runner.wake, rules.event_deadline),
         )

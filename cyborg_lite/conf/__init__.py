@@ -7,6 +7,7 @@ A section is a module of this package that exports ``GROUP`` and ``OPTIONS``. On
 
 import copy
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -81,12 +82,12 @@ def parse(
     :param config_files: None if the caller names no files
     :param command_line: options of this command only
     :param description: text of ``--help``; None: no text
-    :raises SystemExit: an option, file or value is invalid, or ``--help``, ``--version``
-        or ``--shell_completion`` was answered
+    :raises SystemExit: an option, file or value is invalid, or ``--help``,
+        ``--version`` or ``--shell_completion`` was answered
     """
     if _COMPLETION_OPTION in arguments:
         # The option of oslo.config fails, because the library lacks its templates.
-        print(_COMPLETION_FILE.read_text(), end='')
+        sys.stdout.write(_COMPLETION_FILE.read_text())
         raise SystemExit(0)
     set_library_defaults()
     conf = cfg.ConfigOpts()

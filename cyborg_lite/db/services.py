@@ -7,7 +7,16 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import uuid4
 
-from sqlalchemy import JSON, ColumnElement, and_, literal, or_, select, update
+from sqlalchemy import (
+    JSON,
+    ColumnElement,
+    and_,
+    delete,
+    literal,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import agent_identities, recovery
@@ -211,6 +220,11 @@ def _store_telemetry(
         Device.updated_at: Device.updated_at,
     }
     change(session, reported.values(changed))
+
+
+def delete_service(session: Session, uuid: str) -> None:
+    """Delete the row of a daemon."""
+    change(session, delete(Row).where(Row.uuid == uuid))
 
 
 # --- states ---

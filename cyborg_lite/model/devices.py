@@ -5,6 +5,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.inventory import Health
@@ -16,6 +17,10 @@ class DeviceStatus(enum.StrEnum):
 
     ENABLED = 'enabled'
     MAINTAINING = 'maintaining'
+
+
+NEW_DEVICE_REASON: Final = 'The device is new. Enable it to offer it.'
+"""Status reason of a device that waits for the operator."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,4 +15,10 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             'List the daemons of the service.',
             'GET /v2/services',
         ),
+        base.build_rule(
+            'cyborg:service:delete',
+            base.ADMIN,
+            'Delete a daemon that is down; for an agent, its host with all devices.',
+            'DELETE /v2/services/{uuid}',
+        ),
     ]

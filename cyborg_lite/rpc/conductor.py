@@ -5,7 +5,7 @@
 1.1  ReasonCode mdev-not-attached and unmanaged-not-attached; AllocatedHandle as in 1.1
      of the agent
 1.2  Arq.device_loss; HeartbeatDetails.identity and started; HostReport.identity and
-     number; reconcile_handles
+     number; reconcile_handles; delete_service
 """
 
 import copy
@@ -429,6 +429,16 @@ class ConductorAPI:
             context, 'list_services', since='1.0', query=wire.dump(query)
         )
         return wire.load_all(Service, answer)
+
+    def delete_service(self, context: RequestContext, uuid: str) -> None:
+        """Delete a daemon that is down; for an agent, its host with all devices.
+
+        :raises ServiceNotFound: no daemon has the uuid
+        :raises ServiceAlive: the conductor is up
+        :raises HostAlive: the agent is up
+        :raises HostInUse: ARQs of instances use the host of the agent
+        """
+        self._caller.call(context, 'delete_service', since='1.2', uuid=uuid)
 
     def is_reachable(self, context: RequestContext, within: float = 5.0) -> bool:
         """Check whether any conductor replies.

@@ -11,7 +11,9 @@ from cyborg_lite.exceptions import (
     AttributeNotFound,
     DeployableNotFound,
     DeviceNotFound,
+    HostAlive,
     JobNotFound,
+    ServiceNotFound,
 )
 from cyborg_lite.model.bitstream_list import ListedBitstream
 from cyborg_lite.model.devices import (
@@ -23,7 +25,7 @@ from cyborg_lite.model.devices import (
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.services import HeartbeatDetails, Service
+from cyborg_lite.model.services import HeartbeatDetails, Service, ServiceState
 from cyborg_lite.rpc.context import RequestContext
 from tests.doubles.conductor_arqs import ArqsInMemory
 from tests.doubles.paging import page
@@ -152,6 +154,15 @@ class FakeConductor(ArqsInMemory):
     ) -> tuple[Service, ...]:
         self._heard(context)
         return page(self.services.values(), query)
+
+    def delete_service(self, context: RequestContext, uuid: str) -> None:
+        self._heard(context)
+        service = self.services.get(uuid)
+        if service is None:
+            raise ServiceNotFound(uuid=uuid)
+        if service.state is ServiceState.UP:
+            raise HostAlive(host=service.host)
+        del self.services[uuid]
 
     def with_timeout(self, seconds: float) -> Self:
         return self

@@ -7,7 +7,9 @@ One sequence of calls uses every operation of the API document. With
 
 import difflib
 import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, Final
 from uuid import uuid4
 
@@ -53,11 +55,27 @@ def recorder(cloud: KeystoneCloud, real_glance: RealGlance) -> Recorder:
     _bitstreams(recorder, cloud, real_glance)
     agents = '/v2/services?binary=cyborg-lite-agent'
     recorder.ask('get_v2_services', agents)
+    _forget_host(recorder, cloud)
     if os.environ.get('CYBORG_LITE_WRITE_SAMPLES'):
         FOLDER.mkdir(exist_ok=True)
         for operation, text in recorder.format_samples().items():
             (FOLDER / f'{operation}.json').write_text(text)
     return recorder
+
+
+def _forget_host(recorder: Recorder, cloud: KeystoneCloud) -> None:
+    """Delete the agent of a host that is gone; its row is written into the database."""
+    service = str(uuid4())
+    with closing(sqlite3.connect(cloud.directory / 'db.sqlite')) as database, database:
+        database.execute(
+            'INSERT INTO services (uuid, binary, host, version, state, started_at, '
+            'heartbeat_at, audited_at, last_event) SELECT ?, binary, ?, version, ?, '
+            'started_at, heartbeat_at, audited_at, 0 FROM services '
+            "WHERE binary = 'cyborg-lite-agent'",
+            (service, 'gone-host', 'down'),
+        )
+    path = f'/v2/services/{service}'
+    recorder.ask('delete_v2_services_uuid', path, spoken='2.5')
 
 
 def _hardware(recorder: Recorder) -> None:

@@ -14,6 +14,7 @@ from cyborg_lite.db.change import change
 from cyborg_lite.db.inventory.rows import RowIds
 from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device
 from cyborg_lite.exceptions import HandlesContended
+from cyborg_lite.model.devices import NEW_DEVICE_REASON, DeviceStatus
 from cyborg_lite.model.inventory_diff import InventoryChanges
 from cyborg_lite.model.inventory_facts import (
     DeployableFacts,
@@ -29,14 +30,19 @@ _ALL_COLUMNS: Final = {'render_nulls': True}
 
 
 def write_changes(
-    session: Session, hostname: str, changes: InventoryChanges, ids: RowIds
+    session: Session,
+    hostname: str,
+    changes: InventoryChanges,
+    ids: RowIds,
+    new_status: DeviceStatus = DeviceStatus.ENABLED,
 ) -> None:
     """Apply ``changes`` to the rows of a host.
 
     :param ids: the primary keys of the rows before the changes
+    :param new_status: status of the devices that are inserted
     :raises RetryRequest: a concurrent bind or release changed a handle
     """
-    _Writer(session, hostname, changes, ids).write()
+    _Writer(session, hostname, changes, ids, new_status).write()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,7 @@ class _Writer:
     hostname: str
     changes: InventoryChanges
     ids: RowIds  # extended with the rows that are inserted
+    new_status: DeviceStatus
 
     def write(self) -> None:
         """Delete first, because new rows may reuse names and keys of deleted ones."""
@@ -107,7 +114,12 @@ class _Writer:
         )
         if not delta.new:
             return
-        owner = {'hostname': self.hostname}
+        is_held = self.new_status is DeviceStatus.MAINTAINING
+        owner = {
+            'hostname': self.hostname,
+            'status': self.new_status,
+            'status_reason': NEW_DEVICE_REASON if is_held else '',
+        }
         self._insert(Device, ({**owner, **_device_row(f)} for f in delta.new.values()))
         rows = self.session.execute(
             select(Device.hardware_id, Device.id).where(

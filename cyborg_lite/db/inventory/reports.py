@@ -13,6 +13,7 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device, Service
 from cyborg_lite.exceptions import InvalidInput, ReportOutdated
+from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.inventory_diff import (
     InventoryChanges,
@@ -22,10 +23,14 @@ from cyborg_lite.model.inventory_diff import (
 
 
 def store_report(
-    session: Session, report: HostReport, request_id: str | None = None
+    session: Session,
+    report: HostReport,
+    request_id: str | None = None,
+    new_status: DeviceStatus = DeviceStatus.ENABLED,
 ) -> InventoryChanges:
     """Make the rows of a host match its report.
 
+    :param new_status: status of the devices that the host did not have before
     :returns: the changes of the rows
     :raises InvalidInput: the report contains a deployable of another host
     :raises AgentIdentityRefused: the host has another agent, which is alive
@@ -36,7 +41,7 @@ def store_report(
     stored, ids = load_inventory(session, host)
     difference = diff_report(stored, report)
     try:
-        write_changes(session, host, difference, ids)
+        write_changes(session, host, difference, ids, new_status)
     except DBDuplicateEntry:
         reason = f'A deployable that host {host} reports belongs to another host.'
         raise InvalidInput(reason=reason) from None

@@ -17,6 +17,7 @@ from cyborg_lite.conductor.service import (
     Connections,
 )
 from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.services import CONDUCTOR
 
 Configure = Callable[[str], cfg.ConfigOpts]
@@ -66,6 +67,7 @@ def test_build_converts_options(
     lines = (
         'largest_image = 3\nmetrics_port = 9000\nworkers = 2\n'
         'hosts_without_compute = edge-*\ndefault_images = an-image\n'
+        'new_devices = maintaining\n'
         '[nova]\nattaches_mdev = true\n'
     )
     conductor.build(configure(lines))
@@ -77,6 +79,7 @@ def test_build_converts_options(
     assert values.hosts_without_compute == ('edge-*',)
     assert values.rules.nova.hosts_without_compute == ('edge-*',)
     assert values.rules.nova.attaches_mdev is True
+    assert values.new_status is DeviceStatus.MAINTAINING
 
 
 def test_build_metrics_port_0_opens_none(

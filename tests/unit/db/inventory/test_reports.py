@@ -14,6 +14,7 @@ from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.inventory import rows as inventory_rows
 from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device
 from cyborg_lite.exceptions import HandlesContended, InvalidInput
+from cyborg_lite.model.devices import NEW_DEVICE_REASON, DeviceStatus
 from tests.builders.reports import (
     HOST,
     attach_handle,
@@ -34,6 +35,16 @@ from tests.builders.stored_hosts import (
 from tests.support.sql_statements import statements
 
 # --- rows ---
+
+
+def test_new_device_held_back_waits_for_operator(database: Database) -> None:
+    """A device that the host had before keeps its status."""
+    store(database, report(card(1, serial='a')))
+    cards = report(card(1, serial='a'), card(2, serial='b'))
+    database.write(reports.store_report, cards, None, DeviceStatus.MAINTAINING)
+    table = table_of(database, Device, 'hardware_id', 'status', 'status_reason')
+    assert table['a'] == ('enabled', '')
+    assert table['b'] == ('maintaining', NEW_DEVICE_REASON)
 
 
 def test_report_is_stored_as_rows(database: Database) -> None:

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts: maintenance of all their devices, and their removal."""
+
+from typing import Protocol
+
+from oslo_log import log
+
+from cyborg_lite.conductor.placement.sync import SyncMode, SyncResult
+from cyborg_lite.db import hosts, providers, services
+from cyborg_lite.db.engine import Database
+from cyborg_lite.exceptions import ServiceAlive, ServiceNotFound
+from cyborg_lite.model.devices import DeviceStatus
+from cyborg_lite.model.hosts import RemovedHost
+from cyborg_lite.model.queries import Query
+from cyborg_lite.model.services import AGENT, Service, ServiceState
+
+LOG = log.getLogger(__name__)
+
+
+class SyncsHosts(Protocol):
+    """Runs the Placement sync job of a host; see ``placement.host_jobs``."""
+
+    def sync(self, hostname: str) -> None:
+        """Run the job that the caller has written, or wait for it."""
+        ...
+
+    def sync_in_mode(self, hostname: str, mode: SyncMode) -> SyncResult:
+        """Write a job, run it and return its result."""
+        ...
+
+
+class HostService:
+    """Changes hosts in the database and in Placement.
+
+    If Placement does not answer, a conductor completes the change later.
+    """
+
+    def __init__(self, database: Database, sync_jobs: SyncsHosts) -> None:
+        self._database = database
+        self._sync_jobs = sync_jobs
+
+    def set_status(self, host: str, status: DeviceStatus, reason: str) -> int:
+        """Set the status of all devices of a host; return the number of changes.
+
+        :raises HostNotFound: the host has neither an agent nor devices
+        :raises ServiceUnavailable: Placement does not answer
+        """
+        changed = self._database.write(hosts.set_status, host, status, reason)
+        if changed:
+            self._sync_jobs.sync(host)
+            LOG.info('Status of %d devices of host %s: %s', changed, host, status)
+        return changed
+
+    def forget(self, host: str) -> tuple[RemovedHost, SyncResult]:
+        """Delete a host with its devices, handles, jobs, agent and providers.
+
+        :raises HostNotFound: the host has neither an agent nor devices
+        :raises HostAlive: the agent of the host is up
+        :raises HostInUse: ARQs of instances use the host
+        :raises ServiceUnavailable: Placement does not answer
+        """
+        removed = self._database.write(hosts.forget_host, host)
+        LOG.info('Deleted host %s: %s', host, removed)
+        result = self._sync_jobs.sync_in_mode(host, SyncMode(deep=True, prune=True))
+        if not result.problems:
+            self._database.write(
+                providers.delete_provider_traits, removed.provider_uuids
+            )
+        return removed, result
+
+    def forget_service(self, uuid: str) -> None:
+        """Delete a daemon that is down; for an agent, its host with all devices.
+
+        :raises ServiceNotFound: no daemon has the uuid
+        :raises ServiceAlive: the conductor is up
+        :raises HostAlive: the agent is up
+        :raises HostInUse: ARQs of instances use the host of the agent
+        :raises ServiceUnavailable: Placement does not answer
+        """
+        service = self._find_service(uuid)
+        if service.binary == AGENT:
+            self.forget(service.host)
+            return
+        if service.state is ServiceState.UP:
+            raise ServiceAlive(binary=service.binary, host=service.host)
+        self._database.write(services.delete_service, uuid)
+
+    def _find_service(self, uuid: str) -> Service:
+        query = Query(filters={'uuid': (uuid,)})
+        for service in self._database.read(services.list_services, query):
+            return service
+        raise ServiceNotFound(uuid=uuid)

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts: what they have, their maintenance, and their removal with all rows."""
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from oslo_db.exception import RetryRequest
+from sqlalchemy import ColumnElement, Select, delete, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db import arq_events, device_owners
+from cyborg_lite.db.change import change
+from cyborg_lite.db.clock import now_utc
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.new_jobs import placement_sync_job
+from cyborg_lite.db.release import RELEASED
+from cyborg_lite.db.tables import (
+    Arq,
+    AttachHandle,
+    Attribute,
+    Deployable,
+    Device,
+    Job,
+    Service,
+    now,
+)
+from cyborg_lite.exceptions import (
+    HandlesContended,
+    HostAlive,
+    HostInUse,
+    HostNotFound,
+)
+from cyborg_lite.model.arqs import Actor, State
+from cyborg_lite.model.devices import DeviceStatus
+from cyborg_lite.model.hosts import HostArq, HostSummary, RemovedHost
+from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.services import AGENT, ServiceState
+
+_MAX_NAMED_ARQS: Final = 10  # in the text of an error
+
+# No instance uses the handle of such an ARQ.
+_WAITS_FOR_CLEANING: Final = or_(
+    Arq.instance_uuid.is_(None), Arq.state == State.BIND_FAILED
+)
+
+
+def list_hosts(session: Session) -> tuple[HostSummary, ...]:
+    """Return all hosts with an agent or devices, by name."""
+    agents = select(Service.host, Service.state).where(Service.binary == AGENT)
+    states = {host: ServiceState(state) for host, state in session.execute(agents)}
+    devices = select(Device.hostname, func.count()).group_by(Device.hostname)
+    in_maintenance = devices.where(Device.status == DeviceStatus.MAINTAINING)
+    arqs = (
+        select(Arq.hostname, func.count())
+        .where(Arq.instance_uuid.is_not(None))
+        .group_by(Arq.hostname)
+    )
+    totals, maintaining, bound = (
+        {str(host): int(number) for host, number in session.execute(statement)}
+        for statement in (devices, in_maintenance, arqs)
+    )
+    return tuple(
+        HostSummary(
+            name=host,
+            agent=states.get(host),
+            devices=totals.get(host, 0),
+            maintaining=maintaining.get(host, 0),
+            arqs=bound.get(host, 0),
+        )
+        for host in device_owners.list_hosts(session)
+    )
+
+
+def list_arqs(session: Session, host: str) -> tuple[HostArq, ...]:
+    """Return the ARQs of instances that use the host, oldest first.
+
+    An ARQ whose bind has failed uses no host.
+    """
+    statement = (
+        select(Arq.uuid, Arq.state, Arq.instance_uuid, Device.control_address)
+        .outerjoin(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
+        .outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
+        .outerjoin(Device, Device.id == Deployable.device_id)
+        .where(
+            Arq.instance_uuid.is_not(None),
+            Arq.state != State.BIND_FAILED,
+            or_(Arq.hostname == host, Device.hostname == host),
+        )
+        .order_by(Arq.id)
+    )
+    return tuple(
+        HostArq(uuid, state, instance, address or '')
+        for uuid, state, instance, address in session.execute(statement)
+    )
+
+
+def set_status(
+    session: Session, host: str, status: DeviceStatus, reason: str = ''
+) -> int:
+    """Set the status of all devices of a host, and write a Placement sync job.
+
+    :returns: the number of devices whose status has changed
+    :raises HostNotFound: the host has neither an agent nor devices
+    """
+    _check_known(session, host)
+    values = {'status': status, 'status_reason': reason, 'updated_at': now()}
+    differs = (Device.hostname == host) & (Device.status != status)
+    changed = change(session, update(Device).where(differs).values(**values))
+    if changed:
+        queue.add_job(session, placement_sync_job(host))
+    return changed
+
+
+def forget_host(session: Session, host: str) -> RemovedHost:
+    """Delete a host with its devices, handles, jobs and agent.
+
+    A handle that waits for the host to clean it goes as well: the device is gone. The
+    transaction writes a Placement sync job, which deletes the providers.
+
+    :raises HostNotFound: the host has neither an agent nor devices
+    :raises HostAlive: the agent of the host is up, and would report the host again
+    :raises HostInUse: ARQs of instances use the host
+    """
+    _check_known(session, host)
+    agent = Service.is_agent_of(host)
+    state = session.scalar(select(Service.state).where(agent).with_for_update())
+    if state == ServiceState.UP:
+        raise HostAlive(host=host)
+    _check_unused(session, host)
+    handles = _read_column(session, AttachHandle.uuid, host)
+    providers = _read_column(session, Deployable.rp_uuid, host)
+    arqs = _free_handles(session, host, handles)
+    jobs = _delete_jobs(session, host, handles)
+    devices = _delete_devices(session, host)
+    change(session, delete(Service).where(agent))
+    queue.add_job(session, placement_sync_job(host, deep=True))
+    return RemovedHost(
+        devices, len(handles), arqs, jobs, tuple(filter(None, providers))
+    )
+
+
+def _check_known(session: Session, host: str) -> None:
+    if not device_owners.is_known_host(session, host):
+        raise HostNotFound(host=host)
+
+
+def _check_unused(session: Session, host: str) -> None:
+    arqs = list_arqs(session, host)
+    if arqs:
+        named = ', '.join(
+            f'{arq.uuid} of instance {arq.instance_uuid}'
+            for arq in arqs[:_MAX_NAMED_ARQS]
+        )
+        rest = len(arqs) - _MAX_NAMED_ARQS
+        more = f' and {rest} more' if rest > 0 else ''
+        raise HostInUse(host=host, arqs=f'{named}{more}')
+
+
+def _deployables_of(host: str) -> Select[int]:
+    return (
+        select(Deployable.id)
+        .join(Device, Deployable.device_id == Device.id)
+        .where(Device.hostname == host)
+    )
+
+
+# Any: the type of the column.
+def _read_column(session: Session, column: Any, host: str) -> list[Any]:
+    """Return the values of a column of the handles or deployables of a host."""
+    statement = select(column).select_from(Deployable)
+    statement = statement.join(Device, Deployable.device_id == Device.id)
+    if column.class_ is AttachHandle:
+        statement = statement.join(AttachHandle)
+    return list(session.scalars(statement.where(Device.hostname == host)))
+
+
+def _free_handles(session: Session, host: str, handles: Collection[str]) -> int:
+    """Delete the handles of a host and the ARQs that wait for their release.
+
+    :returns: the number of deleted ARQs
+    :raises RetryRequest: a bind has claimed a handle since the check
+    """
+    if not handles:
+        return 0
+    owners = list(
+        session.scalars(
+            select(Arq.uuid)
+            .join(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
+            .where(AttachHandle.uuid.in_(handles), _WAITS_FOR_CLEANING)
+            .with_for_update()
+        )
+    )
+    free = or_(AttachHandle.arq_uuid.is_(None), AttachHandle.arq_uuid.in_(owners))
+    statement = delete(AttachHandle).where(AttachHandle.uuid.in_(handles), free)
+    if change(session, statement) != len(handles):
+        raise RetryRequest(HandlesContended())
+    if not owners:
+        return 0
+    owner = Arq.uuid.in_(owners)
+    _record_unbound(session, owner & (Arq.state == State.UNBIND_FAILED))
+    return change(session, delete(Arq).where(owner, Arq.state == State.DELETING))
+
+
+def _record_unbound(session: Session, failed: ColumnElement[bool]) -> None:
+    """End the failed releases of ARQs: no host cleans their handles any more."""
+    uuids = list(session.scalars(select(Arq.uuid).where(failed)))
+    if uuids:
+        values = {'state': State.UNBOUND, 'status_reason': None}
+        unbound = update(Arq).where(Arq.uuid.in_(uuids))
+        change(session, unbound.values(**values, updated_at=now_utc()))
+        arq_events.record_step(session, uuids, RELEASED, Actor.CONDUCTOR)
+
+
+def _delete_jobs(session: Session, host: str, handles: Collection[str]) -> int:
+    release = (Job.kind == JobType.RELEASE) & Job.key.in_(handles)
+    sync = (Job.kind == JobType.PLACEMENT_SYNC) & (Job.key == host)
+    return change(session, delete(Job).where(or_(release, sync)))
+
+
+def _delete_devices(session: Session, host: str) -> int:
+    """Delete the devices of a host with their deployables and attributes."""
+    deployables = list(session.scalars(_deployables_of(host)))
+    if deployables:
+        attributes = Attribute.deployable_id.in_(deployables)
+        change(session, delete(Attribute).where(attributes))
+        # Databases check foreign keys after each row.
+        children = Deployable.id.in_(deployables)
+        unlinked = {'parent_id': None, 'root_id': None}
+        change(session, update(Deployable).where(children).values(**unlinked))
+        change(session, delete(Deployable).where(children))
+    return change(session, delete(Device).where(Device.hostname == host))
