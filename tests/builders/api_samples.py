@@ -48,9 +48,8 @@ class Recorder:
     ) -> Any:
         """Send a request and return the JSON body of the answer."""
         method = operation.partition('_')[0].upper()
-        headers = {'OpenStack-API-Version': f'accelerator {spoken}'}
-        headers = {**persona, **headers}
-        answer = self._cloud.api(headers).ask(method, path, body)
+        version_header = {'OpenStack-API-Version': f'accelerator {spoken}'}
+        answer = self._cloud.api({**persona, **version_header}).ask(method, path, body)
         assert answer.status < 300, answer.body
         tokens = ['X-Auth-Token']
         if 'X-Service-Roles' in persona:
@@ -61,7 +60,7 @@ class Recorder:
                 'path': path,
                 'headers': {
                     **dict.fromkeys(tokens, '...'),
-                    **headers,
+                    **version_header,
                 },
                 **({} if body is None else {'body': body}),
             },
