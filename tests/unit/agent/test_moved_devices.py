@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stored handles of cards that are put into another slot."""
 
+import shutil
+import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.discovery import Discovery
+from cyborg_lite.agent.handle_repair import HandleRepair
+from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
+from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.moved_devices import follow_devices
+from cyborg_lite.agent.preparation import Preparation
+from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import AttachHandle, Device, HandleType, Health
 from tests.doubles.drivers import discovery_result, handle
+from tests.hosts import sysfs_tree
+from tests.hosts.fixture_hosts import renumber_buses
+from tests.hosts.vgpu_bench import VgpuBench
 
 OLD: Final = '0000:01:00.0'
 NEW: Final = '0000:05:00.0'
@@ -89,3 +101,33 @@ def test_follow_devices_card_without_serial_stays(cache: Cache) -> None:
     stored = prepare(cache, card(OLD, serial=OLD))
     assert follow_devices(cache, [card(NEW, serial=NEW)]) == ()
     assert cache.handles[stored.uuid].serial == ''
+
+
+def test_mdev_is_created_again_on_the_moved_card(
+    tmp_path: Path, cache: Cache, journal: Journal
+) -> None:
+    """With a real driver on an emulated kernel: the card of a guest is moved."""
+    serial = 'GPU-6ee9bd5d-26e1-4f9e-9f0e-1b6d0c0a3b00'
+    bench = VgpuBench(tmp_path / 'host', 't4-mdev', f'{serial}=nvidia-231')
+    discovery = Discovery(bench.host, {NvidiaGpu.NAME: bench.driver}, 60.0)
+    preparation = Preparation(discovery, cache, journal)
+    monitor = HardwareMonitor(
+        discovery, cache, journal, AgentIntervals(60, 30, 60), threading.Event()
+    )
+    monitor.scan()
+    vgpu = bench.handle('0000:3b:00.0')
+    preparation.prepare([vgpu])
+    assert vgpu.uuid in bench.mdevs()
+    monitor.scan()
+
+    shutil.rmtree(bench.host.root)
+    moved = renumber_buses(('3b', '5e'))(sysfs_tree.fields_of('t4-mdev'))
+    sysfs_tree.build_from(moved, bench.host.root, 4)
+    monitor.scan()
+    assert vgpu.uuid not in bench.mdevs()
+    repair = HandleRepair(preparation, cache, journal, threading.Event())
+    repair.repair_handles()
+    mdev = bench.host.root / 'sys/bus/mdev/devices' / vgpu.uuid
+    assert '0000:5e:00.0' in str(mdev.resolve())
+    preparation.release([cache.handles[vgpu.uuid].handle])
+    assert vgpu.uuid not in bench.mdevs()
