@@ -23,38 +23,41 @@ from docutils.parsers.rst import Directive
 from sequence_svg import draw_sequence
 
 
-class ComponentDiagram(Directive):
+class _Diagram(Directive):
+    has_content = True
+    optional_arguments = 1
+    final_argument_whitespace = True
+
+    def draw(self, lines: list[str], title: str) -> str:
+        """Return the picture as SVG.
+
+        :raises ValueError: a line cannot be parsed
+        """
+        raise NotImplementedError
+
+    def run(self) -> list[nodes.Node]:
+        """Return the picture; the argument is its text for screen readers."""
+        try:
+            picture = self.draw(list(self.content), ' '.join(self.arguments))
+        except ValueError as error:
+            raise self.error(str(error)) from error
+        return [nodes.raw('', picture, format='html')]
+
+
+class ComponentDiagram(_Diagram):
     """A diagram of components and their connections."""
 
-    has_content = True
-    optional_arguments = 1
-    final_argument_whitespace = True
-
-    def run(self) -> list[nodes.Node]:
-        """Return the picture; the argument is its text for screen readers."""
-        title = ' '.join(self.arguments)
-        try:
-            picture = draw_components(list(self.content), title)
-        except ValueError as error:
-            raise self.error(str(error)) from error
-        return [nodes.raw('', picture, format='html')]
+    def draw(self, lines: list[str], title: str) -> str:
+        """Return the picture as SVG."""
+        return draw_components(lines, title)
 
 
-class SequenceDiagram(Directive):
+class SequenceDiagram(_Diagram):
     """A diagram of messages between participants."""
 
-    has_content = True
-    optional_arguments = 1
-    final_argument_whitespace = True
-
-    def run(self) -> list[nodes.Node]:
-        """Return the picture; the argument is its text for screen readers."""
-        title = ' '.join(self.arguments)
-        try:
-            picture = draw_sequence(list(self.content), title)
-        except ValueError as error:
-            raise self.error(str(error)) from error
-        return [nodes.raw('', picture, format='html')]
+    def draw(self, lines: list[str], title: str) -> str:
+        """Return the picture as SVG."""
+        return draw_sequence(lines, title)
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -2,14 +2,11 @@
 """Concurrent transactions on each database: one succeeds, no handle is lost."""
 
 import os
-import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 from uuid import uuid4
 
 from cyborg_lite.conductor.binding import BindHandler, build_bind_job
@@ -18,7 +15,6 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import (
     ArqStateConflict,
-    CyborgError,
     HandlesContended,
     InstanceHasArqs,
 )
@@ -36,9 +32,8 @@ from tests.builders.rows import (
 )
 from tests.doubles.agents import FakeAgents
 from tests.doubles.consumers import FakeConsumers
+from tests.functional.db.concurrent_calls import run_at_once
 from tests.support.sql_statements import statements
-
-T = TypeVar('T')
 
 ANY_PROJECT = Scope(project_id=None)
 BIND_JOB = NewJob(JobType.BIND)
@@ -47,21 +42,6 @@ EVENT_JOB = NewJob(JobType.NOVA_EVENT)
 # 200 rounds take more than a minute on each database.
 ROUNDS = int(os.environ.get('CYBORG_LITE_TEST_RACE_ROUNDS', '200'))
 _MAX_ATTEMPTS = 10
-
-
-def run_at_once(operations: Sequence[Callable[[], T]]) -> list[T | type[CyborgError]]:
-    """Run operations concurrently; return each result or the class of the error."""
-    barrier = threading.Barrier(len(operations))
-
-    def run_operation(operation: Callable[[], T]) -> T | type[CyborgError]:
-        barrier.wait()
-        try:
-            return operation()
-        except CyborgError as error:
-            return type(error)
-
-    with ThreadPoolExecutor(len(operations)) as pool:
-        return list(pool.map(run_operation, operations))
 
 
 @dataclass
