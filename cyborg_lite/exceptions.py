@@ -2,7 +2,8 @@
 """Error classes of the service, with HTTP code, text and advice for the operator.
 
 ``message`` and ``advice`` are templates; their fields are the keyword arguments of the
-constructor. Clients may read ``text``: it never contains SQL, paths or secrets.
+constructor. Clients may read ``text``: it never contains SQL, paths or secrets. The
+classes are in the order of their HTTP codes; errors inside the service follow.
 """
 
 from typing import ClassVar
@@ -22,9 +23,6 @@ class CyborgError(Exception):
         self.text = self.message.format(**fields)
         self.advice = self.advice.format(**fields)
         super().__init__(self.text)
-
-
-# --- 400: invalid request, not worth a retry --------------------------------------
 
 
 class InvalidInput(CyborgError):
@@ -66,9 +64,6 @@ class InstanceHasArqs(InvalidInput):
     advice = 'Delete the ARQs of the instance before binding new ARQs.'
 
 
-# --- 403 --------------------------------------------------------------------------
-
-
 class Forbidden(CyborgError):
     """The caller is not allowed to perform the operation."""
 
@@ -94,9 +89,6 @@ class ServiceTokenRequired(Forbidden):
         'Set [service_user] send_service_user_token = true in nova.conf and assign '
         'the service role to the user of Nova.'
     )
-
-
-# --- 404 --------------------------------------------------------------------------
 
 
 class NotFound(CyborgError):
@@ -157,9 +149,6 @@ class AttributeNotFound(NotFound):
     message = 'Attribute {uuid} not found.'
 
 
-# --- 405, 406, 413, 415: HTTP protocol --------------------------------------------
-
-
 class MethodNotAllowed(CyborgError):
     """The resource does not support the HTTP method."""
 
@@ -187,9 +176,6 @@ class UnsupportedMediaType(CyborgError):
 
     code = 415
     message = 'The request body must be application/json.'
-
-
-# --- 409, 423: conflict with the current state ------------------------------------
 
 
 class Conflict(CyborgError):
@@ -338,9 +324,6 @@ class PowerOnHeld(CyborgError):
     )
 
 
-# --- other services ---------------------------------------------------------------
-
-
 class ServiceUnavailable(CyborgError):
     """A service on which the request depends does not answer. A retry may succeed."""
 
@@ -423,9 +406,6 @@ class ComputeNodeAbsent(CyborgError):
         'hypervisor hostname that Nova uses. If {host} is not a compute node, add it '
         'to [conductor] hosts_without_compute.'
     )
-
-
-# --- agents, drivers and devices --------------------------------------------------
 
 
 class DriverError(CyborgError):
@@ -576,9 +556,6 @@ class JobLost(CyborgError):
     """Another conductor leases the job now. Results of this conductor are discarded."""
 
     message = 'Job {job} is leased by another conductor now.'
-
-
-# --- results of a bind attempt, never sent to a client -----------------------------
 
 
 class NoFreeHandle(CyborgError):
