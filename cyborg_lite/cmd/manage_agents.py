@@ -6,6 +6,7 @@ from typing import Any
 from oslo_config import cfg
 
 from cyborg_lite.cmd import database, message_keys
+from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.db import agent_identities
 from cyborg_lite.rpc.keys import Peer, Role, derive_key
 
@@ -13,23 +14,24 @@ from cyborg_lite.rpc.keys import Peer, Role, derive_key
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
     """Add the commands ``agent ...``."""
-    group = parsers.add_parser('agent', help='manage the agents on the hosts')
+    group = add_command(parsers, 'agent', 'manage the agents on the hosts')
     commands = group.add_subparsers(required=True, title='commands')
-    forget = commands.add_parser(
+    forget = add_command(
+        commands,
         'forget-identity',
-        help='let a reinstalled host replace its agent although that seems alive',
+        'let a reinstalled host replace its agent although that seems alive',
     )
     # The name `host` is taken by an option of this service.
     forget.add_argument('of_host', metavar='HOST')
     forget.set_defaults(run=_forget_identity)
-    secret = commands.add_parser(
-        'secret', help='create the secret of the conductors, if there is none'
+    secret = add_command(
+        commands, 'secret', 'create the secret of the conductors, if there is none'
     )
     secret.set_defaults(run=_create_secret)
-    key = commands.add_parser('key', help='print the message key of a host')
+    key = add_command(commands, 'key', 'print the message key of a host')
     key.add_argument('of_host', metavar='HOST', help='[DEFAULT] host of the agent')
     key.set_defaults(run=_print_key)
-    api_key = commands.add_parser('api-key', help='print the message key of the API')
+    api_key = add_command(commands, 'api-key', 'print the message key of the API')
     api_key.set_defaults(run=_print_api_key)
 
 

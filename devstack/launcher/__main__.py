@@ -37,6 +37,10 @@ def main() -> int:
             host_reboot.run()
             return 0
         if not environment.is_active():
+            if not options.sample_hosts:
+                _stop_previous_run()
+                # The installation takes minutes, so the ports are checked before it.
+                stack.check_ports(options)
             environment.ensure()
             _execute_in_environment()
         if options.sample_hosts:
@@ -57,6 +61,15 @@ def _stop() -> int:
     return 0
 
 
+def _stop_previous_run() -> None:
+    names = stack.stop_previous_run()
+    if names:
+        print(
+            f'Stopped the previous run of this checkout: {", ".join(names)}.',
+            flush=True,
+        )
+
+
 def _execute_in_environment() -> None:
     """Replace this process by the Python of the environment. Does not return."""
     arguments = [str(paths.PYTHON), '-P', '-m', 'devstack.launcher', *sys.argv[1:]]
@@ -66,8 +79,7 @@ def _execute_in_environment() -> None:
 def _launch(options: Options) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    if stack.stop_previous_run():
-        print('Stopped the processes of a previous run.', flush=True)
+    _stop_previous_run()
     running = stack.Stack(options)
     keep_running = False
     try:

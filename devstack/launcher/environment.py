@@ -37,11 +37,12 @@ def ensure() -> None:
     digest = input_digest()
     if paths.STAMP.is_file() and paths.STAMP.read_text() == digest:
         return
-    print(f'Installing into {paths.VENV} (one to two minutes, once).', flush=True)
+    print(f'Creating {paths.VENV} (one to two minutes, once).', flush=True)
     paths.LOGS.mkdir(parents=True, exist_ok=True)
     paths.STAMP.unlink(missing_ok=True)
     shutil.rmtree(paths.VENV, ignore_errors=True)
     _run([sys.executable, '-m', 'venv', str(paths.VENV)], _advice_on_venv())
+    print('Installing the packages.', flush=True)
     _run(
         [
             *(str(paths.PYTHON), '-m', 'pip', 'install'),
@@ -53,6 +54,7 @@ def ensure() -> None:
         'Check that this machine can reach a package index.',
     )
     paths.STAMP.write_text(digest)
+    print('The packages are installed.', flush=True)
 
 
 def input_digest() -> str:

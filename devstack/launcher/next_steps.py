@@ -65,6 +65,8 @@ def write_env(stack: Stack) -> None:
         'PLACEMENT_ENDPOINT': stack.placement.endpoint,
         'CYBORG_LITE_CONFIG': str(paths.CONFIG),
         'NOVA_EVENTS': str(paths.NOVA_EVENTS),
+        # With this microversion the OpenStack client lists the status of devices.
+        'OS_ACCELERATOR_DEFAULT_MICROVERSION': '2.3',
     }
     lines = [f'export {name}={shlex.quote(value)}' for name, value in values.items()]
     lines.append(f'export PATH={shlex.quote(str(paths.BIN))}:"$PATH"')

@@ -60,6 +60,8 @@ def parse(arguments: Sequence[str]) -> Options:
         help='port of Placement; 0 selects a free port (default: %(default)s)',
     )
     values = vars(parser.parse_args(arguments))
+    if values['port'] == values['placement_port']:
+        parser.error('--port and --placement-port are the same number')
     values['keep'] = values.pop('continue')
     del values['fresh']
     return Options(**values)

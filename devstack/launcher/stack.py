@@ -47,8 +47,7 @@ class Stack:
         """
         options = self._options
         _prepare_state(options.keep)
-        _check_free('--port', options.port)
-        _check_free('--placement-port', options.placement_port)
+        check_ports(options)
         self._write_configuration()
         self._start_placement()
         self._create_compute_node()
@@ -181,8 +180,8 @@ class Stack:
         return groups
 
 
-def stop_previous_run() -> bool:
-    """Stop the processes of a previous run; return False if there were none."""
+def stop_previous_run() -> tuple[str, ...]:
+    """Stop the processes of a previous run; return their names."""
     groups = [
         group for group in processes.read_record(paths.RUNNING) if group.members()
     ]
@@ -190,7 +189,7 @@ def stop_previous_run() -> bool:
     for group in reversed(groups):
         group.end()
     paths.RUNNING.unlink(missing_ok=True)
-    return bool(groups)
+    return tuple(group.name for group in groups)
 
 
 def _prepare_state(keep: bool) -> None:
@@ -198,6 +197,15 @@ def _prepare_state(keep: bool) -> None:
         shutil.rmtree(paths.STATE, ignore_errors=True)
     paths.LOCKS.mkdir(parents=True, exist_ok=True)
     paths.LOGS.mkdir(parents=True, exist_ok=True)
+
+
+def check_ports(options: Options) -> None:
+    """Check that the ports of the services are free.
+
+    :raises LaunchFailed: another process uses one of them
+    """
+    _check_free('--port', options.port)
+    _check_free('--placement-port', options.placement_port)
 
 
 def _check_free(option: str, port: int) -> None:

@@ -174,7 +174,7 @@ def test_second_run_continues_or_starts_fresh(launcher: Launcher) -> None:
     expect(launcher.api.ask('POST', '/v2/device_profiles', profile), 201)
     again = launcher.run('--background', '--continue', '--demo')
     assert again.returncode == 0, again.stdout + again.stderr
-    assert 'Stopped the processes of a previous run.' in again.stdout
+    assert 'Stopped the previous run of this checkout: ' in again.stdout
     assert launcher.profiles() == ['mine']
     assert launcher.run('--background', '--fresh').returncode == 0
     assert launcher.profiles() == []

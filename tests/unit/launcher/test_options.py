@@ -60,3 +60,10 @@ def test_parse_invalid_argument_exits_with_2(
         parse(arguments)
     assert end.value.code == 2
     assert reason in capsys.readouterr().err
+
+
+def test_parse_same_port_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parse(['--port', '7000', '--placement-port', '7000'])
+    assert caught.value.code == 2
+    assert '--placement-port are the same' in capsys.readouterr().err
