@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.model.inventory import Deployable, DiscoveryResult
+from cyborg_lite.model.inventory import Deployable, DiscoveryResult, Health
 
 # Display, processing accelerator, co-processor: PCI Code and ID Assignment.
 _ACCELERATOR_CLASSES: Final = ('03', '12', '0b40')
@@ -67,7 +67,10 @@ def build_rows(
 
 def _rows_of_result(result: DiscoveryResult) -> Iterator[DiscoveryRow]:
     """Yield one row per provider with free resources, or one row without provider."""
-    deployables = result.device.root.walk() if result.device else ()
+    device = result.device
+    if device is not None and device.health is Health.CONFLICT:
+        device = None
+    deployables = device.root.walk() if device else ()
     providers = [
         deployable
         for deployable in deployables

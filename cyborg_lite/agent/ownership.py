@@ -61,7 +61,7 @@ class Ownership:
         if not reason:
             return result
         conflicting = replace(device, health=Health.CONFLICT, health_reason=reason)
-        return replace(result, device=conflicting)
+        return replace(result, reason=reason, device=conflicting)
 
     def _withhold(
         self,

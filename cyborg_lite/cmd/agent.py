@@ -21,14 +21,12 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.agent.hardware_monitor import AgentIntervals
 from cyborg_lite.agent.image_cache import ImageCache
 from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
-from cyborg_lite.agent.ownership import Ownership
 from cyborg_lite.agent.pci_errors import PciErrorLimits
 from cyborg_lite.agent.programming import BitstreamStore
 from cyborg_lite.agent.service import BINARY, AgentResources, AgentService
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.cmd import acknowledge, daemon, discover, message_keys, ready
-from cyborg_lite.cmd.ownership_file import OwnershipFile
-from cyborg_lite.conf import agent as agent_options
+from cyborg_lite.cmd.device_ownership import build_ownership
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.kernel import PrivilegedKernel
 from cyborg_lite.drivers.host.sysfs import Host
@@ -77,19 +75,12 @@ def build(conf: cfg.ConfigOpts) -> AgentService:
     )
     drivers = loading.load_drivers(conf.agent.enabled_drivers, host, conf)
     state_path = Path(conf.agent.state_path)
-    ownership = Ownership(
-        host,
-        conf.agent.nova_config_files,
-        conf.agent.excluded_devices,
-        agent_options.NOVA_CONFIG_FILES,
-        OwnershipFile(conf.agent.ownership_file).read,
-    )
     resources = AgentResources(
         host,
         drivers,
         state_path,
         _bitstream_store(conf),
-        ownership,
+        build_ownership(conf, host),
         _error_limits(conf),
     )
     signer = message_keys.create_signer(conf, Role.AGENT)

@@ -13,6 +13,7 @@ from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.discovery_report import DiscoveryRow, build_rows
 from cyborg_lite.agent.discovery_table import format_table
+from cyborg_lite.cmd.device_ownership import build_ownership
 from cyborg_lite.cmd.one_line_errors import one_line_errors
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.sysfs import Host
@@ -73,7 +74,10 @@ def _scan(conf: cfg.ConfigOpts) -> list[DiscoveryRow]:
         raise ConfigurationError(reason=f'{root} is not a directory.')
     host = Host(conf.host, root)
     drivers = loading.load_drivers(conf.agent.enabled_drivers, host, conf)
-    discovery = Discovery(host, drivers, conf.agent.driver_timeout)
-    if root == Path(conf.agent.sysfs_root):
+    if root != Path(conf.agent.sysfs_root):
+        discovery = Discovery(host, drivers, conf.agent.driver_timeout)
+    else:
+        amend = build_ownership(conf, host).amend
+        discovery = Discovery(host, drivers, conf.agent.driver_timeout, amend)
         discovery.restore_handles(_read_prepared_handles(Path(conf.agent.state_path)))
     return build_rows(host, discovery.scan(), discovery.unavailable_drivers)

@@ -139,3 +139,31 @@ def test_discover_prepared_handle_is_not_foreign(
     assert (uuid in card['reason']) is other_root
     assert 'c0ffee00-0000-4000-8000-00000000beef' in card['reason']
     assert card['provider']['reserved'] == (2 if other_root else 1)
+
+
+def test_discover_shows_cards_of_other_owners(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / 'host'
+    sysfs_tree.build('h100-hgx', root)
+    owners = tmp_path / 'ownership.yaml'
+    owners.write_text('compute-1:\n  0000:1b:00.0: nova\n')
+    nova = tmp_path / 'nova.conf'
+    nova.write_text('[pci]\ndevice_spec = {"address": "0000:43:00.0"}\n')
+    arguments = _config_arguments(
+        tmp_path,
+        f'[DEFAULT]\nhost = compute-1\n[agent]\nsysfs_root = {root}\n'
+        f'state_path = {tmp_path}\nnova_config_files = {nova}\n'
+        f'ownership_file = {owners}\n',
+    )
+    assert agent.main(['discover', *arguments, '--format', 'json']) == 0
+    rows = {row['address']: row for row in json.loads(capsys.readouterr().out)}
+    of_nova, of_both = rows['0000:1b:00.0'], rows['0000:43:00.0']
+    assert not of_nova['offered']
+    assert of_nova['reason'] == (
+        'belongs to nova by the ownership file, but the configuration of Nova does not '
+        'contain it'
+    )
+    assert not of_both['offered']
+    assert of_both['reason'].startswith('Managed twice')
+    assert sum(row['offered'] for row in rows.values()) == 6
