@@ -28,6 +28,26 @@ function configure_cyborg_lite {
         cyborg-lite-api
 }
 
+# A host with a conductor derives all keys from its secret. A further compute node gets its
+# key in local.conf: CYBORG_LITE_AGENT_KEY=$(cyborg-lite-manage agent key HOST).
+function configure_cyborg_lite_keys {
+    local manage=("$CYBORG_LITE_BIN_DIR/cyborg-lite-manage" --config-file "$CYBORG_LITE_CONF")
+    iniset "$CYBORG_LITE_CONF" conductor agent_key_secret_file \
+        "$CYBORG_LITE_CONF_DIR/agent-key-secret"
+    iniset "$CYBORG_LITE_CONF" api key_file "$CYBORG_LITE_CONF_DIR/api.key"
+    iniset "$CYBORG_LITE_CONF" agent key_file "$CYBORG_LITE_CONF_DIR/agent.key"
+    if is_service_enabled cyborg-lite-conductor; then
+        "${manage[@]}" agent secret
+        write_cyborg_lite_key api.key "$("${manage[@]}" agent api-key)"
+        CYBORG_LITE_AGENT_KEY=$("${manage[@]}" agent key "$(hostname)")
+    fi
+    write_cyborg_lite_key agent.key "$CYBORG_LITE_AGENT_KEY"
+}
+
+function write_cyborg_lite_key {
+    install -m 0600 /dev/stdin "$CYBORG_LITE_CONF_DIR/$1" <<< "$2"
+}
+
 # Bind and unbind require a service token, which Nova sends only with this option.
 function configure_nova_for_cyborg_lite {
     local file
@@ -73,6 +93,7 @@ case "$1:${2:-}" in
         ;;
     stack:post-config)
         configure_cyborg_lite
+        configure_cyborg_lite_keys
         configure_nova_for_cyborg_lite
         if is_service_enabled key; then
             create_cyborg_lite_accounts

@@ -179,7 +179,7 @@ def test_heartbeat_message_is_short(tmp_path: Path) -> None:
         report = HostReport('c' * 40, str(uuid4()), tuple(list_cards(DEVICES, HANDLES)))
         context = daemon_context()
         api = ConductorAPI(bus)
-        vitals = HeartbeatDetails(report.boot_id)
+        vitals = HeartbeatDetails(report.boot_id, identity=str(uuid4()))
         api.heartbeat(context, report.hostname, report.digest, '0.1.0', vitals)
     finally:
         server.stop()

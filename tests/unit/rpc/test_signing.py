@@ -15,8 +15,8 @@ from cyborg_lite.exceptions import (
     MessageRefused,
 )
 from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.rpc import conductor, transport
 from cyborg_lite.rpc import agent as agent_interface
+from cyborg_lite.rpc import conductor, transport
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import RequestContext, daemon_context
