@@ -29,6 +29,8 @@ from cyborg_lite.rpc import transport, wire
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import RequestContext, daemon_context
+from cyborg_lite.rpc.keys import OwnKey, Peer, Role
+from cyborg_lite.rpc.signing import KEY, Signer
 
 HANDLE = AllocatedHandle(
     uuid='u',
@@ -228,8 +230,6 @@ def test_connect_accepts_several_buses_per_process() -> None:
     script = """
 from oslo_config import cfg
 from cyborg_lite.rpc import transport
-from cyborg_lite.rpc.keys import OwnKey, Peer, Role
-from cyborg_lite.rpc.signing import KEY, Signer
 for url in ('fake://', 'rabbit://nobody@127.0.0.1:1/'):
     conf = cfg.ConfigOpts()
     conf([])
