@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Self
+
+from tests.doubles.threaded_server import ThreadedServer
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class ReceivedRequest:
     body: bytes
 
 
-class HttpService:
+class HttpService(ThreadedServer):
     """HTTP service that answers by method and path; status 0 never answers."""
 
     def __init__(self) -> None:
@@ -35,16 +36,7 @@ class HttpService:
         self.requests: list[ReceivedRequest] = []
         self.connections = 0
         self.over = threading.Event()
-        self._server = _Server(self)
-
-    @property
-    def url(self) -> str:
-        return f'http://127.0.0.1:{self._server.server_address[1]}'
-
-    def __enter__(self) -> Self:
-        serve = self._server.serve_forever
-        threading.Thread(target=serve, args=(0.05,), daemon=True).start()
-        return self
+        super().__init__(_Server(self))
 
     def __exit__(
         self,
@@ -53,8 +45,7 @@ class HttpService:
         trace: TracebackType | None,
     ) -> None:
         self.over.set()
-        self._server.shutdown()
-        self._server.server_close()
+        super().__exit__(kind, error, trace)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -99,8 +90,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
     def __init__(self, service: HttpService) -> None:
         super().__init__(('127.0.0.1', 0), _Handler)
         self.service = service

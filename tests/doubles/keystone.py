@@ -6,11 +6,11 @@ middleware needs.
 """
 
 import json
-import threading
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
+
+from tests.doubles.threaded_server import ThreadedServer
 
 _OWN: Final = 'token-of-the-service-itself'
 
@@ -44,33 +44,18 @@ class Token:
         return {'token': token}
 
 
-class FakeKeystone:
+class FakeKeystone(ThreadedServer):
     """Fake Keystone. ``tokens`` may be changed while it serves."""
 
     def __init__(self, tokens: dict[str, Token]) -> None:
         self.tokens = {_OWN: Token(('service',), project_id='b' * 32), **tokens}
         self.validated: list[str] = []
         self.away = False  # True: every answer is an error
-        self._server = _Server(self)
+        super().__init__(_Server(self))
 
     @property
     def url(self) -> str:
-        return f'http://127.0.0.1:{self._server.server_address[1]}/v3'
-
-    def __enter__(self) -> Self:
-        threading.Thread(
-            target=self._server.serve_forever, args=(0.05,), daemon=True
-        ).start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        return f'{super().url}/v3'
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -127,8 +112,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
     def __init__(self, keystone: FakeKeystone) -> None:
         super().__init__(('127.0.0.1', 0), _Handler)
         self.keystone = keystone

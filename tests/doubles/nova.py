@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 from urllib.parse import parse_qsl
+
+from tests.doubles.threaded_server import ThreadedServer
 
 _PATH: Final = '/os-server-external-events'
 _NAME: Final = 'accelerator-request-bound'
@@ -61,7 +62,7 @@ class Post:
     events: list[dict[str, str]]
 
 
-class FakeNova:
+class FakeNova(ThreadedServer):
     """Receiver that listens once it is created; ``serve`` answers requests."""
 
     def __init__(self, port: int = 0, rules: Rules | None = None) -> None:
@@ -69,12 +70,11 @@ class FakeNova:
         self.posts: list[Post] = []
         self.gets: list[str] = []
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(('127.0.0.1', port), self._handler())
-        self._server.daemon_threads = True
+        super().__init__(ThreadingHTTPServer(('127.0.0.1', port), self._handler()))
 
     @property
     def endpoint(self) -> str:
-        return f'http://127.0.0.1:{self._server.server_address[1]}/v2.1'
+        return f'{self.url}/v2.1'
 
     @property
     def events(self) -> list[dict[str, str]]:
@@ -82,22 +82,6 @@ class FakeNova:
         return [
             event for post in self.posts if post.status < 300 for event in post.events
         ]
-
-    def serve(self) -> None:
-        self._server.serve_forever(poll_interval=0.05)
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self.serve, daemon=True).start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
     def answer(
         self, path: str, headers: Message, raw: bytes

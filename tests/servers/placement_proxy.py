@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proxy before a Placement that fails as a test decides."""
 
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import requests
+
+from tests.doubles.threaded_server import ThreadedServer
 
 _CONFLICT: Final = b'{"errors": [{"code": "placement.concurrent_update"}]}'
 _REFUSALS: Final = {
@@ -22,7 +22,7 @@ FATES: Final = (*_REFUSALS, 'lost', 'obeyed and lost')
 _PASSED_ON: Final = ('X-Auth-Token', 'OpenStack-API-Version', 'Content-Type')
 
 
-class PlacementProxy:
+class PlacementProxy(ThreadedServer):
     """Proxy of a Placement. ``fate`` chooses the fault of each ``METHOD path``."""
 
     def __init__(self, target: str, fate: Callable[[str], str]) -> None:
@@ -34,25 +34,7 @@ class PlacementProxy:
         self.fate = fate
         self.requests: list[str] = []
         """Requests as ``METHOD path``."""
-        self._server = _Server(self)
-
-    @property
-    def url(self) -> str:
-        return f'http://127.0.0.1:{self._server.server_address[1]}'
-
-    def __enter__(self) -> Self:
-        serve = self._server.serve_forever
-        threading.Thread(target=serve, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(_Server(self))
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -99,8 +81,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
     def __init__(self, front: PlacementProxy) -> None:
         super().__init__(('127.0.0.1', 0), _Handler)
         self.front = front
