@@ -8,7 +8,6 @@ One sequence of calls uses every operation of the API document. With
 import difflib
 import os
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, Final
 from uuid import uuid4
@@ -18,11 +17,11 @@ import pytest
 from tests.builders.api_samples import FOLDER, Recorder
 from tests.builders.bitstream_files import gbs, image
 from tests.servers.glance import RealGlance, real_glance
-from tests.servers.keystone import RealKeystone, keystone
-from tests.servers.keystone_cloud import KeystoneCloud, cloud_with_cards
+from tests.servers.keystone import keystone
+from tests.servers.keystone_cloud import KeystoneCloud, cloud
 from tests.servers.stack import NOVA, Instance, expect
 
-__all__ = ['keystone', 'real_glance']
+__all__ = ['cloud', 'keystone', 'real_glance']
 
 # The document is long and generated.
 WITHOUT_SAMPLE: Final = {'get_v2_openapi_json'}
@@ -30,17 +29,6 @@ WITHOUT_SAMPLE: Final = {'get_v2_openapi_json'}
 PROFILES: Final = '/v2/device_profiles'
 ARQS: Final = '/v2/accelerator_requests'
 ADVICE: Final = 'run this test with CYBORG_LITE_WRITE_SAMPLES=1, then tox -e genapi'
-
-
-@pytest.fixture(scope='module')
-def cloud(
-    keystone: RealKeystone,
-    real_glance: RealGlance,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[KeystoneCloud]:
-    directory = tmp_path_factory.mktemp('samples')
-    with cloud_with_cards(keystone, real_glance, directory) as created:
-        yield created
 
 
 @pytest.fixture(scope='module')

@@ -17,12 +17,12 @@ import pytest
 from tests.builders.bitstream_files import gbs, image
 from tests.servers import openstack_program
 from tests.servers.glance import RealGlance, real_glance
-from tests.servers.keystone import Person, RealKeystone, keystone
-from tests.servers.keystone_cloud import KeystoneCloud, cloud_with_cards
+from tests.servers.keystone import Person, keystone
+from tests.servers.keystone_cloud import KeystoneCloud, cloud
 from tests.servers.openstack_program import OWN, PLUGIN, Done, OpenStackProgram
 from tests.servers.stack import ADMIN, Instance, expect
 
-__all__ = ['keystone', 'real_glance']
+__all__ = ['cloud', 'keystone', 'real_glance']
 
 Test = TypeVar('Test', bound=Callable[..., None])
 
@@ -99,17 +99,6 @@ class Desk:
         deployables = self.read('deployable', 'list')
         (uuid,) = (row['uuid'] for row in deployables if row['name'].endswith(ending))
         return str(uuid)
-
-
-@pytest.fixture(scope='module')
-def cloud(
-    keystone: RealKeystone,
-    real_glance: RealGlance,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[KeystoneCloud]:
-    directory = tmp_path_factory.mktemp('commands')
-    with cloud_with_cards(keystone, real_glance, directory) as created:
-        yield created
 
 
 @pytest.fixture(scope='module')

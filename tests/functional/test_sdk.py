@@ -13,11 +13,11 @@ from openstack.connection import Connection
 
 from tests.builders.bitstream_files import gbs, image
 from tests.servers.glance import RealGlance, real_glance
-from tests.servers.keystone import PASSWORD, RealKeystone, keystone
-from tests.servers.keystone_cloud import KeystoneCloud, cloud_with_cards
+from tests.servers.keystone import PASSWORD, keystone
+from tests.servers.keystone_cloud import KeystoneCloud, cloud
 from tests.servers.stack import ADMIN, Instance, expect
 
-__all__ = ['keystone', 'real_glance']
+__all__ = ['cloud', 'keystone', 'real_glance']
 
 Test = TypeVar('Test', bound=Callable[..., None])
 
@@ -30,17 +30,6 @@ def covers(*methods: str) -> Callable[[Test], Test]:
     """Return a decorator that lists the methods of a test."""
     CHECKED.update(methods)
     return lambda test: test
-
-
-@pytest.fixture(scope='module')
-def cloud(
-    keystone: RealKeystone,
-    real_glance: RealGlance,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[KeystoneCloud]:
-    directory = tmp_path_factory.mktemp('sdk')
-    with cloud_with_cards(keystone, real_glance, directory) as created:
-        yield created
 
 
 def connect(cloud: KeystoneCloud) -> Connection:

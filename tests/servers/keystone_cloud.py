@@ -3,10 +3,11 @@
 
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+import pytest
 
 from devstack.launcher.rest import Service
 from tests.builders import driver_packages
@@ -98,15 +99,18 @@ class KeystoneCloud(Cloud):
         return Service(f'http://127.0.0.1:{self.port}', headers)
 
 
-@contextmanager
-def cloud_with_cards(
-    keystone: RealKeystone, glance: RealGlance, directory: Path
+@pytest.fixture(scope='module')
+def cloud(
+    keystone: RealKeystone,
+    real_glance: RealGlance,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[KeystoneCloud]:
     """Start one process with the fake device and a card that can be programmed."""
+    directory = tmp_path_factory.mktemp('cloud')
     cloud = KeystoneCloud(
         directory,
         keystone,
-        glance=glance.endpoint,
+        glance=real_glance.endpoint,
         options={'agent': {'enabled_drivers': 'fake_driver,loadable_driver'}},
     )
     cloud.python_path.append(
