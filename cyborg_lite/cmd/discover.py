@@ -44,7 +44,7 @@ _OPTIONS: Final[list[cfg.Opt]] = [
 
 
 @one_line_errors(_PROG, 1)
-def run(arguments: Sequence[str] | None) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
     """Scan the host and print the rows.
 
     :returns: 0, also if no device is offered; 1 with the reason on standard error if

@@ -5,15 +5,24 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from oslo_config import cfg
 
 from cyborg_lite.exceptions import CyborgError
 
-Main = Callable[[Sequence[str] | None], int]
-
 _INTERRUPTED: Final = 130  # as a shell reports SIGINT
+
+
+class Main(Protocol):
+    """The function of a command."""
+
+    def __call__(self, arguments: Sequence[str] | None = None) -> int:
+        """Run the command; return its exit status.
+
+        :param arguments: None: those of the process
+        """
+        ...
 
 
 def one_line_errors(prog: str, status: int) -> Callable[[Main], Main]:

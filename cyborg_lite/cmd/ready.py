@@ -23,7 +23,7 @@ _DESCRIPTION: Final = (
 
 
 @one_line_errors(_PROG, 1)
-def run(arguments: Sequence[str] | None) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
     """Check whether the agent has rebuilt the handles since the boot of the host.
 
     :returns: 0 if it has; 1 otherwise

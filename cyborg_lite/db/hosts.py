@@ -89,7 +89,7 @@ def list_arqs(session: Session, host: str) -> tuple[HostArq, ...]:
         .order_by(Arq.id)
     )
     return tuple(
-        HostArq(uuid, state, instance, address or '')
+        HostArq(uuid, state, instance or '', address or '')
         for uuid, state, instance, address in session.execute(statement)
     )
 

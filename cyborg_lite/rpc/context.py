@@ -77,7 +77,7 @@ def request_context(
     :param caller: user_id, project_id and global_request_id of the request, as far as
         known; None or empty: those of the current context, if it has the request id
     """
-    identity = dict(caller or {})
+    identity: dict[str, Any] = dict(caller or {})
     current = oslo_context.get_current()
     is_same = current is not None and current.request_id == request_id
     if not identity and is_same:

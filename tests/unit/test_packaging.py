@@ -3,12 +3,23 @@
 
 import configparser
 import importlib
+import re
+import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from tests.support.sources import list_imports, read_sources
+
 ROOT: Final = Path(__file__).parents[2]
+
+# Packages that are imported only if an extra of setup.cfg is installed.
+EXTRAS: Final = {'eventlet', 'pynvml'}
+
+# oslo.messaging has no public interface for these uses; see the contributor guide.
+PRIVATE_MODULES: Final = {'oslo_messaging._drivers'}
 
 
 def list_entry_points() -> list[str]:
@@ -27,3 +38,42 @@ def list_entry_points() -> list[str]:
 def test_entry_point_target_is_callable(target: str) -> None:
     module, _, name = target.partition(':')
     assert callable(getattr(importlib.import_module(module), name))
+
+
+def list_imported_names() -> set[str]:
+    return {
+        name
+        for source in read_sources('cyborg_lite')
+        for name in list_imports(source.tree)
+    }
+
+
+def test_requirements_are_exactly_the_imported_libraries() -> None:
+    tops = {name.partition('.')[0] for name in list_imported_names()}
+    libraries = tops - set(sys.stdlib_module_names) - {'cyborg_lite'} - EXTRAS
+    providers = metadata.packages_distributions()
+    imported = {normalize_name(providers[library][0]) for library in libraries}
+    lines = (ROOT / 'requirements.txt').read_text().splitlines()
+    declared = {
+        normalize_name(re.split(r'[\[><=]', line)[0])
+        for line in lines
+        if not line.startswith('#')
+    }
+    # SQLAlchemy loads the database driver by its name.
+    assert declared - {'pymysql'} == imported
+
+
+def test_no_private_module_of_a_library_is_imported() -> None:
+    private = {
+        name
+        for name in list_imported_names()
+        if not name.startswith('cyborg_lite')
+        and any(part.startswith('_') for part in name.split('.')[:-1])
+    }
+    known = {name for name in private if name.startswith(tuple(PRIVATE_MODULES))}
+    assert private - known == set()
+
+
+def normalize_name(name: str) -> str:
+    """Return the name of a distribution as package indexes compare it."""
+    return re.sub(r'[-_.]+', '-', name).lower()

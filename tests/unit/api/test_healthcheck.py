@@ -44,7 +44,7 @@ def test_ready_conductor_silent_returns_503_with_reason() -> None:
 
 def test_readiness_is_asked_once_a_second() -> None:
     conductor, seconds = UnreachableConductor(), [0.0]
-    readiness = Readiness(conductor, lambda: seconds[0])  # type: ignore[arg-type]  # double
+    readiness = Readiness(conductor, lambda: seconds[0])
     assert readiness.find_failure()
     conductor.answers = True
     seconds[0] = 0.5

@@ -13,7 +13,7 @@ def run(error: BaseException, arguments: Sequence[str] = (), status: int = 2) ->
     """Run a command that fails with the error; return its exit status."""
 
     @one_line_errors('prog', status)
-    def main(_arguments: Sequence[str] | None) -> int:
+    def main(arguments: Sequence[str] | None = None) -> int:
         raise error
 
     return main(arguments)
