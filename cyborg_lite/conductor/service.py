@@ -39,6 +39,7 @@ from cyborg_lite.conductor.programming import (
     ProgrammingService,
     ProgramWaiters,
 )
+from cyborg_lite.conductor.purging import Purger
 from cyborg_lite.conductor.recovery import RecoveryService
 from cyborg_lite.conductor.releasing import ReleaseHandler
 from cyborg_lite.conductor.services import ServiceRegistry
@@ -52,7 +53,13 @@ from cyborg_lite.model.services import CONDUCTOR
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import daemon_context
-from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Server, Transport, serve
+from cyborg_lite.rpc.transport import (
+    CONDUCTOR_TOPIC,
+    Server,
+    Transport,
+    find_signer,
+    serve,
+)
 from cyborg_lite.version import version
 
 LOG = log.getLogger(__name__)
@@ -297,6 +304,7 @@ class ConductorService:
         )
         return {
             'placement-audits': placement_audits.run,
+            'purge': Purger(database, stopping).run,
             'heartbeat': self._send_heartbeats,
             'heartbeat-batch': heartbeats.run,
             'liveness': liveness.run,
@@ -310,6 +318,9 @@ class ConductorService:
         """
         self._connections.placement.observe_requests(self._metrics.count_placement_call)
         self._metrics.add_database_metrics(self._connections.database)
+        signer = find_signer(self._connections.transport)
+        if signer is not None:
+            signer.observe_refusals(self._metrics.count_refused_message)
         if self._settings.metrics_ports:
             address = self._settings.metrics_host
             self._metrics.serve(address, self._settings.metrics_ports)

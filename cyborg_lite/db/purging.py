@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deletion of rows that would otherwise accumulate for ever.
+
+The audit deletes ARQs, handles and former servers, which need the answer of Nova.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import delete, func, or_, select
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.change import change
+from cyborg_lite.db.tables import ArqEvent, Device, ProgramJob, Service
+from cyborg_lite.model.program_jobs import ProgramState
+from cyborg_lite.model.services import AGENT
+
+MAX_STEPS: Final = 500  # of the history of one ARQ
+_MAX_ARQS: Final = 100  # per transaction
+
+
+def delete_old_services(session: Session, before: datetime) -> int:
+    """Delete conductors, and agents without devices, without a recent heartbeat.
+
+    :returns: number of deleted rows
+    """
+    hosts = select(Device.hostname)
+    is_superfluous = or_(Service.binary != AGENT, Service.host.not_in(hosts))
+    old = delete(Service).where(Service.heartbeat_at < before, is_superfluous)
+    return change(session, old)
+
+
+def delete_old_program_jobs(session: Session, before: datetime) -> int:
+    """Delete programming jobs that ended before a time; return their number."""
+    has_ended = ProgramJob.state != ProgramState.RUNNING
+    old = delete(ProgramJob).where(has_ended, ProgramJob.updated_at < before)
+    return change(session, old)
+
+
+def list_long_histories(session: Session) -> Sequence[str]:
+    """Return ARQs with more than ``MAX_STEPS`` steps; at most 100 of them."""
+    long = (
+        select(ArqEvent.arq_uuid)
+        .group_by(ArqEvent.arq_uuid)
+        .having(func.count() > MAX_STEPS)
+        .limit(_MAX_ARQS)
+    )
+    return session.scalars(long).all()
+
+
+def shorten_history(session: Session, arq_uuid: str) -> int:
+    """Delete all but the newest steps of an ARQ; return the number of deleted steps."""
+    of_arq = ArqEvent.arq_uuid == arq_uuid
+    newest = select(ArqEvent.id).where(of_arq).order_by(ArqEvent.id.desc())
+    last = session.scalar(newest.offset(MAX_STEPS).limit(1))
+    if last is None:
+        return 0
+    return change(session, delete(ArqEvent).where(of_arq, ArqEvent.id <= last))

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deletion of old rows: each table that grows with time is bounded."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import func, insert, select, update
+
+from cyborg_lite.conductor.purging import Purger
+from cyborg_lite.db import arq_events, purging, services
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import program_jobs
+from cyborg_lite.db.tables import ArqEvent, ProgramJob, Service
+from cyborg_lite.model.arqs import Actor
+from cyborg_lite.model.services import CONDUCTOR
+from tests.builders.bound_arqs import create_bound_arqs
+from tests.builders.reports import HOST, card, report
+from tests.support.sql_statements import statements
+
+_LONG_AGO = datetime.now(UTC) - timedelta(days=31)
+
+
+@pytest.fixture
+def purger(database: Database) -> Purger:
+    return Purger(database, threading.Event())
+
+
+def execute(database: Database, statement: Any, *arguments: Any) -> None:
+    database.write(lambda session: session.execute(statement, *arguments))
+
+
+def list_hosts(database: Database) -> set[str]:
+    return {service.host for service in database.read(services.list_services)}
+
+
+def test_purge_deletes_old_daemons_without_devices(
+    database: Database, purger: Purger
+) -> None:
+    database.write(reports.store_report, report(card(1)))
+    for host in ('old-controller', 'new-controller'):
+        database.write(services.record_start, CONDUCTOR, host, '1')
+    database.write(services.record_agent_digest, 'empty-host', '1', 'digest')
+    is_old = Service.host != 'new-controller'
+    execute(database, update(Service).where(is_old).values(heartbeat_at=_LONG_AGO))
+    purger.purge()
+    assert list_hosts(database) == {HOST, 'new-controller'}
+
+
+def test_purge_deletes_ended_programming_jobs(
+    database: Database, purger: Purger
+) -> None:
+    for uuid in ('a', 'b'):
+        database.write(program_jobs.create_program_job, uuid, 'd', 'i', None)
+    database.write(program_jobs.end_program_job, 'a', None)
+    execute(database, update(ProgramJob).values(updated_at=_LONG_AGO))
+    purger.purge()
+    uuids = database.read(
+        lambda session: session.scalars(select(ProgramJob.uuid)).all()
+    )
+    assert uuids == ['b']
+
+
+def test_purge_keeps_newest_steps_of_long_history(
+    database: Database, purger: Purger
+) -> None:
+    long, short = create_bound_arqs(database, 2)
+    row = {'arq_uuid': long, 'step': 'Health', 'actor': Actor.AGENT}
+    execute(
+        database,
+        insert(ArqEvent),
+        [{**row, 'at': _LONG_AGO} for _ in range(purging.MAX_STEPS)],
+    )
+    database.write(arq_events.record_step, [long], 'Newest', Actor.AGENT)
+    purger.purge()
+
+    def read_steps(uuid: str) -> list[str]:
+        steps = select(ArqEvent.step).where(ArqEvent.arq_uuid == uuid)
+        return database.read(
+            lambda session: list(session.scalars(steps.order_by(ArqEvent.id)))
+        )
+
+    assert len(read_steps(long)) == purging.MAX_STEPS
+    assert read_steps(long)[-1] == 'Newest'
+    assert len(read_steps(short)) > 1
+
+
+def test_purge_without_old_rows_costs_five_statements(
+    database: Database, purger: Purger
+) -> None:
+    create_bound_arqs(database, 2)
+    with statements(database) as sent:
+        purger.purge()
+    assert len(sent) == 5
+    count = database.read(
+        lambda session: session.scalar(select(func.count(ArqEvent.id)))
+    )
+    assert count
