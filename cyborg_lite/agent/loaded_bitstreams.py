@@ -74,13 +74,13 @@ class LoadedBitstreams:
         return replace(result, device=self._amend_device(device, entries))
 
     def _amend_device(self, device: Device, entries: Mapping[str, _Entry]) -> Device:
-        troubles = [
+        reasons = [
             entries[deployable.name].trouble
             for deployable in device.root.walk()
             if deployable.name in entries and entries[deployable.name].trouble
         ]
-        if troubles and device.health is Health.OK:
-            device = replace(device, health=Health.DEGRADED, health_reason=troubles[0])
+        if reasons and device.health is Health.OK:
+            device = replace(device, health=Health.DEGRADED, health_reason=reasons[0])
         return replace(device, root=_amend_deployable(device.root, entries))
 
     def _store(self, deployable: str, entry: _Entry) -> None:

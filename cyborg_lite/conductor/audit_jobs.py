@@ -5,6 +5,7 @@ import logging
 import random
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from oslo_log import log
@@ -103,6 +104,7 @@ def _log_report(report: AuditReport) -> None:
     LOG.log(level, 'Audit completed with %d findings', len(report.findings))
 
 
+@dataclass(frozen=True, slots=True)
 class AuditScheduler:
     """Schedules audit jobs. Any number of conductors may run it.
 
@@ -110,34 +112,22 @@ class AuditScheduler:
     as a whole audits once per interval.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        wake: Callable[[], None],
-        interval: float,
-        stopping: threading.Event,
-    ) -> None:
-        """Prepare the loop.
-
-        :param wake: called when a job was written
-        :param interval: seconds between two audits; 0: never
-        """
-        self._database = database
-        self._wake = wake
-        self._interval = interval
-        self._stopping = stopping
+    database: Database
+    wake: Callable[[], None]  # called when a job was written
+    interval: float  # seconds between two audits; 0: never
+    stopping: threading.Event
 
     def run(self) -> None:
         """Schedule jobs until the stop event is set."""
-        if not self._interval:
+        if not self.interval:
             return
         payload = AuditPayload().to_json()
-        while not self._stopping.wait(self.choose_pause()):
+        while not self.stopping.wait(self.choose_pause()):
             try:
-                self._database.write(
+                self.database.write(
                     queue.add_job, NewJob(JobType.AUDIT, payload, key=_KEY)
                 )
-                self._wake()
+                self.wake()
             except CyborgError as error:
                 LOG.error('Scheduling the audit of ARQs failed: %s', error.text)
 
@@ -145,10 +135,10 @@ class AuditScheduler:
         """Return the seconds to wait, with jitter to spread the conductors."""
         filters = {'binary': (CONDUCTOR,), 'state': (ServiceState.UP.value,)}
         try:
-            conductors = self._database.read(
+            conductors = self.database.read(
                 services.list_services, Query(filters=filters)
             )
         except CyborgError as error:
             LOG.error('Counting the conductors for the audit failed: %s', error.text)
             conductors = ()
-        return self._interval * max(1, len(conductors)) * random.uniform(0.8, 1.2)
+        return self.interval * max(1, len(conductors)) * random.uniform(0.8, 1.2)

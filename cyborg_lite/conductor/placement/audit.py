@@ -3,6 +3,7 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from oslo_log import log
@@ -16,29 +17,18 @@ LOG = log.getLogger(__name__)
 _PERIOD: Final = 60.0  # seconds between two runs of the loop
 
 
+@dataclass(frozen=True, slots=True)
 class PlacementAuditScheduler:
     """Schedules Placement sync jobs. Any number of conductors may run it."""
 
-    def __init__(
-        self,
-        database: Database,
-        wake: Callable[[], None],
-        interval: float,
-        stopping: threading.Event,
-    ) -> None:
-        """Prepare the loop.
-
-        :param wake: called when jobs were written
-        :param interval: seconds in which each host is compared once; 0: never
-        """
-        self._database = database
-        self._wake = wake
-        self._interval = interval
-        self._stopping = stopping
+    database: Database
+    wake: Callable[[], None]  # called when jobs were written
+    interval: float  # seconds in which each host is compared once; 0: never
+    stopping: threading.Event
 
     def run(self) -> None:
         """Schedule jobs until the stop event is set."""
-        while not self._stopping.wait(_PERIOD):
+        while not self.stopping.wait(_PERIOD):
             try:
                 self.schedule()
             except CyborgError as error:
@@ -51,10 +41,10 @@ class PlacementAuditScheduler:
 
         :raises CyborgError: the database does not answer
         """
-        scheduled = self._database.write(providers.schedule_conflict_checks)
-        if self._interval:
-            scheduled += self._database.write(
-                providers.schedule_placement_audits, self._interval, _PERIOD
+        scheduled = self.database.write(providers.schedule_conflict_checks)
+        if self.interval:
+            scheduled += self.database.write(
+                providers.schedule_placement_audits, self.interval, _PERIOD
             )
         if scheduled:
-            self._wake()
+            self.wake()
