@@ -3,7 +3,7 @@
 #
 # Runs test suites of tox.ini. The last line counts the tests of all suites.
 #
-#   run-tests.sh             lint, types and unit; needs no server
+#   run-tests.sh             lint, types and unit at the same time; needs no server
 #   run-tests.sh --all       also conformance, functional, chaos, nova and docs
 #   run-tests.sh SUITE ...   the given suites, e.g. `run-tests.sh lint unit`
 #
@@ -14,8 +14,13 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 quick=(lint types unit)
+mode=(run)
 case "${1:-}" in
-    '') suites=("${quick[@]}") ;;
+    '')
+        suites=("${quick[@]}")
+        # They share no server. Each alone leaves a processor unused for some time.
+        mode=(run-parallel --parallel auto --parallel-no-spinner)
+        ;;
     --all) suites=("${quick[@]}" conformance functional chaos nova docs lowest) ;;
     -*)
         echo "Usage: $0 [--all | SUITE ...]" >&2
@@ -43,6 +48,6 @@ fi
 
 rm -rf .tox/results
 status=0
-.tox/runner/bin/tox run -e "$(IFS=,; echo "${suites[*]}")" || status=$?
+.tox/runner/bin/tox "${mode[@]}" -e "$(IFS=,; echo "${suites[*]}")" || status=$?
 "$interpreter" devstack/count_results.py .tox/results
 exit "$status"
