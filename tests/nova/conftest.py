@@ -32,4 +32,5 @@ def nothing_left_behind(cloud: OpenStack) -> Iterator[None]:
     yield
     for host in HOSTS:
         cloud.refuse(host, False)
+    cloud.proxy.lose_nothing()
     cloud.delete_servers()

@@ -38,12 +38,10 @@ def remove(cloud: OpenStack) -> None:
 
 
 def hand_over(cloud: OpenStack) -> None:
-    """Give the card to Nova, and pull it."""
-    file = cloud.directory / f'nova-of-{HOST}.conf'
+    """Give the card to Nova."""
+    file = cloud.nova_file(HOST)
     file.write_text(f'[pci]\ndevice_spec = {{"address": "{CARD}"}}\n')
     cloud.until(lambda: not cloud.offers(NAME), 'the card is withdrawn')
-    cloud.remove_card(HOST, CARD)
-    file.unlink()
 
 
 @pytest.mark.parametrize('change', [swap, move, remove, hand_over])
@@ -59,6 +57,7 @@ def test_change_of_card_keeps_plain_builds(
         cloud.boot(None, HOST).delete()
     for address in (CARD, MOVED):
         cloud.remove_card(HOST, address)
+    cloud.nova_file(HOST).unlink(missing_ok=True)
     cloud.until(lambda: not cloud.offers(NAME), 'the card is withdrawn')
 
 

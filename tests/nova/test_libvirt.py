@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from tests.doubles.nova_guest import HostDevice
 from tests.servers.libvirt_host import (
     DIVIDED,
     VGPU_TYPE,
     WHOLE,
-    HostDevice,
     LibvirtHost,
     read_devices,
 )

@@ -5,13 +5,13 @@ The kernel and libvirt are emulated. A card is divided into mdevs, and another c
 passed through whole.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 from xml.etree import ElementTree
 
 from devstack.launcher.processes import Child
+from tests.doubles.nova_guest import HostDevice
 from tests.hosts import kernel_service
 from tests.hosts.kernel import FakeKernel
 from tests.hosts.kernel_service import KernelService
@@ -42,15 +42,6 @@ sync_power_state_interval = 3
 instances_path = {directory}/instances
 state_path = {directory}/nova
 """
-
-
-@dataclass(frozen=True, order=True)
-class HostDevice:
-    """Device of the host in the XML of a guest."""
-
-    kind: str  # mdev, pci
-    source: str  # uuid of an mdev, address of a PCI function
-    managed: str | None = None  # None: not of a PCI function
 
 
 class LibvirtHost:
@@ -91,6 +82,7 @@ class LibvirtHost:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.cloud.accept_servers(self.name, False)
         self.stop()
         self._service.close()
 

@@ -36,6 +36,11 @@ class LossyProxy:
         with self._lock:
             self._losses.append(f'{method} {path}')
 
+    def lose_nothing(self) -> None:
+        """Forget the losses that have not happened yet."""
+        with self._lock:
+            self._losses.clear()
+
     def takes_loss(self, line: str) -> bool:
         """Return True if the answer to this request is to be lost."""
         with self._lock:

@@ -133,8 +133,13 @@ class OpenStackClient:
 
     def offers(self, name: str) -> bool:
         """Return True if a provider exists and has an inventory."""
-        names = {provider['name'] for provider in self.providers()}
-        return name in names and bool(self.inventory(name))
+        for provider in self.providers():
+            if provider['name'] == name:
+                path = f'/resource_providers/{provider["uuid"]}/inventories'
+                answer = self.ask('placement', 'GET', path)
+                # It may be deleted meanwhile.
+                return answer.ok and bool(answer.json()['inventories'])
+        return False
 
     def until_offered(self, name: str) -> None:
         """Wait until a provider exists and has an inventory."""
@@ -162,19 +167,23 @@ class OpenStackClient:
             self.compute('POST', f'/flavors/{created["id"]}/os-extra_specs', specs)
         return str(created['id'])
 
-    def create_server(
-        self, flavor: str, host: str | None = None, user: Person | None = None
-    ) -> 'Server':
-        """Ask Nova for a server; return without waiting."""
+    def describe_server(self, flavor: str) -> dict[str, dict[str, str]]:
+        """Return the body that creates a server."""
         server = {
             'name': 'guest',
             'flavorRef': flavor,
             'imageRef': self.image,
             'networks': 'none',
         }
+        return {'server': server}
+
+    def create_server(
+        self, flavor: str, host: str | None = None, user: Person | None = None
+    ) -> 'Server':
+        """Ask Nova for a server; return without waiting."""
+        body = self.describe_server(flavor)
         if host is not None:
-            server['host'] = host
-        body = {'server': server}
+            body['server']['host'] = host
         created = self.compute('POST', '/servers', body, user)['server']
         return Server(self, str(created['id']))
 
