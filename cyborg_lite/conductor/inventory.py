@@ -12,7 +12,7 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.exceptions import AgentIdentityRefused, ReportOutdated
 from cyborg_lite.model.devices import DeviceStatus
-from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.inventory import UNUSABLE_HEALTH, HostReport
 from cyborg_lite.model.inventory_diff import InventoryChanges
 from cyborg_lite.model.message_rules import check_heartbeat
 from cyborg_lite.model.report_rules import check_report
@@ -80,6 +80,7 @@ class InventoryService:
             agent = self._database.read(agent_identities.find_agent, host)
             return 0 if agent is None else agent.report_number
         _log_changes(report.hostname, changes)
+        _log_losses(report.hostname, changes)
         if changes.concern_placement:
             self._wake()
         return report.number
@@ -130,3 +131,26 @@ def _log_changes(hostname: str, changes: InventoryChanges) -> None:
         changes.handles,
         changes.attributes,
     )
+
+
+def _log_losses(hostname: str, changes: InventoryChanges) -> None:
+    """Log devices that no instance can use any more, when this begins."""
+    for device in changes.devices.changed.values():
+        if device.health in UNUSABLE_HEALTH:
+            LOG.warning(
+                'Device %s of host %s is %s: %s',
+                device.control_address,
+                hostname,
+                device.health,
+                device.health_reason,
+            )
+    # A missing handle that no ARQ owns is deleted.
+    missing = [
+        handle.key for handle in changes.handles.changed.values() if handle.missing
+    ]
+    if missing:
+        LOG.warning(
+            'Attach handles of instances are missing on host %s: %s',
+            hostname,
+            ', '.join(missing),
+        )

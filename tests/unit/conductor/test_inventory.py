@@ -8,15 +8,18 @@ import pytest
 
 from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.inventory import InventoryService
-from cyborg_lite.db import devices, services
+from cyborg_lite.db import arqs, binding, devices, providers, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.model.arqs import State
 from cyborg_lite.model.jobs import Job, JobType, Owner
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import daemon_context
+from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB, BOUND_EVENT_JOB
 from tests.builders.reports import HOST, card, host, report
+from tests.builders.rows import OWNER, add_arqs, bindings
 from tests.support.sql_statements import statements, transactions, writes
 
 
@@ -157,3 +160,28 @@ def test_heartbeat_report_failed_requests_report(
     with pytest.raises(InvalidInput):
         inventory.store_report(daemon_context(), report(card(1)))
     assert inventory.record_heartbeat(HOST, report(card(1)).digest, '1.0')
+
+
+def test_lost_card_of_arq_is_logged_and_heals_elsewhere(
+    inventory: InventoryService, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    inventory.store_report(daemon_context(), report(card(0x3B, serial='S1')))
+    (provider,) = database.read(providers.list_providers_of_host, HOST)
+    uuids = add_arqs(database, 1)
+    requested = bindings(uuids, provider.rp_uuid)
+    job = database.write(binding.accept_bind, requested, ANY_PROJECT, BIND_JOB, OWNER)
+    database.write(binding.claim_for_bind, job, uuids, None, BOUND_EVENT_JOB)
+
+    def read() -> tuple[State, str, str]:
+        (arq,) = database.read(arqs.list_arqs, Query(), ANY_PROJECT)
+        return arq.state, arq.attach_handle_info['bus'], arq.device_loss
+
+    inventory.store_report(daemon_context(), report(card(0x41, serial='S2')))
+    state, bus, loss = read()
+    assert (state, bus) == (State.UNKNOWN, '3b')
+    assert 'The device is missing on the host' in loss
+    assert 'Device 0000:3b:00.0 of host compute-1 is gone' in caplog.text
+    assert '0000:3b:00.0' in caplog.text
+    both = card(0x41, serial='S2'), card(0x5E, serial='S1')
+    inventory.store_report(daemon_context(), report(*both))
+    assert read() == (State.BOUND, '5e', '')
