@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists all PCI functions that may be accelerators, with the reason of each result."""
+"""Lists all PCI functions that a driver could offer, with the reason of each result."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cyborg_lite.drivers.base import Driver, RecognizesFunctions
+from cyborg_lite.drivers.generic_pci import GenericPci
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.model.inventory import Deployable, DiscoveryResult, Health
 
-# Display, processing accelerator, co-processor: PCI Code and ID Assignment.
-_ACCELERATOR_CLASSES: Final = ('03', '12', '0b40')
+# Display, processing accelerator, co-processor, unassigned: PCI Code and ID Assignment.
+_UNASSIGNED: Final = 'ff'
+_CANDIDATE_CLASSES: Final = ('03', '12', '0b40', _UNASSIGNED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,7 @@ class DiscoveryRow:
     result: DiscoveryResult
     driver: str | None = None  # None: no enabled driver claims it
     provider: Deployable | None = None  # None: the function is not offered
+    suggestions: tuple[str, ...] = ()  # drivers that could offer it if configured
 
     def as_json(self) -> dict[str, Any]:  # Any: values of JSON are of many types
         """Return the row as a JSON object."""
@@ -28,6 +33,7 @@ class DiscoveryRow:
             'ids': self.result.ids,
             'class': self.result.pci_class,
             'driver': self.driver,
+            'suggested_drivers': list(self.suggestions),
             'offered': provider is not None,
             'reason': self.result.reason,
             'provider': provider
@@ -49,20 +55,32 @@ def build_rows(
     host: Host,
     results: Iterable[DiscoveryResult],
     unavailable_drivers: Mapping[str, str],
+    disabled_drivers: Mapping[str, Driver] | None = None,
+    scan: TimedScan | None = None,
 ) -> list[DiscoveryRow]:
     """Return the results of the drivers and the unclaimed candidates, by address.
 
     :param unavailable_drivers: drivers whose scan did not complete; their claims are
         unknown
+    :param disabled_drivers: installed drivers to suggest, by name
     """
     claimed = [row for result in results for row in _rows_of_result(result)]
     addresses = {row.result.address for row in claimed}
-    unclaimed = [
-        DiscoveryRow(result)
-        for result in _list_unclaimed(host, unavailable_drivers)
-        if result.address not in addresses
+    functions = [item for item in host.pci_functions() if item.address not in addresses]
+    unclaimed = 'no enabled driver claims it'
+    if unavailable_drivers:
+        names = ' and '.join(unavailable_drivers)
+        unclaimed = f'no driver claims it, but {names} did not answer'
+
+    def build(function: PciFunction) -> DiscoveryRow | None:
+        return _build_unclaimed(function, unclaimed, disabled_drivers or {})
+
+    unclaimed_rows = [
+        DiscoveryRow(_to_hung(reading.function)) if reading.is_hung else reading.value
+        for reading in (scan or TimedScan()).read(functions, build)
     ]
-    return sorted(claimed + unclaimed, key=lambda row: row.result.address)
+    claimed += [row for row in unclaimed_rows if row is not None]
+    return sorted(claimed, key=lambda row: row.result.address)
 
 
 def _rows_of_result(result: DiscoveryResult) -> Iterator[DiscoveryRow]:
@@ -80,24 +98,36 @@ def _rows_of_result(result: DiscoveryResult) -> Iterator[DiscoveryRow]:
         yield DiscoveryRow(result, result.driver, provider)
 
 
-def _list_unclaimed(
-    host: Host, unavailable_drivers: Mapping[str, str]
-) -> Iterator[DiscoveryResult]:
-    unclaimed = 'no enabled driver claims it'
-    if unavailable_drivers:
-        names = ' and '.join(unavailable_drivers)
-        unclaimed = f'no driver claims it, but {names} did not answer'
-    for function in host.pci_functions():
-        reason = (
-            f'boot VGA of the host; {unclaimed}' if function.is_boot_vga else unclaimed
-        )
-        if not function.vendor or not function.pci_class:
-            reason = 'its ids cannot be read'
-        elif not function.pci_class.startswith(_ACCELERATOR_CLASSES):
-            continue
-        elif function.physfn:
-            reason = f'virtual function of {function.physfn}; {unclaimed}'
-        yield _to_result(function, reason)
+def _build_unclaimed(
+    function: PciFunction, unclaimed: str, disabled_drivers: Mapping[str, Driver]
+) -> DiscoveryRow | None:
+    """Return the row of a function, or None if no installed driver supports it."""
+    if not function.vendor or not function.pci_class:
+        return DiscoveryRow(_to_result(function, 'its ids cannot be read'))
+    suggestions = tuple(
+        name
+        for name, driver in disabled_drivers.items()
+        if isinstance(driver, RecognizesFunctions) and driver.recognizes(function)
+    )
+    if not suggestions and not function.pci_class.startswith(_CANDIDATE_CLASSES):
+        return None
+    reason = unclaimed
+    if suggestions:
+        names = ' and '.join(suggestions)
+        reason = f'{unclaimed}; [agent] enabled_drivers lacks {names}'
+    elif function.pci_class.startswith(_UNASSIGNED):
+        suggestions = (GenericPci.NAME,)
+        reason = f'{unclaimed}; {GenericPci.NAME} offers it if device_spec selects it'
+    if function.is_boot_vga:
+        reason = f'boot VGA of the host; {reason}'
+    elif function.physfn:
+        reason = f'virtual function of {function.physfn}; {reason}'
+    return DiscoveryRow(_to_result(function, reason), suggestions=suggestions)
+
+
+def _to_hung(function: PciFunction) -> DiscoveryResult:
+    reason = 'it does not answer: a read from its files has not returned'
+    return DiscoveryResult(function.address, '', '', '', reason)
 
 
 def _to_result(function: PciFunction, reason: str) -> DiscoveryResult:

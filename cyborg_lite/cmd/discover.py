@@ -80,4 +80,6 @@ def _scan(conf: cfg.ConfigOpts) -> list[DiscoveryRow]:
         amend = build_ownership(conf, host).amend
         discovery = Discovery(host, drivers, conf.agent.driver_timeout, amend)
         discovery.restore_handles(_read_prepared_handles(Path(conf.agent.state_path)))
-    return build_rows(host, discovery.scan(), discovery.unavailable_drivers)
+    results, unavailable = discovery.scan(), discovery.unavailable_drivers
+    disabled = loading.load_disabled_drivers(conf.agent.enabled_drivers, host, conf)
+    return build_rows(host, results, unavailable, disabled)

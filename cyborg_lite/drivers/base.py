@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from oslo_config import cfg
 
-from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.model.bitstreams import Bitstream
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device, DiscoveryResult
@@ -54,6 +54,15 @@ class Driver(Protocol):
         not start a process. Keys and infos of attach handles must not change between
         two scans, because handles in use are stored under them.
         """
+        ...
+
+
+@runtime_checkable
+class RecognizesFunctions(Protocol):
+    """A driver that ``cyborg-lite-agent discover`` can suggest before it is enabled."""
+
+    def recognizes(self, function: PciFunction) -> bool:
+        """Return True if the driver supports a PCI function."""
         ...
 
 

@@ -10,12 +10,15 @@ from importlib.metadata import EntryPoint
 from typing import Any, Final
 
 from oslo_config import cfg
+from oslo_log import log
 from stevedore.extension import ExtensionManager
 from stevedore.named import NamedExtensionManager
 
 from cyborg_lite.drivers.base import Driver, ReadsLegacyConfig
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError
+
+LOG = log.getLogger(__name__)
 
 NAMESPACE: Final = 'cyborg_lite.drivers'
 
@@ -34,6 +37,24 @@ def load_drivers(
         name: driver_class(host, _read_options(conf, name, driver_class))
         for name, driver_class in classes.items()
     }
+
+
+def load_disabled_drivers(
+    enabled: Sequence[str], host: Host, conf: cfg.ConfigOpts
+) -> Mapping[str, Driver]:
+    """Create the installed drivers that are not enabled, for suggestions.
+
+    A driver that cannot be loaded, or whose options are invalid, is left out.
+    """
+    drivers: dict[str, Driver] = {}
+    for name in _list_installed():
+        if name in enabled:
+            continue
+        try:
+            drivers |= load_drivers([name], host, conf)
+        except ConfigurationError as error:
+            LOG.debug('Driver %s is not suggested: %s', name, error.text)
+    return drivers
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:

@@ -16,6 +16,7 @@ from oslo_log import log
 from cyborg_lite.drivers.host import telemetry
 from cyborg_lite.drivers.host.passthrough import IommuGroups
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.model.inventory import (
     AttachHandle,
     Deployable,
@@ -94,9 +95,20 @@ trust one another.
         self._options = options
         self._serials: dict[str, str] = {}  # by address, as last read
         self._groups = IommuGroups()
+        self._scan = TimedScan()
+        self._last_results: dict[str, DiscoveryResult] = {}  # with a device, by address
 
     def restore_device(self, device: Device) -> None:
         """Accept a device that an earlier agent process discovered."""
+        function = PciFunction(self._host, device.control_address)
+        self._last_results[function.address] = DiscoveryResult(
+            function.address,
+            f'{device.vendor}:{device.std_board_info.get("product_id", "")}',
+            device.std_board_info.get('class', ''),
+            self.NAME,
+            '',
+            device,
+        )
         for deployable in device.root.walk():
             for handle in deployable.handles:
                 self._groups.restore_choice(handle_address(handle.info))
@@ -106,10 +118,38 @@ trust one another.
         present = {function.address for function in self._host.pci_functions()}
         for address in self._serials.keys() - present:
             del self._serials[address]
-        for function in self._host.pci_functions():
-            result = self._classify_safely(function)
+        functions = list(self._host.pci_functions())
+        for address in self._last_results.keys() - present:
+            del self._last_results[address]
+        for reading in self._scan.read(functions, self._classify_safely):
+            result = reading.value
+            if reading.is_hung:
+                result = self._build_hung(reading.function)
+            elif result is not None and result.device is not None:
+                self._last_results[result.address] = result
+            else:
+                self._last_results.pop(reading.function.address, None)
             if result is not None:
                 yield result
+
+    def _build_hung(self, function: PciFunction) -> DiscoveryResult | None:
+        """Return the result for a function that cannot be read; it is not read again.
+
+        :returns: the last device, degraded; without one, a result without device, or
+            None if the function is known to be of another vendor
+        """
+        reason = 'it does not answer: a read from its files has not returned'
+        last = self._last_results.get(function.address)
+        if last is not None and last.device is not None:
+            device = replace(last.device, health=Health.DEGRADED, health_reason=reason)
+            return replace(last, reason=reason, device=device)
+        vendor, device_id, pci_class = (
+            function.read_cached(name) for name in ('vendor', 'device', 'pci_class')
+        )
+        if not vendor or not pci_class or not pci_class.startswith(self.CLASSES):
+            return None
+        ids = f'{vendor}:{device_id}'
+        return DiscoveryResult(function.address, ids, pci_class, self.NAME, reason)
 
     def _classify_safely(self, function: PciFunction) -> DiscoveryResult | None:
         """Return the result for a function. A fault of one card costs this card."""
@@ -145,6 +185,10 @@ trust one another.
             return self.build_withheld(function, obstacle)
         device = self.build_device(function, self.build_whole(function))
         return self.build_result(function, self.describe_offer(function), device)
+
+    def recognizes(self, function: PciFunction) -> bool:
+        """Return True if a function is a card of this driver or a VF of such a card."""
+        return self.is_own_vendor(function) and self.is_card_function(function)
 
     def is_own_vendor(self, function: PciFunction) -> bool:
         """Return True if a function is of a vendor of this driver."""

@@ -166,7 +166,9 @@ def run(command: Sequence[str], seconds: float) -> tuple[int | None, str]:
         privileges.check_owner(location, _root)
     except PermissionError as error:
         raise _refuse(str(error)) from None
-    return execute([location, *arguments], min(seconds, _MAX_SECONDS))
+    # Neither infinity nor a value that is not a number ends a tool.
+    limit = seconds if 0 < seconds < _MAX_SECONDS else _MAX_SECONDS
+    return execute([location, *arguments], limit)
 
 
 def _find_tool(tool: str, allowed: privileges.Privileges) -> str:

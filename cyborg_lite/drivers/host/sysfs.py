@@ -10,10 +10,10 @@ import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from cyborg_lite.drivers.host.cached_property import cached_property
 from cyborg_lite.drivers.host.kernel import Kernel, PrivilegedKernel
 
 _ADDRESS: Final = re.compile(r'0*([0-9a-f]{4,}):([0-9a-f]{2}):([01][0-9a-f])\.([0-7])')
@@ -168,6 +168,10 @@ class PciFunction:
     def path(self, name: str) -> str:
         """Return the path of one of its files, for the methods of ``Host``."""
         return f'{_DEVICES}/{self.address}/{name}'
+
+    def read_cached(self, name: str) -> str:
+        """Return a cached property without a read; empty if it was never read."""
+        return str(vars(self).get(name, ''))
 
     def text(self, name: str) -> str | None:
         """Return the text of one of its files, as ``Host.text``."""

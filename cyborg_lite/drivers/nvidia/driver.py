@@ -171,7 +171,7 @@ class NvidiaGpu(PciDriver):
         self._types.remove_absent(present)
         for address in self._divided.keys() - present:
             del self._divided[address]
-        self._fabric = read_fabric(self._host)
+        self._fabric = read_fabric(self._host, self._scan)
         yield from super().discover()
 
     def classify_companion(self, function: PciFunction) -> DiscoveryResult | None:

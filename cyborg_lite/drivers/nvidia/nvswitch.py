@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.drivers.nvidia.models import NVSWITCHES
 from cyborg_lite.drivers.pci import custom_name
 
@@ -46,8 +47,9 @@ def is_switch(function: PciFunction) -> bool:
     return function.driver == _DRIVER or function.device in NVSWITCHES
 
 
-def read_fabric(host: Host) -> Fabric:
-    """Return the NVSwitches of a host."""
-    switches = [function for function in host.pci_functions() if is_switch(function)]
+def read_fabric(host: Host, scan: TimedScan) -> Fabric:
+    """Return the NVSwitches of a host. A function that hangs is left out."""
+    readings = scan.read(list(host.pci_functions()), is_switch)
+    switches = [reading.function for reading in readings if reading.value]
     active = sum(function.driver == _DRIVER for function in switches)
     return Fabric(len(switches), active)

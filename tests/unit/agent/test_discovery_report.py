@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the rows that the discovery report shows for candidate functions."""
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +10,14 @@ import pytest
 from cyborg_lite.agent.discovery_report import DiscoveryRow, build_rows
 from cyborg_lite.agent.discovery_table import format_table
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.model.inventory import AttachHandle, Deployable, HandleType
 from tests.doubles.drivers import discovery_result
 from tests.hosts import sysfs_tree
+from tests.hosts.fixture_drivers import create_drivers
+
+_CLASSES = ('03', '12', '0b40', 'ff')  # also of functions without a driver
 
 
 def _build_rows_by_address(host: Host) -> dict[str, DiscoveryRow]:
@@ -31,7 +36,7 @@ def test_every_candidate_function_has_row(name: str, host: Host) -> None:
     candidates = {
         address
         for address, directory in built.functions.items()
-        if (host.text(f'{directory}/class') or '')[2:].startswith(('03', '12', '0b40'))
+        if (host.text(f'{directory}/class') or '')[2:].startswith(_CLASSES)
     }
     rows = _build_rows_by_address(host)
     # The NVIDIA driver also lists NVSwitches, which are bridges, with a reason.
@@ -56,6 +61,7 @@ def test_as_json_has_documented_fields(host: Host) -> None:
         'ids': '10de:1eb8',
         'class': '030200',
         'driver': 'nvidia_gpu_driver',
+        'suggested_drivers': [],
         'offered': True,
         'reason': 'whole card',
         'provider': {
@@ -82,6 +88,7 @@ def test_as_json_has_documented_fields(host: Host) -> None:
         'ids': '102b:0538',
         'class': '030000',
         'driver': None,
+        'suggested_drivers': [],
         'offered': False,
         'reason': 'boot VGA of the host; no enabled driver claims it',
         'provider': None,
@@ -157,6 +164,45 @@ def test_function_with_unreadable_ids_has_row(host: Host) -> None:
     row = _build_rows_by_address(host)['0000:3b:00.0']
     assert row.driver is None
     assert row.result.reason == 'its ids cannot be read'
+
+
+def test_unclaimed_function_names_disabled_driver(host: Host) -> None:
+    """Functions of all classes are listed if an installed driver supports them."""
+    sysfs_tree.build('nvme-ascend', host.root)
+    disabled = {driver.NAME: driver for driver in create_drivers(host, {})}
+    rows = {row.result.address: row for row in build_rows(host, [], {}, disabled)}
+    expected = sysfs_tree.expectation('nvme-ascend')['devices']
+    assert {fields['pci'] for fields in expected} <= rows.keys()
+    drive = next(row for row in rows.values() if row.result.pci_class == '010802')
+    assert drive.suggestions == ('nvme_driver',)
+    assert drive.result.reason == (
+        'no enabled driver claims it; [agent] enabled_drivers lacks nvme_driver'
+    )
+
+
+def test_function_of_unassigned_class_has_row(host: Host) -> None:
+    sysfs_tree.build('generic-pci', host.root)
+    rows = {row.result.address: row for row in build_rows(host, [], {})}
+    row = rows['0000:21:00.0']
+    assert row.result.pci_class.startswith('ff')
+    assert (row.driver, row.suggestions) == (None, ('pci_driver',))
+    assert 'pci_driver offers it if device_spec selects it' in row.result.reason
+
+
+def test_hung_function_has_row(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    sysfs_tree.build('t4-mdev', host.root)
+    read = Host.raw
+
+    def hang(self: Host, path: str, size: int = 1 << 20) -> bytes | None:
+        if path.endswith('0000:3b:00.0/vendor'):
+            threading.Event().wait()
+        return read(self, path, size)
+
+    monkeypatch.setattr(Host, 'raw', hang)
+    rows = build_rows(host, [], {}, scan=TimedScan(0.3, 0.3))
+    reasons = {row.result.address: row.result.reason for row in rows}
+    assert reasons.keys() == {'0000:03:00.0', '0000:3b:00.0', '0000:af:00.0'}
+    assert 'it does not answer' in reasons['0000:3b:00.0']
 
 
 def test_host_without_sysfs_has_no_rows(host: Host) -> None:

@@ -2,12 +2,14 @@
 """Tests of the classification of whole cards for passthrough."""
 
 import re
+import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.drivers.pci import PciDriver, custom_name, handle_info
 from cyborg_lite.model.inventory import DiscoveryResult, Health
 from tests.hosts import sysfs_tree
@@ -232,3 +234,62 @@ def test_handle_info_has_nova_format() -> None:
         'device': '1f',
         'function': '7',
     }
+
+
+class HangingHost(Host):
+    """A host on which reads of some files never return."""
+
+    blocked: ClassVar[set[str]] = set()
+
+    def raw(self, path: str, size: int = 1 << 20) -> bytes | None:
+        if path.removeprefix('sys/bus/pci/devices/') in self.blocked:
+            threading.Event().wait()
+        return super().raw(path, size)
+
+
+@pytest.mark.parametrize('file', ['boot_vga', 'vendor'])
+def test_discover_hung_card_hides_no_other(
+    host: Host, plug: Plug, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for bus in ('3b', '5e', 'af'):
+        plug(f'0000:{bus}:00.0')
+    monkeypatch.setattr(HangingHost, 'blocked', {f'0000:5e:00.0/{file}'})
+    driver = Cards(HangingHost(host.name, host.root), {'offer_without_reset': False})
+    driver._scan = TimedScan(0.3, 0.3)
+    results = {result.address: result for result in driver.discover()}
+    offered = [address for address, result in results.items() if result.device]
+    assert offered == ['0000:3b:00.0', '0000:af:00.0']
+    if file == 'boot_vga':  # the ids of the card could be read
+        assert 'it does not answer' in results['0000:5e:00.0'].reason
+
+
+def test_discover_hung_card_keeps_last_device(
+    host: Host, plug: Plug, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plug('0000:5e:00.0')
+    driver = Cards(HangingHost(host.name, host.root), {'offer_without_reset': False})
+    driver._scan = TimedScan(0.3, 0.3)
+    (before,) = driver.discover()
+    monkeypatch.setattr(HangingHost, 'blocked', {'0000:5e:00.0/vendor'})
+    (result,) = driver.discover()
+    assert result.device is not None
+    assert before.device is not None
+    assert result.device.root == before.device.root
+    assert result.device.health is Health.DEGRADED
+    assert 'it does not answer' in result.device.health_reason
+
+
+def test_discover_hung_card_keeps_device_of_earlier_agent(
+    host: Host, plug: Plug, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plug('0000:5e:00.0')
+    (before,) = Cards(host, {'offer_without_reset': False}).discover()
+    assert before.device is not None
+    monkeypatch.setattr(HangingHost, 'blocked', {'0000:5e:00.0/vendor'})
+    driver = Cards(HangingHost(host.name, host.root), {'offer_without_reset': False})
+    driver._scan = TimedScan(0.3, 0.3)
+    driver.restore_device(before.device)
+    (result,) = driver.discover()
+    assert (result.ids, result.pci_class) == (before.ids, before.pci_class)
+    assert result.device is not None
+    assert result.device.root == before.device.root

@@ -340,14 +340,15 @@ def test_run_has_fixed_environment(root: Path, monkeypatch: pytest.MonkeyPatch) 
     assert output.split()[-2:] == ['/', '0022']
 
 
+@pytest.mark.parametrize('seconds', [1e9, float('inf'), float('nan'), -1.0])
 def test_run_time_limit_has_maximum(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     limits: list[float] = []
     monkeypatch.setattr(
         privileged, 'execute', lambda command, seconds: limits.append(seconds)
     )
-    privileged.run(['tool', '-e', _ADDRESS], 1e9)
+    privileged.run(['tool', '-e', _ADDRESS], seconds)
     assert limits == [3600]
 
 

@@ -5,6 +5,7 @@ import copy
 from typing import Any
 
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.drivers.nvidia.nvswitch import TRAIT, Fabric, read_fabric
 from cyborg_lite.model.inventory import DiscoveryResult
@@ -29,7 +30,7 @@ def test_nvswitch_is_listed_and_not_reported(host: Host) -> None:
 
 def test_card_behind_nvswitches_shows_fabric(host: Host) -> None:
     sysfs_tree.build('h100-hgx', host.root)
-    assert read_fabric(host) == Fabric(switches=4, active=4)
+    assert read_fabric(host, TimedScan()) == Fabric(switches=4, active=4)
     result = _results(host)[_CARD]
     assert result.device is not None
     root = result.device.root
@@ -70,7 +71,7 @@ def test_nvswitch_without_driver_is_named_in_reason(host: Host) -> None:
 def test_pcie_card_beside_nvswitches_has_no_trait(host: Host, plug: Plug) -> None:
     plug(_SWITCH, ('10de', '22a3'), **_BRIDGE, iommu_group=40)
     plug('0000:3b:00.0')
-    assert read_fabric(host) == Fabric(switches=1)
+    assert read_fabric(host, TimedScan()) == Fabric(switches=1)
     result = _results(host)['0000:3b:00.0']
     assert result.reason == 'whole card'
     assert result.device is not None

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the time limit for each function of a scan."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.timed_scan import TimedScan
+
+_LIMIT = 0.2  # seconds
+_ADDRESSES = [f'0000:0{number}:00.0' for number in range(1, 5)]
+
+
+class SlowReads:
+    """An operation that blocks for some functions until the test releases them."""
+
+    def __init__(self, *blocked: str) -> None:
+        self.blocked = set(blocked)
+        self.release = threading.Event()
+        self.calls: list[str] = []
+
+    def __call__(self, function: PciFunction) -> str:
+        self.calls.append(function.address)
+        if function.address in self.blocked:
+            self.release.wait()
+        return function.address
+
+
+@pytest.fixture
+def functions(tmp_path: Path) -> list[PciFunction]:
+    host = Host('compute-1', tmp_path)
+    return [PciFunction(host, address) for address in _ADDRESSES]
+
+
+@pytest.fixture
+def reads() -> Iterator[SlowReads]:
+    slow_reads = SlowReads(*_ADDRESSES[1:3])
+    yield slow_reads
+    slow_reads.release.set()
+
+
+def test_hung_functions_cost_only_themselves(
+    functions: list[PciFunction], reads: SlowReads
+) -> None:
+    readings = list(TimedScan(_LIMIT, _LIMIT).read(functions, reads))
+    assert [(item.function.address, item.is_hung) for item in readings] == [
+        (_ADDRESSES[0], False),
+        (_ADDRESSES[1], True),
+        (_ADDRESSES[2], True),
+        (_ADDRESSES[3], False),
+    ]
+    assert [item.value for item in readings] == [
+        _ADDRESSES[0],
+        None,
+        None,
+        _ADDRESSES[3],
+    ]
+
+
+def test_hung_function_is_not_read_again_until_it_returns(
+    functions: list[PciFunction], reads: SlowReads
+) -> None:
+    scan = TimedScan(_LIMIT, _LIMIT)
+    list(scan.read(functions, reads))
+    assert sum(item.is_hung for item in scan.read(functions, reads)) == 2
+    assert reads.calls.count(_ADDRESSES[1]) == 1
+    reads.release.set()
+    for thread in threading.enumerate():
+        if thread.name == 'card-scan':
+            thread.join()
+    values = [item.value for item in scan.read(functions, reads)]
+    assert values == _ADDRESSES
+
+
+def test_error_of_operation_is_raised(functions: list[PciFunction]) -> None:
+    def fail(_function: PciFunction) -> None:
+        raise ValueError('no number')
+
+    with pytest.raises(ValueError, match='no number'):
+        list(TimedScan().read(functions, fail))
+
+
+def test_unfinished_scan_leaves_no_thread(functions: list[PciFunction]) -> None:
+    before = set(threading.enumerate())
+    readings = TimedScan().read(functions, SlowReads())
+    next(readings)
+    (worker,) = set(threading.enumerate()) - before
+    readings.close()  # type: ignore[attr-defined]  # it is a generator
+    worker.join()
