@@ -15,6 +15,7 @@ HOST = 'cmp1'
 CARD = 'fa4f:09:00.0'
 NAME = f'{HOST}_{CARD}'
 MOVED = 'fa4f:0c:00.0'
+SERIAL = 'SN-1'
 
 
 def swap(cloud: OpenStack) -> None:
@@ -26,7 +27,7 @@ def swap(cloud: OpenStack) -> None:
 def move(cloud: OpenStack) -> None:
     """Move the card to another slot."""
     cloud.remove_card(HOST, CARD)
-    cloud.add_card(HOST, MOVED, serial=CARD)
+    cloud.add_card(HOST, MOVED, serial=SERIAL)
     cloud.until_offered(f'{HOST}_{MOVED}')
     cloud.until(lambda: not cloud.offers(NAME), 'the old slot is empty')
 
@@ -48,7 +49,7 @@ def hand_over(cloud: OpenStack) -> None:
 def test_change_of_card_keeps_plain_builds(
     cloud: OpenStack, change: Callable[[OpenStack], None]
 ) -> None:
-    cloud.add_card(HOST, CARD)
+    cloud.add_card(HOST, CARD, serial=SERIAL)
     cloud.until_offered(NAME)
     # nova-compute reads the tree with the card while it builds.
     cloud.boot(None, HOST).delete()
@@ -62,7 +63,8 @@ def test_change_of_card_keeps_plain_builds(
 
 
 def test_card_pulled_in_use_refuses_power_on(cloud: OpenStack) -> None:
-    cloud.add_card(HOST, CARD, resource_class='CUSTOM_PULLED', units=1)
+    fields = {'serial': SERIAL, 'resource_class': 'CUSTOM_PULLED', 'units': 1}
+    cloud.add_card(HOST, CARD, **fields)
     cloud.until_offered(NAME)
     server = cloud.boot(cloud.create_profile(CUSTOM_PULLED=1), HOST)
     (before,) = server.arqs()
@@ -73,7 +75,7 @@ def test_card_pulled_in_use_refuses_power_on(cloud: OpenStack) -> None:
     server.act('reboot', {'type': 'HARD'})
     cloud.until(lambda: server.results('reboot') == ['Error'], 'the reboot fails')
     # The same card, in another slot.
-    cloud.add_card(HOST, MOVED, serial=CARD, resource_class='CUSTOM_PULLED', units=1)
+    cloud.add_card(HOST, MOVED, **fields)
     cloud.until(lambda: server.arqs()[0]['state'] == 'Bound', 'the card is back')
     server.act('reboot', {'type': 'HARD'})
     cloud.until(lambda: 'Success' in server.results('reboot'), 'the reboot succeeds')
