@@ -184,7 +184,7 @@ class ArqService:
                 job = self._database.write(binding.accept_bind, *arguments, owner)
                 self._runner.run(job)
         LOG.info(
-            'Accepted the bind of ARQs %s to instance %s on host %s',
+            'Accepted the bind of ARQs %s: instance %s, host %s',
             ', '.join(bindings),
             next(iter(bindings.values())).instance_uuid,
             new_job.host,

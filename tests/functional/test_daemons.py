@@ -2,6 +2,7 @@
 """Separate daemons over RabbitMQ: several of each, on both database servers and with
 both concurrency backends."""
 
+import functools
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -9,12 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 import pytest
 
 from tests.servers import rabbitmq
 from tests.servers.databases import fresh_database
-from tests.servers.stack import NOVA, USER, Cloud, expect, lines_of
+from tests.servers.stack import NOVA, USER, Cloud, Instance, expect, lines_of
 
 # eventlet needs drivers that it can patch, and psycopg 3 is not one of them.
 KINDS: Final = [
@@ -63,6 +65,30 @@ def test_instance_binds_and_releases_its_accelerators(cloud: Cloud) -> None:
         assert instance.states() == {'Bound'}
         instance.delete()
         cloud.until(instance.gone)
+
+
+def test_log_lines_follow_arq_and_request_of_nova(cloud: Cloud) -> None:
+    """Lines at INFO name the ARQ from the bind to the event, with the ids of Nova."""
+    request = f'req-{uuid4()}'
+    instance = Instance(cloud, cloud.provider_of('FPGA'), {'FPGA': 1})
+    instance.create_arqs(cloud.create_profile('FPGA'))
+    instance.allocate()
+    answer = instance.bind({**NOVA, 'X-OpenStack-Request-Id': request})
+    assert answer.status == 202
+    cloud.until(instance.is_resolved)
+    (arq,) = instance.arqs
+    ids = (request, NOVA['X-User-Id'], NOVA['X-Project-Id'])
+
+    def is_logged(step: str) -> bool:
+        lines = [line for child in cloud.children for line in lines_of(child, step)]
+        return any(all(word in line for word in (arq, *ids)) for line in lines)
+
+    for step in ('Accepted the bind', 'Bound ARQs', 'Sent 1 events'):
+        cloud.until(functools.partial(is_logged, step), f'{step} is logged')
+    (api,) = [child for child in cloud.children if child.log.name == 'api.log']
+    assert any('PATCH' in line for line in lines_of(api, request))
+    instance.delete()
+    cloud.until(instance.gone)
 
 
 def test_concurrent_binds_get_one_handle_each(cloud: Cloud) -> None:

@@ -341,7 +341,7 @@ class Instance:
         path = f'/allocations/{self.uuid}'
         expect(self.cloud.placement.ask('PUT', path, body), 204)
 
-    def bind(self) -> Answer:
+    def bind(self, persona: Mapping[str, str] = NOVA) -> Answer:
         values = {
             '/hostname': self.cloud.host,
             '/device_rp_uuid': self.provider,
@@ -352,7 +352,7 @@ class Instance:
             for path, value in values.items()
         ]
         body = dict.fromkeys(self.arqs, patch)
-        return self.cloud.api(NOVA).ask('PATCH', '/v2/accelerator_requests', body)
+        return self.cloud.api(persona).ask('PATCH', '/v2/accelerator_requests', body)
 
     def gone(self) -> bool:
         """Check whether the ARQs are deleted.
