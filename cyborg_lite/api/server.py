@@ -158,7 +158,7 @@ class _Request(cheroot_server.HTTPRequest):
     def read_request_line(self) -> bool:
         """Parse the request line. Return False after sending an error."""
         try:
-            return bool(super().read_request_line())  # type: ignore[no-untyped-call]
+            return bool(super().read_request_line())  # type: ignore[no-untyped-call]  # cheroot's
         except ValueError:  # of urlsplit, e.g. for an invalid IPv6 address
             self.simple_response('400 Bad Request', 'Malformed Request-URI')
             return False
@@ -166,7 +166,7 @@ class _Request(cheroot_server.HTTPRequest):
     def read_request_headers(self) -> bool:
         """Parse the header fields. Return False after sending an error."""
         try:
-            is_valid = super().read_request_headers()  # type: ignore[no-untyped-call]
+            is_valid = super().read_request_headers()  # type: ignore[no-untyped-call]  # cheroot's
         except cheroot_errors.MaxSizeExceeded:
             text = f'The header must have at most {HEADER_BYTES} bytes.'
             self.simple_response('431 Request Header Fields Too Large', text)

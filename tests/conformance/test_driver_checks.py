@@ -68,9 +68,9 @@ class Plain:
         self.looks += 1
         for function in self.host.pci_functions():
             if function.vendor:
-                yield self.finding(function)
+                yield self.build_result(function)
 
-    def finding(self, function: PciFunction) -> DiscoveryResult:
+    def build_result(self, function: PciFunction) -> DiscoveryResult:
         name = f'{self.host.name}_{function.address}'
         root = Deployable(name, 'CUSTOM_PCI', ('CUSTOM_X',), total=1)
         address = function.address
@@ -97,8 +97,8 @@ class Scribbling(Plain):
 
 
 class Misnamed(Plain):
-    def finding(self, function: PciFunction) -> DiscoveryResult:
-        results = super().finding(function)
+    def build_result(self, function: PciFunction) -> DiscoveryResult:
+        results = super().build_result(function)
         assert results.device is not None
         root = replace(results.device.root, name=function.address)
         return replace(results, device=replace(results.device, root=root))
@@ -107,21 +107,21 @@ class Misnamed(Plain):
 class Counting(Plain):
     """Driver whose results have numbers where Nova expects text."""
 
-    def finding(self, function: PciFunction) -> DiscoveryResult:
-        results = super().finding(function)
+    def build_result(self, function: PciFunction) -> DiscoveryResult:
+        results = super().build_result(function)
         assert results.device is not None
         info: Any = {**handle_info(function.address), 'function': 0}
-        units = (AttachHandle(function.address, HandleType.PCI, info),)
-        root = replace(results.device.root, handles=units)
+        handles = (AttachHandle(function.address, HandleType.PCI, info),)
+        root = replace(results.device.root, handles=handles)
         return replace(results, device=replace(results.device, root=root))
 
 
 class Fragile(Plain):
     """Driver that aborts a scan at one unreadable file."""
 
-    def finding(self, function: PciFunction) -> DiscoveryResult:
+    def build_result(self, function: PciFunction) -> DiscoveryResult:
         int(function.text('class') or '', 16)
-        return super().finding(function)
+        return super().build_result(function)
 
 
 class Shy(Plain):
@@ -202,17 +202,17 @@ class Slicing(Plain):
         self.writer = Writer(host.root, host.kernel, 0.5)
         self.prepared_uuids: set[str] = set()
 
-    def finding(self, function: PciFunction) -> DiscoveryResult:
-        results = super().finding(function)
+    def build_result(self, function: PciFunction) -> DiscoveryResult:
+        results = super().build_result(function)
         assert results.device is not None
         info = handle_info(function.address)
-        units = tuple(
+        handles = tuple(
             AttachHandle(
                 f'{function.address}/{n}', HandleType.PCI, info, needs_host=True
             )
             for n in range(2)
         )
-        root = replace(results.device.root, total=2, handles=units)
+        root = replace(results.device.root, total=2, handles=handles)
         return replace(results, device=replace(results.device, root=root))
 
     def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:

@@ -44,9 +44,9 @@ class StoredHost:
 
     def release(self) -> None:
         """Release all handles and delete the missing ones."""
-        units = {p: f for p, f in self.layout.handles.items() if not f.missing}
+        handles = {p: f for p, f in self.layout.handles.items() if not f.missing}
         layout = self.layout
-        rest = Layout(layout.devices, layout.deployables, units, layout.attributes)
+        rest = Layout(layout.devices, layout.deployables, handles, layout.attributes)
         self._set(rest, frozenset())
 
     def _set(self, layout: Layout, claimed: Iterable[LeafPath]) -> None:
@@ -57,7 +57,7 @@ class StoredHost:
     def _apply(self, changes: InventoryChanges) -> None:
         devices = _apply_delta(self.layout.devices, changes.devices)
         parts = _apply_delta(self.layout.deployables, changes.deployables)
-        units = _apply_delta(self.layout.handles, changes.handles)
+        handles = _apply_delta(self.layout.handles, changes.handles)
         attributes = _apply_delta(self.layout.attributes, changes.attributes)
         names = {**self.inventory.names, **changes.names}
         # A path is derived from the row, so it follows a changed hardware id.
@@ -65,11 +65,12 @@ class StoredHost:
         layout = Layout(
             devices={facts.hardware_id: facts for facts in devices.values()},
             deployables={(now[i], part): facts for (i, part), facts in parts.items()},
-            handles={(now[i], part, f.key): f for (i, part, _), f in units.items()},
+            handles={(now[i], part, f.key): f for (i, part, _), f in handles.items()},
             attributes={(now[i], p, k): v for (i, p, k), v in attributes.items()},
         )
         claimed = {
-            (now[path[0]], path[1], units[path].key) for path in self.inventory.claimed
+            (now[path[0]], path[1], handles[path].key)
+            for path in self.inventory.claimed
         }
         self.inventory = StoredInventory(
             layout,
