@@ -183,7 +183,7 @@ class OpenStack(OpenStackClient):
             url=self.keystone.url,
             auth=self._auth,
         )
-        path.write_text(text + write_lines(self.directory, host) + options)
+        path.write_text(text + options)
         return path
 
     def _start_cyborg(self) -> None:
@@ -225,7 +225,7 @@ class OpenStack(OpenStackClient):
             url=self.keystone.url,
             auth=self._auth,
         )
-        path.write_text(text + options)
+        path.write_text(text + write_lines(self.directory, host) + options)
         return path
 
     def _environment(self) -> dict[str, str]:
