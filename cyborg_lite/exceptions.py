@@ -531,6 +531,16 @@ class StateLocked(CyborgError):
     advice = 'Stop it, or set another [agent] state_path and [DEFAULT] host.'
 
 
+class ForeignState(CyborgError):
+    """The state directory of the agent is a copy from another host."""
+
+    message = 'The files in {path} are of host {other}, not of {host}.'
+    advice = (
+        'Delete them if the directory was copied with an image. If the host was '
+        'renamed, restore [DEFAULT] host, or end its instances and delete the files.'
+    )
+
+
 class SchemaOutdated(CyborgError):
     """The database has no schema, or that of an earlier version."""
 

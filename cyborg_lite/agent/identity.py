@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 from oslo_log import log
 
 from cyborg_lite.agent.state_file import StateFile
-from cyborg_lite.exceptions import StateLocked
+from cyborg_lite.exceptions import ForeignState, StateLocked
 
 LOG = log.getLogger(__name__)
 
@@ -35,6 +35,27 @@ def load_identity(directory: Path) -> str:
         identity = str(uuid4())
         file.write({'uuid': identity})
     return identity
+
+
+def check_host(directory: Path, hostname: str) -> None:
+    """Check that the state is of this host; record the host at the first start.
+
+    A copied state directory would make the agent rebuild the devices of another host.
+
+    :param directory: of the state of the agent
+    :raises ForeignState: the state is of another host
+    """
+    file = StateFile(directory / 'host.json', _VERSION)
+    recorded = file.read(_parse_host)
+    if recorded is None:
+        file.write({'host': hostname})
+    elif recorded != hostname:
+        raise ForeignState(path=directory, other=recorded, host=hostname)
+
+
+# Any: JSON that was read from a file.
+def _parse_host(content: Any) -> str:
+    return str(content['host'])
 
 
 # Any: JSON that was read from a file.

@@ -102,11 +102,13 @@ class PciErrors:
 
     def _open(self, boot_id: str) -> dict[str, _Errors]:
         """Return the errors by address. A reboot of the host clears them."""
-        if self._devices is None:
-            self._boot_id, self._devices = self._file.read(_parse) or ('', {})
+        devices = self._devices
+        if devices is None:
+            self._boot_id, devices = self._file.read(_parse) or ('', {})
         if self._boot_id != boot_id:
-            self._boot_id, self._devices = boot_id, {}
-        return self._devices
+            self._boot_id, devices = boot_id, {}
+        self._devices = devices
+        return devices
 
     def _take_acknowledged(self, devices: Mapping[str, _Errors]) -> bool:
         """Clear the errors that the operator has acknowledged."""
@@ -172,7 +174,7 @@ def list_unhealthy(state_path: Path) -> dict[str, str]:
     """Return the unhealthy devices of the agent by address, each with the reason."""
     file = StateFile(state_path / _FILE, _VERSION, read_only=True)
     _, devices = file.read(_parse) or ('', {})
-    reasons = {}
+    reasons: dict[str, str] = {}
     for address, errors in devices.items():
         for severity, since in errors.since.items():
             count = sum(number for _, number in errors.recent.get(severity, ()))

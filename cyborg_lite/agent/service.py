@@ -13,7 +13,7 @@ from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.handle_repair import HandleRepair
 from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
-from cyborg_lite.agent.identity import StateLock, load_identity
+from cyborg_lite.agent.identity import StateLock, check_host, load_identity
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.manager import Manager
 from cyborg_lite.agent.ownership import Ownership
@@ -88,9 +88,11 @@ class AgentService:
 
         :raises ConfigurationError: two drivers claim one function
         :raises StateLocked: another agent uses the state directory
+        :raises ForeignState: the state directory is a copy from another host
         """
         resources, intervals = self._resources, self._intervals
         self._lock.acquire()
+        check_host(resources.state_path, resources.host.name)
         self._cache.open()
         self._journal.open()
         discovery = self._create_discovery()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the identity of an agent and of the lock of its state directory."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from cyborg_lite.agent.identity import StateLock, load_identity
-from cyborg_lite.exceptions import StateLocked
+from cyborg_lite.agent.identity import StateLock, check_host, load_identity
+from cyborg_lite.exceptions import ForeignState, StateLocked
 
 _HOLDER: Final = """
 import sys
@@ -48,6 +49,16 @@ def test_identity_damaged_file_is_replaced(tmp_path: Path) -> None:
     replaced = load_identity(tmp_path)
     assert replaced != identity
     assert load_identity(tmp_path) == replaced
+
+
+def test_state_copied_from_other_host_is_refused(tmp_path: Path) -> None:
+    check_host(tmp_path / 'state', 'compute-1')
+    check_host(tmp_path / 'state', 'compute-1')
+    shutil.copytree(tmp_path / 'state', tmp_path / 'copy')
+    with pytest.raises(ForeignState, match='are of host compute-1, not of compute-2'):
+        check_host(tmp_path / 'copy', 'compute-2')
+    shutil.rmtree(tmp_path / 'copy')
+    check_host(tmp_path / 'copy', 'compute-2')
 
 
 def test_lock_of_living_process_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 """Tests of the health that PCI errors cause."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -27,15 +28,22 @@ class Site:
         limits = limits or PciErrorLimits()
         self._errors = PciErrors(self._state_path, limits, lambda: self.now)
 
-    def read(
+    def read(self, *, health: Health = Health.OK, **counters: int) -> Usage:
+        """Return the assessed telemetry of the card.
+
+        :param health: as the driver has reported it
+        """
+        return self.read_of(_CARD, 'b1', health, counters)
+
+    def read_of(
         self,
-        boot_id: str = 'b1',
-        health: Health = Health.OK,
-        address: str = _CARD,
-        **counters: int,
+        address: str,
+        boot_id: str,
+        health: Health,
+        counters: Mapping[str, int],
     ) -> Usage:
-        usage = Usage(health, 'link' if health is not Health.OK else '')
-        usage = Usage(usage.health, usage.reason, counters=counters)
+        reason = 'link' if health is not Health.OK else ''
+        usage = Usage(health, reason, counters=counters)
         return self._errors.assess(boot_id, address, usage)
 
     def acknowledge(self) -> None:
@@ -77,13 +85,14 @@ def test_rate_of_errors_decides(
     site: Site, counters: dict[str, int], health: Health
 ) -> None:
     site.read(correctable=0)
-    assert site.read(**counters).health is health
+    assert site.read_of(_CARD, 'b1', Health.OK, counters).health is health
 
 
 def test_errors_before_first_read_count_if_fatal(site: Site) -> None:
     assert site.read(correctable=10**6, nonfatal=50).health is Health.OK
     other = '0000:5e:00.0'
-    assert site.read(address=other, fatal=1).health is Health.FAILED
+    usage = site.read_of(other, 'b1', Health.OK, {'fatal': 1})
+    assert usage.health is Health.FAILED
 
 
 def test_acknowledged_errors_end_until_next_error(site: Site) -> None:
@@ -105,7 +114,7 @@ def test_restart_keeps_errors(site: Site) -> None:
 
 def test_reboot_clears_errors(site: Site) -> None:
     assert site.read(fatal=1).health is Health.FAILED
-    assert site.read('b2', fatal=0).health is Health.OK
+    assert site.read_of(_CARD, 'b2', Health.OK, {'fatal': 0}).health is Health.OK
 
 
 def test_worse_health_of_driver_stays(site: Site) -> None:

@@ -14,8 +14,7 @@ def test_parse_without_arguments_returns_defaults() -> None:
     assert (options.port, options.placement_port) == (6666, 8778)
     assert (options.sysfs_root, options.sample_host) == (None, 'default')
     flags = (options.demo, options.background, options.stop, options.keep)
-    flags += (options.reboot_host, options.sample_hosts)
-    assert not any(flags)
+    assert not any((*flags, options.reboot_host, options.sample_hosts))
 
 
 def test_parse_continue_keeps_data() -> None:
