@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Histories of clients and daemons under faults match the model of the API.
+
+CYBORG_LITE_CHAOS_HISTORY_SEED repeats the schedule of a seed.
+CYBORG_LITE_CHAOS_HISTORY_MINUTES runs new seeds for so long on each database.
+"""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.chaos.clients import new_seed
+from tests.chaos.history.checker import check
+from tests.chaos.history.client import Client, Recorder, Slot
+from tests.chaos.history.cluster import Cluster
+from tests.chaos.history.faults import FaultInjector
+from tests.chaos.history.records import History
+from tests.chaos.history.schedule import SLOTS, WORKERS, Schedule, plan
+from tests.chaos.history.settlement import Settlement
+from tests.chaos.history.workers import Worker
+
+SEED: Final = os.environ.get('CYBORG_LITE_CHAOS_HISTORY_SEED')
+MINUTES: Final = float(os.environ.get('CYBORG_LITE_CHAOS_HISTORY_MINUTES', '0'))
+SECONDS: Final = 20.0  # of operations and faults per seed
+FIXED_SEEDS: Final = {'mariadb': (1,), 'postgresql': (2,)}
+REPORTED: Final = 5  # violations that a failure shows
+
+
+def seeds(database: str) -> Iterator[int]:
+    """Yield the seeds of this run."""
+    if SEED is not None:
+        yield int(SEED)
+    elif MINUTES:
+        end, first = time.monotonic() + MINUTES * 60, new_seed()
+        for number in count(first):
+            if time.monotonic() > end:
+                return
+            yield number
+    else:
+        yield from FIXED_SEEDS[database]
+
+
+def test_histories_under_faults_match_model(
+    tmp_path: Path,
+    broker: str,
+    connection: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    recorder = Recorder()
+    with Cluster(tmp_path, broker, connection) as cluster:
+        for seed in seeds(request.node.callspec.params['connection']):
+            schedule = plan(seed, SECONDS)
+            perform(cluster, schedule, recorder)
+            differences = Settlement(cluster).wait()
+            history = cluster.read_history(recorder.operations)
+            history.is_settled = not differences
+            report(schedule, history, differences)
+
+
+def perform(cluster: Cluster, schedule: Schedule, recorder: Recorder) -> None:
+    """Perform the operations and the faults of a schedule."""
+    pairs = [[Slot() for _ in range(SLOTS)] for _ in range(WORKERS // 2)]
+    workers = [
+        Worker(Client(cluster, recorder), actions, pairs[number // 2])
+        for number, actions in enumerate(schedule.workers)
+    ]
+    for worker in workers:
+        worker.start()
+    try:
+        FaultInjector(cluster).run(schedule.faults, schedule.seconds)
+    finally:
+        for worker in workers:
+            worker.stop()
+    for worker in workers:
+        worker.join()
+
+
+def report(schedule: Schedule, history: History, differences: Sequence[str]) -> None:
+    """Print the counts of a history; fail if it violates the model."""
+    answers = Counter(str(operation.status) for operation in history.operations)
+    steps = Counter(step.state for step in history.steps)
+    summary = (
+        f'seed {schedule.seed}: answers {dict(sorted(answers.items()))}, '
+        f'steps {dict(sorted(steps.items()))}, events: {len(history.receipts)}'
+    )
+    print(f'\n{summary}')
+    violations = list(check(history))
+    if violations or differences:
+        parts = [
+            f'{summary}; {len(violations)} violations',
+            '\n'.join(str(fault) for fault in schedule.faults),
+            *differences,
+            *(str(violation) for violation in violations[:REPORTED]),
+        ]
+        pytest.fail('\n\n'.join(parts))
