@@ -82,9 +82,7 @@ class AgentService:
         """Rebuild the prepared handles after a host reboot, then serve RPCs.
 
         Heartbeats are sent meanwhile. The rebuild needs neither the conductor nor the
-        message bus.
-
-        The RPC server starts when the conductor accepts the agent.
+        message bus. The RPC server starts when the conductor accepts the agent.
 
         :raises ConfigurationError: two drivers claim one function
         :raises StateLocked: another agent uses the state directory
@@ -117,15 +115,7 @@ class AgentService:
             intervals.recovery_patience,
         )
         repair = HandleRepair(preparation, self._cache, self._journal, self._stopping)
-        sources = ReportSources(
-            discovery,
-            self._telemetry,
-            recovery,
-            self._journal,
-            load_identity(resources.state_path),
-            Reconciliation(resources.host.name, self._cache, repair.release_later),
-        )
-        reporter = self._start_reporter(sources)
+        reporter = self._start_reporter(discovery, recovery, repair)
         if recovery.rebuild(self._stopping):
             monitor.scan()
         if self._stopping.is_set():
@@ -156,7 +146,18 @@ class AgentService:
             self._intervals.removal_scans,
         )
 
-    def _start_reporter(self, sources: ReportSources) -> Reporter:
+    def _start_reporter(
+        self, discovery: Discovery, recovery: HostRecovery, repair: HandleRepair
+    ) -> Reporter:
+        resources = self._resources
+        sources = ReportSources(
+            discovery,
+            self._telemetry,
+            recovery,
+            self._journal,
+            load_identity(resources.state_path),
+            Reconciliation(resources.host.name, self._cache, repair.release_later),
+        )
         reporter = Reporter(
             sources,
             ConductorAPI(self._transport),

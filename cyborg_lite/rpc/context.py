@@ -2,7 +2,6 @@
 """Request context: the identity and request id that a call carries to all daemons."""
 
 from collections.abc import Mapping
-from collections.abc import Mapping
 from typing import Any, Final
 
 from oslo_context import context as oslo_context

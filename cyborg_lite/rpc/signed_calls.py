@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import oslo_messaging
 
-from cyborg_lite.exceptions import CyborgError, ServiceUnavailable
+from cyborg_lite.exceptions import CyborgError, MessageRefused, ServiceUnavailable
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.keys import Peer
 from cyborg_lite.rpc.replay import Challenged
@@ -16,34 +16,53 @@ from cyborg_lite.rpc.signing import KEY, Signer
 _MAX_ATTEMPTS: Final = 64
 
 
-def call_signed(
-    signer: Signer,
-    client: oslo_messaging.RPCClient,
-    receiver: Peer,
-    context: RequestContext,
-    method: str,
-    arguments: Mapping[str, Any],
-) -> Any:
-    """Send a signed request, and return the result in its signed reply.
+class SignedCaller:
+    """Sends signed requests to one receiver."""
 
-    A challenge is answered by a repetition; the receiver has done nothing before it.
+    def __init__(
+        self, signer: Signer, client: oslo_messaging.RPCClient, receiver: Peer
+    ) -> None:
+        """Store the arguments.
 
-    :raises CyborgError: the error in the signed reply
-    :raises MessageRefused: a signature is wrong or missing
-    """
-    values = context.to_wire()
-    tokens: dict[str, str] = {}
-    for _attempt in range(_MAX_ATTEMPTS):
-        request = signer.sign(receiver, method, values, arguments, tokens)
+        :param receiver: host empty: any conductor
+        """
+        self._signer = signer
+        self._client = client
+        self._receiver = receiver
+
+    # Any: values of JSON.
+    def call(
+        self, context: RequestContext, method: str, arguments: Mapping[str, Any]
+    ) -> Any:
+        """Send a signed request, and return the result in its signed reply.
+
+        A challenge is answered by a repetition; the receiver has done nothing before
+        it.
+
+        :raises CyborgError: the error in the signed reply
+        :raises MessageRefused: a signature is wrong or missing
+        """
+        values = context.to_wire()
+        tokens: dict[str, str] = {}
+        for _attempt in range(_MAX_ATTEMPTS):
+            request = self._signer.sign(
+                self._receiver, method, values, arguments, tokens
+            )
+            reply = self._send({**values, KEY: request.proof}, method, arguments)
+            try:
+                return self._signer.read_reply(request, reply)
+            except Challenged as challenge:
+                tokens[challenge.receiver] = challenge.token
+        raise ServiceUnavailable(what=f'cyborg-lite-{self._receiver.role}')
+
+    def _send(
+        self, context: dict[str, Any], method: str, arguments: Mapping[str, Any]
+    ) -> Any:
         try:
-            reply = client.call({**values, KEY: request.proof}, method, **arguments)
+            return self._client.call(context, method, **arguments)
         except CyborgError as error:
-            # Signed errors are replies. Only an operator can use this text.
-            if not signer.is_required:
+            # Signed errors are replies. The receiver cannot sign a refusal, and an
+            # operator needs its reason.
+            if not self._signer.is_required or isinstance(error, MessageRefused):
                 raise
-            raise signer.refuse('unsigned error', str(receiver)) from error
-        try:
-            return signer.read_reply(request, reply)
-        except Challenged as challenge:
-            tokens[challenge.receiver] = challenge.token
-    raise ServiceUnavailable(what=f'cyborg-lite-{receiver.role}')
+            raise self._signer.refuse('unsigned error', str(self._receiver)) from error

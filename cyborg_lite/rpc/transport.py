@@ -25,7 +25,7 @@ from cyborg_lite.exceptions import (
 from cyborg_lite.rpc import broker_errors
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.keys import Peer, Role
-from cyborg_lite.rpc.signed_calls import call_signed
+from cyborg_lite.rpc.signed_calls import SignedCaller
 from cyborg_lite.rpc.signed_endpoint import SignedEndpoint
 from cyborg_lite.rpc.signing import Signer
 
@@ -326,7 +326,9 @@ class Caller:
             _check_reachable(self._transport)
             if signer is None:
                 return client.call(context, method, **arguments)
-            return call_signed(signer, client, receiver, context, method, arguments)
+            return SignedCaller(signer, client, receiver).call(
+                context, method, arguments
+            )
         except _FAILURES as error:
             # The caller logs the error at a fitting level: agents retry for ever.
             LOG.info('%s of %s failed: %s', method, self._peer, type(error).__name__)

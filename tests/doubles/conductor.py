@@ -169,10 +169,11 @@ class FakeConductor(ArqsInMemory):
 
     # --- agents ---
 
-    def report_host(self, context: RequestContext, report: HostReport) -> None:
+    def report_host(self, context: RequestContext, report: HostReport) -> int:
         self.calls.append('report_host')
         self._heard(context)
         self.reports[report.hostname] = report
+        return report.number
 
     def heartbeat(
         self,

@@ -32,8 +32,7 @@ def options(tmp_path: Path, address: str) -> list[str]:
     file = tmp_path / 'cyborg-lite.conf'
     file.write_text(
         '[DEFAULT]\ntransport_url = rabbit://joe:secret@broker/\n'
-        f'[database]\nconnection = {address}\n'
-        + write_lines(tmp_path, 'controller')
+        f'[database]\nconnection = {address}\n' + write_lines(tmp_path, 'controller')
     )
     return ['--config-file', str(file)]
 

@@ -107,7 +107,7 @@ def test_check_signatures_not_required_warns(
     checks = build_checks(tmp_path, address, signatures=signatures)
     result = checks._signatures()
     assert result.code is Code.WARNING
-    assert f'message_signatures is {signatures}' in result.details
+    assert f'message_signatures is {signatures}' in str(result.details)
 
 
 def test_check_signatures_without_secret_fails(tmp_path: Path, address: str) -> None:
@@ -115,4 +115,4 @@ def test_check_signatures_without_secret_fails(tmp_path: Path, address: str) -> 
     (tmp_path / 'agent-key-secret').unlink()
     result = checks._signatures()
     assert result.code is Code.FAILURE
-    assert 'cyborg-lite-manage agent secret' in result.details
+    assert 'cyborg-lite-manage agent secret' in str(result.details)

@@ -28,7 +28,7 @@ def send_heartbeat(
     return database.write(services.record_agent_heartbeat, HOST, '1', digest, details)
 
 
-def numbered(number: int, devices: int = 1, identity: str = _FIRST) -> HostReport:
+def build_report(number: int, devices: int = 1, identity: str = _FIRST) -> HostReport:
     return replace(host(devices, 1), identity=identity, number=number)
 
 
@@ -48,7 +48,7 @@ def test_second_identity_is_refused_while_first_is_up(database: Database) -> Non
     with pytest.raises(AgentIdentityRefused, match=f'{HOST} has another agent'):
         send_heartbeat(database, _SECOND)
     with pytest.raises(AgentIdentityRefused):
-        database.write(reports.store_report, numbered(1, identity=_SECOND))
+        database.write(reports.store_report, build_report(1, identity=_SECOND))
     assert agent(database) == before
     assert send_heartbeat(database, _FIRST)
 
@@ -64,7 +64,7 @@ def test_refused_heartbeat_does_not_keep_first_agent_alive(database: Database) -
 
 
 def test_second_identity_replaces_agent_that_is_down(database: Database) -> None:
-    database.write(reports.store_report, numbered(7))
+    database.write(reports.store_report, build_report(7))
     set_column(database, state='down')
     assert send_heartbeat(database, _SECOND, host(1, 1).digest)
     record = agent(database)
@@ -87,24 +87,24 @@ def test_earlier_agent_without_identity_is_accepted(database: Database) -> None:
 
 
 def test_report_older_than_stored_is_refused(database: Database) -> None:
-    database.write(reports.store_report, numbered(2, devices=2))
+    database.write(reports.store_report, build_report(2, devices=2))
     stored = agent(database)
     for number in (1, 2):
         with pytest.raises(ReportOutdated):
-            database.write(reports.store_report, numbered(number))
+            database.write(reports.store_report, build_report(number))
     assert agent(database) == stored
-    database.write(reports.store_report, numbered(3))
+    database.write(reports.store_report, build_report(3))
     assert (agent(database).digest, agent(database).report_number) == (
-        numbered(3).digest,
+        build_report(3).digest,
         3,
     )
 
 
 def test_heartbeat_with_identity_costs_one_statement(database: Database) -> None:
     send_heartbeat(database, _FIRST)
-    database.write(reports.store_report, numbered(1))
+    database.write(reports.store_report, build_report(1))
     with statements(database) as sent:
-        assert not send_heartbeat(database, _FIRST, numbered(1).digest)
+        assert not send_heartbeat(database, _FIRST, build_report(1).digest)
     assert len(sent) == 1
 
 
@@ -114,13 +114,13 @@ def test_report_number_costs_one_statement(database: Database) -> None:
     with statements(database) as without_number:
         database.write(reports.store_report, host(1, 1))
     with statements(database) as with_number:
-        database.write(reports.store_report, numbered(1))
+        database.write(reports.store_report, build_report(1))
     assert len(with_number) == len(without_number) + 1
 
 
 def test_started_is_last_start(database: Database) -> None:
-    database.write(reports.store_report, numbered(1))
-    digest = numbered(1).digest
+    database.write(reports.store_report, build_report(1))
+    digest = build_report(1).digest
     then = datetime.now(UTC) - timedelta(hours=1)
     set_column(database, started_at=then)
     send_heartbeat(database, _FIRST, digest)

@@ -20,7 +20,7 @@ def test_derived_key_never_changes() -> None:
     )
 
 
-def test_conductor_finds_key_of_each_agent_and_agent_only_its_own() -> None:
+def test_agent_finds_only_its_own_key() -> None:
     key = derive_key(_SECRET, _AGENT)
     assert SecretKeys(_SECRET).find_key(_AGENT) == key.encode()
     own = OwnKey(_AGENT, key)

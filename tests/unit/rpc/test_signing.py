@@ -21,6 +21,7 @@ from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import RequestContext, daemon_context
 from cyborg_lite.rpc.keys import OwnKey, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.signed_calls import SignedCaller
 from cyborg_lite.rpc.signing import KEY, Signer
 
 _SECRET = 's' * 32
@@ -249,7 +250,7 @@ def test_optional_signatures_accept_peers_of_both_kinds(
         agents.prepare(daemon_context(), 'compute-1', [])
 
 
-def _verified(changed: dict[str, Any]) -> bool:
+def is_verified(changed: dict[str, Any]) -> bool:
     """Check whether a request with changed parts is accepted."""
     parts: dict[str, Any] = {
         'method': 'heartbeat',
@@ -280,9 +281,9 @@ def _verified(changed: dict[str, Any]) -> bool:
     ],
 )
 def test_verify_changed_request_is_refused(changed: dict[str, Any]) -> None:
-    assert _verified({})
-    assert _verified({'context': {'client_timeout': 30, 'traceparent': 'id'}})
-    assert not _verified(changed)
+    assert is_verified({})
+    assert is_verified({'context': {'client_timeout': 30, 'traceparent': 'id'}})
+    assert not is_verified(changed)
 
 
 def test_repeated_request_is_refused(
@@ -293,12 +294,17 @@ def test_repeated_request_is_refused(
     send_heartbeat(connect(signer(_AGENT)))
     recorded = endpoint.contexts[-1].received
     client = connect(signer(_AGENT))
-    monkeypatch.setattr(
-        'cyborg_lite.rpc.transport.call_signed',
-        lambda _signer, client, _receiver, _context, method, arguments: client.call(
-            dict(recorded), method, **arguments
-        ),
-    )
+    send = SignedCaller._send
+
+    def send_recorded(
+        caller: SignedCaller,
+        _context: dict[str, Any],
+        method: str,
+        arguments: dict[str, Any],
+    ) -> Any:
+        return send(caller, dict(recorded), method, arguments)
+
+    monkeypatch.setattr(SignedCaller, '_send', send_recorded)
     with pytest.raises(MessageRefused, match='repeated'):
         send_heartbeat(client)
     assert endpoint.calls == ['heartbeat'] * 2
