@@ -260,20 +260,11 @@ class HostInUse(Conflict):
     )
 
 
-class HostAlive(Conflict):
-    """The agent of the host is up and would report the host again."""
-
-    message = 'The agent of host {host} is up.'
-    advice = (
-        'Stop cyborg-lite-agent on {host}, and wait for [conductor] agent_down_after.'
-    )
-
-
 class ServiceAlive(Conflict):
     """The daemon is up and would register again."""
 
     message = '{binary} on {host} is up.'
-    advice = 'Stop the daemon, and wait for [conductor] agent_down_after.'
+    advice = 'Stop {binary} on {host}, and wait for [conductor] agent_down_after.'
 
 
 class InstanceDeviceLost(Conflict):

@@ -55,7 +55,7 @@ class HostService:
         """Delete a host with its devices, handles, jobs, agent and providers.
 
         :raises HostNotFound: the host has neither an agent nor devices
-        :raises HostAlive: the agent of the host is up
+        :raises ServiceAlive: the agent of the host is up
         :raises HostInUse: ARQs of instances use the host
         :raises ServiceUnavailable: Placement does not answer
         """
@@ -72,8 +72,7 @@ class HostService:
         """Delete a daemon that is down; for an agent, its host with all devices.
 
         :raises ServiceNotFound: no daemon has the uuid
-        :raises ServiceAlive: the conductor is up
-        :raises HostAlive: the agent is up
+        :raises ServiceAlive: the daemon is up
         :raises HostInUse: ARQs of instances use the host of the agent
         :raises ServiceUnavailable: Placement does not answer
         """

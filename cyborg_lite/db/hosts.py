@@ -26,9 +26,9 @@ from cyborg_lite.db.tables import (
 )
 from cyborg_lite.exceptions import (
     HandlesContended,
-    HostAlive,
     HostInUse,
     HostNotFound,
+    ServiceAlive,
 )
 from cyborg_lite.model.arqs import Actor, State
 from cyborg_lite.model.devices import DeviceStatus
@@ -118,14 +118,14 @@ def forget_host(session: Session, host: str) -> RemovedHost:
     transaction writes a Placement sync job, which deletes the providers.
 
     :raises HostNotFound: the host has neither an agent nor devices
-    :raises HostAlive: the agent of the host is up, and would report the host again
+    :raises ServiceAlive: the agent of the host is up, and would report it again
     :raises HostInUse: ARQs of instances use the host
     """
     _check_known(session, host)
     agent = Service.is_agent_of(host)
     state = session.scalar(select(Service.state).where(agent).with_for_update())
     if state == ServiceState.UP:
-        raise HostAlive(host=host)
+        raise ServiceAlive(binary=AGENT, host=host)
     _check_unused(session, host)
     handles = _read_column(session, AttachHandle.uuid, host)
     providers = _read_column(session, Deployable.rp_uuid, host)

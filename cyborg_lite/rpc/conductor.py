@@ -434,8 +434,7 @@ class ConductorAPI:
         """Delete a daemon that is down; for an agent, its host with all devices.
 
         :raises ServiceNotFound: no daemon has the uuid
-        :raises ServiceAlive: the conductor is up
-        :raises HostAlive: the agent is up
+        :raises ServiceAlive: the daemon is up
         :raises HostInUse: ARQs of instances use the host of the agent
         """
         self._caller.call(context, 'delete_service', since='1.2', uuid=uuid)

@@ -11,8 +11,8 @@ from cyborg_lite.exceptions import (
     AttributeNotFound,
     DeployableNotFound,
     DeviceNotFound,
-    HostAlive,
     JobNotFound,
+    ServiceAlive,
     ServiceNotFound,
 )
 from cyborg_lite.model.bitstream_list import ListedBitstream
@@ -161,7 +161,7 @@ class FakeConductor(ArqsInMemory):
         if service is None:
             raise ServiceNotFound(uuid=uuid)
         if service.state is ServiceState.UP:
-            raise HostAlive(host=service.host)
+            raise ServiceAlive(binary=service.binary, host=service.host)
         del self.services[uuid]
 
     def with_timeout(self, seconds: float) -> Self:

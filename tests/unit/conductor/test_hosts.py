@@ -13,7 +13,6 @@ from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import administration
 from cyborg_lite.exceptions import (
-    HostAlive,
     ServiceAlive,
     ServiceNotFound,
     ServiceUnavailable,
@@ -71,7 +70,7 @@ def test_forget_service_of_conductor_keeps_agent_of_host(
     hosts.forget_service(service_uuid(database, CONDUCTOR))
     (agent,) = database.read(services.list_services)
     assert agent.binary == AGENT
-    with pytest.raises(HostAlive):
+    with pytest.raises(ServiceAlive):
         hosts.forget_service(agent.uuid)
 
 

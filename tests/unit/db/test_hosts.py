@@ -17,7 +17,7 @@ from cyborg_lite.db.tables import (
     Device,
     Service,
 )
-from cyborg_lite.exceptions import HostAlive, HostInUse, HostNotFound
+from cyborg_lite.exceptions import HostInUse, HostNotFound, ServiceAlive
 from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.jobs import JobType
@@ -94,7 +94,7 @@ def test_forget_host_keeps_other_hosts(database: Database) -> None:
 def test_forget_host_alive_is_refused(database: Database) -> None:
     add_card(database, 1)
     record_heartbeat(database, HOST)
-    with pytest.raises(HostAlive, match=HOST):
+    with pytest.raises(ServiceAlive, match=HOST):
         database.write(hosts.forget_host, HOST)
     assert count_rows(database, Device) == 1
 
