@@ -20,7 +20,9 @@ LOG = log.getLogger(__name__)
 
 DATABASE_ERRORS: Final = (db.DBError, db.DBInvalidUnicodeParameter, exc.SQLAlchemyError)
 
-_SERIALIZATION_FAILURE: Final = '40001'  # PostgreSQL; oslo.db does not translate it
+# PostgreSQL; oslo.db does not translate these.
+_SERIALIZATION_FAILURE: Final = '40001'
+_READ_ONLY: Final = '25006'  # a standby, or a primary during a failover
 
 _BAD_VALUE: Final = (db.DBDataError, db.DBInvalidUnicodeParameter)
 _UNAVAILABLE: Final = (
@@ -54,12 +56,13 @@ def is_conflict(error: Exception) -> bool:
     """
     if isinstance(error, db.DBReferenceError):
         return True
-    original = getattr(error, 'orig', None)
-    return getattr(original, 'sqlstate', None) == _SERIALIZATION_FAILURE
+    return _sqlstate(error) == _SERIALIZATION_FAILURE
 
 
 def is_connection_error(error: Exception) -> bool:
-    """Check whether the server is unreachable, starting, or out of connections."""
+    """Check whether the server is unreachable, starting, read-only or overloaded."""
+    if _sqlstate(error) == _READ_ONLY:
+        return True
     if isinstance(error, exc.OperationalError):
         return not _is_of_statement(error)
     return isinstance(error, db.DBConnectionError)
@@ -73,6 +76,12 @@ def is_refused(error: Exception) -> bool:
         return False
     number = cause.args[0] if cause.args else None
     return number in _MYSQL_REFUSED or bool(_POSTGRESQL_REFUSED.search(str(cause)))
+
+
+def _sqlstate(error: Exception) -> str | None:
+    """Return the error code of PostgreSQL; None: the error has none."""
+    error = getattr(error, 'inner_exception', None) or error
+    return getattr(getattr(error, 'orig', None), 'sqlstate', None)
 
 
 def _is_of_statement(error: exc.OperationalError) -> bool:

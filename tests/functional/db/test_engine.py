@@ -12,7 +12,10 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import Attribute, Device, DeviceProfile
-from cyborg_lite.exceptions import DatabaseError, InvalidInput
+from cyborg_lite.exceptions import DatabaseError, InvalidInput, ServiceUnavailable
+from tests.servers.databases import database_fixture
+
+postgresql = database_fixture('postgresql')
 
 
 def _add(session: Session, name: str, description: str = '0') -> None:
@@ -209,3 +212,16 @@ def _kill_connection(session: Session) -> None:
     else:
         kill = text('SELECT pg_terminate_backend(pg_backend_pid())')
     session.execute(kill)
+
+
+def test_write_read_only_postgresql_is_service_unavailable(
+    postgresql: Database,
+) -> None:
+    """A standby, and a primary that is demoted, refuse writes in this way."""
+
+    def write(session: Session) -> None:
+        session.execute(text('SET TRANSACTION READ ONLY'))
+        _add(session, 'one')
+
+    with pytest.raises(ServiceUnavailable):
+        postgresql.write(write)

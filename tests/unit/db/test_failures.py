@@ -40,6 +40,9 @@ def wrap_error(error: Exception) -> exc.OperationalError:
         wrap_error(pymysql.err.OperationalError(1290, 'message')),
         wrap_error(psycopg.AdminShutdown('message')),
         wrap_error(psycopg.OperationalError('connection refused')),
+        db.DBError(
+            exc.InternalError('UPDATE', {}, psycopg.ReadOnlySqlTransaction('message'))
+        ),
         db.DBConnectionError(),
     ],
 )
