@@ -526,10 +526,7 @@ class ForeignState(CyborgError):
     """The state directory of the agent is a copy from another host."""
 
     message = 'The files in {path} are of host {other}, not of {host}.'
-    advice = (
-        'Delete them if the directory was copied with an image. If the host was '
-        'renamed, restore [DEFAULT] host, or end its instances and delete the files.'
-    )
+    advice = 'Delete the files of a copied image, or restore [DEFAULT] host.'
 
 
 class SchemaOutdated(CyborgError):

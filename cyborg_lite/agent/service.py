@@ -89,10 +89,7 @@ class AgentService:
         :raises ForeignState: the state directory is a copy from another host
         """
         resources, intervals = self._resources, self._intervals
-        self._lock.acquire()
-        check_host(resources.state_path, resources.host.name)
-        self._cache.open()
-        self._journal.open()
+        self._open_state()
         discovery = self._create_discovery()
         parts = discovery, self._cache, self._journal
         monitor = HardwareMonitor(*parts, intervals, self._stopping)
@@ -129,6 +126,17 @@ class AgentService:
         boot_id = resources.host.boot_id
         LOG.info('Enabled drivers: %s', ', '.join(resources.drivers) or 'none')
         self._gate.set_endpoints(Manager(preparation, programming, boot_id))
+
+    def _open_state(self) -> None:
+        """Lock the state directory and read its files.
+
+        :raises StateLocked: another agent uses it
+        :raises ForeignState: it is a copy from another host
+        """
+        self._lock.acquire()
+        check_host(self._resources.state_path, self._resources.host.name)
+        self._cache.open()
+        self._journal.open()
 
     def _create_discovery(self) -> Discovery:
         store, telemetry = self._resources.bitstreams, self._telemetry

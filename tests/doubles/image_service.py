@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Image service that serves the images of a directory as Glance does, over real HTTP.
 
-Started by ``python -m tests.doubles.image_service --port 9292 --directory DIR``. An image
-is a pair of files, ``<uuid>.json`` with its fields and ``<uuid>`` with its content.
-``store_image`` writes such a pair. The service reads the files again at each request.
+Started by ``python -m tests.doubles.image_service --port 9292 --directory DIR``. An
+image is a pair of files, ``<uuid>.json`` with its fields and ``<uuid>`` with its
+content. ``store_image`` writes such a pair. Each request reads the files again.
 """
 
 import argparse
