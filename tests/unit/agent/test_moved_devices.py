@@ -121,7 +121,8 @@ def test_mdev_is_created_again_on_the_moved_card(
     monitor.scan()
 
     shutil.rmtree(bench.host.root)
-    moved = renumber_buses(('3b', '5e'))(sysfs_tree.fields_of('t4-mdev'))
+    fields = dict(sysfs_tree.fields_of('t4-mdev'))
+    moved = renumber_buses(('3b', '5e'))(fields)
     sysfs_tree.build_from(moved, bench.host.root, 4)
     monitor.scan()
     assert vgpu.uuid not in bench.mdevs()
