@@ -187,6 +187,10 @@ def test_agent_without_state_receives_handles_to_rebuild(
     guest, handles = boot_guest(machine)
     machine.power_cycle()
     shutil.rmtree(machine.directory / 'agent')
+    # The conductor cannot distinguish the host from another one with its name.
+    command = ['agent', 'forget-identity', machine.host]
+    forget = machine.begin('forget-identity', 'manage', command)
+    machine.until(lambda: forget.status == 0)
     machine.start_agent()
     machine.until(
         lambda: count_completed(guest) == 4,
