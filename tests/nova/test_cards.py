@@ -18,18 +18,23 @@ MOVED = 'fa4f:0c:00.0'
 SERIAL = 'SN-1'
 
 
+def count_units(cloud: OpenStack) -> int:
+    """Return the inventory of the provider of the card."""
+    units: int = cloud.inventory(NAME).get('PGPU', {}).get('total', 0)
+    return units
+
+
 def swap(cloud: OpenStack) -> None:
     """Replace the card with another one."""
     cloud.add_card(HOST, CARD, serial='another', units=1)
-    cloud.until(lambda: cloud.inventory(NAME)['PGPU']['total'] == 1, 'it is replaced')
+    cloud.until(lambda: count_units(cloud) == 1, 'it is replaced')
 
 
 def move(cloud: OpenStack) -> None:
-    """Move the card to another slot."""
+    """Move the card to another slot; its provider keeps the name."""
     cloud.remove_card(HOST, CARD)
-    cloud.add_card(HOST, MOVED, serial=SERIAL)
-    cloud.until_offered(f'{HOST}_{MOVED}')
-    cloud.until(lambda: not cloud.offers(NAME), 'the old slot is empty')
+    cloud.add_card(HOST, MOVED, serial=SERIAL, units=3)
+    cloud.until(lambda: count_units(cloud) == 3, 'it is moved')
 
 
 def remove(cloud: OpenStack) -> None:

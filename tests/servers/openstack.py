@@ -204,6 +204,14 @@ class OpenStack(OpenStackClient):
         """Start a daemon of ours."""
         self._start(name, self._cyborg_command(binary, host))
 
+    def start_agent(self, host: str) -> None:
+        """Start the agent of a host and wait until it is ready."""
+        name = f'agent-{host}'
+        log = self.directory / f'{name}.out'
+        before = log.read_text().count('Ready.')
+        self.start_cyborg(name, 'agent', host)
+        self.until(lambda: log.read_text().count('Ready.') > before, f'{name} is ready')
+
     def _cyborg_command(self, binary: str, host: str) -> list[str]:
         module = f'cyborg_lite.cmd.{binary}'
         path = self.write_cyborg_config(host)
