@@ -65,27 +65,3 @@ def test_change_of_card_keeps_plain_builds(
         cloud.remove_card(HOST, address)
     cloud.nova_file(HOST).unlink(missing_ok=True)
     cloud.until(lambda: not cloud.offers(NAME), 'the card is withdrawn')
-
-
-def test_card_pulled_in_use_refuses_power_on(cloud: OpenStack) -> None:
-    fields = {'serial': SERIAL, 'resource_class': 'CUSTOM_PULLED', 'units': 1}
-    cloud.add_card(HOST, CARD, **fields)
-    cloud.until_offered(NAME)
-    server = cloud.boot(cloud.create_profile(CUSTOM_PULLED=1), HOST)
-    (before,) = server.arqs()
-    cloud.remove_card(HOST, CARD)
-    cloud.until(lambda: server.arqs()[0]['state'] == 'Unknown', 'the loss is shown')
-    assert server.arqs()[0]['status_reason']
-    assert server.uuid in cloud.manage('device', 'impact')
-    server.act('reboot', {'type': 'HARD'})
-    cloud.until(lambda: server.results('reboot') == ['Error'], 'the reboot fails')
-    # The same card, in another slot.
-    cloud.add_card(HOST, MOVED, **fields)
-    cloud.until(lambda: server.arqs()[0]['state'] == 'Bound', 'the card is back')
-    server.act('reboot', {'type': 'HARD'})
-    cloud.until(lambda: 'Success' in server.results('reboot'), 'the reboot succeeds')
-    server.wait_for('ACTIVE')
-    (after,) = server.arqs()
-    assert after['attach_handle_uuid'] == before['attach_handle_uuid']
-    server.delete()
-    cloud.remove_card(HOST, MOVED)

@@ -21,29 +21,18 @@ def wait_for_state(cloud: OpenStack, server: Server, state: str) -> dict[str, st
     return dict(server.arqs()[0]['attach_handle_info'])
 
 
-def wait_refused(cloud: OpenStack, server: Server, action: str) -> None:
-    """Wait until Nova has recorded that the action failed."""
-    path = f'/servers/{server.uuid}/os-instance-actions'
-
-    def is_refused() -> bool:
-        actions = cloud.compute('GET', path)['instanceActions']
-        last = next(row for row in actions if row['action'] == action)
-        return bool(last['message'] == 'Error')
-
-    cloud.until(is_refused, f'{action} is refused')
-
-
 def test_lost_card_refuses_start_and_returns(cloud: OpenStack) -> None:
     plug(cloud, SLOT)
-    cloud.provider(f'{HOST}_{SLOT}')
+    cloud.until_offered(f'{HOST}_{SLOT}')
     server = cloud.boot(cloud.create_profile(**{RESOURCE_CLASS: 1}), HOST)
     server.act('os-stop')
     server.wait_for('SHUTOFF')
     cloud.remove_card(HOST, SLOT)
     wait_for_state(cloud, server, 'Unknown')
     assert 'gone' in server.arqs()[0]['status_reason']
+    assert server.uuid in cloud.manage('device', 'impact')
     server.act('os-start')
-    wait_refused(cloud, server, 'start')
+    cloud.until(lambda: server.results('start') == ['Error'], 'the start is refused')
     assert server.wait_for('SHUTOFF') == 'SHUTOFF'
 
     plug(cloud, OTHER_SLOT)

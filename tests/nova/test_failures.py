@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failed binds, lost conductors and cards that come and go, through a real Nova."""
 
-import time
-
 import pytest
 
 from tests.servers.openstack import OpenStack, Server
@@ -65,7 +63,7 @@ def test_conductor_killed_binds_all_servers(cloud: OpenStack) -> None:
     profile = cloud.create_profile(FPGA=1)
     flavor = cloud.create_flavor(profile)
     servers = [cloud.create_server(flavor) for _ in range(16)]
-    time.sleep(1.5)
+    cloud.until(lambda: any(server.arqs() for server in servers), 'a bind begins')
     cloud.kill('conductor')
     cloud.start_cyborg('conductor', 'conductor')
     statuses = [server.wait_built() for server in servers]
