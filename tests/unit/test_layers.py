@@ -5,6 +5,7 @@ Each test lists the offenders with file and line, and its message names the reme
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
 from typing import Final
@@ -24,6 +25,8 @@ from tests.support.sources import (
 MAX_FILE_LINES: Final = 600
 MAX_FUNCTION_LINES: Final = 50
 VAGUE_NAMES: Final = frozenset({'utils', 'util', 'common', 'misc', 'helpers', 'helper'})
+
+RANDOM_CALLS: Final = frozenset({'uuid1', 'uuid4', 'token_hex', 'random', 'now'})
 
 # Every package may import these two.
 _BASE: Final = {'exceptions', 'model'}
@@ -238,6 +241,19 @@ def test_entry_points_import_runtime_first() -> None:
             if modules[0] != 'cyborg_lite.runtime':
                 offenders.append(source.name)
     assert not offenders, 'import cyborg_lite.runtime first:' + join_lines(offenders)
+
+
+def test_parameters_of_tests_are_constant() -> None:
+    """Each worker of a parallel run must collect the same tests."""
+    offenders = [
+        f'{source.locate(node)}: {ast.unparse(decorator)}'
+        for source in read_sources('tests')
+        for node in list_functions(source.tree)
+        for decorator in node.decorator_list
+        if 'parametrize' in ast.unparse(decorator)
+        and RANDOM_CALLS & set(re.findall(r'(\w+)\(', ast.unparse(decorator)))
+    ]
+    assert not offenders, 'use literals:' + join_lines(offenders)
 
 
 def test_migrations_folder_does_not_hide_the_library() -> None:
