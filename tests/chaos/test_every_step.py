@@ -45,7 +45,6 @@ def create_instance(cloud: FaultyCloud) -> Instance:
 
 @pytest.mark.parametrize('step', BINDING)
 def test_bind_survives_kill(cloud: FaultyCloud, step: str) -> None:
-    cloud = cloud
     before = cloud.start('conductor', name='before')
     instance = create_instance(cloud)
     before.end()
@@ -79,7 +78,6 @@ def test_bind_survives_kill(cloud: FaultyCloud, step: str) -> None:
 
 @pytest.mark.parametrize('step', RELEASING)
 def test_release_survives_kill(cloud: FaultyCloud, step: str) -> None:
-    cloud = cloud
     before = cloud.start('conductor', name='before')
     instance = create_instance(cloud)
     instance.bind()
