@@ -36,24 +36,46 @@ class Broker(Protocol):
 class OwnNode:
     """Node that shares nothing with the node of the host."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, home: Path | None = None) -> None:
+        """Store the arguments.
+
+        :param home: directory of the cookie, which the nodes of a cluster share; None:
+            the directory of the node
+        """
         self._directory = directory
+        self._home = home or directory
         self._port = free_port()
         self._child = Child('rabbitmq', directory / 'rabbitmq.log')
+        self.name = f'chaos-{self._port}@localhost'
+        self.settings: list[str] = []
+        """Further lines of the configuration."""
+
+    @property
+    def address(self) -> str:
+        return f'guest:guest@127.0.0.1:{self._port}'
 
     @property
     def url(self) -> str:
-        return f'rabbit://guest:guest@127.0.0.1:{self._port}/'
+        return f'rabbit://{self.address}/'
 
     def start(self) -> None:
-        name = f'chaos-{self._port}@localhost'
+        self.begin()
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait until the node serves clients."""
+        self._child.until(self._answers, limit=120)
+
+    def begin(self) -> None:
+        """Start the node without waiting."""
         config = self._directory / 'rabbitmq.conf'
-        config.write_text(f'listeners.tcp.local = 127.0.0.1:{self._port}\n')
+        lines = [f'listeners.tcp.local = 127.0.0.1:{self._port}', *self.settings]
+        config.write_text(''.join(f'{line}\n' for line in lines))
         self._child.start(
             [str(_PROGRAM)],
             {
-                'HOME': str(self._directory),
-                'RABBITMQ_NODENAME': name,
+                'HOME': str(self._home),
+                'RABBITMQ_NODENAME': self.name,
                 'RABBITMQ_CONF_ENV_FILE': os.devnull,
                 'RABBITMQ_CONFIG_FILE': str(config),
                 'RABBITMQ_DIST_PORT': str(free_port()),
@@ -63,7 +85,6 @@ class OwnNode:
                 'RABBITMQ_PID_FILE': str(self._directory / 'pid'),
             },
         )
-        self._child.until(self._answers)
 
     def _answers(self) -> bool:
         """Check whether the broker sends its greeting, not only listens."""
@@ -97,8 +118,7 @@ class SharedNode:
 
 @contextmanager
 def own_node(directory: Path) -> Iterator[OwnNode]:
-    if not _is_installed():
-        pytest.skip(f'there is no {_PROGRAM}')
+    skip_without_program()
     node = OwnNode(directory)
     node.start()
     try:
@@ -115,6 +135,12 @@ def broker(directory: Path) -> Iterator[Broker]:
     else:
         with virtual_host() as url:
             yield SharedNode(url)
+
+
+def skip_without_program() -> None:
+    """Skip the test if RabbitMQ is not installed."""
+    if not _is_installed():
+        pytest.skip(f'there is no {_PROGRAM}')
 
 
 def _is_installed() -> bool:
