@@ -258,6 +258,7 @@ class Caller:
         )
         self._peer = topic.rpartition('.')[2]
         self._timeout: float | None = None  # of calls without one; None: configured
+        self._last_reason: str | None = None  # logged; None: none since then
 
     def with_timeout(self, seconds: float) -> Self:
         """Return a copy with another timeout for the calls that state none."""
@@ -332,9 +333,14 @@ class Caller:
         except _FAILURES as error:
             # The caller logs the error at a fitting level: agents retry for ever.
             LOG.info('%s of %s failed: %s', method, self._peer, type(error).__name__)
-            if reason := broker_errors.explain_error(error):
-                LOG.error('%s', reason)
+            self._log_reason(broker_errors.explain_error(error))
             raise ServiceUnavailable(what=f'cyborg-lite-{self._peer}') from error
+
+    def _log_reason(self, reason: str | None) -> None:
+        """Log what to change in the configuration, when it begins."""
+        if reason is not None and reason != self._last_reason:
+            LOG.error('%s', reason)
+        self._last_reason = reason
 
 
 def _check_reachable(bus: oslo_messaging.Transport) -> None:
