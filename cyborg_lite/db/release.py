@@ -242,10 +242,8 @@ def record_release(session: Session, job: Job, handle: AllocatedHandle) -> None:
     if _lock_owner(session, handle) is not None:
         _free(session, [handle])
         _record_released(session, handle.arq_uuid)
-    if job.attempts > 1:
-        # The handle has been reserved in Placement since the first attempt failed.
-        sync = placement_sync_job(handle.hostname, job.request_id)
-        queue.add_job(session, sync)
+    # Any sync of the host that ran during the release has reserved the handle.
+    queue.add_job(session, placement_sync_job(handle.hostname, job.request_id))
     queue.finish_job(session, job)
 
 

@@ -33,7 +33,9 @@ def test_release_frees_handle_and_deletes_arq(database: Database) -> None:
     assert agents.calls == [('release', 'compute-1', 1)]
     assert states(database, uuids) == []
     assert owners(database) == []
-    assert database.read(queue.count_jobs) == ()
+    assert database.read(queue.count_jobs) == (
+        JobCount(JobType.PLACEMENT_SYNC, JobState.WAITING, 1),
+    )
 
 
 def test_release_agent_unreachable_keeps_claim(database: Database) -> None:
@@ -64,10 +66,12 @@ def test_release_second_run_does_not_call_agent(database: Database) -> None:
     handler = ReleaseHandler(database, agents)
     handler.run(job)
     database.write(queue.add_job, NewJob(JobType.RELEASE, job.payload))
-    (again,) = database.write(queue.lease_jobs, OWNER, 10)
+    (again,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.RELEASE,))
     handler.run(again)
     assert len(agents.calls) == 1
-    assert database.read(queue.count_jobs) == ()
+    assert database.read(queue.count_jobs) == (
+        JobCount(JobType.PLACEMENT_SYNC, JobState.WAITING, 1),
+    )
 
 
 def test_release_expired_stays_as_failed(

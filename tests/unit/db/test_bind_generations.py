@@ -275,7 +275,7 @@ def _release_and_claim_again(
     rebound.cards[1] = rebound.cards[0]
     second = rebound.claim(rebound.accept(1))
     database.write(queue.add_job, NewJob(JobType.RELEASE, job.payload))
-    (again,) = database.write(queue.lease_jobs, OWNER, 10)
+    (again,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.RELEASE,))
     return stale, again, second
 
 

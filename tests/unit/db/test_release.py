@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import attach_handles, binding, release
+from cyborg_lite.db import attach_handles, binding, providers, release
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import Arq, Deployable
@@ -98,6 +98,22 @@ def test_unbind_host_handle_is_owned_until_clean(
     database.write(release.record_release, job, handle)
     assert owners(database) == []
     assert states(database, uuids) == ['Unbound']
+
+
+def test_release_end_updates_placement(database: Database) -> None:
+    """A sync for another reason, during the first attempt, reserves the handle."""
+    uuids, _ = create_bound_instance(database, 1, needs_host=True)
+    database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
+    (job,) = lease_release_jobs(database)
+    assert job.attempts == 1
+    handle = database.read(attach_handles.find_unclean_handle, job.payload['handle'])
+    assert handle is not None
+    (provider,) = database.read(providers.list_providers_of_host, handle.hostname)
+    assert provider.reserved == 1
+    database.write(release.record_release, job, handle)
+    (provider,) = database.read(providers.list_providers_of_host, handle.hostname)
+    assert provider.reserved == 0
+    assert list_job_types(database) == ['placement-sync']
 
 
 def test_release_failure_sets_unbind_failed_until_released(database: Database) -> None:
