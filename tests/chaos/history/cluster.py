@@ -115,8 +115,7 @@ class Cluster(Cloud):
         for name in names:
             self.launch(name)
         for name in names:
-            child = self.daemons[name]
-            child.until(lambda child=child: 'Ready.' in self.log(child))
+            self._wait(self.daemons[name])
         self.hosts = [(name, self._provider(name)) for name in self._names]
         self.devices = [self._device(name) for name in self._names]
         self.profile = self._create_profile()
@@ -135,6 +134,9 @@ class Cluster(Cloud):
         self.steps.close()
 
     # --- daemons ---
+
+    def _wait(self, child: Child) -> None:
+        child.until(lambda: 'Ready.' in self.log(child))
 
     def launch(self, name: str) -> None:
         """Start a daemon without waiting, also in place of a killed one."""
@@ -269,6 +271,13 @@ class Cluster(Cloud):
             receipts=list(self.nova.receipts),
             host_steps=self.read_host_steps(),
         )
+
+    def clear_history(self) -> None:
+        """Delete all records."""
+        self.steps.clear()
+        self.nova.receipts.clear()
+        for number in range(HOSTS):
+            (self._host_directory(number) / RECORD).unlink(missing_ok=True)
 
     def read_host_steps(self) -> list[HostStep]:
         """Return the actions of the drivers of all hosts."""

@@ -55,12 +55,14 @@ class Faults:
 
     def install(self) -> None:
         """Patch the clock and the database drivers of this process."""
-        wall_clock, commit = time.time, DefaultDialect.do_commit
+        wall_clock = time.time
+        # Any: SQLAlchemy has no types for it.
+        commit: Any = DefaultDialect.do_commit
 
         # Any: a connection of the database driver.
         def refuse_commit(dialect: DefaultDialect, connection: Any) -> None:
             if random.random() < self.refusals:
-                dialect.do_rollback(connection)
+                connection.rollback()
                 raise _DEADLOCKS[dialect.name]
             commit(dialect, connection)
 

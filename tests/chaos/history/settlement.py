@@ -3,13 +3,16 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import create_engine, text
 
 from tests.chaos.files_driver import UNITS
 from tests.chaos.history.cluster import Cluster
+from tests.servers.stack import expect
 
+_ARQS: Final = '/v2/accelerator_requests'
 LIMIT: Final = 120.0  # seconds; a job is tried again after 30 s at most
 _POLL: Final = 0.2  # seconds
 
@@ -27,15 +30,28 @@ class Settlement:
         checks = self._list_jobs, self._list_inventories, self._list_prepared
         return [text for check in checks for text in self._repeat(check, deadline)]
 
+    def clear(self) -> None:
+        """Delete all ARQs, allocations and records, for the next schedule."""
+        service, placement = self._cluster.service(0), self._cluster.placement
+        for arq in expect(service.ask('GET', _ARQS), 200)['arqs']:
+            expect(service.ask('DELETE', f'{_ARQS}?arqs={arq["uuid"]}'), 204)
+        for _, provider in self._cluster.hosts:
+            path = f'/resource_providers/{provider}/allocations'
+            for instance in expect(placement.ask('GET', path), 200)['allocations']:
+                placement.ask('DELETE', f'/allocations/{instance}')
+        differences = self.wait()
+        assert not differences, differences
+        self._cluster.clear_history()
+
     def _restore_hosts(self) -> None:
         """Enable all devices, with all their handles."""
         for number, device in enumerate(self._cluster.devices):
             self._cluster.resize(number, UNITS)
-            path = f'/v2/devices/{device}/enable'
             deadline = time.monotonic() + LIMIT
-            self._repeat(lambda path=path: self._enable(path), deadline)
+            self._repeat(partial(self._enable, device), deadline)
 
-    def _enable(self, path: str) -> list[str]:
+    def _enable(self, device: str) -> list[str]:
+        path = f'/v2/devices/{device}/enable'
         answer = self._cluster.service(0).ask('POST', path)
         return [] if answer.status == 204 else [f'{path}: {answer.status}']
 
@@ -57,7 +73,8 @@ class Settlement:
 
     def _list_inventories(self) -> list[str]:
         """List hosts whose inventory in Placement is not as reported."""
-        differences = []
+        query = 'SELECT h.uuid FROM attach_handles h WHERE h.missing'
+        differences = [f'handle {row} is missing' for row in self._rows(query)]
         for host, provider in self._cluster.hosts:
             inventory = self._cluster.inventory(provider).get('VGPU', {})
             if (inventory.get('total'), inventory.get('reserved')) != (UNITS, 0):

@@ -144,6 +144,10 @@ class StepsTable:
         steps = [_step(row) for row in rows if row.kind == 'arq']
         return steps, [_claim(row) for row in rows if row.kind == 'handle']
 
+    def clear(self) -> None:
+        with self._engine.connect() as connection:
+            connection.execute(text('DELETE FROM history_steps'))
+
     def close(self) -> None:
         self._engine.dispose()
 
