@@ -102,12 +102,12 @@ class PciErrors:
 
     def _open(self, boot_id: str) -> dict[str, _Errors]:
         """Return the errors by address. A reboot of the host clears them."""
-        devices = self._devices
+        stored_boot, devices = self._boot_id, self._devices
         if devices is None:
-            self._boot_id, devices = self._file.read(_parse) or ('', {})
-        if self._boot_id != boot_id:
-            self._boot_id, devices = boot_id, {}
-        self._devices = devices
+            stored_boot, devices = self._file.read(_parse) or ('', None)
+        if devices is None or stored_boot != boot_id:
+            devices = {}
+        self._boot_id, self._devices = boot_id, devices
         return devices
 
     def _take_acknowledged(self, devices: Mapping[str, _Errors]) -> bool:

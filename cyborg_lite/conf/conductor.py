@@ -43,9 +43,9 @@ with it.
         min=1,
         help="""
 Number of jobs of one host that one conductor process runs concurrently. The jobs of a
-host that does not answer keep their workers until they time out; the other workers serve
-other hosts. Further jobs of the host wait in the database, where other conductors can
-start them. It should be below job_workers.
+host that does not answer keep their workers until they time out; the other workers
+serve other hosts. Further jobs of the host wait in the database, where other conductors
+can start them. It should be below job_workers.
 """,
     ),
     cfg.StrOpt(

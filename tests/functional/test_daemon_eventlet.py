@@ -6,6 +6,6 @@ import pytest
 from tests.unit.cmd.test_daemon import *  # noqa: F403  # runs the tests again
 
 
-@pytest.fixture
+@pytest.fixture  # type: ignore[no-redef]  # replaces the imported fixture
 def backend() -> str:
     return 'eventlet'

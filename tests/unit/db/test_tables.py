@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy import delete, func, select, update
-from sqlalchemy.dialects import mysql, postgresql
+from sqlalchemy.dialects import mysql, registry
 from sqlalchemy.orm import Session
 from sqlalchemy.schema import CreateTable
 
@@ -83,7 +83,7 @@ def test_deleted_arq_takes_its_history(database: Database) -> None:
     first, second = database.read(lambda session: session.scalars(select(Arq)).all())
     for arq in (first, second):
         event = ArqEvent(arq_uuid=arq.uuid, step='x', actor='y')
-        database.write(lambda session, event=event: session.add(event))
+        database.write(Session.add, event)
     before = database.read(count_rows, ArqEvent)
     database.write(
         lambda session: session.execute(delete(Arq).where(Arq.uuid == first.uuid))
@@ -144,9 +144,8 @@ def test_mariadb_tables_compare_case_and_hold_microseconds(table: Any) -> None:
 
 def test_growing_tables_have_64_bit_ids() -> None:
     for model in (Arq, ArqEvent, Job):
-        statement = str(
-            CreateTable(model.__table__).compile(dialect=postgresql.dialect())
-        )
+        table = Base.metadata.tables[model.__tablename__]
+        statement = str(CreateTable(table).compile(dialect=registry.load('postgresql')()))
         assert 'id BIGSERIAL' in statement
 
 

@@ -115,6 +115,7 @@ def test_list_opts_includes_all_drivers() -> None:
         'vgpu_types',
         'change_timeout',
         'creates_mdevs',
+        'vgpu_resource_class',
     ]
     assert 'fake_driver' not in options
 

@@ -117,7 +117,8 @@ def test_create_rejected_provider_does_not_stop_others(
     assert reasons(operations) == [REJECTED.text]
     assert operations.last_error is REJECTED
     operations.begin([])
-    assert (operations.problems, operations.last_error) == ([], None)
+    assert operations.problems == []
+    assert operations.last_error is None
 
 
 def test_create_name_of_foreign_provider_is_problem(

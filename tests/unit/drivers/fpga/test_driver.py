@@ -152,7 +152,7 @@ def test_classify_vf_without_reset_withholds_card(
     (host.root / PciFunction(host, _SECOND).path('reset')).unlink()
     (host.root / PciFunction(host, _SECOND).path('reset_method')).unlink()
     device = _device(driver, _separate(function))
-    assert device.root.handles == device.root.children == ()
+    assert (device.root.handles, device.root.children) == ((), ())
     assert 'cannot reset' in device.health_reason
 
 
