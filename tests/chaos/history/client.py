@@ -58,11 +58,10 @@ class Client:
         """Perform an action on an ARQ, which is created if there is none."""
         if not slot.arq:
             self._create(action, slot)
-        if not slot.arq:
-            return
-        self._operations[action.kind](action, slot)
-        if slot.arq:
-            self._read(action, slot.arq)
+        arq = slot.arq
+        if arq:
+            self._operations[action.kind](action, slot)
+            self._read(action, arq)
 
     # --- operations on ARQs ---
 
@@ -71,8 +70,9 @@ class Client:
         body = {'device_profile_name': self._cluster.profile}
         answer = self._ask(action, 'POST', _ARQS, body)
         if answer is not None and answer.status == 201:
-            slot.arq, slot.instance = answer.body['arqs'][0]['uuid'], ''
-            self._record(Kind.CREATE, slot.arq, start, answer)
+            arq = answer.body['arqs'][0]['uuid']
+            self._record(Kind.CREATE, arq, start, answer)
+            slot.arq, slot.instance = arq, ''
 
     def _bind(self, action: Action, slot: Slot) -> None:
         arq, instance = slot.arq, str(uuid.uuid4())
@@ -104,6 +104,8 @@ class Client:
 
     def _unbind(self, action: Action, slot: Slot) -> None:
         arq, instance = slot.arq, slot.instance
+        if not arq:  # the second worker has deleted it
+            return
         patch = [{'path': path, 'op': 'remove'} for path in _FIELDS]
         start = time.time()
         answer = self._ask(action, 'PATCH', _ARQS, {arq: patch})
@@ -120,6 +122,8 @@ class Client:
 
     def _delete(self, action: Action, slot: Slot) -> None:
         arq, instance = slot.arq, slot.instance
+        if not arq:
+            return
         start = time.time()
         answer = self._ask(action, 'DELETE', f'{_ARQS}?arqs={arq}')
         self._record(Kind.DELETE, arq, start, answer)
@@ -131,7 +135,7 @@ class Client:
 
     def _delete_instance(self, action: Action, slot: Slot) -> None:
         arq, instance = slot.arq, slot.instance
-        if not instance:
+        if not (arq and instance):
             return
         start = time.time()
         answer = self._ask(action, 'DELETE', f'{_ARQS}?instance={instance}')
