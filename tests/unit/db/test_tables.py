@@ -143,9 +143,10 @@ def test_mariadb_tables_compare_case_and_hold_microseconds(table: Any) -> None:
 
 
 def test_growing_tables_have_64_bit_ids() -> None:
+    dialect = registry.load('postgresql')()
     for model in (Arq, ArqEvent, Job):
         table = Base.metadata.tables[model.__tablename__]
-        statement = str(CreateTable(table).compile(dialect=registry.load('postgresql')()))
+        statement = str(CreateTable(table).compile(dialect=dialect))
         assert 'id BIGSERIAL' in statement
 
 
