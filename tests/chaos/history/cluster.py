@@ -18,6 +18,7 @@ from devstack.launcher.rest import Service
 from tests.builders import driver_packages
 from tests.chaos.history import faulty_daemon, steps_table
 from tests.chaos.history.recorded_driver import (
+    DELAY,
     RECORD,
     SIZE,
     RecordedDriver,
@@ -251,9 +252,17 @@ class Cluster(Cloud):
 
     def resize(self, host: int, size: int) -> None:
         """Change the number of handles that a host reports."""
-        path = self._host_directory(host) / SIZE
+        self._write(host, SIZE, str(size))
+
+    def delay_hosts(self, seconds: float) -> None:
+        """Change the time that a host needs to prepare a handle."""
+        for host in range(HOSTS):
+            self._write(host, DELAY, str(seconds))
+
+    def _write(self, host: int, name: str, text: str) -> None:
+        path = self._host_directory(host) / name
         part = path.with_suffix('.part')
-        part.write_text(str(size))
+        part.write_text(text)
         part.rename(path)
 
     def _host_directory(self, number: int) -> Path:

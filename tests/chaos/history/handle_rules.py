@@ -46,7 +46,7 @@ def check_bound_arq_owns_handle(history: History) -> Iterator[Violation]:
         handles = _owned_handles(before, step.arq)
         if {host for host, _ in handles} != {step.hostname} or len(handles) > 1:
             about = [c for c in before if step.arq in (c.arq, c.previous)]
-            text = f'The ARQ has {len(handles)} handles of hosts {sorted(handles)}.'
+            text = f'The bound ARQ has the handles {sorted(handles)}.'
             yield Violation('handle', text, [*about[-2:], step])
 
 

@@ -17,11 +17,12 @@ from tests.chaos.history.records import HostAction, HostStep
 
 RECORD = 'record.jsonl'
 SIZE = 'size'
+DELAY = 'delay'
 """Files beside the folder of the driver."""
 
 
 class RecordedDriver(FilesDriver):
-    """Driver of a card with as many handles as the file ``size`` says."""
+    """Driver of a card whose files state its handles and its delay in seconds."""
 
     NAME: ClassVar[str] = 'recorded_driver'
 
@@ -30,6 +31,7 @@ class RecordedDriver(FilesDriver):
         super().__init__(host, options)
         directory = Path(str(options['folder'])).parent
         self._record, self._size = directory / RECORD, directory / SIZE
+        self._delay = directory / DELAY
 
     def discover(self) -> Iterator[DiscoveryResult]:
         size = int(self._size.read_text()) if self._size.exists() else UNITS
@@ -42,6 +44,8 @@ class RecordedDriver(FilesDriver):
             yield replace(result, device=device, driver=self.NAME)
 
     def prepare(self, handle: AllocatedHandle) -> None:
+        if self._delay.exists():
+            time.sleep(float(self._delay.read_text()))
         try:
             super().prepare(handle)
         except DriverError:

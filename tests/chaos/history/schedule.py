@@ -99,6 +99,7 @@ class Schedule:
     seconds: float
     workers: tuple[tuple[Action, ...], ...]
     faults: tuple[Fault, ...]
+    delay: float  # seconds that a host needs to prepare a handle
 
 
 def plan(seed: int, seconds: float) -> Schedule:
@@ -107,7 +108,10 @@ def plan(seed: int, seconds: float) -> Schedule:
     workers = tuple(
         tuple(_draw_action(source) for _ in range(_ACTIONS)) for _ in range(WORKERS)
     )
-    return Schedule(seed, seconds, workers, tuple(_draw_faults(source, seconds)))
+    faults = tuple(_draw_faults(source, seconds))
+    # A bind on a slow host is often overtaken by the next operation on its ARQ.
+    delay = source.choice((0.0, 0.5, 1.5))
+    return Schedule(seed, seconds, workers, faults, delay)
 
 
 def _draw_action(source: random.Random) -> Action:

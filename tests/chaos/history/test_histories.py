@@ -28,7 +28,7 @@ from tests.chaos.history.workers import Worker
 SEED: Final = os.environ.get('CYBORG_LITE_CHAOS_HISTORY_SEED')
 MINUTES: Final = float(os.environ.get('CYBORG_LITE_CHAOS_HISTORY_MINUTES', '0'))
 SECONDS: Final = 20.0  # of operations and faults per seed
-FIXED_SEEDS: Final = {'mariadb': (1,), 'postgresql': (847013,)}
+FIXED_SEEDS: Final = {'mariadb': (2,), 'postgresql': (847013,)}
 REPORTED: Final = 5  # violations that a failure shows
 
 
@@ -71,6 +71,7 @@ def perform(cluster: Cluster, schedule: Schedule, recorder: Recorder) -> None:
         Worker(Client(cluster, recorder), actions, pairs[number // 2])
         for number, actions in enumerate(schedule.workers)
     ]
+    cluster.delay_hosts(schedule.delay)
     for worker in workers:
         worker.start()
     try:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory, descriptors, threads and tables after many ARQ cycles.
+
+A cycle creates an ARQ, binds it, waits for the event and deletes it. The host prepares
+the handle. API, conductor and agent run as processes::
+
+    python -m benchmarks.soak --connection mysql+pymysql://root@127.0.0.1/soak \\
+        --transport rabbit://guest:guest@127.0.0.1:5672/ --cycles 20000
+
+The database must exist and be empty. Each line must be like the first one: growth from
+line to line is what a cycle leaves behind.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Engine, create_engine, inspect, text
+
+from devstack.launcher.processes import Child
+from tests.chaos.faulty_cloud import FaultyCloud
+from tests.servers.stack import Instance, expect
+
+_BATCH: Final = 100
+_CLIENTS: Final = 8
+_CLASS: Final = 'VGPU'  # of the driver whose handles the host prepares
+_KIB: Final = 1024
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description='What ARQ cycles leave behind.')
+    parser.add_argument('--connection', required=True)
+    parser.add_argument('--transport', required=True)
+    parser.add_argument('--cycles', type=int, default=20_000)
+    parser.add_argument('--every', type=int, default=2_000, help='cycles per line')
+    arguments = parser.parse_args()
+    engine = create_engine(arguments.connection)
+    with tempfile.TemporaryDirectory() as folder:
+        cloud = FaultyCloud(Path(folder), arguments.transport, arguments.connection)
+        with cloud:
+            cloud.migrate()
+            daemons = [cloud.start(name) for name in ('conductor', 'agent', 'api')]
+            run(cloud, arguments.cycles, arguments.every, daemons, engine)
+    engine.dispose()
+
+
+def run(
+    cloud: FaultyCloud, cycles: int, every: int, daemons: list[Child], engine: Engine
+) -> None:
+    """Run cycles in batches and print a line after each multiple of ``every``."""
+    provider, profile = cloud.provider_of(_CLASS), cloud.create_profile(_CLASS)
+
+    def run_cycle(_: int) -> None:
+        instance = Instance(cloud, provider, {_CLASS: 1})
+        instance.create_arqs(profile)
+        instance.allocate()
+        expect(instance.bind(), 202)
+        cloud.until(instance.is_resolved)
+        instance.delete()
+        cloud.until(instance.gone)
+
+    with ThreadPoolExecutor(_CLIENTS) as pool:
+        for number in range(_BATCH, cycles + 1, _BATCH):
+            list(pool.map(run_cycle, range(_BATCH)))
+            cloud.nova.posts.clear()  # the receiver would grow, not the service
+            if number % every == 0:
+                cloud.settle()
+                print(f'{number} cycles: {"; ".join(describe(daemons, engine))}')
+
+
+def describe(daemons: list[Child], engine: Engine) -> Iterator[str]:
+    """Yield the resources of each daemon, and the tables that have rows."""
+    for daemon in daemons:
+        pids = [Path(f'/proc/{pid}') for pid in daemon.group.members()]
+        memory = sum(read_status(pid, 'VmRSS') for pid in pids)
+        threads = sum(read_status(pid, 'Threads') for pid in pids)
+        descriptors = sum(len(list((pid / 'fd').iterdir())) for pid in pids)
+        yield (
+            f'{daemon.name} {memory / _KIB:.1f} MiB, {descriptors} descriptors, '
+            f'{threads} threads'
+        )
+    with engine.connect() as connection:
+        for table in sorted(inspect(engine).get_table_names()):
+            rows = connection.execute(text(f'SELECT count(*) FROM {table}')).scalar()
+            if rows:
+                yield f'{table} {rows}'
+
+
+def read_status(directory: Path, name: str) -> int:
+    """Return a number of ``/proc/PID/status``; memory in KiB."""
+    lines = (directory / 'status').read_text().splitlines()
+    (value,) = (line.split()[1] for line in lines if line.startswith(f'{name}:'))
+    return int(value)
+
+
+if __name__ == '__main__':
+    main()
