@@ -171,9 +171,12 @@ class Cloud:
     ) -> Child:
         """Start a daemon with options of ``[DEFAULT]`` and wait until it is ready."""
         extra: Options = {binary: {'workers': workers}, 'DEFAULT': default}
-        child = self.begin(name or binary, binary, [], extra)
         word = 'Ready.' if workers == 1 else 'is ready.'
-        child.until(lambda: self.log(child).count(word) >= workers)
+        file = self.directory / f'{name or binary}.log'
+        # An earlier daemon of the same name wrote into the same file.
+        earlier = file.read_text(errors='replace').count(word) if file.exists() else 0
+        child = self.begin(name or binary, binary, [], extra)
+        child.until(lambda: self.log(child).count(word) >= earlier + workers)
         return child
 
     def restart(self, stopped: Child, binary: str, **options: Any) -> Child:
