@@ -93,7 +93,8 @@ class Cluster(Cloud):
         self.profile = ''
         self.connection = connection
         self.steps = StepsTable(connection)
-        self.nova = RecordingNova(self.steps)
+        with self.nova:  # closes the socket of the receiver that is replaced
+            self.nova = RecordingNova(self.steps)
         self.daemons: dict[str, Child] = {}
         self._transport_url = transport_url
         self._ports = [free_port() for _ in range(APIS)]
