@@ -91,6 +91,7 @@ ROUTES: Final = [
     ('cyborg:device:get_one', MANAGERS, [f'GET /devices/{U}']),
     ('cyborg:device:update', ADMINS, [f'PATCH /devices/{U}']),
     ('cyborg:service:get_all', ADMINS, ['GET /services']),
+    ('cyborg:service:delete', ADMINS, [f'DELETE /services/{U}']),
     ('cyborg:device:enable', ADMINS, [f'POST /devices/{U}/enable']),
     ('cyborg:device:disable', ADMINS, [f'POST /devices/{U}/disable']),
     ('cyborg:deployable:get_all', MANAGERS, ['GET /deployables']),
@@ -127,7 +128,7 @@ def test_rule_allows_exactly_its_personas(
 ) -> None:
     method, path = request_.split()
     headers = {**PERSONAS[name], **SERVICE_TOKEN}
-    answer = shared_client.as_(headers, '2.4').send(method, path, raw=b'{')
+    answer = shared_client.as_(headers, '2.5').send(method, path, raw=b'{')
     assert (answer.status != 403) is allowed
     if not allowed:
         assert answer.fault == f"Policy doesn't allow {rule} to be performed."
@@ -140,7 +141,7 @@ def test_rule_requires_project_scope(shared_client: Client, name: str) -> None:
     for rule, _, requests in ROUTES:
         for request in requests:
             method, path = request.split()
-            answer = shared_client.as_(headers, '2.4').send(method, path)
+            answer = shared_client.as_(headers, '2.5').send(method, path)
             assert answer.status == 403
             assert rule in answer.fault
 

@@ -29,7 +29,7 @@ def test_find_controller_without_version_is_the_same(path: str) -> None:
         ('/foo/bar', 'foo'),
         ('/v2/v2', 'v2'),
         ('/v2/devices/u/foo', 'foo'),
-        ('/v2/services/u', 'u'),
+        ('/v2/services/u/foo', 'foo'),
         ('//', ''),
     ],
 )
