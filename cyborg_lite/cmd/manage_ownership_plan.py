@@ -99,8 +99,8 @@ def _check(conf: cfg.ConfigOpts) -> int:
     command, plan = conf.command, _read_plan(conf)
     with database.open_database(conf) as db:
         devices = db.read(device_owners.list_owned_devices, command.of_host)
-        known = db.read(device_owners.list_hosts)
-    hosts = [command.of_host] if command.of_host else _list_hosts(plan, known)
+        all_hosts = db.read(device_owners.list_hosts)
+    hosts = [command.of_host] if command.of_host else _list_hosts(plan, all_hosts)
     problems = check_devices(plan, devices, hosts)
     if command.format == 'json':
         print(json.dumps([dataclasses.asdict(item) for item in problems], indent=2))
@@ -111,10 +111,10 @@ def _check(conf: cfg.ConfigOpts) -> int:
     return int(bool(problems))
 
 
-def _list_hosts(plan: OwnershipPlan, known: Sequence[str]) -> list[str]:
+def _list_hosts(plan: OwnershipPlan, all_hosts: Sequence[str]) -> list[str]:
     """Return the hosts with an agent, and those that the file names exactly."""
-    named = (host for host in _list_stated_hosts(plan) if '*' not in host)
-    return sorted({*known, *named})
+    stated_hosts = (host for host in _list_stated_hosts(plan) if '*' not in host)
+    return sorted({*all_hosts, *stated_hosts})
 
 
 def _rows(problems: Iterable[OwnershipProblem]) -> list[Sequence[object]]:

@@ -47,26 +47,26 @@ def warn_of_unknown_options(conf: cfg.ConfigOpts) -> None:
     """Log a warning for each unknown section and option, with the nearest name."""
     for path in conf.config_file or ():
         sections = _read_sections(str(path))
-        known = _list_known_names(conf, sections)
-        for text in describe_unknown(sections, known):
+        valid_names = _list_known_names(conf, sections)
+        for text in describe_unknown(sections, valid_names):
             LOG.warning('%s: %s', path, text)
 
 
-def describe_unknown(sections: Sections, known: Names) -> Iterator[str]:
-    """Yield a sentence for each section and option that is not known."""
+def describe_unknown(sections: Sections, valid_names: Names) -> Iterator[str]:
+    """Yield a sentence for each section and option that does not exist."""
     for section, options in sections.items():
-        if section not in known:
-            hint = _suggest(section, known, '[{}]')
+        if section not in valid_names:
+            hint = _suggest(section, valid_names, '[{}]')
             yield f'section [{section}] is unknown and has no effect.{hint}'
             continue
         for name in options:
-            if name.replace('-', '_') not in known[section]:
-                hint = _suggest(name, known[section], '{}')
+            if name.replace('-', '_') not in valid_names[section]:
+                hint = _suggest(name, valid_names[section], '{}')
                 yield f'[{section}] {name} is unknown and has no effect.{hint}'
 
 
-def _suggest(name: str, known: Mapping[str, object] | set[str], form: str) -> str:
-    nearest = difflib.get_close_matches(name, known, 1)
+def _suggest(name: str, valid_names: Mapping[str, object] | set[str], form: str) -> str:
+    nearest = difflib.get_close_matches(name, valid_names, 1)
     return f' Did you mean {form.format(nearest[0])}?' if nearest else ''
 
 
@@ -79,17 +79,17 @@ def _read_sections(path: str) -> Sections:
 
 def _list_known_names(conf: cfg.ConfigOpts, sections: Sections) -> Names:
     """Return the registered names, and those of libraries while a name is unknown."""
-    known = _list_registered_names(conf)
-    _add_plugin_options(known, sections)
+    valid_names = _list_registered_names(conf)
+    _add_plugin_options(valid_names, sections)
     points = {point.name: point for point in entry_points(group=_ENTRY_POINTS)}
     for namespace in _NAMESPACES:
-        if not any(describe_unknown(sections, known)):
+        if not any(describe_unknown(sections, valid_names)):
             break
         if namespace in points:
             for group, options in points[namespace].load()():
                 section = getattr(group, 'name', group) or _DEFAULT
-                _add_options(known, section, options)
-    return known
+                _add_options(valid_names, section, options)
+    return valid_names
 
 
 def _list_registered_names(conf: cfg.ConfigOpts) -> defaultdict[str, set[str]]:
@@ -107,26 +107,28 @@ def _list_registered_names(conf: cfg.ConfigOpts) -> defaultdict[str, set[str]]:
 
 
 def _add_options(
-    known: defaultdict[str, set[str]], section: str, options: Sequence[cfg.Opt]
+    valid_names: defaultdict[str, set[str]], section: str, options: Sequence[cfg.Opt]
 ) -> None:
     for option in options:
-        known[section].add(option.dest)
+        valid_names[section].add(option.dest)
         for deprecated in option.deprecated_opts:
             group = deprecated.group or section
-            known[group].add((deprecated.name or option.dest).replace('-', '_'))
+            valid_names[group].add((deprecated.name or option.dest).replace('-', '_'))
 
 
-def _add_plugin_options(known: defaultdict[str, set[str]], sections: Sections) -> None:
+def _add_plugin_options(
+    valid_names: defaultdict[str, set[str]], sections: Sections
+) -> None:
     """Add the options of the authentication plugins that the sections name."""
     plugins = {'auth_type', 'auth_section'}
     for section, values in sections.items():
         for name in values.get('auth_section', ()):
-            known[name] |= plugins
+            valid_names[name] |= plugins
         for name in values.get('auth_type', ()):
             try:
                 options = loading.get_auth_plugin_conf_options(name)
             except keystoneauth.NoMatchingPlugin:
                 continue
-            if section in (*known, *_AUTH_SECTIONS):
-                known[section] |= plugins
-                _add_options(known, section, options)
+            if section in (*valid_names, *_AUTH_SECTIONS):
+                valid_names[section] |= plugins
+                _add_options(valid_names, section, options)

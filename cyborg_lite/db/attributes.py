@@ -48,8 +48,8 @@ def list_attributes(session: Session, query: Query) -> tuple[Attribute, ...]:
     """
 
     def read(part: Query) -> tuple[Rows, Iterable[Attribute]]:
-        shown = select(Row).where(Row.hidden.is_(False))
-        rows = select_page(session, shown, part, _ATTRIBUTES)
+        visible = select(Row).where(Row.hidden.is_(False))
+        rows = select_page(session, visible, part, _ATTRIBUTES)
         return rows, convert_rows(rows, attribute_from_row)
 
     return fill_page(query, read)
@@ -91,11 +91,11 @@ def delete_attribute(session: Session, uuid: str) -> None:
 
     :raises AttributeNotFound: no attribute has the uuid
     """
-    shown = (Row.uuid == uuid) & Row.hidden.is_(False)
-    reported = update(Row).where(shown, Row.reported.is_(True))
+    visible = (Row.uuid == uuid) & Row.hidden.is_(False)
+    reported = update(Row).where(visible, Row.reported.is_(True))
     if change(session, reported.values(hidden=True)):
         return
-    if not change(session, delete_rows(Row).where(shown)):
+    if not change(session, delete_rows(Row).where(visible)):
         raise AttributeNotFound(uuid=uuid)
 
 
