@@ -43,7 +43,10 @@ class UnprivilegedHost(VgpuHost):
     """Host whose agent runs as the user nobody."""
 
     def __init__(self, cloud: FaultyCloud, directory: Path, name: str) -> None:
-        super().__init__(cloud, directory / name, GENERATIONS[name])
+        # A state directory serves one host only, and each test has its own.
+        folder = Path(tempfile.mkdtemp(prefix=f'{name}-', dir=directory))
+        folder.chmod(0o755)
+        super().__init__(cloud, folder, GENERATIONS[name])
         unprivileged_agent.give(self.root / 'run/cyborg-lite', self.directory / 'agent')
         install_privileges(self.root)
         self.elevator = Elevator(

@@ -10,6 +10,7 @@ from typing import Final
 CONFIGURATION: Final = """
 [DEFAULT]
 transport_url = fake://
+message_signatures = off
 [api]
 auth_strategy = noauth
 public_endpoint = https://cloud.example/accelerator
