@@ -96,7 +96,12 @@ class _LifeCycle:
         self._admin = Service(stack.accelerator.endpoint, _ADMIN)
         self._nova = Service(stack.accelerator.endpoint, _NOVA)
         self._instance = str(uuid.uuid4())
-        self._image = sample_bitstreams.find_image(accelerator.traits)
+        # Only an emulated kernel loads a bitstream.
+        self._image = (
+            sample_bitstreams.find_image(accelerator.traits)
+            if stack.has_sample_host
+            else None
+        )
         self._free = 0  # handles before the bind
         self._profile = (
             f'demo-{accelerator.resource_class.lower()}-{self._instance[:8]}'

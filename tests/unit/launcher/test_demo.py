@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the demo: each unexpected answer is a failure."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from devstack.launcher import demo
+from devstack.launcher import demo, sample_bitstreams
 from devstack.launcher.accelerators import Accelerator
 from devstack.launcher.failure import LaunchFailed
 from devstack.launcher.rest import Answer, Service
@@ -23,11 +24,17 @@ ACCELERATOR = Accelerator(
 )
 
 
-def life_cycle(service: HttpService) -> Any:
+def life_cycle(
+    service: HttpService,
+    accelerator: Accelerator = ACCELERATOR,
+    has_sample_host: bool = True,
+) -> Any:
     """Return a life cycle that uses one fake service for both services."""
     client = Service(service.url)
-    stack = cast(Stack, SimpleNamespace(accelerator=client, placement=client))
-    return demo._LifeCycle(stack, ACCELERATOR)
+    stack = SimpleNamespace(
+        accelerator=client, placement=client, has_sample_host=has_sample_host
+    )
+    return demo._LifeCycle(cast(Stack, stack), accelerator)
 
 
 def test_create_profile_unexpected_status_raises() -> None:
@@ -36,6 +43,15 @@ def test_create_profile_unexpected_status_raises() -> None:
         pytest.raises(LaunchFailed, match='expected status 201'),
     ):
         life_cycle(service)._create_profile()
+
+
+@pytest.mark.parametrize('has_sample_host', [True, False])
+def test_only_sample_host_loads_bitstream(has_sample_host: bool) -> None:
+    trait, image = next(iter(sample_bitstreams.IMAGES.items()))
+    fpga = replace(ACCELERATOR, resource_class='FPGA', traits=(trait,))
+    with HttpService() as service:
+        cycle = life_cycle(service, fpga, has_sample_host)
+    assert cycle._image == (image if has_sample_host else None)
 
 
 @pytest.mark.parametrize('loaded', [None, 'other'])
