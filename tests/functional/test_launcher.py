@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -278,9 +279,19 @@ def test_ctrl_c_leaves_no_process(launcher: Launcher) -> None:
 
 
 def _until(terminal: int, word: bytes) -> bytes:
-    """Return the output up to the word, or to the end."""
+    """Return the output up to the word, or to the end.
+
+    The test fails if neither comes within the limit.
+    """
     received = b''
+    deadline = time.monotonic() + _LIMIT
     while word not in received:
+        readable, _, _ = select.select(
+            [terminal], [], [], max(0, deadline - time.monotonic())
+        )
+        if not readable:
+            text = received.decode(errors='replace')
+            pytest.fail(f'no {word.decode()!r} within {_LIMIT} s: {text}')
         try:
             chunk = os.read(terminal, 65536)
         except OSError:  # the other side was closed
