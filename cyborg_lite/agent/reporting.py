@@ -164,15 +164,13 @@ class Reporter:
 
     def _send_report(self, report: HostReport) -> None:
         """Send a report with a number that is larger than that of the stored report."""
-        stored = self._report_number
-        while True:
-            self._report_number = stored + 1
+        next_number = self._report_number + 1
+        while next_number > self._report_number:
+            self._report_number = next_number
             numbered = replace(
-                report, identity=self._sources.identity, number=self._report_number
+                report, identity=self._sources.identity, number=next_number
             )
-            stored = self._conductor.report_host(daemon_context(), numbered)
-            if stored <= self._report_number:
-                break
+            next_number = self._conductor.report_host(daemon_context(), numbered)
         if self._sources.reconciliation is not None:
             self._sources.reconciliation.request()
 

@@ -53,8 +53,8 @@ class InventoryService:
 
         The call may be repeated.
 
-        :returns: the number of the stored report. If it is larger than that of the
-            report, nothing was stored: the agent has sent the report before.
+        :returns: the number of the report. A larger number: nothing was stored, because
+            a later report is stored; the agent must send its report with this number
         :raises InvalidInput: the report cannot be stored, or names another host
         :raises AgentIdentityRefused: the host has another agent, which is alive
         """
@@ -68,7 +68,7 @@ class InventoryService:
                 raise AgentIdentityRefused(host=host)
             if _is_outdated(report, agent):
                 LOG.info('Ignoring a report of host %s: a later one is stored', host)
-                return agent.report_number
+                return _next_number(report, agent)
             if agent.boot_id not in (None, boot_id):
                 self._database.write(recovery.record_host_reboot, host, boot_id)
         try:
@@ -78,7 +78,7 @@ class InventoryService:
         except ReportOutdated as error:
             LOG.info('Ignoring a report of host %s: %s', host, error.text)
             agent = self._database.read(agent_identities.find_agent, host)
-            return 0 if agent is None else agent.report_number
+            return _next_number(report, agent)
         _log_changes(report.hostname, changes)
         _log_losses(report.hostname, changes)
         if changes.concern_placement:
@@ -116,6 +116,15 @@ def _is_outdated(report: HostReport, agent: AgentRecord) -> bool:
     """Check whether the agent has sent the report before the stored one."""
     is_same = report.identity == agent.identity
     return is_same and 0 < report.number <= agent.report_number
+
+
+def _next_number(report: HostReport, agent: AgentRecord | None) -> int:
+    """Return the number with which a refused report must be sent.
+
+    It is never the number of the report: the first report of a new agent process may
+    have the number of the stored report.
+    """
+    return 1 + max(report.number, agent.report_number if agent else 0)
 
 
 def _log_changes(hostname: str, changes: InventoryChanges) -> None:

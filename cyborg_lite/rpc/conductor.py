@@ -455,8 +455,8 @@ class ConductorAPI:
     def report_host(self, context: RequestContext, report: HostReport) -> int:
         """Send the whole inventory of the agent's host.
 
-        :returns: the number of the stored report. If it is larger than that of this
-            report, nothing was stored. 0: a conductor of an earlier release
+        :returns: the number of the report. A larger number: nothing was stored, and the
+            report must be sent with this number. 0: a conductor of an earlier release
         """
         answer = self._caller.call(
             context, 'report_host', since='1.0', report=wire.dump(report)

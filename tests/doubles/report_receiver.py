@@ -52,7 +52,8 @@ class ReportKeeper(ConductorAPI):
         if report.number > self.last_report:
             self.reports[report.hostname] = report
             self.last_report = report.number
-        return self.last_report
+            return report.number
+        return self.last_report + 1
 
     def reconcile_handles(
         self, context: RequestContext, host: str, handles: Sequence[str]

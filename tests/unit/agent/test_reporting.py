@@ -422,13 +422,14 @@ def test_refused_identity_sends_nothing_else(agent: ReportingAgent) -> None:
     assert agent.accepted == [False, True]
 
 
+@pytest.mark.parametrize('stored', [1, 41])
 def test_report_after_restart_exceeds_stored_number(
-    agent: ReportingAgent, tmp_path: Path
+    agent: ReportingAgent, stored: int
 ) -> None:
-    agent.conductor.last_report = 41
+    agent.conductor.last_report = stored
     calls = agent.send_reports()
     assert calls.count('report_host') == 2
-    assert agent.conductor.reports['compute-1'].number == 42
+    assert agent.conductor.reports['compute-1'].number == stored + 1
 
 
 def test_reports_reconcile_prepared_handles(agent: ReportingAgent) -> None:

@@ -16,6 +16,7 @@ from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.arqs import State
 from cyborg_lite.model.jobs import Job, JobType, Owner
 from cyborg_lite.model.queries import Query
+from cyborg_lite.model.services import HeartbeatDetails
 from cyborg_lite.rpc.context import daemon_context
 from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB, BOUND_EVENT_JOB
 from tests.builders.reports import HOST, card, host, report
@@ -160,6 +161,26 @@ def test_heartbeat_report_failed_requests_report(
     with pytest.raises(InvalidInput):
         inventory.store_report(daemon_context(), report(card(1)))
     assert inventory.record_heartbeat(HOST, report(card(1)).digest, '1.0')
+
+
+def test_first_report_of_restarted_agent_is_stored(
+    inventory: InventoryService, database: Database
+) -> None:
+    """Each process counts its reports from 1."""
+
+    def send(cards: int, number: int) -> int:
+        numbered = replace(host(cards, 1), identity='a', number=number)
+        return inventory.store_report(daemon_context(), numbered)
+
+    def count_devices() -> int:
+        return len(database.read(devices.list_devices, Query()))
+
+    inventory.record_heartbeat(HOST, '', '1.0', HeartbeatDetails(identity='a'))
+    assert send(2, number=1) == 1
+    assert send(1, number=1) == 2
+    assert count_devices() == 2
+    assert send(1, number=2) == 2
+    assert count_devices() == 1
 
 
 def test_lost_card_of_arq_is_logged_and_heals_elsewhere(
