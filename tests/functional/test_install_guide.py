@@ -42,7 +42,7 @@ def cloud(
 
 def test_install_guide_blocks_bind_and_release(cloud: InstalledCloud) -> None:
     instance = cloud.boot('FPGA', 2)
-    cloud.until(instance.is_resolved, 'Nova hears of every ARQ')
+    cloud.until(instance.is_resolved, 'Nova receives an event per ARQ')
     assert instance.states() == {'Bound'}
     instance.delete()
     cloud.until(instance.gone)

@@ -169,7 +169,7 @@ def test_companion_device_is_claimed_and_hidden_from_nova(
     instance.create_arqs(name)
     instance.allocate()
     expect(instance.bind(), 202)
-    cloud.until(instance.is_resolved, 'Nova hears of both')
+    cloud.until(instance.is_resolved, 'Nova receives both events')
     assert [arq['uuid'] for arq in instance.shown()] == instance.arqs[1:]
     path = f'/v2/accelerator_requests/{instance.arqs[0]}'
     answer = ask(cloud, 'GET', path)

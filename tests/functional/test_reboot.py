@@ -166,7 +166,7 @@ def test_reboot_failed_rebuild_fails_only_its_arq(machine: Machine) -> None:
     machine.power_cycle()
     obstacle = machine.obstruct(handles[lost])
     machine.start_agent(patience=1)
-    machine.until(lambda: len(guest.events()) == 4, 'Nova hears how it ended')
+    machine.until(lambda: len(guest.events()) == 4, 'Nova receives the result')
     statuses = {event['tag']: event['status'] for event in guest.events()[2:]}
     assert statuses == {lost: 'failed', rebuilt: 'completed'}
     machine.until(lambda: machine.owners() == [rebuilt], 'its handle is released')

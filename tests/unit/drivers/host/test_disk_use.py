@@ -80,7 +80,7 @@ def test_find_disk_user_names_use(host: Host, path: str, text: str, user: str) -
 
 
 def test_find_disk_user_second_btrfs_device_is_used(host: Host) -> None:
-    """Only the first device of a btrfs file system is in the list of mounts."""
+    """Find each device of a btrfs file system; mounts list the first one only."""
     (host.root / 'sys/fs/btrfs/0a1b/devices/nvme1n1').mkdir(parents=True)
     assert _find_user(host) == 'btrfs 0a1b on nvme1n1'
 
