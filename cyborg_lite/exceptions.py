@@ -289,6 +289,13 @@ class JobRefused(Conflict):
     advice = 'Run cyborg-lite-manage jobs list to see the state of the job.'
 
 
+class CleaningRefused(Conflict):
+    """No unit of the device waits for the decision of an operator."""
+
+    message = 'Device {uuid} has no unit to {action}: {reason}'
+    advice = 'List the units with `cyborg-lite-manage cleaning list`.'
+
+
 class ArqsNotResolved(CyborgError):
     """Bind jobs of the instance are still running."""
 
@@ -416,6 +423,13 @@ class DeviceGone(DriverError):
     """The device was removed, or does not respond."""
 
     message = 'Device {address} does not answer.'
+
+
+class CleanAborted(DriverError):
+    """A clean step ended before it was complete."""
+
+    message = 'The step was aborted by an operator.'
+    advice = 'Retry the clean, or accept the unit as clean.'
 
 
 class ToolTimedOut(DriverError):

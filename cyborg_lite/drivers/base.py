@@ -11,6 +11,7 @@ region of a device at a time. Every error that a method raises on purpose is a
 ``DriverError`` or a subclass of it (see ``cyborg_lite/exceptions.py``).
 """
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
@@ -19,6 +20,7 @@ from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.model.bitstreams import Bitstream
+from cyborg_lite.model.cleaning import CleanStep
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device, DiscoveryResult
 from cyborg_lite.model.usage import Usage
@@ -134,6 +136,41 @@ class RestoresDevices(Protocol):
         """Accept a device that an earlier agent process discovered.
 
         The agent calls this method before the first scan, once per device.
+        """
+        ...
+
+
+@runtime_checkable
+class CleansHandles(Protocol):
+    """A driver that cleans units between two users.
+
+    Its attach handles say when, in ``AttachHandle.cleaning``. The agent cleans one unit
+    of a device at a time. Both methods run outside of an RPC call and may start
+    processes.
+    """
+
+    def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
+        """Return the steps in their order; at least one. Must be read-only.
+
+        :raises DeviceBusy: the unit is still in use; the agent asks again later
+        :raises DriverError: the unit cannot be cleaned; the reason is for the operator
+        """
+        ...
+
+    def run_clean_step(
+        self, handle: AllocatedHandle, name: str, abort: threading.Event
+    ) -> str:
+        """Run a step to its end, which may take hours.
+
+        Must be idempotent: the agent repeats an interrupted step after a restart. Must
+        check that neither the host nor a guest uses the unit before it destroys data.
+
+        :param name: of a step that ``list_clean_steps`` has returned
+        :param abort: set when an operator cancels the clean of an abortable step
+        :returns: the tool with its version, for the record; empty: no tool was needed
+        :raises DeviceBusy: the unit is in use; nothing has changed
+        :raises CleanAborted: the step ended because of ``abort``
+        :raises DriverError: the step failed; the unit is withheld
         """
         ...
 

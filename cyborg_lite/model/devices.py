@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from cyborg_lite.model.bitstreams import LoadOrder
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.inventory import CleaningPolicy, Health
 from cyborg_lite.model.usage import Usage
 
 
@@ -100,3 +100,5 @@ class AllocatedHandle:
     changed: bool = False  # its bind loaded a bitstream, which its release must undo
     managed: bool = True  # False: Nova must not rebind its driver
     for_guest: bool = True  # Nova attaches it to the instance
+    # What follows its release. The agent ignores it.
+    cleaning: CleaningPolicy = CleaningPolicy.NEVER

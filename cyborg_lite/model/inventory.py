@@ -43,6 +43,18 @@ class HandleType(enum.StrEnum):
     TEST_PCI = 'TEST_PCI'
 
 
+class CleaningPolicy(enum.StrEnum):
+    """When a unit is cleaned."""
+
+    NEVER = 'never'
+    """The next user gets the unit as the last one left it."""
+    AFTER_USE = 'after-use'
+    ALWAYS = 'always'
+    """After each use, and before the first one."""
+    ONE_TIME = 'one-time'
+    """After a use only an operator offers the unit again."""
+
+
 @dataclass(frozen=True, slots=True)
 class AttachHandle:
     """An attach handle as reported by a driver: what Nova can attach to an instance."""
@@ -56,6 +68,8 @@ class AttachHandle:
     needs_host: bool = False  # the agent must prepare it before the instance starts
     managed: bool = True  # False: Nova must not rebind its driver
     in_use: bool = False  # by a foreign consumer
+    # Other than NEVER: the driver is ``CleansHandles``.
+    cleaning: CleaningPolicy = CleaningPolicy.NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +125,12 @@ class Device:
 
 
 def _wire_dict(values: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return field values by wire name."""
-    return {_WIRE_NAMES.get(name, name): value for name, value in values}
+    """Return field values by wire name, as earlier releases know them."""
+    return {
+        _WIRE_NAMES.get(name, name): value
+        for name, value in values
+        if value is not CleaningPolicy.NEVER
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from cyborg_lite.model.attribute_keys import build_attributes
 from cyborg_lite.model.inventory import (
     AttachHandle,
+    CleaningPolicy,
     Deployable,
     Device,
     HandleType,
@@ -65,7 +66,8 @@ class HandleFacts:
     needs_host: bool
     managed: bool
     in_use: bool
-    missing: bool = False  # owned by an ARQ, and no longer on the host
+    missing: bool = False  # owned by an ARQ or unclean, and no longer on the host
+    cleaning: CleaningPolicy = CleaningPolicy.NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class StoredInventory:
 
     layout: Layout
     names: Mapping[DeployablePath, str]  # of deployables
-    claimed: frozenset[LeafPath]  # attach handles that ARQs own
+    claimed: frozenset[LeafPath]  # attach handles that ARQs own, and unclean ones
     # Attributes that an admin has deleted; the layout does not contain them.
     hidden: frozenset[LeafPath] = frozenset()
 
@@ -165,6 +167,7 @@ def handle_facts(handle: AttachHandle) -> HandleFacts:
         needs_host=handle.needs_host,
         managed=handle.managed,
         in_use=handle.in_use,
+        cleaning=handle.cleaning,
     )
 
 

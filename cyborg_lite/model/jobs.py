@@ -27,6 +27,7 @@ class JobType(enum.StrEnum):
     PLACEMENT_SYNC = 'placement-sync'
     PROGRAM = 'program'
     AUDIT = 'audit'
+    CLEAN = 'clean'
 
 
 class JobState(enum.StrEnum):
@@ -178,6 +179,7 @@ _DEPLOYABLE: Final = 'deployable'
 _IMAGE: Final = 'image'
 _SHELL: Final = 'shell'
 _GENERATION: Final = 'generation'
+_ACTOR: Final = 'actor'
 
 CALLER_KEY: Final = 'caller'
 """Key of the caller in the payload of a job of any type."""
@@ -188,6 +190,7 @@ _SUBJECTS: Final = (_INSTANCE, _HOST, _DEPLOYABLE, _HANDLE)
 # The key of a job of the type is one value of its payload.
 _JOB_KEYS: Final[Mapping[str, str]] = {
     JobType.RELEASE: _HANDLE,
+    JobType.CLEAN: _HANDLE,
     JobType.PLACEMENT_SYNC: _HOST,
 }
 
@@ -332,6 +335,27 @@ class ProgramPayload:
             image_uuid=reader.read_text(_IMAGE),
             is_shell=reader.read_flag(_SHELL),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CleanPayload:
+    """The attach handle to clean, and who has started the clean."""
+
+    handle_uuid: str
+    actor: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object that the job table stores."""
+        return {_HANDLE: self.handle_uuid, _ACTOR: self.actor}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the payload from the JSON object.
+
+        :raises InvalidJobPayload: a key is missing or has a value of another type
+        """
+        reader = _Reader(JobType.CLEAN, data)
+        return cls(reader.read_text(_HANDLE), reader.read_text(_ACTOR))
 
 
 @dataclass(frozen=True, slots=True)
