@@ -6,26 +6,37 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.db import binding, release
+from cyborg_lite.db import binding, hosts, release
 from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
-from cyborg_lite.exceptions import BindCancelled, DeviceProfileNotFound
+from cyborg_lite.exceptions import (
+    BindCancelled,
+    DeviceProfileNotFound,
+    HandlesContended,
+    HostInUse,
+    NoFreeHandle,
+)
 from cyborg_lite.model.arqs import Scope
+from cyborg_lite.model.hosts import RemovedHost
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 from tests.builders.rows import (
+    HOST,
     OWNER,
     add_arqs,
     add_card,
     add_profile,
     bindings,
+    owners,
     states,
 )
+from tests.builders.service_rows import mark_down
 from tests.functional.db.concurrent_calls import run_at_once
 
 EVERYBODY = Scope(project_id=None)
 BIND = NewJob(JobType.BIND)
 EVENT = NewJob(JobType.NOVA_EVENT)
 _ROUNDS = 40
+_MAX_ATTEMPTS = 20
 
 
 def claim_and_end(database: Database, job: Job, uuids: list[str]) -> str:
@@ -70,3 +81,43 @@ def test_delete_profile_concurrently_succeeds_once(database: Database) -> None:
         results = run_at_once([delete] * 4)
         assert results.count(None) == 1
         assert results.count(DeviceProfileNotFound) == 3
+
+
+def bind(database: Database, uuids: list[str], card: str) -> str:
+    """Bind ARQs of a new instance; return the final state."""
+    binding_by_arq = bindings(uuids, card, str(uuid4()))
+    job = database.write(binding.accept_bind, binding_by_arq, EVERYBODY, BIND, OWNER)
+    for _ in range(_MAX_ATTEMPTS):
+        try:
+            return claim_and_end(database, job, uuids)
+        except NoFreeHandle:
+            database.write(binding.fail_bind, job, uuids, 'no handle', EVENT)
+            return 'failed'
+        except HandlesContended:  # the conductor would postpone the job
+            continue
+    return 'timed out'
+
+
+def test_forget_host_during_bind_one_fails(database: Database) -> None:
+    for _ in range(15):
+        card = add_card(database, 4, needs_host=True)
+        mark_down(database, HOST)
+        binds = [partial(bind, database, add_arqs(database, 2), card) for _ in range(2)]
+        forget = partial(database.write, hosts.forget_host, HOST)
+        first, second, removed = run_at_once([*binds, forget])
+        if isinstance(removed, RemovedHost):
+            assert (first, second) == ('failed', 'failed')
+            assert removed.handles == 4
+        else:
+            assert removed is HostInUse
+            assert 'bound' in (first, second)
+            _remove_host(database)
+        assert owners(database) == []
+
+
+def _remove_host(database: Database) -> None:
+    """Delete all ARQs of the host, then the host."""
+    arqs = database.read(hosts.list_arqs, HOST)
+    uuids = [arq.uuid for arq in arqs]
+    database.write(release.delete_arqs, uuids, EVERYBODY, True, None)
+    database.write(hosts.forget_host, HOST)
