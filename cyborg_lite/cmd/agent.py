@@ -97,7 +97,7 @@ def _error_limits(conf: cfg.ConfigOpts) -> PciErrorLimits:
     )
 
 
-def _bitstream_store(conf: cfg.ConfigOpts) -> BitstreamStore | None:
+def _bitstream_store(conf: cfg.ConfigOpts, host: Host) -> BitstreamStore | None:
     """Return the bitstream store, or None if Glance is not configured."""
     try:
         glance = Glance.from_config_if_set(conf)
@@ -112,7 +112,7 @@ def _bitstream_store(conf: cfg.ConfigOpts) -> BitstreamStore | None:
         largest=conf.agent.largest_image * _MIB,
         capacity=conf.agent.image_cache_size * _MIB,
     )
-    return BitstreamStore(cache, LoadedBitstreams(directory))
+    return BitstreamStore(cache, LoadedBitstreams(directory, host))
 
 
 if __name__ == '__main__':

@@ -7,7 +7,7 @@ from oslo_config import cfg
 
 from cyborg_lite.cmd import database, message_keys
 from cyborg_lite.cmd.parsers import add_command
-from cyborg_lite.db import agent_identities
+from cyborg_lite.db import services
 from cyborg_lite.rpc.keys import Peer, Role, derive_key
 
 
@@ -60,7 +60,7 @@ def _print_api_key(conf: cfg.ConfigOpts) -> int:
 def _forget_identity(conf: cfg.ConfigOpts) -> int:
     host = conf.command.of_host
     with database.open_database(conf) as db:
-        forgotten = db.write(agent_identities.forget_identity, host)
+        forgotten = db.write(services.forget_identity, host)
     if not forgotten:
         print(f'Host {host} has no agent with an identity.')
         return 1

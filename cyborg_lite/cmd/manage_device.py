@@ -11,7 +11,7 @@ from oslo_config import cfg
 from cyborg_lite.cmd import database
 from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.cmd.text_table import format_table
-from cyborg_lite.db import lost_devices
+from cyborg_lite.db import devices
 from cyborg_lite.model.device_impact import DeviceImpact
 
 
@@ -42,8 +42,8 @@ def _show(conf: cfg.ConfigOpts) -> int:
     command = conf.command
     with database.open_database(conf) as db:
         if command.device is not None:
-            db.read(lost_devices.check_device_exists, command.device, command.of_host)
-        impacts = db.read(lost_devices.list_impacts, command.device, command.of_host)
+            db.read(devices.check_device_exists, command.device, command.of_host)
+        impacts = db.read(devices.list_impacts, command.device, command.of_host)
     if command.device is None and command.of_host is None:
         impacts = tuple(impact for impact in impacts if impact.loss)
     if command.format == 'json':

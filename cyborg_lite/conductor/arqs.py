@@ -15,7 +15,7 @@ from cyborg_lite.conductor.binding import (
 from cyborg_lite.conductor.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.device_profiles import viewing_project
 from cyborg_lite.conductor.jobs import JobRunner
-from cyborg_lite.db import arq_events, arqs, binding, release, services
+from cyborg_lite.db import arqs, binding, release, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import (
@@ -164,7 +164,7 @@ class ArqService:
         :raises ArqNotFound: no ARQ has the uuid, or it is of another project
         """
         scope = _build_scope(context, names_arqs=True)
-        return self._database.read(arq_events.list_steps, uuid, scope)
+        return self._database.read(arqs.list_steps, uuid, scope)
 
     def bind(self, context: RequestContext, bindings: Mapping[str, Binding]) -> None:
         """Accept the bind of all ARQs of one instance, and start the bind job.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attributes of deployables."""
 
-from cyborg_lite.db import attributes
+from cyborg_lite.db import deployables
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.devices import Attribute
 from cyborg_lite.model.queries import Query
@@ -15,7 +15,7 @@ class AttributeService:
 
     def list(self, query: Query) -> tuple[Attribute, ...]:
         """Return the attributes that match the query."""
-        return self._database.read(attributes.list_attributes, query)
+        return self._database.read(deployables.list_attributes, query)
 
     def create(self, deployable_id: int, key: str, value: str) -> Attribute:
         """Add an attribute to a deployable.
@@ -24,7 +24,7 @@ class AttributeService:
         :raises AttributeExists: the deployable has an attribute with the key
         """
         return self._database.write(
-            attributes.create_attribute, deployable_id, key, value
+            deployables.create_attribute, deployable_id, key, value
         )
 
     def delete(self, uuid: str) -> None:
@@ -32,4 +32,4 @@ class AttributeService:
 
         :raises AttributeNotFound: no attribute has the uuid
         """
-        self._database.write(attributes.delete_attribute, uuid)
+        self._database.write(deployables.delete_attribute, uuid)

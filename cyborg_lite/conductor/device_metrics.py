@@ -10,7 +10,7 @@ from oslo_log import log
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from cyborg_lite.db import devices, lost_devices
+from cyborg_lite.db import devices
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.devices import DeviceRecord
@@ -38,7 +38,7 @@ class DeviceCollector(Collector):
         health_family, usage_family, error_family, lost_family = _create_families()
         try:
             records = self._database.read(devices.list_devices, Query())
-            lost = self._database.read(lost_devices.count_lost_arqs)
+            lost = self._database.read(devices.count_lost_arqs)
         except CyborgError as error:
             # The other metrics matter most while the database is unreachable.
             LOG.error('Device metrics omitted from a scrape: %s', error.text)

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from cyborg_lite.conductor.explanations import ExplanationService
-from cyborg_lite.db.device_profiles import profile_access, profiles
+from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.explanations import Explanation
@@ -70,21 +70,21 @@ class DeviceProfileService:
     def list_access(self, context: RequestContext, uuid: str) -> tuple[str, ...]:
         """Return the projects that may use the profile."""
         project = viewing_project(context)
-        return self._database.read(profile_access.list_projects, uuid, project)
+        return self._database.read(profiles.list_projects, uuid, project)
 
     def grant_access(
         self, context: RequestContext, uuid: str, projects: Sequence[str]
     ) -> tuple[str, ...]:
         """Permit projects to use the profile, and return all that may use it."""
         viewer = viewing_project(context)
-        return self._database.write(profile_access.grant_access, uuid, projects, viewer)
+        return self._database.write(profiles.grant_access, uuid, projects, viewer)
 
     def revoke_access(
         self, context: RequestContext, uuid: str, projects: Sequence[str]
     ) -> None:
         """Withdraw the permission of projects to use the profile."""
         viewer = viewing_project(context)
-        self._database.write(profile_access.revoke_access, uuid, projects, viewer)
+        self._database.write(profiles.revoke_access, uuid, projects, viewer)
 
 
 def viewing_project(context: RequestContext) -> str | None:

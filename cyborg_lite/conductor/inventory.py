@@ -7,7 +7,7 @@ from typing import Final
 from oslo_log import log
 
 from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
-from cyborg_lite.db import agent_identities, recovery, services
+from cyborg_lite.db import recovery, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.exceptions import AgentIdentityRefused, ReportOutdated
@@ -60,7 +60,7 @@ class InventoryService:
         """
         check_report(report)
         host, boot_id = report.hostname, report.boot_id
-        agent = self._database.read(agent_identities.find_agent, host)
+        agent = self._database.read(services.find_agent, host)
         if agent is not None:
             if (agent.digest, agent.boot_id) == (report.digest, boot_id):
                 return report.number
@@ -77,7 +77,7 @@ class InventoryService:
             )
         except ReportOutdated as error:
             LOG.info('Ignoring a report of host %s: %s', host, error.text)
-            agent = self._database.read(agent_identities.find_agent, host)
+            agent = self._database.read(services.find_agent, host)
             return _next_number(report, agent)
         _log_changes(report.hostname, changes)
         _log_losses(report.hostname, changes)

@@ -13,7 +13,6 @@ from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
 from cyborg_lite.conductor.jobs import JobRunner
 from cyborg_lite.db import deployables, programming
 from cyborg_lite.db.engine import Database
-from cyborg_lite.db.jobs import program_jobs
 from cyborg_lite.exceptions import (
     CyborgError,
     DeployableNotFound,
@@ -84,7 +83,7 @@ class ProgrammingService:
         :raises DriverError: the image does not fit
         """
         job = self._accept(context, uuid, image_id)
-        program_job = self._database.read(program_jobs.find_program_job, job.uuid, None)
+        program_job = self._database.read(programming.find_program_job, job.uuid, None)
         self._runner.run(job)
         return program_job
 
@@ -94,7 +93,7 @@ class ProgrammingService:
         :raises JobNotFound: no job has the uuid, or it is of another project
         """
         project = None if context.is_admin else context.project_id or ''
-        return self._database.read(program_jobs.find_program_job, uuid, project)
+        return self._database.read(programming.find_program_job, uuid, project)
 
     def list_bitstreams(
         self, filters: Mapping[str, str], deployable: str
@@ -213,7 +212,7 @@ class ProgramHandler:
         self._loader.try_update_placement(region.hostname)
 
     def _record_step(self, job: Job, step: ProgramStep, reason: str = '') -> None:
-        self._database.write(program_jobs.record_program_step, job.uuid, step, reason)
+        self._database.write(programming.record_program_step, job.uuid, step, reason)
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Mark the region unusable and end the job."""

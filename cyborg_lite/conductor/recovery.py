@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from oslo_log import log
 
-from cyborg_lite.db import attach_handles, host_events, recovery
+from cyborg_lite.db import attach_handles, hosts, recovery
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import HostEvent, RecoveryResult
@@ -94,7 +94,7 @@ class RecoveryService:
         :raises InvalidInput: the events cannot be stored
         """
         check_events(host, events)
-        last, new = self._database.write(host_events.record_host_events, host, events)
+        last, new = self._database.write(hosts.record_host_events, host, events)
         for event in new:
             if event.arq_uuid is None:
                 LOG.info(

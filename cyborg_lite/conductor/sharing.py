@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from cyborg_lite.clients.placement import ProviderInventories
-from cyborg_lite.db import provider_consumers
+from cyborg_lite.db import provider_capacity
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import PlacementConflict
 from cyborg_lite.model import ownership, sharing
@@ -63,7 +63,7 @@ class SharingCheck:
 
         :raises CyborgError: the database, Placement or Nova does not answer
         """
-        own = self._database.read(provider_consumers.list_own_providers, hostname)
+        own = self._database.read(provider_capacity.list_own_providers, hostname)
         if not own:
             return ()
         return (

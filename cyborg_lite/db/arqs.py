@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ARQs: create and list. See binding.py and release.py for their state changes."""
+"""ARQs and their history: create and list.
+
+See binding.py and release.py for the state changes of ARQs. Each change writes a row of
+the history in its transaction. The creation has no row; its time is that of the ARQ.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -24,9 +28,9 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_utc
-from cyborg_lite.db.device_profiles import former_servers, profile_names
-from cyborg_lite.db.device_profiles.profile_access import is_visible_to
-from cyborg_lite.db.lost_devices import describe_loss, is_lost
+from cyborg_lite.db.device_profiles import former_servers
+from cyborg_lite.db.device_profiles.profiles import has_name, is_visible_to
+from cyborg_lite.db.devices import describe_loss, is_lost
 from cyborg_lite.db.query import (
     Collection,
     Rows,
@@ -45,14 +49,24 @@ from cyborg_lite.db.tables import (
     Service,
 )
 from cyborg_lite.exceptions import (
+    ArqNotFound,
     DeviceProfileDisabled,
     DeviceProfileNotFound,
     EmptyDeviceProfile,
 )
-from cyborg_lite.model.arqs import HANDLE_SHOWN_STATES, STORED_STATES, Arq, Scope, State
+from cyborg_lite.model.arqs import (
+    HANDLE_SHOWN_STATES,
+    STORED_STATES,
+    Actor,
+    Arq,
+    Scope,
+    State,
+    Step,
+)
 from cyborg_lite.model.device_profiles import Group
 from cyborg_lite.model.image_properties import add_image_properties
 from cyborg_lite.model.inventory import HandleType
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import ServiceState
 
@@ -98,7 +112,7 @@ _PROFILE: Final = select(
     DeviceProfile.enabled,
     # The audit compares the age of an ARQ with the clock of the database.
     now_utc().label('current_time'),
-).where(profile_names.has_name(bindparam('name', type_=String)))
+).where(has_name(bindparam('name', type_=String)))
 _VISIBLE_PROFILE: Final = _PROFILE.where(
     is_visible_to(bindparam('viewer', type_=String))
 )
@@ -297,3 +311,48 @@ def _handle_info(handle: AttachHandle) -> dict[str, str]:
     if handle.type == HandleType.PCI:
         info['managed'] = str(handle.managed).lower()
     return info
+
+
+# --- history ---
+
+_INSERT: Final = insert(ArqEvent).values(at=now_utc())
+
+
+def record_step(
+    session: Session,
+    uuids: Iterable[str],
+    step: str,
+    actor: Actor,
+    reason: str | None = None,
+) -> None:
+    """Store the same step for all ARQs ``uuids``, in at most one statement."""
+    shortened = reason[:REASON_MAX_LENGTH] if reason else None
+    values = {'step': step, 'actor': actor, 'reason': shortened}
+    rows = [{'arq_uuid': uuid, **values} for uuid in uuids]
+    if rows:
+        change(session, _INSERT, rows)
+
+
+def list_steps(session: Session, uuid: str, scope: Scope) -> tuple[Step, ...]:
+    """Return the steps of an ARQ in one SELECT, oldest first, with its creation.
+
+    :raises ArqNotFound: the ARQ does not exist or is out of scope
+    """
+    statement = (
+        select(ArqEvent, Row.created_at)
+        .select_from(Row)
+        .outerjoin(ArqEvent, ArqEvent.arq_uuid == Row.uuid)
+        .where(Row.uuid == uuid, scope_filter(scope))
+        .order_by(ArqEvent.id)
+    )
+    rows = session.execute(statement).all()
+    if not rows:
+        raise ArqNotFound(uuid=uuid)
+    created = Step(step=State.INITIAL, actor=Actor.CLIENT, at=rows[0].created_at)
+    # An ARQ without events has one row, whose event is NULL.
+    events = [row for row in rows if row[0] is not None]
+    return (created, *convert_rows(events, _step))
+
+
+def _step(row: ArqEvent, _created: datetime) -> Step:
+    return Step(step=row.step, actor=Actor(row.actor), at=row.at, reason=row.reason)

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attach handles that ARQs own, and the conditions that describe a handle."""
+"""Attach handles that ARQs own, and the conditions that describe a handle.
+
+Each accepted bind gives its ARQs a higher generation, which its jobs carry. A job of an
+earlier bind finds no ARQ of its generation, and changes nothing.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Row, and_, bindparam, select
+from sqlalchemy import ColumnElement, Integer, Row, and_, bindparam, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from cyborg_lite.db import bind_generations, loaded_regions
+from cyborg_lite.db import loaded_regions
 from cyborg_lite.db.tables import (
     Arq,
     AttachHandle,
@@ -22,6 +26,26 @@ from cyborg_lite.model.device_profiles import AttachTarget, Group
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory_facts import name_suffix
 from cyborg_lite.model.services import ServiceState
+
+GENERATION_PARAMETER: Final = 'of_generation'
+"""Name of the parameter of the conditions; 0: the job names no generation."""
+
+_GENERATION: Final = bindparam(GENERATION_PARAMETER, type_=Integer)
+
+# Jobs that a conductor of an earlier release wrote name no generation.
+_IS_ANY: Final = _GENERATION == 0
+
+IS_CURRENT_BIND: Final = or_(_IS_ANY, Arq.generation == _GENERATION)
+"""SQL that is true for an ARQ whose last accepted bind has the generation."""
+
+CLAIMED_HANDLE: Final = or_(
+    _IS_ANY,
+    AttachHandle.bind_generation == _GENERATION,
+    # Claimed by a conductor of an earlier release, which does not store the number.
+    and_(AttachHandle.bind_generation == 0, Arq.generation == _GENERATION),
+)
+"""SQL that is true for a handle that the bind has claimed. It needs its ARQ."""
+
 
 FREE: Final = and_(
     AttachHandle.arq_uuid.is_(None),
@@ -64,7 +88,7 @@ _HANDLES: Final = (
     .order_by(AttachHandle.id)
 )
 _OF_ARQS: Final = _HANDLES.where(AttachHandle.arq_uuid.in_(bindparam('uuids')))
-_OF_BIND: Final = _OF_ARQS.where(bind_generations.CLAIMED_HANDLE)
+_OF_BIND: Final = _OF_ARQS.where(CLAIMED_HANDLE)
 
 
 def needs_cleaning() -> ColumnElement[bool]:
@@ -100,7 +124,7 @@ def list_handles_of_bind(
 
     :param generation: of the bind; 0: of any
     """
-    parameters = {'uuids': uuids, bind_generations.PARAMETER: generation}
+    parameters = {'uuids': uuids, GENERATION_PARAMETER: generation}
     return tuple(map(_handle, session.execute(_OF_BIND, parameters)))
 
 

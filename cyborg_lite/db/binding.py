@@ -14,14 +14,19 @@ from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy import Row, bindparam, or_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import arq_events, bind_generations, release
-from cyborg_lite.db.attach_handles import list_handles_of_arqs, list_handles_of_bind
+from cyborg_lite.db import release
+from cyborg_lite.db.arqs import record_step
+from cyborg_lite.db.attach_handles import (
+    GENERATION_PARAMETER,
+    IS_CURRENT_BIND,
+    list_handles_of_arqs,
+    list_handles_of_bind,
+)
 from cyborg_lite.db.change import change, values_by_row
 from cyborg_lite.db.claiming import claim_handles
 from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.device_profiles import former_servers
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job, release_job
 from cyborg_lite.db.tables import Arq, AttachHandle
 from cyborg_lite.exceptions import (
     ArqNotFound,
@@ -71,23 +76,19 @@ _BY_UUID: Final = (
 _START: Final = _BY_UUID.where(
     Arq.state.in_(states_that_allow(Event.BIND)),
     # Another bind may have been accepted and ended since the ARQ was read.
-    Arq.generation < bindparam(bind_generations.PARAMETER),
+    Arq.generation < bindparam(GENERATION_PARAMETER),
 )
-_END: Final = _BY_UUID.where(
-    Arq.state == State.BIND_STARTED, bind_generations.IS_CURRENT
-)
+_END: Final = _BY_UUID.where(Arq.state == State.BIND_STARTED, IS_CURRENT_BIND)
 _UUIDS: Final = (
     select(Arq.uuid).where(Arq.uuid.in_(bindparam('uuids'))).order_by(Arq.id)
 )
 # Locked before the handles, as a claim and a release do; see claiming.py.
 _LOCK: Final = _UUIDS.with_for_update()
-_BEING_BOUND: Final = _UUIDS.where(
-    Arq.state == State.BIND_STARTED, bind_generations.IS_CURRENT
-)
+_BEING_BOUND: Final = _UUIDS.where(Arq.state == State.BIND_STARTED, IS_CURRENT_BIND)
 _BY_OUTCOME: Final = _UUIDS.where(
     Arq.instance_uuid == bindparam('instance'),
     Arq.state == bindparam('state'),
-    bind_generations.IS_CURRENT,
+    IS_CURRENT_BIND,
 )
 
 
@@ -145,7 +146,7 @@ def _accept(
     if earlier:
         release.delete_failed_arqs(session, instance, list(bindings), job.request_id)
     generation = _start(session, bindings, instance, requested)
-    arq_events.record_step(session, bindings, State.BIND_STARTED, Actor.CLIENT)
+    record_step(session, bindings, State.BIND_STARTED, Actor.CLIENT)
     return add_bind_generation(job, generation)
 
 
@@ -167,7 +168,7 @@ def _start(
         'instance_uuid': instance,
         'generation': generation,
         'uuids': list(bindings),
-        bind_generations.PARAMETER: generation,
+        GENERATION_PARAMETER: generation,
     }
     columns: dict[str, dict[str, Any]] = {  # by column, then by ARQ
         'instance_slot': {uuid: slot for slot, uuid in enumerate(sorted(bindings))},
@@ -221,11 +222,11 @@ def claim_for_bind(
     """
     generation = read_bind_generation(job.payload)
     if claim_handles(session, uuids, generation):
-        arq_events.record_step(session, uuids, CLAIMED, Actor.CONDUCTOR)
+        record_step(session, uuids, CLAIMED, Actor.CONDUCTOR)
         queue.record_job_step(session, job, CLAIMED)
         return ClaimResult(job, list_handles_of_arqs(session, uuids))
     _set_bound(session, job, uuids, project_id)
-    arq_events.record_step(session, uuids, State.BOUND, Actor.CONDUCTOR)
+    record_step(session, uuids, State.BOUND, Actor.CONDUCTOR)
     return ClaimResult(queue.replace_job(session, job, bound))
 
 
@@ -236,7 +237,7 @@ def list_claimed_handles(
 
     :raises BindCancelled: an ARQ was unbound, deleted or bound again meanwhile
     """
-    parameters = {'uuids': uuids, bind_generations.PARAMETER: generation}
+    parameters = {'uuids': uuids, GENERATION_PARAMETER: generation}
     if len(session.scalars(_BEING_BOUND, parameters).all()) < len(uuids):
         raise BindCancelled()
     return list_handles_of_arqs(session, uuids)
@@ -256,7 +257,7 @@ def complete_bind(
     :raises JobLost: another conductor took over the job
     """
     _set_bound(session, job, uuids, project_id)
-    arq_events.record_step(session, uuids, State.BOUND, Actor.AGENT)
+    record_step(session, uuids, State.BOUND, Actor.AGENT)
     handles = AttachHandle.arq_uuid.in_(uuids)
     change(session, update(AttachHandle).where(handles).values(preparing=False))
     return queue.replace_job(session, job, bound)
@@ -272,7 +273,7 @@ def fail_bind(
     :raises JobLost: another conductor took over the job
     """
     generation = read_bind_generation(job.payload)
-    parameters = {'uuids': uuids, bind_generations.PARAMETER: generation}
+    parameters = {'uuids': uuids, GENERATION_PARAMETER: generation}
     session.scalars(_LOCK, {'uuids': uuids}).all()
     failing = session.scalars(_BEING_BOUND, parameters).all()
     _release_claimed(session, job, uuids, generation)
@@ -284,7 +285,7 @@ def fail_bind(
         'status_reason': reason[:REASON_MAX_LENGTH],
     }
     change(session, _END, values | parameters)
-    arq_events.record_step(session, failing, State.BIND_FAILED, Actor.CONDUCTOR, reason)
+    record_step(session, failing, State.BIND_FAILED, Actor.CONDUCTOR, reason)
     return queue.replace_job(session, job, failed)
 
 
@@ -295,11 +296,11 @@ def _release_claimed(
     claimed = list_handles_of_bind(session, uuids, generation)
     for handle in claimed:
         if handle.needs_host:
-            new_job = release_job(handle.uuid, handle.hostname, job.request_id)
+            new_job = queue.release_job(handle.uuid, handle.hostname, job.request_id)
             queue.add_job(session, new_job)
         if handle.host_down:
             # Free and unclean handles of a host that is down are reserved in Placement.
-            queue.add_job(session, placement_sync_job(handle.hostname))
+            queue.add_job(session, queue.placement_sync_job(handle.hostname))
     if claimed:
         handles = AttachHandle.uuid.in_([handle.uuid for handle in claimed])
         free = handles, AttachHandle.needs_host.is_(False)
@@ -316,7 +317,7 @@ def list_arqs_by_outcome(
         'uuids': payload.arq_uuids,
         'instance': payload.instance_uuid,
         'state': state,
-        bind_generations.PARAMETER: payload.generation,
+        GENERATION_PARAMETER: payload.generation,
     }
     return tuple(session.scalars(_BY_OUTCOME, parameters))
 
@@ -328,7 +329,7 @@ def _set_bound(
         'state': State.BOUND,
         'status_reason': None,
         'uuids': uuids,
-        bind_generations.PARAMETER: read_bind_generation(job.payload),
+        GENERATION_PARAMETER: read_bind_generation(job.payload),
     }
     if project_id is not None:
         values['project_id'] = project_id

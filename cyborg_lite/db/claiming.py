@@ -9,11 +9,14 @@ from typing import Any, Final, NoReturn
 from sqlalchemy import Row, Select, and_, bindparam, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import bind_generations
-from cyborg_lite.db.attach_handles import FREE, needs_cleaning
+from cyborg_lite.db.attach_handles import (
+    FREE,
+    GENERATION_PARAMETER,
+    IS_CURRENT_BIND,
+    needs_cleaning,
+)
 from cyborg_lite.db.change import change, values_by_row
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.db.tables import (
     Arq,
     AttachHandle,
@@ -35,7 +38,7 @@ _LOCK: Final = (
     .where(
         Arq.uuid.in_(bindparam('uuids')),
         Arq.state == State.BIND_STARTED,
-        bind_generations.IS_CURRENT,
+        IS_CURRENT_BIND,
     )
     .order_by(Arq.id)
     .with_for_update()
@@ -109,7 +112,7 @@ def claim_handles(session: Session, arq_uuids: Sequence[str], generation: int) -
     _claim(session, handles, generation)
     # Free handles of a host that is down are reserved, and these are not free any more.
     for hostname in {target.down_host for target in targets if target.down_host}:
-        queue.add_job(session, placement_sync_job(hostname))
+        queue.add_job(session, queue.placement_sync_job(hostname))
     has_steps = any(handle.needs_steps for handle in handles.values())
     return has_steps or any(target.loads_bitstream for target in targets)
 
@@ -119,7 +122,7 @@ def _lock_arqs(session: Session, uuids: Sequence[str], generation: int) -> None:
 
     :raises BindCancelled: an ARQ is not being bound any more, or by a later bind
     """
-    parameters = {'uuids': uuids, bind_generations.PARAMETER: generation}
+    parameters = {'uuids': uuids, GENERATION_PARAMETER: generation}
     if len(session.scalars(_LOCK, parameters).all()) < len(uuids):
         raise BindCancelled()
 

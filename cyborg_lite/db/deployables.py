@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deployables as shown to clients; the package ``inventory`` writes them."""
+"""Deployables and their attributes as shown to clients.
+
+The package ``inventory`` writes both. Admins may add and delete attributes.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
+from uuid import uuid4
 
-from sqlalchemy import select
+from oslo_db.exception import DBDuplicateEntry, DBReferenceError
+from sqlalchemy import delete as delete_rows
+from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session, aliased
 
-from cyborg_lite.db.attributes import attribute_from_row
+from cyborg_lite.db.change import change
 from cyborg_lite.db.query import (
     Collection,
     Rows,
@@ -20,6 +26,12 @@ from cyborg_lite.db.query import (
 )
 from cyborg_lite.db.tables import Attribute as AttributeRow
 from cyborg_lite.db.tables import Deployable as Row
+from cyborg_lite.db.tables import now
+from cyborg_lite.exceptions import (
+    AttributeExists,
+    AttributeNotFound,
+    DeployableNotFound,
+)
 from cyborg_lite.model.attribute_keys import attribute_sort_key
 from cyborg_lite.model.devices import Attribute, DeployableRecord
 from cyborg_lite.model.queries import Query
@@ -105,4 +117,95 @@ def _record(row: Row, attributes: list[Attribute]) -> DeployableRecord:
         attributes=tuple(
             sorted(attributes, key=lambda attribute: attribute_sort_key(attribute.key))
         ),
+    )
+
+
+# --- attributes ---
+
+_ATTRIBUTES: Final = Collection(
+    AttributeRow,
+    filters={
+        'uuid': AttributeRow.uuid,
+        'deployable_id': AttributeRow.deployable_id,
+        'key': AttributeRow.key,
+    },
+    sorts={
+        'uuid': AttributeRow.uuid,
+        'deployable_id': AttributeRow.deployable_id,
+        'key': AttributeRow.key,
+        'created_at': AttributeRow.created_at,
+        'updated_at': AttributeRow.updated_at,
+    },
+)
+
+
+def list_attributes(session: Session, query: Query) -> tuple[Attribute, ...]:
+    """Return the attributes that match the query, in one SELECT.
+
+    :raises InvalidInput: an unknown filter, sort key or marker, or not an integer
+    """
+
+    def read(part: Query) -> tuple[Rows, Iterable[Attribute]]:
+        visible = select(AttributeRow).where(AttributeRow.hidden.is_(False))
+        rows = select_page(session, visible, part, _ATTRIBUTES)
+        return rows, convert_rows(rows, attribute_from_row)
+
+    return fill_page(query, read)
+
+
+def create_attribute(
+    session: Session, deployable_id: int, key: str, value: str
+) -> Attribute:
+    """Add an attribute that no host report deletes.
+
+    It replaces a reported attribute that an admin has deleted.
+
+    :raises DeployableNotFound: no deployable has the id
+    :raises AttributeExists: the deployable has an attribute with the key
+    """
+    row = {
+        'uuid': str(uuid4()),
+        'deployable_id': deployable_id,
+        'key': key,
+        'value': value,
+        'created_at': now(),
+    }
+    deleted = (AttributeRow.deployable_id == deployable_id) & (AttributeRow.key == key)
+    change(
+        session, delete_rows(AttributeRow).where(deleted, AttributeRow.hidden.is_(True))
+    )
+    try:
+        session.execute(insert(AttributeRow).values(**row))
+    except DBReferenceError:
+        raise DeployableNotFound(uuid=deployable_id) from None
+    except DBDuplicateEntry:
+        raise AttributeExists(key=key, deployable=deployable_id) from None
+    return attribute_from_row(AttributeRow(**row))
+
+
+def delete_attribute(session: Session, uuid: str) -> None:
+    """Delete an attribute.
+
+    The row of a reported attribute is kept but hidden, so that the next host report
+    does not create it again.
+
+    :raises AttributeNotFound: no attribute has the uuid
+    """
+    visible = (AttributeRow.uuid == uuid) & AttributeRow.hidden.is_(False)
+    reported = update(AttributeRow).where(visible, AttributeRow.reported.is_(True))
+    if change(session, reported.values(hidden=True)):
+        return
+    if not change(session, delete_rows(AttributeRow).where(visible)):
+        raise AttributeNotFound(uuid=uuid)
+
+
+def attribute_from_row(row: AttributeRow) -> Attribute:
+    """Convert a row; only for modules of this package."""
+    return Attribute(
+        uuid=row.uuid,
+        deployable_id=row.deployable_id,
+        key=row.key,
+        value=row.value,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
     )

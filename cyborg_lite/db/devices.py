@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices as shown to clients, and their status; ``inventory`` writes the rest."""
+"""Devices as shown to clients, their status, and the ARQs that use them.
+
+The package ``inventory`` writes the rest. A device is lost while it is gone or failed,
+or while the host does not report the attach handle. Nothing is stored: an ARQ
+is usable again as soon as the device is.
+"""
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import case, select, update
+from sqlalchemy import ColumnElement, Select, case, func, or_, select, update
+from sqlalchemy import Row as ResultRow
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import change
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.db.query import (
     Collection,
     Rows,
@@ -21,11 +26,13 @@ from cyborg_lite.db.query import (
     fill_page,
     select_page,
 )
-from cyborg_lite.db.tables import AttachHandle, Deployable, now
+from cyborg_lite.db.tables import Arq, AttachHandle, Deployable, now
 from cyborg_lite.db.tables import Device as Row
 from cyborg_lite.exceptions import DeviceNotFound
+from cyborg_lite.model.arqs import DEVICE_IN_USE_STATES, State
+from cyborg_lite.model.device_impact import DeviceImpact
 from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.inventory import UNUSABLE_HEALTH, Health
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.usage import usage_from_json
 
@@ -139,5 +146,106 @@ def set_device_status(
         change(session, update(Row).where(Row.uuid == uuid).values(**values))
     if previous.status is status:
         return None
-    queue.add_job(session, placement_sync_job(previous.hostname))
+    queue.add_job(session, queue.placement_sync_job(previous.hostname))
     return previous
+
+
+# --- lost devices ---
+
+_MISSING: Final = 'The attach handle is missing on the host.'
+
+
+def is_lost() -> ColumnElement[bool]:
+    """Return SQL that is true for a handle whose device cannot be used.
+
+    For a SELECT that joins ``devices`` to the handles.
+    """
+    return or_(AttachHandle.missing.is_(True), Row.health.in_(UNUSABLE_HEALTH))
+
+
+def describe_loss(missing: bool, health: str | None, reason: str | None) -> str:
+    """Return why a handle cannot be used, or an empty string.
+
+    :param health: of the device; None: there is no device
+    """
+    if health in UNUSABLE_HEALTH:
+        return f'The device is {health}: {reason}'
+    return _MISSING if missing else ''
+
+
+def list_impacts(
+    session: Session, device: str | None = None, hostname: str | None = None
+) -> tuple[DeviceImpact, ...]:
+    """Return the ARQs that use devices, in one SELECT.
+
+    :param device: uuid, serial number or control address; None: all devices
+    :param hostname: None: all hosts
+    """
+    statement = _select_in_use(
+        Arq, AttachHandle.missing, Row, AttachHandle.key.label('key')
+    ).order_by(Row.hostname, Row.control_address, Arq.id)
+    if device is not None:
+        statement = statement.where(_is_named(device))
+    if hostname is not None:
+        statement = statement.where(Row.hostname == hostname)
+    return tuple(_impact(row) for row in session.execute(statement))
+
+
+def check_device_exists(
+    session: Session, device: str, hostname: str | None = None
+) -> None:
+    """Check that a device is stored.
+
+    :param device: uuid, serial number or control address
+    :raises DeviceNotFound: no device has the identifier
+    """
+    statement = select(Row.id).where(_is_named(device)).limit(1)
+    if hostname is not None:
+        statement = statement.where(Row.hostname == hostname)
+    if session.scalar(statement) is None:
+        raise DeviceNotFound(uuid=device)
+
+
+def count_lost_arqs(session: Session) -> Mapping[str, int]:
+    """Return the number of bound ARQs with a lost device, by host."""
+    statement = (
+        _select_in_use(Row.hostname, func.count())
+        .where(Arq.state == State.BOUND, is_lost())
+        .group_by(Row.hostname)
+    )
+    return {row[0]: row[1] for row in session.execute(statement)}
+
+
+# Any: the columns of the caller.
+def _select_in_use(*columns: Any) -> Select[*tuple[Any, ...]]:
+    return (
+        select(*columns)
+        .select_from(AttachHandle)
+        .join(Arq, Arq.uuid == AttachHandle.arq_uuid)
+        .join(Deployable, Deployable.id == AttachHandle.deployable_id)
+        .join(Row, Row.id == Deployable.device_id)
+        .where(Arq.state.in_(DEVICE_IN_USE_STATES))
+    )
+
+
+def _is_named(device: str) -> ColumnElement[bool]:
+    names = (Row.uuid, Row.hardware_id, Row.control_address)
+    return or_(*(column == device for column in names))
+
+
+def _impact(row: ResultRow[*tuple[Any, ...]]) -> DeviceImpact:
+    arq: Arq = row.Arq
+    device: Row = row.Device
+    loss = describe_loss(row.missing, device.health, device.health_reason)
+    return DeviceImpact(
+        hostname=device.hostname,
+        address=device.control_address,
+        device_uuid=device.uuid,
+        model=device.model,
+        handle=row.key,
+        arq_uuid=arq.uuid,
+        instance_uuid=arq.instance_uuid,
+        project_id=arq.project_id,
+        device_profile_name=arq.device_profile_name,
+        loss=loss,
+    )

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts: what they have, their maintenance, and their removal with all rows."""
+"""Hosts: what they have, their events, maintenance, and removal with all rows."""
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from oslo_db.exception import RetryRequest
 from sqlalchemy import ColumnElement, Select, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import arq_events, device_owners
+from cyborg_lite.db import device_owners, services
+from cyborg_lite.db.arqs import record_step
 from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.db.release import RELEASED
 from cyborg_lite.db.tables import (
     Arq,
@@ -32,6 +33,7 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.model.arqs import Actor, State
 from cyborg_lite.model.devices import DeviceStatus
+from cyborg_lite.model.host_events import HostEvent
 from cyborg_lite.model.hosts import HostArq, HostSummary, RemovedHost
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.services import AGENT, ServiceState
@@ -107,7 +109,7 @@ def set_status(
     differs = (Device.hostname == host) & (Device.status != status)
     changed = change(session, update(Device).where(differs).values(**values))
     if changed:
-        queue.add_job(session, placement_sync_job(host))
+        queue.add_job(session, queue.placement_sync_job(host))
     return changed
 
 
@@ -133,7 +135,7 @@ def forget_host(session: Session, host: str) -> RemovedHost:
     jobs = _delete_jobs(session, host, handles)
     devices = _delete_devices(session, host)
     change(session, delete(Service).where(agent))
-    queue.add_job(session, placement_sync_job(host, deep=True))
+    queue.add_job(session, queue.placement_sync_job(host, deep=True))
     return RemovedHost(
         devices, len(handles), arqs, jobs, tuple(filter(None, providers))
     )
@@ -208,7 +210,7 @@ def _record_unbound(session: Session, failed: ColumnElement[bool]) -> None:
         values = {'state': State.UNBOUND, 'status_reason': None}
         unbound = update(Arq).where(Arq.uuid.in_(uuids))
         change(session, unbound.values(**values, updated_at=now_utc()))
-        arq_events.record_step(session, uuids, RELEASED, Actor.CONDUCTOR)
+        record_step(session, uuids, RELEASED, Actor.CONDUCTOR)
 
 
 def _delete_jobs(session: Session, host: str, handles: Collection[str]) -> int:
@@ -229,3 +231,70 @@ def _delete_devices(session: Session, host: str) -> int:
         change(session, update(Deployable).where(children).values(**unlinked))
         change(session, delete(Deployable).where(children))
     return change(session, delete(Device).where(Device.hostname == host))
+
+
+# --- events that agents report ---
+
+
+def record_host_events(
+    session: Session, host: str, events: Sequence[HostEvent]
+) -> tuple[int, Sequence[HostEvent]]:
+    """Store new events of a host in the history of its ARQs.
+
+    The row of the agent is locked, so events of one host are stored one call after the
+    other.
+
+    :returns: the number of the last event that was ever recorded, and the new events
+    """
+    agent = select(Service).where(Service.is_agent_of(host)).with_for_update()
+    service = session.scalar(agent)
+    if service is None:
+        # The host has no rows yet, so its events affect no ARQ.
+        return (events[-1].number if events else 0), events
+    new = [event for event in events if event.number > service.last_event]
+    if new:
+        owners = _list_owners(session, host)
+        existing = _list_existing_arqs(session, new)
+        for event in new:
+            _record(session, event, owners, existing)
+        services.store_last_event(session, host, new[-1].number)
+        return new[-1].number, new
+    return service.last_event, new
+
+
+def _record(
+    session: Session,
+    event: HostEvent,
+    owners: Mapping[str, Sequence[str]],
+    existing: frozenset[str],
+) -> None:
+    if event.arq_uuid is None:
+        affected = list(owners.get(event.address, ()))
+    else:
+        affected = [event.arq_uuid] if event.arq_uuid in existing else []
+    reason = event.reason or None
+    record_step(session, affected, event.kind, Actor.AGENT, reason)
+
+
+def _list_owners(session: Session, host: str) -> Mapping[str, Sequence[str]]:
+    """Return the ARQs that own handles of each device, by its control address."""
+    rows = session.execute(
+        select(Device.control_address, AttachHandle.arq_uuid)
+        .join(Deployable, Deployable.device_id == Device.id)
+        .join(AttachHandle, AttachHandle.deployable_id == Deployable.id)
+        .where(Device.hostname == host, AttachHandle.arq_uuid.is_not(None))
+        .order_by(AttachHandle.id)
+    )
+    owners: dict[str, list[str]] = defaultdict(list)
+    for address, arq_uuid in rows:
+        if arq_uuid is not None:
+            owners[address].append(arq_uuid)
+    return owners
+
+
+def _list_existing_arqs(
+    session: Session, events: Sequence[HostEvent]
+) -> frozenset[str]:
+    """Return the ARQs of the events that exist."""
+    uuids = {event.arq_uuid for event in events if event.arq_uuid is not None}
+    return frozenset(session.scalars(select(Arq.uuid).where(Arq.uuid.in_(uuids))))

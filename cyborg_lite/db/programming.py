@@ -2,38 +2,53 @@
 """Programming: the stored regions, and the changes that a load makes to them.
 
 While a region is loaded, no ARQ can claim its handles. One statement marks the handles
-as being prepared and checks that all of them were free.
+as being prepared and checks that all of them were free. Clients can read a programming
+job for a day after its end.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Final
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, Select, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session, aliased
 
-from cyborg_lite.db import bind_generations, loaded_regions, services
+from cyborg_lite.db import loaded_regions, services
+from cyborg_lite.db.attach_handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.db.change import change
-from cyborg_lite.db.inventory.changes import write_changes
-from cyborg_lite.db.inventory.rows import load_inventory
-from cyborg_lite.db.jobs import program_jobs, queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job
+from cyborg_lite.db.inventory.changes import load_inventory, write_changes
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import (
     Arq,
     AttachHandle,
     Attribute,
     Deployable,
     LoadedRegion,
+    now,
 )
 from cyborg_lite.db.tables import Device as DeviceRow
-from cyborg_lite.exceptions import DeployableInUse, DeployableNotFound
+from cyborg_lite.db.tables import ProgramJob as ProgramJobRow
+from cyborg_lite.exceptions import DeployableInUse, DeployableNotFound, JobNotFound
 from cyborg_lite.model import bitstreams
 from cyborg_lite.model.bitstreams import Bitstream
 from cyborg_lite.model.inventory import Device, HostReport
 from cyborg_lite.model.inventory_diff import diff_report
 from cyborg_lite.model.inventory_facts import StoredInventory, name_suffix
 from cyborg_lite.model.jobs import Job, NewJob, Owner, ProgramPayload
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
 
 # Attributes that describe the loaded image. Host reports do not delete them.
 _NAME: Final = 'bitstream_name'
@@ -78,9 +93,9 @@ def list_regions_of_arqs(
     rows = session.execute(
         select(Arq.uuid, Arq.device_profile_group, AttachHandle.deployable_id)
         .join(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
-        .where(Arq.uuid.in_(arqs), bind_generations.IS_CURRENT)
+        .where(Arq.uuid.in_(arqs), IS_CURRENT_BIND)
         .order_by(AttachHandle.id),
-        {bind_generations.PARAMETER: generation},
+        {GENERATION_PARAMETER: generation},
     ).all()
     regions = {
         deployable_id: _find_region(session, Deployable.id == deployable_id)
@@ -226,9 +241,7 @@ def begin_load(
         reason = 'it is bound, or being programmed already.'
         raise DeployableInUse(uuid=region.uuid, reason=reason)
     added = queue.add_running_job(session, job, owner)
-    program_jobs.create_program_job(
-        session, added.uuid, region.uuid, payload.image_uuid, project_id
-    )
+    create_program_job(session, added.uuid, region.uuid, payload.image_uuid, project_id)
     return added
 
 
@@ -254,7 +267,7 @@ def end_load_without_region(session: Session, job: Job, failure: str | None) -> 
     :param failure: why the load failed; None: it succeeded
     :raises JobLost: another conductor took over the job
     """
-    program_jobs.end_program_job(session, job.uuid, failure)
+    end_program_job(session, job.uuid, failure)
     queue.finish_job(session, job)
 
 
@@ -268,7 +281,7 @@ def record_load(
     _store_card(session, region.hostname, card)
     if bitstream.is_shell:
         _clear_card(session, region.device_id)
-        queue.add_job(session, placement_sync_job(region.hostname))
+        queue.add_job(session, queue.placement_sync_job(region.hostname))
         return
     image = {'bitstream_id': bitstream.image_id}
     change(session, update(Deployable).where(_loaded_parts(region)).values(**image))
@@ -284,7 +297,7 @@ def record_load(
             _DRIVER_PATH: bitstream.driver_path,
         },
     )
-    queue.add_job(session, placement_sync_job(region.hostname))
+    queue.add_job(session, queue.placement_sync_job(region.hostname))
 
 
 def mark_region_unusable(session: Session, region: StoredRegion, reason: str) -> None:
@@ -300,7 +313,7 @@ def mark_region_unusable(session: Session, region: StoredRegion, reason: str) ->
     change(session, update(Deployable).where(is_region).values(**reserved))
     loaded_regions.mark_unusable(session, region.deployable_id, reason)
     _delete_image_attributes(session, is_region)
-    queue.add_job(session, placement_sync_job(region.hostname))
+    queue.add_job(session, queue.placement_sync_job(region.hostname))
 
 
 def _loaded_parts(region: StoredRegion) -> ColumnElement[bool]:
@@ -385,3 +398,87 @@ def _store_image_attributes(
     ]
     if rows:
         session.execute(insert(Attribute), rows)
+
+
+# --- programming jobs as shown to clients ---
+
+_RETENTION: Final = timedelta(days=1)
+
+
+def create_program_job(
+    session: Session, uuid: str, deployable: str, image: str, project_id: str | None
+) -> None:
+    """Store a new programming job, and delete those that ended a day ago.
+
+    :param uuid: of the job in the job queue
+    :param deployable: the uuid of the deployable
+    :param image: the uuid of the image
+    """
+    has_expired = and_(
+        ProgramJobRow.state != ProgramState.RUNNING,
+        ProgramJobRow.updated_at < now() - _RETENTION,
+    )
+    change(session, delete(ProgramJobRow).where(has_expired))
+    session.execute(
+        insert(ProgramJobRow).values(
+            uuid=uuid,
+            deployable_uuid=deployable,
+            image_uuid=image,
+            project_id=project_id,
+            state=ProgramState.RUNNING,
+            step=ProgramStep.ACCEPTED,
+            reason='',
+        )
+    )
+
+
+def record_program_step(
+    session: Session, uuid: str, step: ProgramStep, reason: str = ''
+) -> None:
+    """Store the step of a running programming job.
+
+    :param reason: why the job waits; empty: the job does not wait
+    """
+    values = {'step': step, 'reason': reason[:REASON_MAX_LENGTH]}
+    change(session, update(ProgramJobRow).where(_is_running(uuid)).values(**values))
+
+
+def end_program_job(session: Session, uuid: str, failure: str | None) -> None:
+    """Store the end of a programming job.
+
+    :param failure: why it failed; None: it succeeded
+    """
+    if failure is None:
+        values = {'state': ProgramState.DONE, 'step': ProgramStep.LOADED, 'reason': ''}
+    else:
+        reason = failure[:REASON_MAX_LENGTH]
+        values = {'state': ProgramState.FAILED, 'reason': reason}
+    change(session, update(ProgramJobRow).where(_is_running(uuid)).values(**values))
+
+
+def _is_running(uuid: str) -> ColumnElement[bool]:
+    return and_(ProgramJobRow.uuid == uuid, ProgramJobRow.state == ProgramState.RUNNING)
+
+
+def find_program_job(session: Session, uuid: str, project_id: str | None) -> ProgramJob:
+    """Return a programming job.
+
+    :param project_id: the project that must own the job; None: any project
+    :raises JobNotFound: the job does not exist or belongs to another project
+    """
+    statement = select(ProgramJobRow).where(ProgramJobRow.uuid == uuid)
+    if project_id is not None:
+        statement = statement.where(ProgramJobRow.project_id == project_id)
+    row = session.scalar(statement)
+    if row is None:
+        raise JobNotFound(uuid=uuid)
+    return ProgramJob(
+        uuid=row.uuid,
+        deployable_uuid=row.deployable_uuid,
+        image_uuid=row.image_uuid,
+        state=ProgramState(row.state),
+        step=ProgramStep(row.step),
+        reason=row.reason,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The free capacity of the providers of all hosts, and why some have none."""
+"""Providers with their free capacity, and with the instances whose ARQs name them."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from cyborg_lite.model.explanations import ProviderCapacity, ReasonCode
 from cyborg_lite.model.inventory import UNUSABLE_HEALTH, HandleType, Health
 from cyborg_lite.model.providers import valid_symbol
 from cyborg_lite.model.services import ServiceState
+from cyborg_lite.model.sharing import OwnProvider
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 
@@ -119,3 +121,34 @@ def _closures(row: Row[*tuple[Any, ...]]) -> Iterator[tuple[ReasonCode, str]]:
 
 def _sentence(statement: str, reason: str) -> str:
     return f'{statement}: {reason.rstrip(".")}.' if reason else f'{statement}.'
+
+
+# --- providers of one host ---
+
+
+def list_own_providers(session: Session, hostname: str) -> tuple[OwnProvider, ...]:
+    """Return the providers of the devices of a host, in two SELECTs."""
+    instances: defaultdict[str, set[str]] = defaultdict(set)
+    arqs = select(Arq.device_rp_uuid, Arq.instance_uuid).where(
+        Arq.hostname == hostname,
+        Arq.device_rp_uuid.is_not(None),
+        Arq.instance_uuid.is_not(None),
+    )
+    for provider, instance in session.execute(arqs):
+        if provider is not None and instance is not None:
+            instances[provider].add(instance)
+    deployables = (
+        select(Deployable.rp_uuid, Deployable.name, Deployable.resource_class)
+        .join(Device, Device.id == Deployable.device_id)
+        .where(Device.hostname == hostname, Deployable.rp_uuid.is_not(None))
+        .order_by(Deployable.name)
+    )
+    return tuple(
+        OwnProvider(
+            uuid=row.rp_uuid or '',
+            name=row.name,
+            resource_class=valid_symbol(row.resource_class or ''),
+            instances=frozenset(instances[row.rp_uuid or '']),
+        )
+        for row in session.execute(deployables)
+    )

@@ -24,7 +24,6 @@ from cyborg_lite.db.attach_handles import needs_cleaning
 from cyborg_lite.db.change import Upsert, change
 from cyborg_lite.db.clock import now_utc, read_time_before
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.db.tables import (
     Arq,
     AttachHandle,
@@ -225,7 +224,7 @@ def schedule_placement_audits(session: Session, interval: float, pause: float) -
         # Another conductor has scheduled some of these hosts.
         return 0
     for row in due:
-        queue.add_job(session, placement_sync_job(row.host))
+        queue.add_job(session, queue.placement_sync_job(row.host))
     return len(due)
 
 
@@ -240,5 +239,5 @@ def schedule_conflict_checks(session: Session) -> int:
         select(Device.hostname).where(Device.conflict != '').distinct()
     ).all()
     for host in hosts:
-        queue.add_job(session, placement_sync_job(host))
+        queue.add_job(session, queue.placement_sync_job(host))
     return len(hosts)

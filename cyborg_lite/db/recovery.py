@@ -12,12 +12,11 @@ from typing import Final
 from sqlalchemy import and_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import arq_events
+from cyborg_lite.db.arqs import record_step
 from cyborg_lite.db.attach_handles import list_handles_to_rebuild
 from cyborg_lite.db.change import change, value_by_row
 from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import release_job
 from cyborg_lite.db.tables import (
     Arq,
     AttachHandle,
@@ -62,7 +61,7 @@ def record_host_reboot(session: Session, host: str, boot_id: str) -> bool:
     arqs = [uuid for uuid in session.scalars(owners) if uuid is not None]
     bound = [row.uuid for row in _lock_arqs(session, arqs, State.BOUND)]
     _set_state(session, bound, _REBUILDING)
-    arq_events.record_step(session, bound, _REBUILDING, Actor.CONDUCTOR)
+    record_step(session, bound, _REBUILDING, Actor.CONDUCTOR)
     return True
 
 
@@ -111,7 +110,7 @@ def _set_state(session: Session, uuids: Sequence[str], state: State) -> None:
 
 def _record_rebuilt(session: Session, uuids: Sequence[str]) -> None:
     _set_state(session, uuids, _REBUILT)
-    arq_events.record_step(session, uuids, _REBUILT, Actor.AGENT)
+    record_step(session, uuids, _REBUILT, Actor.AGENT)
 
 
 def _record_lost(
@@ -132,8 +131,8 @@ def _record_lost(
     change(session, failed.values(status_reason=reason, **values))
     for handle in handles:
         uuid = handle.arq_uuid
-        arq_events.record_step(session, [uuid], _LOST, Actor.AGENT, arq_reasons[uuid])
-        queue.add_job(session, release_job(handle.uuid, handle.hostname, None))
+        record_step(session, [uuid], _LOST, Actor.AGENT, arq_reasons[uuid])
+        queue.add_job(session, queue.release_job(handle.uuid, handle.hostname, None))
 
 
 def _add_nova_events(

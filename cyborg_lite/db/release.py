@@ -11,14 +11,13 @@ from typing import Any, Final
 from sqlalchemy import Row, Select, and_, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import arq_events
+from cyborg_lite.db.arqs import record_step
 from cyborg_lite.db.attach_handles import list_handles_of_arqs
 from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.device_profiles import former_servers
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job, release_job
 from cyborg_lite.db.tables import Arq, AttachHandle
 from cyborg_lite.exceptions import ArqNotFound, ServiceTokenRequired
 from cyborg_lite.model.arqs import (
@@ -91,7 +90,7 @@ def unbind_arqs(
                 updated_at=now_utc(),
             ),
         )
-        arq_events.record_step(session, unbound, State.UNBOUND, Actor.CLIENT)
+        record_step(session, unbound, State.UNBOUND, Actor.CLIENT)
 
 
 def delete_arqs(
@@ -200,7 +199,7 @@ def _delete(
                 updated_at=now_utc(),
             ),
         )
-        arq_events.record_step(session, deleting, State.DELETING, actor)
+        record_step(session, deleting, State.DELETING, actor)
     return bool(deleting)
 
 
@@ -214,7 +213,7 @@ def _release_handles(
     for handle in unclean:
         # If a bind is still preparing the handle, the bind job writes the release job.
         if not handle.preparing:
-            job = release_job(handle.uuid, handle.hostname, request_id)
+            job = queue.release_job(handle.uuid, handle.hostname, request_id)
             queue.add_job(session, job)
     return unclean
 
@@ -231,7 +230,7 @@ def _free(session: Session, handles: Sequence[AllocatedHandle]) -> None:
         reports.delete_missing_handles(session, hostname)
     # Free handles of a host that is down are reserved in Placement.
     for hostname in {handle.hostname for handle in handles if handle.host_down}:
-        queue.add_job(session, placement_sync_job(hostname))
+        queue.add_job(session, queue.placement_sync_job(hostname))
 
 
 def record_release(session: Session, job: Job, handle: AllocatedHandle) -> None:
@@ -243,7 +242,7 @@ def record_release(session: Session, job: Job, handle: AllocatedHandle) -> None:
         _free(session, [handle])
         _record_released(session, handle.arq_uuid)
     # Any sync of the host that ran during the release has reserved the handle.
-    queue.add_job(session, placement_sync_job(handle.hostname, job.request_id))
+    queue.add_job(session, queue.placement_sync_job(handle.hostname, job.request_id))
     queue.finish_job(session, job)
 
 
@@ -257,7 +256,7 @@ def _record_released(session: Session, arq_uuid: str) -> None:
             'updated_at': now_utc(),
         }
         change(session, update(Arq).where(failed).values(**unbound))
-        arq_events.record_step(session, [arq_uuid], RELEASED, Actor.AGENT)
+        record_step(session, [arq_uuid], RELEASED, Actor.AGENT)
 
 
 def _lock_owner(session: Session, handle: AllocatedHandle) -> State | None:
@@ -290,13 +289,11 @@ def record_release_failure(
     state = _lock_owner(session, handle)
     if state is None:
         return
-    queue.add_job(session, placement_sync_job(handle.hostname))
+    queue.add_job(session, queue.placement_sync_job(handle.hostname))
     if state not in states_that_allow(Event.RELEASE_FAILED):
         return
     following = next_state(state, Event.RELEASE_FAILED)
     values = {'state': following, 'status_reason': reason[:REASON_MAX_LENGTH]}
     owner = Arq.uuid == handle.arq_uuid
     change(session, update(Arq).where(owner).values(**values, updated_at=now_utc()))
-    arq_events.record_step(
-        session, [handle.arq_uuid], RELEASE_FAILED, Actor.AGENT, reason
-    )
+    record_step(session, [handle.arq_uuid], RELEASE_FAILED, Actor.AGENT, reason)

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services: the daemons, their heartbeats and states, and what each agent reported."""
+"""Services: the daemons, their heartbeats and states, and what each agent reported.
+
+Only one agent at a time speaks for a host. An agent keeps its identity in its state
+directory. The identity of a host changes when its agent is down, or when an operator
+forgets it.
+"""
 
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterable, Mapping
@@ -19,11 +24,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import agent_identities, recovery
+from cyborg_lite.db import recovery
 from cyborg_lite.db.change import Upsert, change, value_by_row
 from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.db.query import (
     Collection,
     Rows,
@@ -33,9 +37,11 @@ from cyborg_lite.db.query import (
 )
 from cyborg_lite.db.tables import Device
 from cyborg_lite.db.tables import Service as Row
+from cyborg_lite.exceptions import AgentIdentityRefused
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import (
     AGENT,
+    AgentRecord,
     Heartbeat,
     HeartbeatDetails,
     Service,
@@ -161,7 +167,7 @@ def record_agent_digest(
         return False
     upsert = _START if details.started else _HEARTBEAT
     _write(session, upsert, AGENT, host, version=version)
-    agent_identities.accept_agent(session, host, details.identity)
+    accept_agent(session, host, details.identity)
     return True
 
 
@@ -250,7 +256,7 @@ def switch_state(session: Session, service: Service, oldest: datetime) -> bool:
     if not change(session, switched):
         return False
     if service.binary == AGENT:
-        queue.add_job(session, placement_sync_job(service.host))
+        queue.add_job(session, queue.placement_sync_job(service.host))
     return True
 
 
@@ -308,3 +314,45 @@ def _write(
     # Only heartbeats contain the version; a report leaves it unchanged.
     identity = {'uuid': str(uuid4()), 'binary': binary, 'host': host, 'version': ''}
     upsert.run(session, {**identity, **values})
+
+
+# --- identities of agents ---
+
+
+def find_agent(session: Session, host: str) -> AgentRecord | None:
+    """Return what is stored about the agent of a host; None: nothing."""
+    columns = Row.digest, Row.boot_id, Row.identity, Row.state, Row.report_number
+    row = session.execute(select(*columns).where(Row.is_agent_of(host))).one_or_none()
+    if row is None:
+        return None
+    state = ServiceState(row.state)
+    return AgentRecord(row.digest, row.boot_id, row.identity, state, row.report_number)
+
+
+def accept_agent(session: Session, host: str, identity: str) -> None:
+    """Let an agent speak for its host, if no other agent does.
+
+    The row exists, and this transaction has changed it, so that it is locked. A new
+    agent must send its report.
+
+    :param identity: empty: an agent of an earlier release, which is accepted
+    :raises AgentIdentityRefused: the host has another agent, which is alive
+    """
+    if not identity:
+        return
+    agent = find_agent(session, host)
+    if agent is None or agent.identity == identity:
+        return
+    if agent.refuses(identity):
+        raise AgentIdentityRefused(host=host)
+    values = {'identity': identity, 'report_number': 0, 'digest': None}
+    change(session, update(Row).where(Row.is_agent_of(host)).values(values))
+
+
+def forget_identity(session: Session, host: str) -> bool:
+    """Let the next agent that sends a heartbeat speak for a host.
+
+    :returns: False if the host has no agent with an identity
+    """
+    agent = Row.is_agent_of(host) & Row.identity.is_not(None)
+    return bool(change(session, update(Row).where(agent).values(identity=None)))

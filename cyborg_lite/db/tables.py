@@ -248,7 +248,7 @@ class DeviceProfile(_Timed, Base):
 class DeviceProfileName(Base):
     """A former name of a device profile, which flavors may still contain.
 
-    No other profile can take the name; see profile_names.py. The row is deleted with
+    No other profile can take the name; see profiles.py. The row is deleted with
     its profile.
     """
 
@@ -318,7 +318,7 @@ class Arq(_Timed, Base):
     # Created while its profile was disabled: only an instance that had accelerators of
     # the profile before may use it.
     for_former_server: Mapped[bool] = mapped_column(default=False)
-    # Raised when a bind is accepted; see bind_generations.py. 0: never bound, or by an
+    # Raised when a bind is accepted; see attach_handles.py. 0: never bound, or by an
     # earlier release.
     generation: Mapped[int] = mapped_column(default=0, server_default='0', sort_order=1)
 

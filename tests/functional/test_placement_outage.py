@@ -19,7 +19,6 @@ from cyborg_lite.conductor.placement.sync import (
 )
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.jobs import Job, Owner
 from tests.builders.provider_rows import add_device, change_deployable, remove_devices
@@ -48,7 +47,7 @@ def front(
 
 
 def take(database: Database, host: Host) -> Job:
-    database.write(queue.add_job, placement_sync_job(host.name))
+    database.write(queue.add_job, queue.placement_sync_job(host.name))
     (job,) = database.write(queue.lease_jobs, Owner('me', 30_000), 1)
     return job
 

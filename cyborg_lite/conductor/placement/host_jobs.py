@@ -21,7 +21,6 @@ from cyborg_lite.conductor.placement.sync import (
 )
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.exceptions import CyborgError, HostSyncBusy, JobLost
 from cyborg_lite.model.jobs import Job, JobType, Owner, PlacementSyncPayload
 
@@ -81,7 +80,7 @@ class HostSyncJobs:
         :raises HostSyncBusy: another worker did not finish the job in time
         :raises CyborgError: as ``PlacementSync.sync``; the job runs again later
         """
-        new = placement_sync_job(hostname, deep=mode.deep)
+        new = queue.placement_sync_job(hostname, deep=mode.deep)
         for _ in self._looks(hostname):
             job = self._database.write(queue.add_and_lease_job, self._owner, new)
             if job is not None:

@@ -16,7 +16,6 @@ from cyborg_lite.conductor.placement.operations import ProviderOperations
 from cyborg_lite.conductor.placement.records import ProviderRecords
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.exceptions import ComputeNodeAbsent, PlacementConflict
 from cyborg_lite.model import ownership
 from cyborg_lite.model.jobs import Job, PlacementSyncPayload
@@ -403,7 +402,7 @@ class PlacementSyncHandler:
             self._database.write(queue.finish_job, job)
         except Exception:
             if not self._database.read(queue.is_leased, job):
-                self._database.write(queue.add_job, placement_sync_job(hostname))
+                self._database.write(queue.add_job, queue.placement_sync_job(hostname))
             raise
         return result
 

@@ -1,21 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device profiles: create, list, update and delete.
+"""Device profiles: create, list, update and delete; their names, and who sees them.
 
-For their visibility see profile_access.py, for former names profile_names.py.
+A profile keeps its former names, because flavors may still contain them. Two concurrent
+clients can give one profile the former name of another. Then the name belongs to the
+profile that has it now.
 """
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from oslo_db.exception import DBDuplicateEntry, DBReferenceError
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Insert,
+    Table,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    true,
+    update,
+)
 from sqlalchemy import delete as delete_rows
-from sqlalchemy import or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.change import change
-from cyborg_lite.db.device_profiles import profile_names
-from cyborg_lite.db.device_profiles.profile_access import is_visible_to
 from cyborg_lite.db.query import (
     Collection,
     Rows,
@@ -24,7 +37,7 @@ from cyborg_lite.db.query import (
     fill_page,
     select_page,
 )
-from cyborg_lite.db.tables import Arq, now
+from cyborg_lite.db.tables import Arq, DeviceProfileAccess, DeviceProfileName, now
 from cyborg_lite.db.tables import DeviceProfile as Row
 from cyborg_lite.exceptions import (
     DeviceProfileExists,
@@ -69,7 +82,7 @@ def create_profile(session: Session, profile: DeviceProfile) -> DeviceProfile:
         'created_at': now(),
     }
     try:
-        inserted = change(session, profile_names.insert_unless_taken(row))
+        inserted = change(session, insert_unless_taken(row))
     except DBDuplicateEntry as error:
         raise DeviceProfileExists(name=_duplicate(profile, error)) from None
     if not inserted:
@@ -112,7 +125,7 @@ def list_profiles(
     names = filters.pop('name', None)
     if names is not None:
         storable = [name for name in names if is_storable(name)]
-        statement = statement.where(profile_names.has_any_name(storable))
+        statement = statement.where(has_any_name(storable))
     query = dataclasses.replace(query, filters=filters)
 
     def read(part: Query) -> tuple[Rows, Iterable[DeviceProfile]]:
@@ -148,7 +161,7 @@ def update_profile(
     except DBDuplicateEntry:
         raise DeviceProfileExists(name=after.name) from None
     if after.name != before.name:
-        profile_names.rename_profile(session, row.id, before.name, after.name)
+        rename_profile(session, row.id, before.name, after.name)
     return after
 
 
@@ -211,3 +224,140 @@ def _profile(row: Row) -> DeviceProfile:
         enabled=row.enabled,
         is_public=row.is_public,
     )
+
+
+# --- access of projects to private profiles ---
+
+
+def is_visible_to(viewer: str | BindParameter[str] | None) -> ColumnElement[bool]:
+    """Return SQL that is true for the profiles that a project can see.
+
+    :param viewer: the project; None: all profiles are visible
+    """
+    if viewer is None:
+        return true()
+    granted = select(DeviceProfileAccess.device_profile_id).where(
+        DeviceProfileAccess.project_id == viewer
+    )
+    return or_(Row.is_public.is_(True), Row.id.in_(granted))
+
+
+def list_projects(session: Session, uuid: str, viewer: str | None) -> tuple[str, ...]:
+    """Return the projects with access to a profile, in the order of the grants.
+
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    """
+    return _list_projects(session, _lock_profile(session, uuid, viewer))
+
+
+def grant_access(
+    session: Session, uuid: str, projects: Sequence[str], viewer: str | None
+) -> tuple[str, ...]:
+    """Grant access to projects; ignore projects that already have access.
+
+    :returns: all projects with access
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    """
+    profile_id = _lock_profile(session, uuid, viewer)
+    present = _list_projects(session, profile_id)
+    added = [project for project in dict.fromkeys(projects) if project not in present]
+    rows = [
+        {'device_profile_id': profile_id, 'project_id': project} for project in added
+    ]
+    if rows:
+        session.execute(insert(DeviceProfileAccess), rows)
+    return (*present, *added)
+
+
+def revoke_access(
+    session: Session, uuid: str, projects: Sequence[str], viewer: str | None
+) -> None:
+    """Revoke access of projects; ignore projects without access.
+
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    """
+    profile_id = _lock_profile(session, uuid, viewer)
+    revoked = (
+        DeviceProfileAccess.device_profile_id == profile_id,
+        DeviceProfileAccess.project_id.in_(projects),
+    )
+    change(session, delete_rows(DeviceProfileAccess).where(*revoked))
+
+
+def _lock_profile(session: Session, uuid: str, viewer: str | None) -> int:
+    """Lock a profile and return its id.
+
+    Without the lock, two concurrent grants would insert the same row.
+    """
+    statement = select(Row.id).where(Row.uuid == uuid, is_visible_to(viewer))
+    profile_id = session.scalar(statement.with_for_update(of=Row))
+    if profile_id is None:
+        raise DeviceProfileNotFound(name=uuid)
+    return profile_id
+
+
+def _list_projects(session: Session, profile_id: int) -> tuple[str, ...]:
+    projects = select(DeviceProfileAccess.project_id).where(
+        DeviceProfileAccess.device_profile_id == profile_id
+    )
+    return tuple(session.scalars(projects.order_by(DeviceProfileAccess.id)))
+
+
+# --- current and former names ---
+
+_NAMED: Final = aliased(Row)
+
+
+def has_name(name: str | BindParameter[str]) -> ColumnElement[bool]:
+    """Return SQL that is true for the profile with a current or former name.
+
+    Both lookups use unique indexes.
+    """
+    current = select(_NAMED.id).where(_NAMED.name == name)
+    former = select(DeviceProfileName.device_profile_id).where(
+        DeviceProfileName.name == name
+    )
+    profile_id = func.coalesce(current.scalar_subquery(), former.scalar_subquery())
+    return Row.id == profile_id
+
+
+def has_any_name(names: Sequence[str]) -> ColumnElement[bool]:
+    """Return SQL that is true for profiles with any of the current or former names."""
+    is_current = exists().where(_NAMED.name == DeviceProfileName.name)
+    former = select(DeviceProfileName.device_profile_id).where(
+        DeviceProfileName.name.in_(names), ~is_current
+    )
+    return or_(Row.name.in_(names), Row.id.in_(former))
+
+
+def insert_unless_taken(row: dict[str, Any]) -> Insert:
+    """Return an INSERT of a profile that inserts nothing if its name is a former name.
+
+    :param row: values by column
+    """
+    table = cast(Table, Row.__table__)
+    values = [literal(row[name], table.c[name].type) for name in row]
+    # MariaDB does not accept WHERE without FROM.
+    once = select(literal(1).label('once')).subquery()
+    is_former = exists().where(DeviceProfileName.name == row['name'])
+    return insert(Row).from_select(
+        list(row), select(*values).select_from(once).where(~is_former)
+    )
+
+
+def rename_profile(session: Session, profile_id: int, former: str, name: str) -> None:
+    """Store the former name; free the new name if the same profile had it before.
+
+    :raises DeviceProfileExists: the new name is a former name of another profile
+    """
+    same_name = DeviceProfileName.name == name
+    owner = session.scalar(select(DeviceProfileName.device_profile_id).where(same_name))
+    if owner not in (None, profile_id):
+        raise DeviceProfileExists(name=name)
+    if owner is not None:
+        change(session, delete_rows(DeviceProfileName).where(same_name))
+    row = {'name': former, 'device_profile_id': profile_id}
+    try:
+        session.execute(insert(DeviceProfileName).values(**row))
+    except DBDuplicateEntry:
+        raise DeviceProfileExists(name=former) from None

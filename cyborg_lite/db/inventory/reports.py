@@ -5,12 +5,11 @@ from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import agent_identities, services
+from cyborg_lite.db import services
 from cyborg_lite.db.change import change
-from cyborg_lite.db.inventory.changes import write_changes
-from cyborg_lite.db.inventory.rows import load_inventory
+from cyborg_lite.db.inventory.changes import load_inventory, write_changes
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job
+from cyborg_lite.db.services import accept_agent
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device, Service
 from cyborg_lite.exceptions import InvalidInput, ReportOutdated
 from cyborg_lite.model.devices import DeviceStatus
@@ -46,7 +45,7 @@ def store_report(
         reason = f'A deployable that host {host} reports belongs to another host.'
         raise InvalidInput(reason=reason) from None
     if difference.concern_placement:
-        queue.add_job(session, placement_sync_job(host, request_id))
+        queue.add_job(session, queue.placement_sync_job(host, request_id))
     return difference
 
 
@@ -66,7 +65,7 @@ def _accept_report(session: Session, report: HostReport) -> None:
     numbered = update(Service).where(is_newer).values(values)
     if change(session, numbered.where(Service.identity == report.identity)):
         return
-    agent_identities.accept_agent(session, host, report.identity)
+    accept_agent(session, host, report.identity)
     if not change(session, numbered):
         raise ReportOutdated(host=host)
 
@@ -92,4 +91,4 @@ def delete_missing_handles(session: Session, hostname: str) -> None:
     services.clear_digest(session, hostname)
     stored, ids = load_inventory(session, hostname)
     write_changes(session, hostname, diff_leftovers(stored), ids)
-    queue.add_job(session, placement_sync_job(hostname))
+    queue.add_job(session, queue.placement_sync_job(hostname))

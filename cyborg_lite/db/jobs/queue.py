@@ -4,13 +4,17 @@
 A worker that runs a job holds a lease on its row. Each statement that changes the job
 compares the owner and the lease number. A worker that has lost its lease therefore
 changes nothing: it gets ``JobLost``, and its transaction is rolled back.
+
+The payload of a job names the caller of the API request that caused it. Every conductor
+that runs the job logs these ids and passes them to other services.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from uuid import uuid4
 
+from oslo_context import context as oslo_context
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -30,10 +34,11 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import Upsert, Values, change
 from cyborg_lite.db.clock import now_ms
-from cyborg_lite.db.jobs.callers import add_caller
 from cyborg_lite.db.tables import Job as Row
 from cyborg_lite.exceptions import JobLost
 from cyborg_lite.model.jobs import (
+    CALLER_FIELDS,
+    CALLER_KEY,
     HostShares,
     Job,
     JobCount,
@@ -41,6 +46,8 @@ from cyborg_lite.model.jobs import (
     JobType,
     NewJob,
     Owner,
+    PlacementSyncPayload,
+    ReleasePayload,
 )
 
 _ERROR_MAX_LENGTH: Final = 1000
@@ -432,4 +439,60 @@ def count_jobs(session: Session) -> tuple[JobCount, ...]:
     return tuple(
         JobCount(kind=kind, state=JobState(state), count=number)
         for kind, state, number in rows
+    )
+
+
+# --- callers ---
+
+
+def add_caller(payload: Mapping[str, Any], request_id: str | None) -> dict[str, Any]:
+    """Return the payload with the caller of the current request.
+
+    :param request_id: request of the job; another request than the current one adds
+        nothing
+    """
+    current = oslo_context.get_current()
+    if request_id is None or current is None or current.request_id != request_id:
+        return dict(payload)
+    fields = {name: getattr(current, name) for name in CALLER_FIELDS}
+    caller = {name: value for name, value in fields.items() if value}
+    return {**payload, CALLER_KEY: caller} if caller else dict(payload)
+
+
+# --- jobs that several transactions add ---
+
+
+def placement_sync_job(
+    hostname: str, request_id: str | None = None, *, deep: bool = False
+) -> NewJob:
+    """Return the job that makes Placement match the devices of a host.
+
+    Each transaction that changes the result of ``providers.list_providers_of_host``
+    writes this job.
+
+    :param deep: read all providers of the host from Placement again
+    """
+    return NewJob(
+        JobType.PLACEMENT_SYNC,
+        PlacementSyncPayload(hostname, deep).to_json(),
+        key=hostname,
+        request_id=request_id,
+        widens=deep,
+    )
+
+
+def release_job(handle_uuid: str, hostname: str, request_id: str | None) -> NewJob:
+    """Return the job that has a host clean an attach handle; one job for each handle.
+
+    The payload names the handle only: its ARQ can change before the job runs again.
+    Each attempt reads the handle with its generation, and stores its result for this
+    generation only.
+    """
+    payload = ReleasePayload(handle_uuid).to_json()
+    return NewJob(
+        JobType.RELEASE,
+        payload,
+        key=handle_uuid,
+        request_id=request_id,
+        host=hostname,
     )

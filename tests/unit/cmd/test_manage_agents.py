@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.cmd import manage
-from cyborg_lite.db import agent_identities, services
+from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.services import HeartbeatDetails
 from tests.builders.reports import HOST
@@ -23,7 +23,7 @@ def test_forget_identity_lets_next_agent_replace(
     database.write(services.record_agent_heartbeat, HOST, '1', '', details)
     command = [*write_config(), 'agent', 'forget-identity', HOST]
     assert manage.main(command) == 0
-    agent = database.read(agent_identities.find_agent, HOST)
+    agent = database.read(services.find_agent, HOST)
     assert agent is not None
     assert agent.identity is None
     assert manage.main(command) == 1

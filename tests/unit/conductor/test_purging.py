@@ -9,10 +9,9 @@ import pytest
 from sqlalchemy import func, insert, select, update
 
 from cyborg_lite.conductor.purging import Purger
-from cyborg_lite.db import arq_events, purging, services
+from cyborg_lite.db import arqs, programming, purging, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.jobs import program_jobs
 from cyborg_lite.db.tables import ArqEvent, ProgramJob, Service
 from cyborg_lite.model.arqs import Actor
 from cyborg_lite.model.services import CONDUCTOR
@@ -53,8 +52,8 @@ def test_purge_deletes_ended_programming_jobs(
     database: Database, purger: Purger
 ) -> None:
     for uuid in ('a', 'b'):
-        database.write(program_jobs.create_program_job, uuid, 'd', 'i', None)
-    database.write(program_jobs.end_program_job, 'a', None)
+        database.write(programming.create_program_job, uuid, 'd', 'i', None)
+    database.write(programming.end_program_job, 'a', None)
     execute(database, update(ProgramJob).values(updated_at=_LONG_AGO))
     purger.purge()
     uuids = database.read(
@@ -73,7 +72,7 @@ def test_purge_keeps_newest_steps_of_long_history(
         insert(ArqEvent),
         [{**row, 'at': _LONG_AGO} for _ in range(purging.MAX_STEPS)],
     )
-    database.write(arq_events.record_step, [long], 'Newest', Actor.AGENT)
+    database.write(arqs.record_step, [long], 'Newest', Actor.AGENT)
     purger.purge()
 
     def read_steps(uuid: str) -> list[str]:

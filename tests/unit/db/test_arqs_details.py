@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import update
 
-from cyborg_lite.db import arq_events, arqs, binding, release
+from cyborg_lite.db import arqs, binding, release
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import Device
 from cyborg_lite.exceptions import ArqNotFound
@@ -122,15 +122,15 @@ def test_list_arqs_filters_by_field(database: Database, name: str) -> None:
 
 def test_list_steps_other_project_raises_not_found(database: Database) -> None:
     (uuid,) = add_arqs(database, 1)
-    assert len(database.read(arq_events.list_steps, uuid, Scope(PROJECT))) == 1
+    assert len(database.read(arqs.list_steps, uuid, Scope(PROJECT))) == 1
     for scope, arq_uuid in ((Scope('other'), uuid), (ANY_PROJECT, str(uuid4()))):
         with pytest.raises(ArqNotFound):
-            database.read(arq_events.list_steps, arq_uuid, scope)
+            database.read(arqs.list_steps, arq_uuid, scope)
 
 
 def test_list_steps_costs_one_statement(database: Database) -> None:
     (uuid,) = create_bound_arqs(database, 1)
     with statements(database) as sent:
-        steps = database.read(arq_events.list_steps, uuid, ANY_PROJECT)
+        steps = database.read(arqs.list_steps, uuid, ANY_PROJECT)
     assert len(sent) == 1
     assert [step.step for step in steps] == ['Initial', 'BindStarted', 'Bound']

@@ -6,7 +6,7 @@ from uuid import NAMESPACE_DNS, uuid3
 
 import pytest
 
-from cyborg_lite.db import attributes, deployables
+from cyborg_lite.db import deployables
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.exceptions import InvalidInput
@@ -65,7 +65,7 @@ def test_list_deployables_attribute_belongs_to_one_deployable(
     filled_database: Database,
 ) -> None:
     first, *siblings = _list_deployables(filled_database)
-    filled_database.write(attributes.create_attribute, first.id, 'rack', '7')
+    filled_database.write(deployables.create_attribute, first.id, 'rack', '7')
     again, *_ = _list_deployables(filled_database, uuid=(first.uuid,))
     assert 'rack' in {attribute.key for attribute in again.attributes}
     for sibling in _list_deployables(filled_database)[1:]:

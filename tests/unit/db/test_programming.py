@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from cyborg_lite.db import deployables, programming
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.jobs import program_jobs, queue
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.programming import StoredRegion
 from cyborg_lite.db.tables import AttachHandle
 from cyborg_lite.exceptions import DeployableInUse, DeployableNotFound
@@ -91,7 +91,7 @@ def test_begin_load_reserves_handles_until_end(database: Database) -> None:
         begin_load(database, region)
     database.write(programming.end_load, region, job, None)
     assert list_preparing(database) == [False, False]
-    program_job = database.read(program_jobs.find_program_job, job.uuid, PROJECT)
+    program_job = database.read(programming.find_program_job, job.uuid, PROJECT)
     assert program_job.state == ProgramState.DONE
     kinds = [count.kind for count in database.read(queue.count_jobs)]
     assert kinds == [JobType.PLACEMENT_SYNC]
@@ -110,7 +110,7 @@ def test_end_load_failure_is_reason_of_program_job(database: Database) -> None:
     region = find_region(database)
     job = begin_load(database, region)
     database.write(programming.end_load, region, job, 'CRC error')
-    program_job = database.read(program_jobs.find_program_job, job.uuid, PROJECT)
+    program_job = database.read(programming.find_program_job, job.uuid, PROJECT)
     assert (program_job.state, program_job.reason) == (ProgramState.FAILED, 'CRC error')
 
 

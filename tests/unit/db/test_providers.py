@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db import providers
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.db.tables import Arq, AttachHandle
 from cyborg_lite.model.providers import ProviderRow
 from tests.builders.provider_rows import add_device, change_deployable, change_device
@@ -222,6 +221,6 @@ def test_add_sync_job_twice_writes_one_job(
     database: Database,
 ) -> None:
     for _ in range(2):
-        database.write(queue.add_job, placement_sync_job(HOST, f'req-{uuid4()}'))
+        database.write(queue.add_job, queue.placement_sync_job(HOST, f'req-{uuid4()}'))
     (count,) = database.read(queue.count_jobs)
     assert (count.kind, count.count) == ('placement-sync', 1)

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import arq_events
+from cyborg_lite.db import arqs
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import (
     Arq,
@@ -114,9 +114,7 @@ def test_list_steps_invalid_step_is_skipped(filled_database: Database) -> None:
     filled_database.write(write)
     steps = [
         history_step.step
-        for history_step in filled_database.read(
-            arq_events.list_steps, uuid, ANY_PROJECT
-        )
+        for history_step in filled_database.read(arqs.list_steps, uuid, ANY_PROJECT)
     ]
     assert steps[-2:] == ['Initial', 'Bound']
     assert 'odd' not in steps

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import arq_events, arqs, attach_handles, recovery, release, services
+from cyborg_lite.db import arqs, attach_handles, recovery, release, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import Arq
@@ -84,18 +84,16 @@ def test_host_reboot_sets_host_arqs_to_provisioning(rebooted_once: Database) -> 
     assert record_reboot(rebooted_once)
     assert read_states(rebooted_once, on_host) == [State.PROVISIONING] * 2
     assert read_states(rebooted_once, by_itself) == [State.BOUND]
-    last = rebooted_once.read(arq_events.list_steps, on_host[0], ANY_PROJECT)[-1]
+    last = rebooted_once.read(arqs.list_steps, on_host[0], ANY_PROJECT)[-1]
     assert (last.step, last.actor) == ('Provisioning', 'conductor')
 
 
 def test_host_reboot_is_recorded_once(rebooted_once: Database) -> None:
     uuids = create_bound_arqs(rebooted_once, 1)
     assert record_reboot(rebooted_once)
-    steps = len(rebooted_once.read(arq_events.list_steps, uuids[0], ANY_PROJECT))
+    steps = len(rebooted_once.read(arqs.list_steps, uuids[0], ANY_PROJECT))
     assert not record_reboot(rebooted_once)
-    assert (
-        len(rebooted_once.read(arq_events.list_steps, uuids[0], ANY_PROJECT)) == steps
-    )
+    assert len(rebooted_once.read(arqs.list_steps, uuids[0], ANY_PROJECT)) == steps
 
 
 @pytest.mark.parametrize('boot_id', ['boot-1', ''])
@@ -158,8 +156,7 @@ def test_recovery_rebuilt_arqs_are_bound_and_nova_notified(
     assert read_states(rebooted_once, uuids) == [State.BOUND] * 2
     assert list_nova_events(rebooted_once) == [(sorted(uuids), True)]
     steps = [
-        step.step
-        for step in rebooted_once.read(arq_events.list_steps, uuids[0], ANY_PROJECT)
+        step.step for step in rebooted_once.read(arqs.list_steps, uuids[0], ANY_PROJECT)
     ]
     assert steps[-3:] == ['Bound', 'Provisioning', 'Bound']
 
@@ -203,7 +200,7 @@ def test_recovery_lost_arq_fails_and_is_released(
     ) == sorted([([rebuilt], True), ([failed], False)])
     (release_job,) = (job for job in jobs if job.kind == JobType.RELEASE)
     assert release_job.payload == {'handle': handles[failed].uuid}
-    last = rebooted_once.read(arq_events.list_steps, failed, ANY_PROJECT)[-1]
+    last = rebooted_once.read(arqs.list_steps, failed, ANY_PROJECT)[-1]
     assert (last.step, last.actor) == ('BindFailed', 'agent')
     assert last.reason is not None
     assert last.reason.startswith('No such type.')

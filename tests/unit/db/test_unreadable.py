@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from cyborg_lite.db import attributes, deployables
+from cyborg_lite.db import deployables
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import (
     Arq,
@@ -40,7 +40,7 @@ def list_deployables(database: Database, query: Query) -> Any:
 
 
 def list_attributes(database: Database, query: Query) -> Any:
-    return database.read(attributes.list_attributes, query)
+    return database.read(deployables.list_attributes, query)
 
 
 def make_unreadable(database: Database, table: Any, column: str, uuid: str) -> None:
@@ -74,7 +74,9 @@ def test_list_rows_unreadable_row_is_skipped_and_logged(
     list_rows, table, column = damage
     rows.add_arqs(filled_database, 3)
     for deployable in list_deployables(filled_database, Query()):
-        filled_database.write(attributes.create_attribute, deployable.id, 'rack', 'r17')
+        filled_database.write(
+            deployables.create_attribute, deployable.id, 'rack', 'r17'
+        )
     expected = [row.uuid for row in list_rows(filled_database, Query())]
     make_unreadable(filled_database, table, column, expected.pop(1))
     uuids = [row.uuid for row in list_rows(filled_database, query)]
@@ -87,7 +89,7 @@ def test_list_deployables_unreadable_attribute_keeps_deployables(
 ) -> None:
     all_deployables = list_deployables(filled_database, Query())
     attribute = filled_database.write(
-        attributes.create_attribute, all_deployables[0].id, 'rack', 'r17'
+        deployables.create_attribute, all_deployables[0].id, 'rack', 'r17'
     )
     make_unreadable(filled_database, Attribute, 'created_at', attribute.uuid)
     assert len(list_deployables(filled_database, Query())) == len(all_deployables)

@@ -14,7 +14,6 @@ from cyborg_lite.conductor.placement.sync import (
 )
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.exceptions import HostSyncBusy, JobLost, ServiceUnavailable
 from cyborg_lite.model.jobs import Job, JobState, Owner
 from tests.builders.provider_rows import add_device
@@ -45,7 +44,7 @@ def handler(database: Database, placement: FakePlacement) -> PlacementSyncHandle
 @pytest.fixture
 def gpu(database: Database) -> str:
     rp_uuid = add_device(database, HOST, 'gpu')
-    database.write(queue.add_job, placement_sync_job(HOST))
+    database.write(queue.add_job, queue.placement_sync_job(HOST))
     return rp_uuid
 
 
@@ -153,7 +152,7 @@ def test_job_lease_lost_requests_another_sync(database: Database, fails: bool) -
     placement = SlowPlacement(database)
     FakePlacement.create_provider(placement, str(uuid4()), HOST, None)
     add_device(database, HOST, 'gpu')
-    database.write(queue.add_job, placement_sync_job(HOST))
+    database.write(queue.add_job, queue.placement_sync_job(HOST))
     job = lease(database, Owner('stopped', -1))
     handler = PlacementSyncHandler(database, PlacementSync(database, placement))
     placement.fails_later = fails
@@ -173,7 +172,7 @@ def test_job_of_stopped_worker_fences_its_writes(
     handler = PlacementSyncHandler(database, PlacementSync(database, placement))
     handler.run(lease(database))
     generation = placement.providers[gpu].node.generation
-    database.write(queue.add_job, placement_sync_job(HOST))
+    database.write(queue.add_job, queue.placement_sync_job(HOST))
     lease(database, Owner('stopped', -1))
     handler.run(lease(database))
     assert placement.providers[gpu].node.generation > generation

@@ -13,7 +13,7 @@ from cyborg_lite.conductor.placement.sync import (
     SyncResult,
 )
 from cyborg_lite.db.engine import Database
-from cyborg_lite.db.jobs import new_jobs, queue
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import (
     ComputeNodeAbsent,
     PlacementConflict,
@@ -367,7 +367,7 @@ def test_sync_job_succeeded_is_finished(
     database: Database, placement: FakePlacement, sync: PlacementSync
 ) -> None:
     rp_uuid = add_device(database, HOST, 'gpu')
-    database.write(queue.add_job, new_jobs.placement_sync_job(HOST))
+    database.write(queue.add_job, queue.placement_sync_job(HOST))
     (job,) = database.write(queue.lease_jobs, Owner('me', 30_000), 1)
     assert PlacementSyncHandler(database, sync).run(job) is None
     assert rp_uuid in placement.providers
@@ -378,7 +378,7 @@ def test_sync_job_placement_down_stays(
     database: Database, placement: FakePlacement, sync: PlacementSync
 ) -> None:
     placement.errors = [ServiceUnavailable(what='Placement')]
-    database.write(queue.add_job, new_jobs.placement_sync_job(HOST))
+    database.write(queue.add_job, queue.placement_sync_job(HOST))
     (job,) = database.write(queue.lease_jobs, Owner('me', 30_000), 1)
     with pytest.raises(ServiceUnavailable):
         PlacementSyncHandler(database, sync).run(job)

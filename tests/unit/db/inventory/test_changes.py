@@ -4,7 +4,7 @@
 import threading
 from dataclasses import replace
 
-from cyborg_lite.db import attributes
+from cyborg_lite.db import deployables
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device, Job
 from tests.builders.reports import (
@@ -32,7 +32,7 @@ from tests.support.sql_statements import statements, writes
 def test_report_keeps_attributes_of_admin(database: Database) -> None:
     store(database, report(card(1)))
     [deployable] = table_of(database, Deployable, 'id')
-    database.write(attributes.create_attribute, int(deployable), 'rack', '7')
+    database.write(deployables.create_attribute, int(deployable), 'rack', '7')
     store(database, report(replace(card(1), model='A2')))
     assert table_of(database, Attribute, 'key', 'value')['rack'] == ('7',)
 
@@ -40,7 +40,7 @@ def test_report_keeps_attributes_of_admin(database: Database) -> None:
 def test_report_replaces_attribute_with_same_key(database: Database) -> None:
     store(database, report(card(1)))
     [deployable] = table_of(database, Deployable, 'id')
-    database.write(attributes.create_attribute, int(deployable), 'rack', '7')
+    database.write(deployables.create_attribute, int(deployable), 'rack', '7')
     root = replace(card(1).root, attributes={'rack': '8'})
     store(database, report(replace(card(1), root=root)))
     assert table_of(database, Attribute, 'key', 'value', 'reported')['rack'] == (
@@ -54,7 +54,7 @@ def test_report_replaces_attribute_with_same_key(database: Database) -> None:
 def test_report_removed_deployable_deletes_attributes(database: Database) -> None:
     store(database, report(card(1)))
     [deployable] = table_of(database, Deployable, 'id')
-    database.write(attributes.create_attribute, int(deployable), 'rack', '7')
+    database.write(deployables.create_attribute, int(deployable), 'rack', '7')
     store(database, report())
     assert table_of(database, Attribute, 'key') == {}
 

@@ -10,8 +10,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
-from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.inventory import rows as inventory_rows
+from cyborg_lite.db.inventory import changes, reports
 from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device
 from cyborg_lite.exceptions import HandlesContended, InvalidInput
 from cyborg_lite.model.devices import NEW_DEVICE_REASON, DeviceStatus
@@ -282,7 +281,7 @@ def test_report_concurrent_claim_or_release_is_retried(
     arqs = [] if state == 'claimed' else claim_handles(database, key)
     uuid = add_arqs(database, 1)[0] if state == 'claimed' else None
     loads: list[int] = []
-    original = inventory_rows.load_inventory
+    original = changes.load_inventory
 
     def load_late(session: Session, hostname: str) -> Any:
         """Load the rows, then let the handle change."""
@@ -309,7 +308,7 @@ def test_report_constant_contention_raises(
     store(database, report(card(1, handles=2, serial='s')))
     key = attach_handle(1, 1).key
     [uuid] = add_arqs(database, 1)
-    original = inventory_rows.load_inventory
+    original = changes.load_inventory
 
     def load_late(session: Session, hostname: str) -> Any:
         """Load the rows, then let the handle change."""

@@ -6,7 +6,6 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.new_jobs import placement_sync_job
 from cyborg_lite.db.tables import Job as Row
 from cyborg_lite.model.jobs import Job, JobType, Owner
 from tests.builders.rows import OWNER
@@ -24,7 +23,7 @@ def _lease_keyed(database: Database) -> Job | None:
 
 
 def test_lease_keyed_job_postponed_job_is_leased(database: Database) -> None:
-    database.write(queue.add_job, placement_sync_job(HOST))
+    database.write(queue.add_job, queue.placement_sync_job(HOST))
     (job,) = database.write(queue.lease_jobs, OWNER, 1)
     assert _lease_keyed(database) is None
     database.write(queue.postpone_job, job, 3_600_000, 'later')
@@ -40,7 +39,7 @@ def test_lease_keyed_job_postponed_job_is_leased(database: Database) -> None:
 
 
 def test_lease_keyed_job_expired_lease_is_abandoned(database: Database) -> None:
-    database.write(queue.add_job, placement_sync_job(HOST))
+    database.write(queue.add_job, queue.placement_sync_job(HOST))
     database.write(queue.lease_jobs, OWNER, 1)
     database.write(_expire_leases)
     leased = _lease_keyed(database)
@@ -49,7 +48,7 @@ def test_lease_keyed_job_expired_lease_is_abandoned(database: Database) -> None:
 
 
 def test_lease_jobs_expired_lease_is_abandoned(database: Database) -> None:
-    database.write(queue.add_job, placement_sync_job(HOST))
+    database.write(queue.add_job, queue.placement_sync_job(HOST))
     (first,) = database.write(queue.lease_jobs, OWNER, 1)
     database.write(_expire_leases)
     (second,) = database.write(queue.lease_jobs, CALLER, 1)
@@ -58,14 +57,14 @@ def test_lease_jobs_expired_lease_is_abandoned(database: Database) -> None:
 
 def test_lease_keyed_job_absent_or_cancelled_is_none(database: Database) -> None:
     assert _lease_keyed(database) is None
-    database.write(queue.add_job, placement_sync_job(HOST))
+    database.write(queue.add_job, queue.placement_sync_job(HOST))
     cancelled = update(Row).values(deadline=queue.CANCELLED)
     database.write(lambda session: session.execute(cancelled))
     assert _lease_keyed(database) is None
 
 
 def test_add_and_lease_job_adds_job_once(database: Database) -> None:
-    new = placement_sync_job(HOST)
+    new = queue.placement_sync_job(HOST)
     job = database.write(queue.add_and_lease_job, CALLER, new)
     assert job is not None
     assert database.read(queue.has_keyed_job, JobType.PLACEMENT_SYNC, HOST)

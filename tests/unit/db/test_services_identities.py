@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from cyborg_lite.db import agent_identities, services
+from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.tables import Service as Row
@@ -33,7 +33,7 @@ def build_report(number: int, devices: int = 1, identity: str = _FIRST) -> HostR
 
 
 def agent(database: Database) -> AgentRecord:
-    record = database.read(agent_identities.find_agent, HOST)
+    record = database.read(services.find_agent, HOST)
     assert record is not None
     return record
 
@@ -73,8 +73,8 @@ def test_second_identity_replaces_agent_that_is_down(database: Database) -> None
 
 def test_forgotten_identity_is_replaced(database: Database) -> None:
     send_heartbeat(database, _FIRST)
-    assert database.write(agent_identities.forget_identity, HOST)
-    assert not database.write(agent_identities.forget_identity, HOST)
+    assert database.write(services.forget_identity, HOST)
+    assert not database.write(services.forget_identity, HOST)
     send_heartbeat(database, _SECOND)
     assert agent(database).identity == _SECOND
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from cyborg_lite.db import attributes, deployables
+from cyborg_lite.db import deployables
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.exceptions import (
@@ -26,7 +26,7 @@ def deployable(database: Database) -> int:
 
 def _keys(database: Database, **filters: tuple[str, ...]) -> list[str]:
     listed_attributes = database.read(
-        attributes.list_attributes, Query(filters=filters)
+        deployables.list_attributes, Query(filters=filters)
     )
     return [attribute.key for attribute in listed_attributes]
 
@@ -35,10 +35,10 @@ def test_list_attributes_returns_created_attribute(
     database: Database, deployable: int
 ) -> None:
     attribute = database.write(
-        attributes.create_attribute, deployable, 'rack', 'größe \N{ROCKET}'
+        deployables.create_attribute, deployable, 'rack', 'größe \N{ROCKET}'
     )
     query = Query(filters={'uuid': (attribute.uuid,)})
-    assert database.read(attributes.list_attributes, query) == (attribute,)
+    assert database.read(deployables.list_attributes, query) == (attribute,)
     assert (attribute.key, attribute.value) == ('rack', 'größe \N{ROCKET}')
     assert attribute.updated_at is None
 
@@ -64,38 +64,38 @@ def test_list_attributes_invalid_deployable_id_raises(
 def test_create_attribute_existing_key_raises(
     database: Database, deployable: int
 ) -> None:
-    database.write(attributes.create_attribute, deployable, 'rack', '7')
+    database.write(deployables.create_attribute, deployable, 'rack', '7')
     with pytest.raises(AttributeExists, match='rack'):
-        database.write(attributes.create_attribute, deployable, 'rack', '8')
+        database.write(deployables.create_attribute, deployable, 'rack', '8')
     with pytest.raises(AttributeExists, match='rc'):
-        database.write(attributes.create_attribute, deployable, 'rc', 'FPGA')
+        database.write(deployables.create_attribute, deployable, 'rc', 'FPGA')
 
 
 def test_create_attribute_unknown_deployable_raises(database: Database) -> None:
     with pytest.raises(DeployableNotFound, match='4711'):
-        database.write(attributes.create_attribute, 4711, 'rack', '7')
+        database.write(deployables.create_attribute, 4711, 'rack', '7')
 
 
 def test_delete_attribute_twice_raises_not_found(
     database: Database, deployable: int
 ) -> None:
-    attribute = database.write(attributes.create_attribute, deployable, 'rack', '7')
-    database.write(attributes.delete_attribute, attribute.uuid)
+    attribute = database.write(deployables.create_attribute, deployable, 'rack', '7')
+    database.write(deployables.delete_attribute, attribute.uuid)
     assert 'rack' not in _keys(database)
     with pytest.raises(AttributeNotFound, match=attribute.uuid):
-        database.write(attributes.delete_attribute, attribute.uuid)
+        database.write(deployables.delete_attribute, attribute.uuid)
 
 
 def test_delete_reported_attribute_stays_away(
     database: Database, deployable: int
 ) -> None:
     [attribute] = database.read(
-        attributes.list_attributes,
+        deployables.list_attributes,
         Query(filters={'deployable_id': (str(deployable),), 'key': ('rc',)}),
     )
-    database.write(attributes.delete_attribute, attribute.uuid)
+    database.write(deployables.delete_attribute, attribute.uuid)
     with pytest.raises(AttributeNotFound):
-        database.write(attributes.delete_attribute, attribute.uuid)
+        database.write(deployables.delete_attribute, attribute.uuid)
     database.write(reports.store_report, report(card(1)))
     database.write(reports.store_report, report(card(1), card(2)))
     assert len(_keys(database, key=('rc',))) == 1
@@ -107,19 +107,21 @@ def test_create_attribute_replaces_deleted_reported_attribute(
     database: Database, deployable: int
 ) -> None:
     query = Query(filters={'deployable_id': (str(deployable),), 'key': ('rc',)})
-    [attribute] = database.read(attributes.list_attributes, query)
-    database.write(attributes.delete_attribute, attribute.uuid)
-    created = database.write(attributes.create_attribute, deployable, 'rc', 'mine')
-    assert database.read(attributes.list_attributes, query) == (created,)
+    [attribute] = database.read(deployables.list_attributes, query)
+    database.write(deployables.delete_attribute, attribute.uuid)
+    created = database.write(deployables.create_attribute, deployable, 'rc', 'mine')
+    assert database.read(deployables.list_attributes, query) == (created,)
 
 
 def test_attribute_operations_cost_two_statements_at_most(
     database: Database, deployable: int
 ) -> None:
     with statements(database) as sent:
-        attribute = database.write(attributes.create_attribute, deployable, 'rack', '7')
+        attribute = database.write(
+            deployables.create_attribute, deployable, 'rack', '7'
+        )
         _keys(database)
-        database.write(attributes.delete_attribute, attribute.uuid)
+        database.write(deployables.delete_attribute, attribute.uuid)
     # An admin creates and deletes attributes; a report may have the same key.
     assert len(sent) == 5
     assert len(writes(sent)) == 4

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.db import arqs
-from cyborg_lite.db.device_profiles import profile_names, profiles
+from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import (
     DeviceProfileDisabled,
@@ -110,14 +110,14 @@ def test_create_arqs_current_name_precedes_former_name(
     """Two concurrent transactions can write this; the test disables the check."""
     profile = create(database, 'a')
     change(database, profile, name='b')
-    original = profile_names.insert_unless_taken
+    original = profiles.insert_unless_taken
     monkeypatch.setattr(
-        profile_names,
+        profiles,
         'insert_unless_taken',
         lambda row: original({**row, 'name': 'x'}),
     )
     second = create(database, 'a')
-    monkeypatch.setattr(profile_names, 'rename_profile', lambda *_: None)
+    monkeypatch.setattr(profiles, 'rename_profile', lambda *_: None)
     change(database, second, name='a')
     assert find_uuids_by_name(database, 'a') == [second.uuid]
     created = database.write(arqs.create_arqs, 'a', None)

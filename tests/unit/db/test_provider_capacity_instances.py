@@ -3,7 +3,7 @@
 
 from cyborg_lite.db import binding
 from cyborg_lite.db.engine import Database
-from cyborg_lite.db.provider_consumers import list_own_providers
+from cyborg_lite.db.provider_capacity import list_own_providers
 from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB
 from tests.builders.rows import HOST, OWNER, add_arqs, add_card, bindings
 from tests.support.sql_statements import statements

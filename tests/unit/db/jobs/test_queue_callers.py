@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from oslo_context import context as oslo_context
 
-from cyborg_lite.db.jobs.callers import add_caller
+from cyborg_lite.db.jobs.queue import add_caller
 from cyborg_lite.model.jobs import read_caller
 from cyborg_lite.rpc.context import RequestContext, request_context
 

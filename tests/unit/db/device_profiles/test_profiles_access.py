@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.db import arqs
-from cyborg_lite.db.device_profiles import profile_access, profiles
+from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import DeviceProfileNotFound
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
@@ -59,17 +59,15 @@ def test_list_profiles_filter_does_not_reveal_private(
 def test_grant_access_applies_to_given_project_only(
     database: Database, private_uuid: str
 ) -> None:
-    assert database.write(
-        profile_access.grant_access, private_uuid, [PROJECT], None
-    ) == (PROJECT,)
+    assert database.write(profiles.grant_access, private_uuid, [PROJECT], None) == (
+        PROJECT,
+    )
     assert list_names(database, PROJECT) == ['open', 'closed']
     assert list_names(database, OTHER_PROJECT) == ['open']
     assert len(database.write(arqs.create_arqs, 'closed', PROJECT, PROJECT)) == 1
     with pytest.raises(DeviceProfileNotFound):
         database.write(arqs.create_arqs, 'closed', OTHER_PROJECT, OTHER_PROJECT)
-    database.write(
-        profile_access.revoke_access, private_uuid, [PROJECT, OTHER_PROJECT], None
-    )
+    database.write(profiles.revoke_access, private_uuid, [PROJECT, OTHER_PROJECT], None)
     with pytest.raises(DeviceProfileNotFound):
         database.write(arqs.create_arqs, 'closed', PROJECT, PROJECT)
     assert len(database.write(arqs.create_arqs, 'closed', PROJECT, None)) == 1
@@ -79,13 +77,13 @@ def test_grant_access_twice_lists_project_once(
     database: Database, private_uuid: str
 ) -> None:
     database.write(
-        profile_access.grant_access, private_uuid, [OTHER_PROJECT, OTHER_PROJECT], None
+        profiles.grant_access, private_uuid, [OTHER_PROJECT, OTHER_PROJECT], None
     )
     both = database.write(
-        profile_access.grant_access, private_uuid, [PROJECT, OTHER_PROJECT], None
+        profiles.grant_access, private_uuid, [PROJECT, OTHER_PROJECT], None
     )
     assert both == (OTHER_PROJECT, PROJECT)
-    assert database.read(profile_access.list_projects, private_uuid, None) == both
+    assert database.read(profiles.list_projects, private_uuid, None) == both
 
 
 def test_former_name_does_not_reveal_private_profile(
@@ -106,13 +104,11 @@ def test_profile_operations_invisible_profile_raise_not_found(
     for work in (
         lambda: database.write(profiles.update_profile, private_uuid, change, PROJECT),
         lambda: database.write(profiles.delete_profiles, [private_uuid], PROJECT),
+        lambda: database.write(profiles.grant_access, private_uuid, [PROJECT], PROJECT),
         lambda: database.write(
-            profile_access.grant_access, private_uuid, [PROJECT], PROJECT
+            profiles.revoke_access, private_uuid, [PROJECT], PROJECT
         ),
-        lambda: database.write(
-            profile_access.revoke_access, private_uuid, [PROJECT], PROJECT
-        ),
-        lambda: database.read(profile_access.list_projects, private_uuid, PROJECT),
+        lambda: database.read(profiles.list_projects, private_uuid, PROJECT),
     ):
         with pytest.raises(DeviceProfileNotFound):
             work()
@@ -122,7 +118,7 @@ def test_profile_operations_invisible_profile_raise_not_found(
 def test_delete_profile_deletes_access_list(
     database: Database, private_uuid: str
 ) -> None:
-    database.write(profile_access.grant_access, private_uuid, [PROJECT], None)
+    database.write(profiles.grant_access, private_uuid, [PROJECT], None)
     database.write(profiles.delete_profiles, [private_uuid])
     assert list_names(database, None) == ['open']
 
@@ -130,7 +126,7 @@ def test_delete_profile_deletes_access_list(
 def test_private_profile_costs_no_extra_statement(
     database: Database, private_uuid: str
 ) -> None:
-    database.write(profile_access.grant_access, private_uuid, [PROJECT], None)
+    database.write(profiles.grant_access, private_uuid, [PROJECT], None)
     with statements(database) as sent:
         assert len(list_names(database, PROJECT)) == 2
     assert len(sent) == 1

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.db import arqs
-from cyborg_lite.db.device_profiles import profile_access, profiles
+from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import DeviceProfileExists, DeviceProfileNotFound
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
@@ -60,12 +60,10 @@ def test_create_arqs_private_profile_needs_access(database: Database) -> None:
     database.write(profiles.update_profile, uuid, hidden)
     with pytest.raises(DeviceProfileNotFound):
         database.write(arqs.create_arqs, 'a', PROJECT, PROJECT)
-    assert database.write(profile_access.grant_access, uuid, [PROJECT], None) == (
-        PROJECT,
-    )
+    assert database.write(profiles.grant_access, uuid, [PROJECT], None) == (PROJECT,)
     assert len(database.write(arqs.create_arqs, 'a', PROJECT, PROJECT)) == 1
-    database.write(profile_access.revoke_access, uuid, [PROJECT], None)
-    assert database.read(profile_access.list_projects, uuid, None) == ()
+    database.write(profiles.revoke_access, uuid, [PROJECT], None)
+    assert database.read(profiles.list_projects, uuid, None) == ()
 
 
 def test_grant_access_concurrent_all_succeed(database: Database) -> None:
@@ -75,9 +73,7 @@ def test_grant_access_concurrent_all_succeed(database: Database) -> None:
 
     def grant() -> None:
         barrier.wait()
-        results.append(
-            database.write(profile_access.grant_access, uuid, [PROJECT], None)
-        )
+        results.append(database.write(profiles.grant_access, uuid, [PROJECT], None))
 
     threads = [threading.Thread(target=grant) for _ in range(4)]
     for thread in threads:

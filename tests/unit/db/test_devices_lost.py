@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from cyborg_lite.db import arqs, binding, lost_devices, release
+from cyborg_lite.db import arqs, binding, devices, release
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import AttachHandle, Device
 from cyborg_lite.exceptions import DeviceNotFound
@@ -35,7 +35,7 @@ def change(database: Database, table: Any, **values: Any) -> None:
 
 
 def impacts(database: Database, *selection: str | None) -> tuple[DeviceImpact, ...]:
-    return database.read(lost_devices.list_impacts, *selection)
+    return database.read(devices.list_impacts, *selection)
 
 
 def read_device(database: Database, uuid: str) -> Device:
@@ -52,7 +52,7 @@ def test_list_impacts_names_device_and_instance(database: Database, arq: str) ->
     assert impact.instance_uuid
     for name in (device.uuid, device.hardware_id, device.control_address):
         assert impacts(database, name) == (impact,)
-        database.read(lost_devices.check_device_exists, name, HOST)
+        database.read(devices.check_device_exists, name, HOST)
     assert impacts(database, None, HOST) == (impact,)
     assert impacts(database, None, 'other') == ()
 
@@ -69,7 +69,7 @@ def test_check_device_exists_unknown_raises(
     (impact,) = impacts(database)
     name = impact.device_uuid if hostname else 'no such device'
     with pytest.raises(DeviceNotFound, match=name):
-        database.read(lost_devices.check_device_exists, name, hostname)
+        database.read(devices.check_device_exists, name, hostname)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_count_lost_arqs_by_health(
     change(database, Device, health=health, health_reason='moved away')
     (impact,) = impacts(database)
     assert impact.loss == loss
-    counts = database.read(lost_devices.count_lost_arqs)
+    counts = database.read(devices.count_lost_arqs)
     assert counts == ({HOST: 1} if loss else {})
 
 
@@ -96,4 +96,4 @@ def test_missing_handle_of_present_device_is_lost(database: Database, arq: str) 
     assert impact.loss == 'The attach handle is missing on the host.'
     (listed,) = database.read(arqs.list_arqs, Query(detailed=True), ANY_PROJECT)
     assert (listed.state, listed.status_reason) == (State.UNKNOWN, impact.loss)
-    assert database.read(lost_devices.count_lost_arqs) == {HOST: 1}
+    assert database.read(devices.count_lost_arqs) == {HOST: 1}

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from sqlalchemy import func, select
 
-from cyborg_lite.db import arq_events, arqs, binding, release
+from cyborg_lite.db import arqs, binding, release
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import ArqEvent
 from cyborg_lite.model.queries import Query
@@ -21,14 +21,14 @@ from tests.builders.rows import OWNER, add_arqs, add_card, bindings
 def list_history(database: Database, uuid: str) -> list[tuple[str, str]]:
     return [
         (step.step, step.actor)
-        for step in database.read(arq_events.list_steps, uuid, ANY_PROJECT)
+        for step in database.read(arqs.list_steps, uuid, ANY_PROJECT)
     ]
 
 
 def test_list_steps_begins_with_creation(database: Database) -> None:
     (uuid,) = add_arqs(database, 1)
     assert list_history(database, uuid) == [('Initial', 'client')]
-    (created,) = database.read(arq_events.list_steps, uuid, ANY_PROJECT)
+    (created,) = database.read(arqs.list_steps, uuid, ANY_PROJECT)
     (arq,) = database.read(
         arqs.list_arqs, Query(filters={'uuid': (uuid,)}), ANY_PROJECT
     )
@@ -61,7 +61,7 @@ def test_list_steps_failure_has_shortened_reason(database: Database) -> None:
         binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
     )
     database.write(binding.fail_bind, job, uuids, 'x' * 999, FAILED_EVENT_JOB)
-    _, started, failed = database.read(arq_events.list_steps, uuids[0], ANY_PROJECT)
+    _, started, failed = database.read(arqs.list_steps, uuids[0], ANY_PROJECT)
     assert (started.reason, failed.step) == (None, 'BindFailed')
     assert failed.reason == 'x' * 255
     assert started.at <= failed.at

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stored inventory of a host as a layout with primary keys."""
 
-from cyborg_lite.db import attributes
+from cyborg_lite.db.deployables import create_attribute
 from cyborg_lite.db.engine import Database
-from cyborg_lite.db.inventory.rows import RowIds, load_inventory
+from cyborg_lite.db.inventory.changes import RowIds, load_inventory
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device
 from cyborg_lite.model.inventory_diff import diff_report
 from tests.builders.reports import HOST, attach_handle, card, report, with_parts
@@ -64,7 +64,7 @@ def test_load_inventory_returns_primary_keys_by_path(database: Database) -> None
 def test_load_inventory_separates_attributes_of_admin(database: Database) -> None:
     store(database, report(card(1, serial='s')))
     (deployable_id,) = table_of(database, Deployable, 'id')
-    database.write(attributes.create_attribute, int(deployable_id), 'rack', '7')
+    database.write(create_attribute, int(deployable_id), 'rack', '7')
     inventory, ids = database.read(load_inventory, HOST)
     assert list(ids.admin_attributes) == [('s', '', 'rack')]
     assert ('s', '', 'rack') not in inventory.layout.attributes

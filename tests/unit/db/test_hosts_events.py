@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import arq_events, host_events, services
+from cyborg_lite.db import arqs, hosts, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import ArqEvent, Device
 from cyborg_lite.model.arqs import Scope
@@ -31,11 +31,11 @@ def read_control_address(session: Session) -> str:
 
 
 def record_events(database: Database, *events: HostEvent) -> int:
-    return database.write(host_events.record_host_events, HOST, events)[0]
+    return database.write(hosts.record_host_events, HOST, events)[0]
 
 
 def list_steps(database: Database, uuid: str) -> list[tuple[str, str | None]]:
-    history = database.read(arq_events.list_steps, uuid, Scope(project_id=None))
+    history = database.read(arqs.list_steps, uuid, Scope(project_id=None))
     return [(step.step, step.reason) for step in history]
 
 
