@@ -6,10 +6,12 @@ Each method mirrors one of ``cyborg_lite.rpc.agent.AgentAPI``.
 
 from typing import Any
 
+from cyborg_lite.agent.cleaning import Cleaning
 from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.agent.programming import Programming
 from cyborg_lite.exceptions import DriverError
 from cyborg_lite.model.bitstreams import LoadOrder
+from cyborg_lite.model.cleaning import CleanOrder
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.rpc import agent, wire
 from cyborg_lite.rpc.context import RequestContext
@@ -26,10 +28,12 @@ class Manager:
         preparation: Preparation,
         programming: Programming | None = None,
         boot_id: str = '',
+        cleaning: Cleaning | None = None,
     ) -> None:
         self._preparation = preparation
         self._boot_id = boot_id
         self._programming = programming  # None: Glance is not configured
+        self._cleaning = cleaning  # None: only in tests of other calls
 
     @endpoint
     def prepare(self, context: RequestContext, handles: Any) -> None:
@@ -54,3 +58,26 @@ class Manager:
             reason = 'This host cannot load bitstreams: section [glance] is empty.'
             raise DriverError(reason=reason)
         return wire.dump(self._programming.program(load_order))
+
+    # --- cleaning ---
+
+    @endpoint
+    def read_cleaning(self, context: RequestContext, order: Any) -> Any:
+        """Return the progress of a clean."""
+        return wire.dump(self._find_cleaning().read(wire.load(CleanOrder, order)))
+
+    @endpoint
+    def start_cleaning(self, context: RequestContext, order: Any, session: str) -> Any:
+        """Start a clean in the background."""
+        clean_order = wire.load(CleanOrder, order)
+        return wire.dump(self._find_cleaning().start(clean_order, session))
+
+    @endpoint
+    def abort_cleaning(self, context: RequestContext, order: Any) -> Any:
+        """Abort a clean."""
+        return wire.dump(self._find_cleaning().abort(wire.load(CleanOrder, order)))
+
+    def _find_cleaning(self) -> Cleaning:
+        if self._cleaning is None:
+            raise DriverError(reason='This agent cannot clean.')
+        return self._cleaning

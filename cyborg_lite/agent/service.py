@@ -10,6 +10,7 @@ from typing import Final
 from oslo_log import log
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.cleaning import Cleaning
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.handle_repair import HandleRepair
 from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
@@ -125,7 +126,8 @@ class AgentService:
         self._start_loop('monitor', lambda: monitor.run(reporter.wake, repair.wake))
         boot_id = resources.host.boot_id
         LOG.info('Enabled drivers: %s', ', '.join(resources.drivers) or 'none')
-        self._gate.set_endpoints(Manager(preparation, programming, boot_id))
+        cleaning = Cleaning(discovery, self._cache)
+        self._gate.set_endpoints(Manager(preparation, programming, boot_id, cleaning))
 
     def _open_state(self) -> None:
         """Lock the state directory and read its files.

@@ -203,6 +203,15 @@ def merge_results(
     return tuple(by_name.values())
 
 
+def list_completed(results: Sequence[CleanStepResult]) -> tuple[str, ...]:
+    """Return the names of the steps that have succeeded."""
+    return tuple(
+        result.name
+        for result in results
+        if result.finished_at is not None and not result.error
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class CleanWork:
     """A clean that a conductor works on: the order and what is stored of it."""

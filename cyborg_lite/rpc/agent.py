@@ -4,6 +4,7 @@
 1.0  first release
 1.1  AllocatedHandle.managed and for_guest
 1.2  read_boot_id
+1.3  read_cleaning, start_cleaning, abort_cleaning; AllocatedHandle.cleaning
 """
 
 from collections.abc import Sequence
@@ -11,8 +12,9 @@ from typing import Final
 
 from oslo_messaging import Transport
 
-from cyborg_lite.exceptions import HostAway, ServiceUnavailable
+from cyborg_lite.exceptions import DriverError, HostAway, ServiceUnavailable
 from cyborg_lite.model.bitstreams import LoadOrder
+from cyborg_lite.model.cleaning import CleanOrder, CleanProgress
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.rpc import wire
@@ -20,7 +22,7 @@ from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.earlier_peers import is_unsupported
 from cyborg_lite.rpc.transport import AGENT_TOPIC, Caller
 
-VERSION: Final = '1.2'
+VERSION: Final = '1.3'
 
 _BOOT_ID_TIMEOUT: Final = 5.0  # seconds; Nova waits for the result
 
@@ -92,6 +94,63 @@ class AgentAPI:
         except ServiceUnavailable as error:
             raise HostAway(host=host) from error
         return wire.load(Device, answer)
+
+    # --- cleaning ---
+
+    def read_cleaning(
+        self, context: RequestContext, host: str, order: CleanOrder
+    ) -> CleanProgress:
+        """Return what the agent process has done for an order.
+
+        :raises DriverError: the order is stale, or the agent is of an earlier release
+        """
+        return self._call_with_order(context, host, 'read_cleaning', order)
+
+    def start_cleaning(
+        self, context: RequestContext, host: str, order: CleanOrder, session: str
+    ) -> CleanProgress:
+        """Start a clean in the background, unless it has started.
+
+        :param session: of the progress that ``read_cleaning`` has returned
+        :raises DriverError: the order is stale, or the device cannot be cleaned
+        """
+        return self._call_with_order(
+            context, host, 'start_cleaning', order, session=session
+        )
+
+    def abort_cleaning(
+        self, context: RequestContext, host: str, order: CleanOrder
+    ) -> CleanProgress:
+        """Abort a clean if its running step is abortable; return its progress.
+
+        :raises DriverError: the order is stale, or the agent is of an earlier release
+        """
+        return self._call_with_order(context, host, 'abort_cleaning', order)
+
+    def _call_with_order(
+        self,
+        context: RequestContext,
+        host: str,
+        method: str,
+        order: CleanOrder,
+        **arguments: str,
+    ) -> CleanProgress:
+        try:
+            answer = self._caller.call_host(
+                context,
+                host,
+                method,
+                since='1.3',
+                timeout=self._timeout,
+                order=wire.dump(order),
+                **arguments,
+            )
+        except ServiceUnavailable as error:
+            if is_unsupported(error):
+                reason = f'The agent of {host} is of a release that cannot clean.'
+                raise DriverError(reason=reason) from error
+            raise HostAway(host=host) from error
+        return wire.load(CleanProgress, answer)
 
     def _call_with_handles(
         self,

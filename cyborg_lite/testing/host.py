@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.cleaning import Cleaning
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
 from cyborg_lite.agent.image_cache import ImageCache, ImageSource
@@ -49,7 +50,7 @@ class AgentProcess:
         self.cache, journal = Cache(state), Journal(state)
         self.cache.open()
         journal.open()
-        loaded = LoadedBitstreams(state)
+        loaded = LoadedBitstreams(state, host)
         self._discovery = Discovery(host, {driver.NAME: driver}, 60, loaded.amend)
         parts = self._discovery, self.cache, journal
         self._monitor = HardwareMonitor(*parts, _INTERVALS, threading.Event())
@@ -59,6 +60,7 @@ class AgentProcess:
             )
         self._monitor.restore_results()
         self.preparation = Preparation(*parts)
+        self.cleaning = Cleaning(self._discovery, self.cache)
         image_cache = ImageCache(
             state / 'images', images, largest=MAX_IMAGE_SIZE, capacity=MAX_IMAGE_SIZE
         )
