@@ -370,6 +370,40 @@ class AttachHandle(_Timed, Base):
     # The owner. Unique and a foreign key: the schema itself prevents that an ARQ owns
     # two handles, or is deleted while it owns one.
     arq_uuid: Mapped[str | None] = mapped_column(ForeignKey('arqs.uuid'), unique=True)
+    # When the unit is cleaned, as the driver reports it; a value of CleaningPolicy.
+    cleaning: Mapped[str] = mapped_column(
+        String(16), default='never', server_default='never', sort_order=1
+    )
+    # A value of CleanState. While an ARQ owns the handle it is `clean`.
+    clean_state: Mapped[str] = mapped_column(
+        String(16), default='clean', server_default='clean', sort_order=1
+    )
+    clean_reason: Mapped[str] = mapped_column(
+        String(255), default='', server_default='', sort_order=1
+    )
+
+
+class Cleaning(Base):
+    """A clean of one unit; deleted with its device. It names no user of the unit."""
+
+    __tablename__ = 'cleanings'
+
+    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    device_id: Mapped[int] = mapped_column(
+        ForeignKey('devices.id', ondelete='CASCADE'), index=True
+    )
+    # No foreign key: the record stays if the handle is deleted.
+    handle_uuid: Mapped[str] = mapped_column(String(36), index=True)
+    unit: Mapped[str] = mapped_column(String(128))  # key of the handle
+    generation: Mapped[int]  # of the handle
+    state: Mapped[str] = mapped_column(String(16))  # a value of CleaningState
+    actor: Mapped[str] = mapped_column(String(255))
+    steps: Mapped[list[dict[str, Any]]] = mapped_column(JSON)
+    step_count: Mapped[int] = mapped_column(default=0)
+    reason: Mapped[str] = mapped_column(String(255), default='')
+    started_at: Mapped[datetime] = mapped_column(default=now)
+    finished_at: Mapped[datetime | None]
 
 
 class Job(Base):

@@ -57,7 +57,16 @@ _ADDED: Final[Mapping[str, Mapping[str, Mapping[str, object]]]] = {
         'attributes': {'hidden': 0},
     },
     '0005': {'jobs': {'host': None}},
+    '0006': {
+        'attach_handles': {
+            'cleaning': 'never',
+            'clean_state': 'clean',
+            'clean_reason': '',
+        },
+    },
 }
+# By revision: the tables that this revision adds, without rows.
+_NEW_TABLES: Final[Mapping[str, tuple[str, ...]]] = {'0006': ('cleanings',)}
 
 _Rows = dict[str, list[dict[str, Any]]]  # by table; column values of any type
 
@@ -96,10 +105,10 @@ def _read_rows(url: str) -> _Rows:
 
 def _rename(rows: _Rows, revision: str) -> _Rows:
     """Return the rows of a revision with the columns of the newest one."""
-    for number, tables in _RENAMED.items():
+    for number, renamed in _RENAMED.items():
         if number <= revision:
             continue
-        for table, columns in tables.items():
+        for table, columns in renamed.items():
             rows[table] = [
                 {columns.get(name, name): value for name, value in row.items()}
                 for row in rows[table]
@@ -108,6 +117,9 @@ def _rename(rows: _Rows, revision: str) -> _Rows:
         if number > revision:
             for table, values in added.items():
                 rows[table] = [{**row, **values} for row in rows[table]]
+    for number, tables in _NEW_TABLES.items():
+        if number > revision:
+            rows.update((table, []) for table in tables)
     return rows
 
 
@@ -207,6 +219,18 @@ def test_upgrade_interrupted_revision_0004_continues(empty_url: str) -> None:
     engine.dispose()
     migration.upgrade(empty_url)
     assert _read_rows(empty_url) == _rename(before, '0003')
+
+
+def test_upgrade_interrupted_revision_0006_continues(empty_url: str) -> None:
+    _fill(empty_url, '0005')
+    before = _read_rows(empty_url)
+    engine = sa.create_engine(empty_url)
+    with engine.begin() as connection:
+        column = "cleaning VARCHAR(16) DEFAULT 'never' NOT NULL"
+        connection.execute(sa.text(f'ALTER TABLE attach_handles ADD COLUMN {column}'))
+    engine.dispose()
+    migration.upgrade(empty_url)
+    assert _read_rows(empty_url) == _rename(before, '0005')
 
 
 def test_upgrade_revision_0001_values_are_readable(empty_url: str) -> None:
