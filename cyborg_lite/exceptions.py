@@ -468,6 +468,23 @@ class LoadingFailed(DriverError):
     advice = 'Check the log of the agent, then program the deployable again.'
 
 
+class ModeUnknown(DriverError):
+    """A change of the mode of a device failed, and so did its rollback."""
+
+    message = 'Device {address} has no known mode: {reason}'
+    advice = (
+        'Check the device and the log of the agent, then change the mode again and '
+        'enable the device.'
+    )
+
+
+class ModeRefused(Conflict):
+    """The mode of a device cannot be changed now."""
+
+    message = 'Device {uuid} cannot change its mode to {mode}: {reason}'
+    advice = 'Run cyborg-lite-manage mode plan HOST to see what stands in the way.'
+
+
 class DeployableInUse(Conflict):
     """The deployable cannot be programmed while instances or jobs use its device."""
 

@@ -7,12 +7,14 @@ Each method mirrors one of ``cyborg_lite.rpc.agent.AgentAPI``.
 from typing import Any
 
 from cyborg_lite.agent.cleaning import Cleaning
+from cyborg_lite.agent.modes import Modes
 from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.agent.programming import Programming
 from cyborg_lite.exceptions import DriverError
 from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.cleaning import CleanOrder
 from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.modes import ModeOrder
 from cyborg_lite.rpc import agent, wire
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.transport import endpoint, interface
@@ -29,11 +31,13 @@ class Manager:
         programming: Programming | None = None,
         boot_id: str = '',
         cleaning: Cleaning | None = None,
+        modes: Modes | None = None,
     ) -> None:
         self._preparation = preparation
         self._boot_id = boot_id
         self._programming = programming  # None: Glance is not configured
         self._cleaning = cleaning  # None: only in tests of other calls
+        self._modes = modes  # None: only in tests of other calls
 
     @endpoint
     def prepare(self, context: RequestContext, handles: Any) -> None:
@@ -58,6 +62,23 @@ class Manager:
             reason = 'This host cannot load bitstreams: section [glance] is empty.'
             raise DriverError(reason=reason)
         return wire.dump(self._programming.program(load_order))
+
+    # --- modes ---
+
+    @endpoint
+    def list_modes(self, context: RequestContext) -> Any:
+        """Return the modes of all devices."""
+        return wire.dump(list(self._find_modes().list_modes()))
+
+    @endpoint
+    def set_mode(self, context: RequestContext, order: Any) -> Any:
+        """Set the mode of a device and return the device."""
+        return wire.dump(self._find_modes().set_mode(wire.load(ModeOrder, order)))
+
+    def _find_modes(self) -> Modes:
+        if self._modes is None:
+            raise DriverError(reason='This agent cannot change modes.')
+        return self._modes
 
     # --- cleaning ---
 

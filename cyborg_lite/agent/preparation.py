@@ -91,7 +91,7 @@ class Preparation:
             isinstance(driver, ChecksHandles) and isinstance(driver, PreparesHandles)
         ):
             return
-        with self._lock_device(handle.control_address):
+        with self.lock_device(handle.control_address):
             stored = self._cache.handles.get(handle.uuid)
             # The recovery rebuilds handles that were prepared before a reboot.
             if stored is None or stored.boot_id != self._discovery.host.boot_id:
@@ -210,7 +210,7 @@ class Preparation:
         if driver is None:
             self._check_drivers_available(handle)
             raise DeviceGone(address=handle.control_address)
-        with self._lock_device(handle.control_address):
+        with self.lock_device(handle.control_address):
             if only_stored:
                 if handle.uuid not in self._cache.handles:
                     return False
@@ -232,7 +232,7 @@ class Preparation:
                 handle.key,
                 handle.control_address,
             )
-        with self._lock_device(handle.control_address):
+        with self.lock_device(handle.control_address):
             if self._is_claimed_again(handle):
                 LOG.warning(
                     'Ignoring stale release of handle %s: it has been claimed again',
@@ -276,6 +276,7 @@ class Preparation:
             )
             raise DriverError(reason=reason)
 
-    def _lock_device(self, address: str) -> AbstractContextManager[object]:
+    def lock_device(self, address: str) -> AbstractContextManager[object]:
+        """Return the lock under which a device is changed, by its control address."""
         with self._guard:
             return self._locks.setdefault(address, threading.Lock())

@@ -8,7 +8,7 @@ again expect them under the same names. The agent rebuilds them without the cond
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -40,11 +40,14 @@ class HostRecovery:
         cache: Cache,
         journal: Journal,
         patience: float,
+        restore_mode: Callable[[str], None] = lambda address: None,
     ) -> None:
         """Store the arguments.
 
         :param patience: seconds that vendor drivers may take to initialize
+        :param restore_mode: sets the stored mode of the device at an address
         """
+        self._restore_mode = restore_mode
         self._discovery = discovery
         self._preparation = preparation
         self._cache = cache
@@ -138,6 +141,8 @@ class HostRecovery:
         failures = {}
         for handle in handles:
             try:
+                # Handles of the device depend on its mode.
+                self._restore_mode(handle.control_address)
                 self._preparation.rebuild(handle)
             except CyborgError as error:
                 LOG.debug('Handle %s is not rebuilt yet: %s', handle.key, error.text)

@@ -17,6 +17,7 @@ from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
 from cyborg_lite.agent.identity import StateLock, check_host, load_identity
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.manager import Manager
+from cyborg_lite.agent.modes import Modes, ModeStore
 from cyborg_lite.agent.ownership import Ownership
 from cyborg_lite.agent.pci_errors import PciErrorLimits, PciErrors
 from cyborg_lite.agent.preparation import Preparation
@@ -78,6 +79,7 @@ class AgentService:
         self._gate = ServerGate(transport, resources.host.name)
         self._wake_calls: list[Callable[[], None]] = []  # wake-up of each loop
         self._loops: list[threading.Thread] = []
+        self._modes: Modes | None = None  # None: not started
 
     def start(self) -> None:
         """Rebuild the prepared handles after a host reboot, then serve RPCs.
@@ -85,7 +87,8 @@ class AgentService:
         Heartbeats are sent meanwhile. The rebuild needs neither the conductor nor the
         message bus. The RPC server starts when the conductor accepts the agent.
 
-        :raises ConfigurationError: two drivers claim one function
+        :raises ConfigurationError: two drivers claim one function, or the broker
+            refuses the user or the queues
         :raises StateLocked: another agent uses the state directory
         :raises ForeignState: the state directory is a copy from another host
         """
@@ -105,17 +108,20 @@ class AgentService:
             Programming(discovery, store, monitor.request_scan) if store else None
         )
         preparation = Preparation(*parts, programming.program if programming else None)
+        modes = self._create_modes(discovery, preparation, monitor.request_scan)
         recovery = HostRecovery(
             discovery,
             preparation,
             self._cache,
             self._journal,
             intervals.recovery_patience,
+            modes.restore,
         )
         repair = HandleRepair(preparation, self._cache, self._journal, self._stopping)
         reporter = self._start_reporter(discovery, recovery, repair)
-        if recovery.rebuild(self._stopping):
-            monitor.scan()
+        modes.restore_all()
+        recovery.rebuild(self._stopping)
+        monitor.scan()
         if self._stopping.is_set():
             return
         Readiness(resources.state_path).record(resources.host.boot_id)
@@ -123,11 +129,14 @@ class AgentService:
         self._telemetry.set_health_callback(monitor.request_scan)
         self._wake_calls.append(repair.wake)
         self._start_loop('repair', repair.run)
-        self._start_loop('monitor', lambda: monitor.run(reporter.wake, repair.wake))
+        self._start_monitor(monitor, reporter, repair)
         boot_id = resources.host.boot_id
         LOG.info('Enabled drivers: %s', ', '.join(resources.drivers) or 'none')
         cleaning = Cleaning(discovery, self._cache)
-        self._gate.set_endpoints(Manager(preparation, programming, boot_id, cleaning))
+        self._gate.check_queues()
+        self._gate.set_endpoints(
+            Manager(preparation, programming, boot_id, cleaning, modes)
+        )
 
     def _open_state(self) -> None:
         """Lock the state directory and read its files.
@@ -146,6 +155,7 @@ class AgentService:
 
         def amend(result: DiscoveryResult) -> DiscoveryResult:
             result = telemetry.amend(store.loaded.amend(result) if store else result)
+            result = self._modes.amend(result) if self._modes else result
             return ownership.amend(result) if ownership else result
 
         return Discovery(
@@ -178,6 +188,29 @@ class AgentService:
         self._wake_calls.append(reporter.wake)
         self._start_loop('report', reporter.run)
         return reporter
+
+    def _create_modes(
+        self,
+        discovery: Discovery,
+        preparation: Preparation,
+        on_change: Callable[[], None],
+    ) -> Modes:
+        store = ModeStore(self._resources.state_path)
+        lock = preparation.lock_device
+        self._modes = Modes(discovery, self._cache, store, lock, on_change)
+        return self._modes
+
+    def _start_monitor(
+        self, monitor: HardwareMonitor, reporter: Reporter, repair: HandleRepair
+    ) -> None:
+        """Start the scans; after each, set up devices before their handles."""
+
+        def set_up() -> None:
+            if self._modes is not None:
+                self._modes.restore_all()
+            repair.wake()
+
+        self._start_loop('monitor', lambda: monitor.run(reporter.wake, set_up))
 
     def _start_loop(self, name: str, loop: Callable[[], None]) -> None:
         # Daemon threads, because a driver or the conductor may never answer.

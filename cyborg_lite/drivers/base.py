@@ -23,6 +23,7 @@ from cyborg_lite.model.bitstreams import Bitstream
 from cyborg_lite.model.cleaning import CleanStep
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device, DiscoveryResult
+from cyborg_lite.model.modes import DeviceMode
 from cyborg_lite.model.usage import Usage
 
 # Reads the given options of one section of the configuration, by name of the option.
@@ -208,5 +209,56 @@ class LoadsBitstreams(Protocol):
         :raises BitstreamRefused: it does not fit the region; nothing has changed
         :raises LoadingFailed: the content of the region is unknown or wrong
         :raises DriverError: the load failed, and the region has not changed
+        """
+        ...
+
+
+@runtime_checkable
+class SetsModes(Protocol):
+    """A driver whose devices have modes, such as layouts or services of a card.
+
+    The agent calls ``set_mode`` only while no instance uses the device, and again
+    after a host reboot, before it rebuilds the handles of the device.
+    """
+
+    def modes(self, device: Device) -> Sequence[DeviceMode]:
+        """Return the modes that a device can have. Must be read-only.
+
+        Must not start a process. Several modes may be current if the host does not
+        show the difference. None is current while the device is between two modes.
+
+        :returns: empty if the device has no modes, or cannot be read
+        """
+        ...
+
+    def declared_mode(self, device: Device) -> str | None:
+        """Return the mode that the options of the driver declare, or None."""
+        ...
+
+    def set_mode(self, device: Device, mode: str) -> Device:
+        """Set a mode; return the device as it is read afterwards.
+
+        Must be idempotent, and must start from any state in which an earlier call was
+        interrupted: the agent repeats the call after a crash, and calls it with the
+        previous mode if the call with the new mode fails.
+
+        :param mode: one of the names that ``modes`` returns
+        :raises DeviceBusy: a guest or a program of the host uses the device
+        :raises DriverError: it failed
+        """
+        ...
+
+
+@runtime_checkable
+class PreparesDevices(Protocol):
+    """A driver that can create objects on a device before the first handle."""
+
+    def prepare_device(self, device: Device) -> None:
+        """Create what all handles of a device share, such as virtual functions.
+
+        The agent calls this method at its start and after each scan, once the device
+        has its mode. Must be idempotent. Return without error if nothing is to do.
+
+        :raises DriverError: it failed; the agent repeats the call later
         """
         ...

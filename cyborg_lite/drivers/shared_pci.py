@@ -18,11 +18,12 @@ from cyborg_lite.drivers.host.virtual_functions import (
 )
 from cyborg_lite.drivers.pci import PciDriver, attributes, handle_address
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.exceptions import DeviceBusy, DriverError
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import (
     AttachHandle,
     Deployable,
+    Device,
     DiscoveryResult,
     Health,
 )
@@ -40,15 +41,31 @@ that already has virtual functions is shared by these. A card without virtual
 functions that no pair matches is offered as a whole, except QAT cards.
 """,
 )
+_AT_START: Final = cfg.BoolOpt(
+    'virtual_functions_at_start',
+    default=False,
+    help="""
+Create the virtual functions that `virtual_functions` configures at the start of
+the agent, and keep them. By default they exist only while an instance uses one.
+Turn it on for cards whose virtual functions take long to create, or that other
+programs of the host configure.
+""",
+)
 
 
 class SharedPciDriver(PciDriver):
-    """Offers a card as a whole, or its existing or configured virtual functions."""
+    """Offers a card as a whole, or its existing or configured virtual functions.
+
+    A driver of any SR-IOV device overrides what differs: ``shared_traits`` and
+    ``shared_class``, ``build_handle`` for the info of handles, ``find_host_user`` for
+    what makes a virtual function busy, and ``find_fault`` for the health of a card.
+    """
 
     OFFERS_WHOLE: ClassVar[bool] = True  # False: only virtual functions are offered
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
         *PciDriver.OPTIONS,
         VIRTUAL_FUNCTIONS_OPTION,
+        _AT_START,
         CHANGE_TIMEOUT,
     )
 
@@ -81,6 +98,29 @@ class SharedPciDriver(PciDriver):
             self._prepared.remove(handle.uuid)
             raise
 
+    def prepare_device(self, device: Device) -> None:
+        """Create the virtual functions of a card, if they exist from the start on.
+
+        :raises DriverError: the card cannot have them
+        """
+        card = PciFunction(self._host, device.control_address)
+        if not self._options.get('virtual_functions_at_start') or card.virtfns:
+            return
+        addresses = self._list_addresses(card)
+        # A card that is out of order is tried again when it works.
+        if addresses and not card.is_lost and self.find_fault(card) is None:
+            self._writer.check(card.address)
+            self._virtual.create(card, addresses[0])
+
+    def check_unused(self, card: PciFunction) -> None:
+        """Check that no guest has a virtual function of a card open.
+
+        :raises DeviceBusy: a guest has
+        """
+        if self._is_in_use(card.address):
+            reason = 'a guest uses one of its virtual functions'
+            raise DeviceBusy(address=card.address, reason=reason)
+
     def release(self, handle: AllocatedHandle) -> None:
         """Remove the virtual functions of the card after the last handle.
 
@@ -89,6 +129,8 @@ class SharedPciDriver(PciDriver):
         self._writer.check(handle.control_address)
         self._prepared.remove(handle.uuid)
         card = handle.control_address
+        if self._options.get('virtual_functions_at_start'):
+            return
         if not self._prepared.has_any_on(card) and not self._is_in_use(card):
             self._virtual.remove(PciFunction(self._host, card))
 

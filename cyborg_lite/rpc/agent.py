@@ -5,10 +5,11 @@
 1.1  AllocatedHandle.managed and for_guest
 1.2  read_boot_id
 1.3  read_cleaning, start_cleaning, abort_cleaning; AllocatedHandle.cleaning
+1.4  list_modes, set_mode
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from oslo_messaging import Transport
 
@@ -17,12 +18,13 @@ from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.cleaning import CleanOrder, CleanProgress
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.modes import DeviceModes, ModeOrder
 from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.earlier_peers import is_unsupported
 from cyborg_lite.rpc.transport import AGENT_TOPIC, Caller
 
-VERSION: Final = '1.3'
+VERSION: Final = '1.4'
 
 _BOOT_ID_TIMEOUT: Final = 5.0  # seconds; Nova waits for the result
 
@@ -94,6 +96,46 @@ class AgentAPI:
         except ServiceUnavailable as error:
             raise HostAway(host=host) from error
         return wire.load(Device, answer)
+
+    # --- modes ---
+
+    def list_modes(self, context: RequestContext, host: str) -> tuple[DeviceModes, ...]:
+        """Return the modes of all devices of a host that have any.
+
+        :raises DriverError: the agent is of an earlier release
+        """
+        answer = self._call_modes(context, host, 'list_modes', self._timeout)
+        return wire.load_all(DeviceModes, answer)
+
+    def set_mode(self, context: RequestContext, host: str, order: ModeOrder) -> Device:
+        """Set the mode of a device and return the changed device. Safe to repeat.
+
+        :raises ModeUnknown: the change and its rollback failed
+        :raises DriverError: the device has its previous mode
+        """
+        arguments = {'order': wire.dump(order)}
+        timeout = self._load_timeout
+        answer = self._call_modes(context, host, 'set_mode', timeout, **arguments)
+        return wire.load(Device, answer)
+
+    # Any: JSON of several types.
+    def _call_modes(
+        self,
+        context: RequestContext,
+        host: str,
+        method: str,
+        timeout: float,
+        **arguments: Any,
+    ) -> Any:
+        try:
+            return self._caller.call_host(
+                context, host, method, since='1.4', timeout=timeout, **arguments
+            )
+        except ServiceUnavailable as error:
+            if is_unsupported(error):
+                reason = f'The agent of {host} is of a release without modes.'
+                raise DriverError(reason=reason) from error
+            raise HostAway(host=host) from error
 
     # --- cleaning ---
 
