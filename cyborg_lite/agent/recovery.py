@@ -40,14 +40,13 @@ class HostRecovery:
         cache: Cache,
         journal: Journal,
         patience: float,
-        restore_mode: Callable[[str], None] = lambda address: None,
     ) -> None:
         """Store the arguments.
 
         :param patience: seconds that vendor drivers may take to initialize
-        :param restore_mode: sets the stored mode of the device at an address
         """
-        self._restore_mode = restore_mode
+        # Sets the stored mode of the device at an address, before its handles.
+        self.restore_mode: Callable[[str], None] = lambda address: None
         self._discovery = discovery
         self._preparation = preparation
         self._cache = cache
@@ -141,8 +140,7 @@ class HostRecovery:
         failures = {}
         for handle in handles:
             try:
-                # Handles of the device depend on its mode.
-                self._restore_mode(handle.control_address)
+                self.restore_mode(handle.control_address)
                 self._preparation.rebuild(handle)
             except CyborgError as error:
                 LOG.debug('Handle %s is not rebuilt yet: %s', handle.key, error.text)

@@ -115,8 +115,8 @@ class AgentService:
             self._cache,
             self._journal,
             intervals.recovery_patience,
-            modes.restore,
         )
+        recovery.restore_mode = modes.restore
         repair = HandleRepair(preparation, self._cache, self._journal, self._stopping)
         reporter = self._start_reporter(discovery, recovery, repair)
         modes.restore_all()
