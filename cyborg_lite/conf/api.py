@@ -45,8 +45,8 @@ hides the scheme, host or prefix and sends no X-Forwarded headers.
 Return 423 to clients below microversion 2.4, Nova among them, that list the ARQs of an
 instance while its devices are rebuilt after a host reboot, or while the agent of its
 host is down. Otherwise Nova would start the instance without the devices. Devices that
-need no preparation on the host are not affected. Set it to false to start instances
-without waiting for their devices.
+need no preparation on the host are not affected, nor is the Compute API, which shelves
+instances. Set it to false to start instances without waiting for their devices.
 """,
     ),
     cfg.BoolOpt(

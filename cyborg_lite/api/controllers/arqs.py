@@ -64,11 +64,11 @@ class ArqCollection(Resource):
 
         :raises CyborgError: Nova must not start the instance, or a bind is running
         """
-        if call.microversion < V2_4:
-            # A client that sends bind_state expects failed binds in the response. The
-            # API of Nova reads the ARQs of an instance only to shelve it.
-            refuses = self.context.refuse_failed_binds and not call.is_from_nova_api
-            if refuses and not _needs_resolved(call):
+        # The API of Nova reads the ARQs of an instance only to shelve it. An error would
+        # leave the instance in the task `shelving` for ever.
+        if call.microversion < V2_4 and not call.is_from_nova_api:
+            # A client that sends bind_state expects failed binds in the response.
+            if self.context.refuse_failed_binds and not _needs_resolved(call):
                 _check_no_bind_failed(instance, arqs)
                 _check_no_device_lost(instance, arqs)
             if self.context.hold_power_on:

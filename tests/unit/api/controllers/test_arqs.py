@@ -408,6 +408,21 @@ def test_list_arqs_compute_api_may_shelve(
     assert answer.status == status
 
 
+@pytest.mark.parametrize('arq_state', [State.UNKNOWN, State.PROVISIONING])
+@pytest.mark.parametrize(
+    ('process', 'status'), [('nova-api keystoneauth1/5', 200), ('nova-compute a', 423)]
+)
+def test_list_arqs_compute_api_is_not_held(
+    nova: Client, bound: list[str], arq_state: State, process: str, status: int
+) -> None:
+    set_state(nova, bound[2], arq_state)
+    caller = nova.as_({**nova.headers, 'User-Agent': process})
+    answer = caller.get(f'/accelerator_requests?instance={INSTANCE}')
+    assert answer.status == status
+    if status == 200:
+        assert [arq['uuid'] for arq in answer.json['arqs']] == bound
+
+
 def test_list_arqs_resolved_instance_without_arqs(nova: Client) -> None:
     answer = nova.get(f'/accelerator_requests?instance={INSTANCE}&bind_state=resolved')
     assert (answer.status, answer.json) == (200, {'arqs': []})
