@@ -5,7 +5,7 @@ Each accepted bind gives its ARQs a higher generation, which its jobs carry. A j
 earlier bind finds no ARQ of its generation, and changes nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Integer, Row, and_, bindparam, or_, select
@@ -22,8 +22,10 @@ from cyborg_lite.db.tables import (
 )
 from cyborg_lite.model.arqs import DEVICE_IN_USE_STATES, State
 from cyborg_lite.model.bitstreams import LoadOrder
+from cyborg_lite.model.cleaning import CleanState, choose_policy
 from cyborg_lite.model.device_profiles import AttachTarget, Group
 from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import CleaningPolicy
 from cyborg_lite.model.inventory_facts import name_suffix
 from cyborg_lite.model.services import ServiceState
 
@@ -47,8 +49,14 @@ CLAIMED_HANDLE: Final = or_(
 """SQL that is true for a handle that the bind has claimed. It needs its ARQ."""
 
 
+HELD: Final = or_(
+    AttachHandle.arq_uuid.is_not(None), AttachHandle.clean_state != CleanState.CLEAN
+)
+"""SQL that is true for a handle that an ARQ owns, or whose unit is not clean."""
+
 FREE: Final = and_(
     AttachHandle.arq_uuid.is_(None),
+    AttachHandle.clean_state == CleanState.CLEAN,
     AttachHandle.in_use.is_(False),
     AttachHandle.missing.is_(False),
     # Without an ARQ: a programming job loads something into the device.
@@ -69,6 +77,7 @@ _HANDLES: Final = (
         AttachHandle.preparing,
         AttachHandle.missing,
         AttachHandle.generation,
+        AttachHandle.cleaning,
         Arq.device_profile_group,
         Deployable.name,
         Device.hostname,
@@ -160,6 +169,7 @@ def list_hosts_with_unmanaged_handles(session: Session) -> tuple[str, ...]:
 def _handle(row: Row[*tuple[Any, ...]]) -> AllocatedHandle:
     part = name_suffix(row.name, row.root_name or row.name)
     bitstream = loaded_regions.parse_bitstream(row.bitstream)
+    group = Group.parse(row.device_profile_group)
     return AllocatedHandle(
         uuid=row.uuid,
         arq_uuid=row.arq_uuid or '',
@@ -180,9 +190,6 @@ def _handle(row: Row[*tuple[Any, ...]]) -> AllocatedHandle:
         else LoadOrder(row.control_address, part, bitstream),
         changed=bool(row.changed_by_bind),
         managed=row.managed,
-        for_guest=_is_for_guest(row.device_profile_group),
+        for_guest=group.attach_target is AttachTarget.VM,
+        cleaning=choose_policy(CleaningPolicy(row.cleaning), group),
     )
-
-
-def _is_for_guest(group: Mapping[str, str]) -> bool:
-    return Group.parse(group).attach_target is AttachTarget.VM

@@ -27,6 +27,7 @@ from cyborg_lite.db.tables import (
 )
 from cyborg_lite.exceptions import BindCancelled, HandlesContended, NoFreeHandle
 from cyborg_lite.model.arqs import State
+from cyborg_lite.model.cleaning import CleanState
 from cyborg_lite.model.device_profiles import Group
 from cyborg_lite.model.inventory import UNUSABLE_HEALTH, HandleType, Health
 from cyborg_lite.model.services import ServiceState
@@ -251,12 +252,15 @@ def _raise_shortage(session: Session, target: _Target, needed: int) -> NoReturn:
         AttachHandle.preparing.is_(True),
         AttachHandle.missing.is_(False),
     )
+    is_dirty = and_(
+        AttachHandle.clean_state == CleanState.DIRTY, AttachHandle.missing.is_(False)
+    )
     count = (
         select(func.count())
         .select_from(AttachHandle)
         .outerjoin(Arq, Arq.uuid == AttachHandle.arq_uuid)
         .where(AttachHandle.deployable_id == target.deployable_id)
-        .where(or_(FREE, is_being_cleaned, is_being_loaded))
+        .where(or_(FREE, is_being_cleaned, is_being_loaded, is_dirty))
     )
     if (session.scalar(count) or 0) >= needed:
         raise HandlesContended()

@@ -214,9 +214,9 @@ def _record_unbound(session: Session, failed: ColumnElement[bool]) -> None:
 
 
 def _delete_jobs(session: Session, host: str, handles: Collection[str]) -> int:
-    release = (Job.kind == JobType.RELEASE) & Job.key.in_(handles)
+    of_handle = Job.kind.in_((JobType.RELEASE, JobType.CLEAN)) & Job.key.in_(handles)
     sync = (Job.kind == JobType.PLACEMENT_SYNC) & (Job.key == host)
-    return change(session, delete(Job).where(or_(release, sync)))
+    return change(session, delete(Job).where(or_(of_handle, sync)))
 
 
 def _delete_devices(session: Session, host: str) -> int:

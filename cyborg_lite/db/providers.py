@@ -33,6 +33,7 @@ from cyborg_lite.db.tables import (
     ProviderTraits,
     Service,
 )
+from cyborg_lite.model.cleaning import CleanState
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.inventory import UNUSABLE_HEALTH, Health
 from cyborg_lite.model.providers import ProviderRow, valid_symbol
@@ -88,7 +89,10 @@ def is_unavailable() -> ColumnElement[bool]:
         AttachHandle.in_use.is_(True), AttachHandle.arq_uuid.is_(None)
     )
     # The instance of a handle to be cleaned has released its allocation in Placement.
-    return or_(AttachHandle.missing.is_(True), in_foreign_use, needs_cleaning())
+    is_unclean = AttachHandle.clean_state != CleanState.CLEAN
+    return or_(
+        AttachHandle.missing.is_(True), in_foreign_use, needs_cleaning(), is_unclean
+    )
 
 
 def is_allocated() -> ColumnElement[bool]:

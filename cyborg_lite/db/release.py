@@ -5,6 +5,7 @@ A handle that its host need not clean is free when the transaction commits. Any 
 handle keeps its ARQ until the host has cleaned it, so that no other ARQ can claim it.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ from cyborg_lite.model.arqs import (
     next_state,
     states_that_allow,
 )
+from cyborg_lite.model.cleaning import CONDUCTOR_ACTOR, CleanState, state_after_use
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
@@ -219,17 +221,25 @@ def _release_handles(
 
 
 def _free(session: Session, handles: Sequence[AllocatedHandle]) -> None:
-    if not handles:
-        return
-    freed = {
-        'uuids': [handle.uuid for handle in handles],
-        'owners': [handle.arq_uuid for handle in handles],
-    }
-    change(session, _FREE, freed)
+    by_state: dict[CleanState, list[AllocatedHandle]] = defaultdict(list)
+    for handle in handles:
+        by_state[state_after_use(handle.cleaning)].append(handle)
+    for state, members in by_state.items():
+        freed = {
+            'uuids': [handle.uuid for handle in members],
+            'owners': [handle.arq_uuid for handle in members],
+            'state': state,
+        }
+        change(session, _FREE, freed)
+    for handle in by_state[CleanState.DIRTY]:
+        job = queue.clean_job(handle.uuid, handle.hostname, CONDUCTOR_ACTOR)
+        queue.add_job(session, job)
     for hostname in {handle.hostname for handle in handles if handle.missing}:
         reports.delete_missing_handles(session, hostname)
-    # Free handles of a host that is down are reserved in Placement.
-    for hostname in {handle.hostname for handle in handles if handle.host_down}:
+    # Unclean units, and free handles of a host that is down, are reserved in Placement.
+    clean = by_state[CleanState.CLEAN]
+    usable = [handle for handle in clean if not handle.host_down]
+    for hostname in {item.hostname for item in handles if item not in usable}:
         queue.add_job(session, queue.placement_sync_job(hostname))
 
 

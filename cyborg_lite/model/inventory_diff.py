@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Smallest change of the stored inventory of a host that matches its report.
 
-An attach handle that an ARQ owns stays until the ARQ releases it, and so do its
-deployable and its device. Such objects are marked as missing and closed to other ARQs.
-The resource classes of the device also stay, because a card is either undivided or
-divided. All other objects follow the report.
+An attach handle that an ARQ owns stays until the ARQ releases it, and an unclean one
+until it is clean. Their deployables and devices stay, too. Such objects are marked as
+missing and closed to other ARQs. The resource classes of the device also stay, because
+a card is either undivided or divided. All other objects follow the report.
 """
 
 import hashlib
@@ -133,7 +133,7 @@ def _keep_claimed(stored: StoredInventory, reported: Layout) -> Layout:
         if path not in reported.deployables
         or reported.deployables[path].resource_class is None
     }
-    reason = 'The device is missing on the host, but an instance still uses it.'
+    reason = 'The device is missing on the host, but is in use or not clean.'
     devices = {
         path[0]: replace(
             layout.devices[path[0]], health=Health.GONE, health_reason=reason

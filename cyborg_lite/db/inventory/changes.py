@@ -10,14 +10,17 @@ from typing import Any, Final
 from uuid import NAMESPACE_DNS, uuid3, uuid4
 
 from oslo_db.exception import RetryRequest
-from sqlalchemy import Select, delete, insert, or_, select, update
+from sqlalchemy import Select, delete, insert, not_, or_, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db.attach_handles import HELD
 from cyborg_lite.db.change import change
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device
 from cyborg_lite.exceptions import HandlesContended
+from cyborg_lite.model.cleaning import CONDUCTOR_ACTOR, CleanState
 from cyborg_lite.model.devices import NEW_DEVICE_REASON, DeviceStatus
-from cyborg_lite.model.inventory import HandleType, Health
+from cyborg_lite.model.inventory import CleaningPolicy, HandleType, Health
 from cyborg_lite.model.inventory_diff import InventoryChanges
 from cyborg_lite.model.inventory_facts import (
     DeployableFacts,
@@ -111,7 +114,10 @@ def _inventory(
         target[*paths[attribute.deployable_id], attribute.key] = attribute.id
     names = {paths[row.id]: row.name for row in deployables}
     claimed = frozenset(
-        (*paths[row.deployable_id], row.key) for row in handles if row.arq_uuid
+        (*paths[row.deployable_id], row.key)
+        for row in handles
+        # A unit that leaves the host while it is not clean must stay known.
+        if row.arq_uuid or row.clean_state != CleanState.CLEAN
     )
     hidden = frozenset(
         (*paths[row.deployable_id], row.key) for row in attributes if row.hidden
@@ -156,6 +162,7 @@ def _handle_facts(row: AttachHandle) -> HandleFacts:
         managed=row.managed,
         in_use=row.in_use,
         missing=row.missing,
+        cleaning=CleaningPolicy(row.cleaning),
     )
 
 
@@ -217,7 +224,7 @@ class _Writer:
     def _delete_handles(self, ids: Collection[int]) -> None:
         if not ids:
             return
-        unclaimed = AttachHandle.id.in_(ids), AttachHandle.arq_uuid.is_(None)
+        unclaimed = AttachHandle.id.in_(ids), not_(HELD)
         self._run_or_retry(delete(AttachHandle).where(*unclaimed), len(ids))
 
     def _delete_attributes(self) -> None:
@@ -243,7 +250,7 @@ class _Writer:
         self._update(
             Device,
             [
-                {'id': self.ids.devices[identity], **_device_row(facts)}
+                {'id': self.ids.devices[identity], **build_device_row(facts)}
                 for identity, facts in delta.changed.items()
             ],
         )
@@ -255,7 +262,9 @@ class _Writer:
             'status': self.new_status,
             'status_reason': NEW_DEVICE_REASON if is_held else '',
         }
-        self._insert(Device, ({**owner, **_device_row(f)} for f in delta.new.values()))
+        self._insert(
+            Device, ({**owner, **build_device_row(f)} for f in delta.new.values())
+        )
         rows = self.session.execute(
             select(Device.hardware_id, Device.id).where(
                 Device.hostname == self.hostname
@@ -331,22 +340,35 @@ class _Writer:
         delta, ids = self.changes.handles, self.ids.handles
         lost = [ids[path] for path, handle in delta.changed.items() if handle.missing]
         if lost:
-            claimed = AttachHandle.id.in_(lost), AttachHandle.arq_uuid.is_not(None)
+            claimed = AttachHandle.id.in_(lost), HELD
             marked = update(AttachHandle).where(*claimed).values(missing=True)
             self._run_or_retry(marked, len(lost))
         present = {path: f for path, f in delta.changed.items() if not f.missing}
         self._update(
             AttachHandle,
             [
-                {'id': ids[path], **_handle_row(facts)}
+                {'id': ids[path], **build_handle_row(facts)}
                 for path, facts in present.items()
             ],
         )
-        rows = (
-            {'deployable_id': self.ids.deployables[path[:2]], **_handle_row(facts)}
-            for path, facts in delta.new.items()
-        )
+        self._insert_handles(delta.new)
+
+    def _insert_handles(self, handles: Mapping[LeafPath, HandleFacts]) -> None:
+        """Insert handles, and the jobs for units to clean before their first use."""
+        rows = [
+            {
+                'uuid': str(uuid4()),
+                'deployable_id': self.ids.deployables[path[:2]],
+                'clean_state': _first_state(facts),
+                **build_handle_row(facts),
+            }
+            for path, facts in handles.items()
+        ]
         self._insert(AttachHandle, rows)
+        for row in rows:
+            if row['clean_state'] != CleanState.CLEAN:
+                job = queue.clean_job(row['uuid'], self.hostname, CONDUCTOR_ACTOR)
+                queue.add_job(self.session, job)
 
     def _write_attributes(self) -> None:
         delta = self.changes.attributes
@@ -402,7 +424,8 @@ class _Writer:
             raise RetryRequest(HandlesContended())
 
 
-def _device_row(facts: DeviceFacts) -> dict[str, Any]:
+def build_device_row(facts: DeviceFacts) -> dict[str, Any]:
+    """Return the columns of a device that its report states."""
     return {
         'type': facts.type,
         'vendor': facts.vendor,
@@ -417,7 +440,8 @@ def _device_row(facts: DeviceFacts) -> dict[str, Any]:
     }
 
 
-def _handle_row(facts: HandleFacts) -> dict[str, Any]:
+def build_handle_row(facts: HandleFacts) -> dict[str, Any]:
+    """Return the columns of an attach handle that its report states."""
     return {
         'key': facts.key,
         'type': facts.type,
@@ -426,4 +450,10 @@ def _handle_row(facts: HandleFacts) -> dict[str, Any]:
         'managed': facts.managed,
         'in_use': facts.in_use,
         'missing': facts.missing,
+        'cleaning': facts.cleaning,
     }
+
+
+def _first_state(facts: HandleFacts) -> CleanState:
+    always = facts.cleaning is CleaningPolicy.ALWAYS
+    return CleanState.DIRTY if always else CleanState.CLEAN

@@ -2,10 +2,11 @@
 """Stores host reports, and deletes handles that no longer exist."""
 
 from oslo_db.exception import DBDuplicateEntry
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, not_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import services
+from cyborg_lite.db.attach_handles import HELD
 from cyborg_lite.db.change import change
 from cyborg_lite.db.inventory.changes import load_inventory, write_changes
 from cyborg_lite.db.jobs import queue
@@ -84,7 +85,7 @@ def delete_missing_handles(session: Session, hostname: str) -> None:
     missing = delete(AttachHandle).where(
         AttachHandle.deployable_id.in_(deployables),
         AttachHandle.missing.is_(True),
-        AttachHandle.arq_uuid.is_(None),
+        not_(HELD),
     )
     if not change(session, missing):
         return

@@ -39,6 +39,7 @@ from cyborg_lite.exceptions import JobLost
 from cyborg_lite.model.jobs import (
     CALLER_FIELDS,
     CALLER_KEY,
+    CleanPayload,
     HostShares,
     Job,
     JobCount,
@@ -398,6 +399,25 @@ def postpone_job(session: Session, job: Job, delay_ms: int, error: str) -> Job |
     return replace(job, expired=True, cancelled=deadline == CANCELLED)
 
 
+def pause_job(
+    session: Session, job: Job, delay_ms: int, step: str, error: str = ''
+) -> None:
+    """Let the job run again after a delay, without a deadline; it has not failed.
+
+    A cancellation of the job is withdrawn.
+
+    :raises JobLost: this process has lost the lease
+    """
+    values = {
+        'run_after': now_ms() + delay_ms,
+        'attempts': 0,
+        'deadline': None,
+        'step': step,
+        'last_error': error[:_ERROR_MAX_LENGTH],
+    }
+    _change(session, job, _WAIT.values(**values))
+
+
 def fail_job(session: Session, job: Job, error: str) -> None:
     """Mark the job as failed for the operator; a new job may have its key.
 
@@ -496,3 +516,14 @@ def release_job(handle_uuid: str, hostname: str, request_id: str | None) -> NewJ
         request_id=request_id,
         host=hostname,
     )
+
+
+def clean_job(handle_uuid: str, hostname: str, actor: str) -> NewJob:
+    """Return the job that has a host clean a unit; one job for each handle.
+
+    The job carries no request, because the record of a clean names no tenant.
+
+    :param actor: the operator who starts it, or ``CONDUCTOR_ACTOR``
+    """
+    payload = CleanPayload(handle_uuid, actor).to_json()
+    return NewJob(JobType.CLEAN, payload, key=handle_uuid, widens=True, host=hostname)
