@@ -16,6 +16,8 @@ from typing import Any, Final
 
 from oslo_log import log
 
+from cyborg_lite.agent import topology_functions
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.model import bitstreams, topology
 from cyborg_lite.model.bitstreams import Bitstream
 from cyborg_lite.model.inventory import Deployable, Device, DiscoveryResult, Health
@@ -39,8 +41,13 @@ class LoadedBitstreams:
     If the file cannot be written, the state is kept in memory and an error is logged.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, host: Host | None = None) -> None:
+        """Store the arguments.
+
+        :param host: host of the functions of topologies; None: they have no addresses
+        """
         self._directory = directory
+        self._host = host
         self._guard = threading.Lock()
         self._entries: dict[str, _Entry] | None = None  # None: not read yet
 
@@ -79,9 +86,48 @@ class LoadedBitstreams:
             for deployable in device.root.walk()
             if deployable.name in entries and entries[deployable.name].trouble
         ]
+        root = self._amend_deployable(device, device.root, entries, reasons)
         if reasons and device.health is Health.OK:
             device = replace(device, health=Health.DEGRADED, health_reason=reasons[0])
-        return replace(device, root=_amend_deployable(device.root, entries))
+        return replace(device, root=root)
+
+    def _amend_deployable(
+        self,
+        device: Device,
+        deployable: Deployable,
+        entries: Mapping[str, _Entry],
+        reasons: list[str],
+    ) -> Deployable:
+        """Return a deployable with its failure or topology.
+
+        :param reasons: why the device is degraded; functions that are missing are added
+        """
+        parts = tuple(
+            self._amend_deployable(device, part, entries, reasons)
+            for part in deployable.children
+        )
+        deployable = replace(deployable, children=parts)
+        entry = entries.get(deployable.name)
+        if entry is None:
+            return deployable
+        if entry.trouble:
+            return replace(deployable, reserved=deployable.total)
+        function_id = deployable.attributes.get(bitstreams.FUNCTION, '')
+        described = entry.topology if function_id == entry.function_id else None
+        if not described or topology.list_topology_faults(described):
+            return deployable
+        functions = topology.build_deployables(deployable.name, described)
+        if self._host is not None:
+            address = device.control_address
+            located = topology_functions.locate_functions(
+                self._host, address, functions
+            )
+            reasons += located.missing
+            functions = located.deployables
+            deployable = topology_functions.select_guest_function(
+                self._host, deployable, address, located
+            )
+        return replace(deployable, children=(*parts, *functions))
 
     def _store(self, deployable: str, entry: _Entry) -> None:
         with self._guard:
@@ -121,24 +167,4 @@ def _parse_entry(content: Mapping[str, Any]) -> _Entry:
         str(content.get('function_id', '')),
         described if isinstance(described, str) else None,
         str(content.get('trouble', '')),
-    )
-
-
-def _amend_deployable(
-    deployable: Deployable, entries: Mapping[str, _Entry]
-) -> Deployable:
-    parts = tuple(_amend_deployable(part, entries) for part in deployable.children)
-    deployable = replace(deployable, children=parts)
-    entry = entries.get(deployable.name)
-    if entry is None:
-        return deployable
-    if entry.trouble:
-        return replace(deployable, reserved=deployable.total)
-    function_id = deployable.attributes.get(bitstreams.FUNCTION, '')
-    described = entry.topology if function_id == entry.function_id else None
-    if not described or topology.list_topology_faults(described):
-        return deployable
-    return replace(
-        deployable,
-        children=(*parts, *topology.build_deployables(deployable.name, described)),
     )

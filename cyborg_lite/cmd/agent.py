@@ -79,7 +79,7 @@ def build(conf: cfg.ConfigOpts) -> AgentService:
         host,
         drivers,
         state_path,
-        _bitstream_store(conf),
+        _bitstream_store(conf, host),
         build_ownership(conf, host),
         _error_limits(conf),
     )

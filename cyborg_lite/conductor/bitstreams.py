@@ -31,7 +31,10 @@ class ReadsImages(Protocol):
         ...
 
     def bitstreams(self, properties: Mapping[str, str]) -> tuple[Image, ...]:
-        """Return the bitstream images with the properties."""
+        """Return the bitstream images with the properties.
+
+        The property ``name`` is the name of the image.
+        """
         ...
 
 
@@ -74,12 +77,20 @@ class BitstreamCatalog:
             except NotFound:
                 raise BitstreamNotFound(reason=_missing(query.image_id)) from None
         elif query.name is not None:
-            images = self._images.bitstreams({'bs-name': query.name})
+            images = self._find_by_name(self._images, query.name)
         else:
             # Either of two properties names the function, in any spelling. Glance
             # cannot filter by that.
             images = self._images.bitstreams({})
         return bitstream_choice.choose_bitstream(query, images, region, self._largest)
+
+    def _find_by_name(self, source: ReadsImages, name: str) -> tuple[Image, ...]:
+        """Return the images with a name of the bitstream or of the image."""
+        images = (
+            *source.bitstreams({'bs-name': name}),
+            *source.bitstreams({'name': name}),
+        )
+        return tuple({image.id: image for image in images}.values())
 
     def read_image_properties(self, image_id: str) -> Mapping[str, str]:
         """Return the accelerator properties of the image of an instance.

@@ -2,11 +2,12 @@
 """Selection of the bitstream for an ARQ, and checks that it fits the region."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from cyborg_lite.exceptions import BitstreamNotFound, BitstreamRefused
-from cyborg_lite.model import bitstreams
+from cyborg_lite.model import bitstream_handlers, bitstreams
+from cyborg_lite.model.bitstream_handlers import Handlers
 from cyborg_lite.model.bitstreams import Bitstream, Image, normalize_id
 from cyborg_lite.model.device_profiles import Group
 from cyborg_lite.model.text import format_value
@@ -69,6 +70,7 @@ class RegionProperties:
     region_id: str
     function_id: str  # of the loaded bitstream; empty: none, or it cannot be read
     image_id: str | None  # loaded by this service; None: none
+    handlers: Handlers = field(default_factory=Handlers)
 
 
 def read_region_properties(
@@ -91,6 +93,7 @@ def read_region_properties(
         region_id=normalize_id(attributes.get(bitstreams.REGION, '')),
         function_id=normalize_id(attributes.get(bitstreams.FUNCTION, '')),
         image_id=image_id,
+        handlers=bitstream_handlers.parse_handlers(attributes),
     )
 
 
@@ -127,6 +130,7 @@ def _find_mismatches(bitstream: Bitstream, region: RegionProperties) -> Iterator
         yield f'It needs shell {bitstream.shell_id}, not {_join_names(region.shells)}.'
     if bitstream.region_id not in (None, region.region_id):
         yield f'It is for region {bitstream.region_id}, not {region.region_id}.'
+    yield from bitstream_handlers.list_handler_mismatches(bitstream, region.handlers)
 
 
 def _join_names(names: frozenset[str]) -> str:
@@ -213,9 +217,10 @@ def choose_bitstream(
     if len(candidates) == 1 and candidates[0].bitstream is not None:
         return candidates[0].bitstream
     if len(candidates) > 1:
-        ids = ', '.join(fit.image.id for fit in candidates[:_MOST_REASONS])
+        images_text = ', '.join(_describe_image(fit.image) for fit in candidates)
         reason = (
-            f'{len(candidates)} images fit {query}: {ids}; name one by bitstream_id.'
+            f'{len(candidates)} images fit {query}; name one by bitstream_id: '
+            f'{images_text}'
         )
         raise BitstreamNotFound(reason=reason)
     if not matches:
@@ -229,17 +234,25 @@ def choose_bitstream(
     raise BitstreamNotFound(reason=f'no image fits {query}: {reasons}')
 
 
+def _describe_image(image: Image) -> str:
+    return f'{image.id} ({format_value(image.name)})' if image.name else image.id
+
+
 def _matches(fit: BitstreamFit, query: BitstreamQuery) -> bool:
-    """Compare the raw image properties, so that an invalid image is reported."""
+    """Compare the raw image properties, so that an invalid image is reported.
+
+    A name is the name of the bitstream, or the name of the image with its suffix.
+    """
     properties = fit.image.properties
     function = properties.get('accel:function_id') or properties.get('function_uuid')
     actual = {
         'image_id': fit.image.id,
-        'name': properties.get('bs-name'),
         'function_id': normalize_id(function or ''),
         'function_name': properties.get('function_name'),
     }
     requested = {key: getattr(query, key) for key in actual}
+    if query.name not in (None, properties.get('bs-name'), fit.image.name):
+        return False
     return all(
         value is None or actual[key] == value for key, value in requested.items()
     )

@@ -24,6 +24,12 @@ VERSION: Final = 'fpga_version'
 SHELL: Final = 'fpga_shell'
 REGION: Final = 'fpga_region'
 FUNCTION: Final = 'fpga_function'
+# Formats of images that the driver loads, the preferred one first.
+TYPES: Final = 'fpga_types'
+# Host drivers that images may name, as `name` or `name=version`, a loaded one first.
+DRIVERS: Final = 'fpga_drivers'
+# Set-up roles that the operator allows images to name.
+SETUP_ROLES: Final = 'fpga_setup_roles'
 
 # Collision-resistant digests, with their number of hex digits.
 _DIGESTS: Final = {'sha256': 64, 'sha384': 96, 'sha512': 128}
@@ -64,10 +70,11 @@ class Bitstream:
     region_id: str | None = None  # None: fits any region of the board
     function_name: str | None = None
     description: str = ''
-    driver: str | None = None  # None: the instance needs no driver
-    driver_version: str = ''
-    driver_path: str = ''  # only shown; the user installs the driver
+    driver: str | None = None  # of the host; None: the first of the card
+    driver_version: str = ''  # lowest version of this driver
+    driver_path: str = ''  # a set-up role that the operator allows, or only shown
     topology: str | None = None  # None: the driver detects it after the load
+    type: str | None = None  # format of the file; None: the first of the card
 
     @property
     def is_shell(self) -> bool:
@@ -122,6 +129,7 @@ def parse_bitstream(image: Image, largest: int) -> Bitstream:
         driver_version=properties['driver_ver'],
         driver_path=properties['driver_path'],
         topology=optional['topology'],
+        type=optional['type'],
     )
 
 
@@ -221,6 +229,7 @@ _RULES: Final[Mapping[str, _Rule]] = {
     'board': _A_WORD,
     'version': _A_WORD,
     'shell_id': _A_WORD,
+    'type': _A_WORD,
     'driver': _A_WORD,
     'driver_ver': _A_WORD,
     'driver_path': _A_TEXT,
@@ -234,6 +243,7 @@ _RULES: Final[Mapping[str, _Rule]] = {
 _OPTIONAL: Final = frozenset(
     {
         'shell_id',
+        'type',
         'driver',
         'topology',
         'description',

@@ -29,6 +29,7 @@ _MAX_VALUE_LENGTH: Final = 255
 _NAME: Final = re.compile(r'(pf|vf)_?([0-9]{1,4})')
 _LISTS: Final = ('pf', 'vf')
 _COUNTS: Final = ('pf_num', 'vf_num')
+_MAX_FUNCTION_NUMBER: Final = 0xFF  # device and function number on a bus
 _FACTS: Final = ('pci_offset', 'capability', 'kpi')
 
 
@@ -65,6 +66,22 @@ def build_deployables(root_name: str, text: str) -> tuple[Deployable, ...]:
         for function in functions
         if function.parent is None
     )
+
+
+def find_function_address(card: str, facts: Mapping[str, str]) -> str | None:
+    """Return the PCI address of a function, or None without a ``pci_offset``.
+
+    The offset counts from function 0 of the slot of the card, eight per device number.
+
+    :param card: PCI address of any function of the card
+    """
+    if 'pci_offset' not in facts:
+        return None
+    bus, _, slot = card.rpartition(':')
+    number = (int(slot.partition('.')[0], 16) << 3) + _read_offset(facts['pci_offset'])
+    if number > _MAX_FUNCTION_NUMBER:
+        return None
+    return f'{bus}:{number >> 3:02x}.{number & 7}'
 
 
 def parse_topology(text: str) -> tuple[TopologyFunction, ...]:
@@ -173,7 +190,26 @@ def _read_facts(name: str, value: Mapping[str, Any]) -> dict[str, str]:
             if len(text) > _MAX_VALUE_LENGTH or not is_storable(text):
                 raise _TopologyFault(f'{key} of {name} is too long or not storable.')
             facts[key] = text
+    _check_offset(name, facts)
     return facts
+
+
+def _check_offset(name: str, facts: Mapping[str, str]) -> None:
+    try:
+        offset = _read_offset(facts.get('pci_offset', '0'))
+    except ValueError:
+        offset = -1
+    if not 0 <= offset <= _MAX_FUNCTION_NUMBER:
+        limit = _MAX_FUNCTION_NUMBER
+        raise _TopologyFault(f'pci_offset of {name} is not a number from 0 to {limit}.')
+
+
+def _read_offset(text: str) -> int:
+    """Return an offset, decimal or with 0x.
+
+    :raises ValueError: the text is not a number
+    """
+    return int(text, 16 if text.lower().startswith('0x') else 10)
 
 
 def _check_unique(functions: list[TopologyFunction]) -> None:

@@ -6,6 +6,7 @@
 1.2  read_boot_id
 1.3  read_cleaning, start_cleaning, abort_cleaning; AllocatedHandle.cleaning
 1.4  list_modes, set_mode
+1.5  Bitstream.type
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.earlier_peers import is_unsupported
 from cyborg_lite.rpc.transport import AGENT_TOPIC, Caller
 
-VERSION: Final = '1.4'
+VERSION: Final = '1.5'
 
 _BOOT_ID_TIMEOUT: Final = 5.0  # seconds; Nova waits for the result
 

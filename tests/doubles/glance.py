@@ -30,7 +30,7 @@ class FakeGlance:
             for image in self.all.values()
             if TAG in image.tags
             and image.status == 'active'
-            and properties.items() <= image.properties.items()
+            and properties.items() <= {**image.properties, 'name': image.name}.items()
         )
 
     def content(self, uuid: str, algorithm: str, expected: str) -> Iterator[bytes]:

@@ -164,7 +164,7 @@ class FpgaHost:
     def start(self) -> None:
         """Start a new process of the agent."""
         driver = self._bench.make(self.host)
-        loaded = LoadedBitstreams(self.image_directory)
+        loaded = LoadedBitstreams(self.image_directory, self.host)
         self.discovery = Discovery(self.host, {driver.NAME: driver}, 60, loaded.amend)
         self.cache, journal = Cache(self._state), Journal(self._state)
         self.cache.open()

@@ -79,6 +79,10 @@ class FpgaDriver(PciDriver):
         """Return why no guest may have the function of a card, or None."""
         return None
 
+    def describe_handlers(self, card: FpgaCard) -> Mapping[str, str]:
+        """Return attributes that name the image formats and drivers of a card."""
+        return {}
+
     def region_traits(self, region: FpgaRegion) -> tuple[str, ...]:
         """Return the traits that the content of a region adds."""
         return ()
@@ -139,7 +143,7 @@ class FpgaDriver(PciDriver):
         regions: Sequence[FpgaRegion],
     ) -> Deployable:
         traits = self.traits(card.function)
-        attributes = dict(card.facts)
+        attributes = {**card.facts, **self.describe_handlers(card)}
         for region in regions:
             traits += self.region_traits(region)
             attributes[bitstreams.REGION] = region.interface_id

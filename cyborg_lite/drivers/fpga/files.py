@@ -9,9 +9,10 @@ that the card shows after the file is loaded (XRT, ``xclbin.h``).
 import json
 import struct
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeAlias
 
 _GBS_MAGIC: Final = b'XeonFPGA\xb7GBSv001'
 _MAX_METADATA: Final = 4096  # bytes
@@ -35,6 +36,10 @@ class BitstreamHeader:
     interface_id: str  # of the region or shell that the bitstream fits
     function_id: str
     platform: str = ''  # name of the board or platform
+
+
+# Reads the header of a file, or raises InvalidBitstreamFile.
+ReadsHeader: TypeAlias = Callable[[Path], BitstreamHeader]
 
 
 def read_gbs(path: Path) -> BitstreamHeader:

@@ -12,6 +12,7 @@ from oslo_log import log
 
 from cyborg_lite.drivers.fpga import files
 from cyborg_lite.drivers.fpga.driver import FpgaCard, FpgaRegion
+from cyborg_lite.drivers.fpga.files import ReadsHeader
 from cyborg_lite.drivers.fpga.intel_layout import IntelPort, read_shell
 from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver, loading_options
 from cyborg_lite.drivers.host import tools
@@ -61,6 +62,8 @@ class IntelFpga(ProgrammableFpgaDriver):
     VENDOR: ClassVar[str] = '8086'
     VENDOR_NAME: ClassVar[str] = 'intel'
     TOOL: ClassVar[str] = 'fpgaconf'
+    READERS: ClassVar[Mapping[str, ReadsHeader]] = {'gbs': files.read_gbs}
+    IMAGE_DRIVERS: ClassVar[tuple[str, ...]] = ('dfl-pci', 'intel-fpga-pci')
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (*loading_options(TOOL), _OFFER_MANAGEMENT)
     MODELS: ClassVar[Mapping[str, str]] = {
         '09c4': 'PAC Arria 10 GX',
@@ -153,13 +156,6 @@ class IntelFpga(ProgrammableFpgaDriver):
         unknown = FpgaCard(function, None, (FpgaRegion('region0'),), _facts(function))
         last = self._last.get(function.address, unknown)
         return replace(last, function=function, guest_address=function.address)
-
-    def read_header(self, image: Path) -> files.BitstreamHeader:
-        """Read the header of a GBS file.
-
-        :raises InvalidBitstreamFile: the file is not a GBS
-        """
-        return files.read_gbs(image)
 
     def build_command(
         self, card: FpgaCard, region: FpgaRegion, image: Path

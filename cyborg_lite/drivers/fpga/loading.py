@@ -2,11 +2,11 @@
 """Loading of bitstreams into FPGA cards: the file is checked, the result read back."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 from oslo_log import log
 
 from cyborg_lite.drivers.fpga.driver import (
@@ -15,7 +15,11 @@ from cyborg_lite.drivers.fpga.driver import (
     FpgaRegion,
     restore_card,
 )
-from cyborg_lite.drivers.fpga.files import BitstreamHeader, InvalidBitstreamFile
+from cyborg_lite.drivers.fpga.files import (
+    BitstreamHeader,
+    InvalidBitstreamFile,
+    ReadsHeader,
+)
 from cyborg_lite.drivers.host import tools
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci import PciDriver
@@ -27,7 +31,7 @@ from cyborg_lite.exceptions import (
     LoadingFailed,
     ToolTimedOut,
 )
-from cyborg_lite.model import bitstreams
+from cyborg_lite.model import bitstream_handlers, bitstreams
 from cyborg_lite.model.bitstreams import Bitstream
 from cyborg_lite.model.inventory import Device, DiscoveryResult
 
@@ -39,6 +43,11 @@ class ProgrammableFpgaDriver(FpgaDriver):
 
     LOADS: ClassVar[bool] = True
     TOOL: ClassVar[str]
+    # Function that reads the header of a file, by type of the image; the first type
+    # is that of images without a type.
+    READERS: ClassVar[Mapping[str, ReadsHeader]]
+    # Host drivers that images may name, the one that loads bitstreams first.
+    IMAGE_DRIVERS: ClassVar[tuple[str, ...]] = ()
 
     # Any: each option has its own type.
     def __init__(
@@ -63,12 +72,22 @@ class ProgrammableFpgaDriver(FpgaDriver):
         function = PciFunction(self._host, device.control_address)
         self._last[device.control_address] = restore_card(function, device.root)
 
-    def read_header(self, image: Path) -> BitstreamHeader:
-        """Read the header of a bitstream file.
+    def describe_handlers(self, card: FpgaCard) -> Mapping[str, str]:
+        """Return attributes that name the image formats and drivers of a card."""
+        drivers = read_driver_versions(self._host, self.IMAGE_DRIVERS)
+        return {
+            bitstreams.TYPES: ' '.join(self.READERS),
+            bitstreams.DRIVERS: bitstream_handlers.format_drivers(drivers),
+            bitstreams.SETUP_ROLES: ' '.join(self._options.get('setup_roles', ())),
+        }
+
+    def read_header(self, image: Path, bitstream: Bitstream) -> BitstreamHeader:
+        """Read the header of a file; the type of the image chooses the format.
 
         :raises InvalidBitstreamFile: the file has another format
         """
-        raise NotImplementedError
+        default = next(iter(self.READERS))
+        return self.READERS[(bitstream.type or default).lower()](image)
 
     def build_command(
         self, card: FpgaCard, region: FpgaRegion, image: Path
@@ -209,8 +228,9 @@ class ProgrammableFpgaDriver(FpgaDriver):
 
         :raises BitstreamRefused: it does not
         """
+        self._check_handler(card, bitstream)
         try:
-            header = self.read_header(image)
+            header = self.read_header(image, bitstream)
         except InvalidBitstreamFile as error:
             raise BitstreamRefused(
                 image=bitstream.image_id, reason=str(error)
@@ -235,6 +255,17 @@ class ProgrammableFpgaDriver(FpgaDriver):
         if reason:
             raise BitstreamRefused(image=bitstream.image_id, reason=reason)
 
+    def _check_handler(self, card: FpgaCard, bitstream: Bitstream) -> None:
+        """Check that the card has the format and the driver that an image names.
+
+        :raises BitstreamRefused: it does not
+        """
+        handlers = bitstream_handlers.parse_handlers(self.describe_handlers(card))
+        reasons = bitstream_handlers.list_handler_mismatches(bitstream, handlers)
+        reason = ' '.join(reasons)
+        if reason:
+            raise BitstreamRefused(image=bitstream.image_id, reason=reason)
+
     def _fits(
         self, card: FpgaCard, region: FpgaRegion, header: BitstreamHeader
     ) -> bool:
@@ -249,6 +280,27 @@ class ProgrammableFpgaDriver(FpgaDriver):
 
 def _shell_ids(card: FpgaCard) -> list[str]:
     return card.facts.get(bitstreams.SHELL, '').split()
+
+
+def read_driver_versions(host: Host, names: Iterable[str]) -> dict[str, str]:
+    """Return the version of each host driver by its name; loaded drivers come first.
+
+    A driver of the kernel has no version of its own; the version of the kernel counts.
+
+    :returns: empty versions for drivers that are not loaded
+    """
+    versions = {name: _read_driver_version(host, name) for name in names}
+    return dict(sorted(versions.items(), key=lambda item: not item[1]))
+
+
+def _read_driver_version(host: Host, name: str) -> str:
+    module = f'sys/module/{name.replace("-", "_")}'
+    version = host.text(f'{module}/version')
+    # The taint O marks a module that is not part of the kernel.
+    if version is None and 'O' not in (host.text(f'{module}/taint') or ''):
+        is_loaded = host.has(module)
+        version = host.text('proc/sys/kernel/osrelease') if is_loaded else None
+    return '_'.join((version or '').split())
 
 
 def loading_options(tool: str) -> tuple[cfg.Opt, ...]:
@@ -275,6 +327,17 @@ newer release of the vendor.
 Maximum time in seconds for loading a bitstream. After this time the tool is
 killed, and the region cannot be used until a bitstream is loaded into it.
 Raise it for large cards, and [conductor] agent_timeout with it.
+""",
+        ),
+        cfg.ListOpt(
+            'setup_roles',
+            default=[],
+            item_type=types.String(regex=r'^[A-Za-z0-9][A-Za-z0-9_.+-]*$'),
+            help="""
+Set-up roles of this host that the property driver_path of an image may name. If
+the host driver is too old for an image, the reason of the failed bind names the
+role. The agent runs no role and downloads nothing. Set it if a role installs the
+drivers that bitstreams need.
 """,
         ),
     )

@@ -15,7 +15,7 @@ from oslo_config import cfg
 
 from cyborg_lite.drivers.fpga import files
 from cyborg_lite.drivers.fpga.driver import FpgaCard, FpgaRegion
-from cyborg_lite.drivers.fpga.files import BitstreamHeader
+from cyborg_lite.drivers.fpga.files import BitstreamHeader, ReadsHeader
 from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver, loading_options
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.model import bitstreams
@@ -37,6 +37,12 @@ class XilinxFpga(ProgrammableFpgaDriver):
     VENDOR: ClassVar[str] = '10ee'
     VENDOR_NAME: ClassVar[str] = 'XILINX'
     TOOL: ClassVar[str] = '/opt/xilinx/xrt/bin/xbutil'
+    # A shell of a two-stage platform has the same header as a bitstream.
+    READERS: ClassVar[Mapping[str, ReadsHeader]] = {
+        'xclbin': files.read_xclbin,
+        'xsabin': files.read_xclbin,
+    }
+    IMAGE_DRIVERS: ClassVar[tuple[str, ...]] = (_USER_DRIVER, _MANAGEMENT_DRIVER)
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
         *loading_options(TOOL),
         cfg.StrOpt(
@@ -125,13 +131,6 @@ tools are installed elsewhere.
             bitstreams.SHELL: platform,
         }
         return FpgaCard(function, None, (FpgaRegion('region0'),), facts)
-
-    def read_header(self, image: Path) -> BitstreamHeader:
-        """Read the header of an xclbin file.
-
-        :raises InvalidBitstreamFile: the file is not an xclbin
-        """
-        return files.read_xclbin(image)
 
     def build_command(
         self, card: FpgaCard, region: FpgaRegion, image: Path

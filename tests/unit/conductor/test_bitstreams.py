@@ -53,6 +53,7 @@ def build_catalog(glance: FakeGlance | None, *defaults: str) -> BitstreamCatalog
     [
         BitstreamQuery(image_id=IMAGE_ID),
         BitstreamQuery(name='nlb-0'),
+        BitstreamQuery(name='nlb-0 for Arria 10'),
         BitstreamQuery(function_id=OTHER_FUNCTION),
     ],
 )

@@ -150,11 +150,21 @@ def test_choose_bitstream_by_function_selects_image_for_board() -> None:
     assert choose_bitstream(query, images, REGION, LARGEST).image_id == images[1].id
 
 
+@pytest.mark.parametrize('name', ['nlb-0', 'loopback.gbs'])
+def test_choose_bitstream_accepts_both_names(name: str) -> None:
+    images = [image(name='loopback.gbs')]
+    query = BitstreamQuery(name=name)
+    assert choose_bitstream(query, images, REGION, LARGEST).image_id == IMAGE_ID
+    with pytest.raises(BitstreamNotFound, match='there is no bitstream loopback'):
+        choose_bitstream(BitstreamQuery(name='loopback'), images, REGION, LARGEST)
+
+
 def test_choose_bitstream_with_several_fits_raises() -> None:
     images = [build_image(1), build_image(2)]
     with pytest.raises(BitstreamNotFound, match='2 images fit') as caught:
         choose_bitstream(BitstreamQuery(name='nlb-0'), images, REGION, LARGEST)
-    assert all(candidate.id in caught.value.text for candidate in images)
+    for candidate in images:
+        assert f'{candidate.id} ({candidate.name})' in caught.value.text
 
 
 def test_choose_bitstream_without_match_raises() -> None:

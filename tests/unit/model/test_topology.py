@@ -96,6 +96,8 @@ def test_topology_in_vendor_form_is_ignored(document: Any) -> None:
         ('{"pf_1": {}, "vf_1": {"parent": "pf_9"}}', 'belongs to pf_9'),
         ('{"pf_1": {}, "pf_2": {}, "vf_3": {}}', 'belongs to pf_3'),
         ('{"pf_1": {"kpi": "' + 'x' * 300 + '"}}', 'kpi of pf_1 is too long'),
+        ('{"pf_1": {"pci_offset": "1.0"}}', 'pci_offset of pf_1 is not a number'),
+        ('{"pf_1": {"pci_offset": 256}}', 'from 0 to 255'),
         (json.dumps({f'pf_{n}': {} for n in range(65)}), 'more than 64 functions'),
     ],
 )
@@ -149,3 +151,23 @@ def test_build_deployables_returns_one_deployable_per_function(
         sum(1 for deployable in deployables for _ in deployable.walk())
         == physical + virtual
     )
+
+
+@pytest.mark.parametrize(
+    ('offset', 'address'),
+    [
+        ('0', '0000:5e:00.0'),
+        ('0x1', '0000:5e:00.1'),
+        ('9', '0000:5e:01.1'),
+        ('255', '0000:5e:1f.7'),
+    ],
+)
+def test_find_function_address_adds_offset(offset: str, address: str) -> None:
+    card = '0000:5e:00.3'
+    assert topology.find_function_address(card, {'pci_offset': offset}) == address
+    assert topology.find_function_address(card, {}) is None
+
+
+def test_find_function_address_beyond_bus_returns_none() -> None:
+    facts = {'pci_offset': '255'}
+    assert topology.find_function_address('0000:5e:01.0', facts) is None

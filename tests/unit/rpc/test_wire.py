@@ -43,7 +43,7 @@ FINGERPRINTS: Final = {
     'Arq': 'b361708e9868',
     'Attribute': '55cfc72223b1',
     'Binding': 'ae975add4818',
-    'Bitstream': 'd085b4b406bb',
+    'Bitstream': '742cd120f8ba',
     'Deployable': '7890abcfbfd8',
     'DeployableRecord': '68fe70aab2da',
     'Device': 'e53d160b8b88',

@@ -92,6 +92,8 @@ def test_discover_attributes_describe_card(host: Host) -> None:
         bitstreams.SHELL: '113000200000177 69528db6eb31577a8c3668f9faa081f6',
         bitstreams.REGION: '69528db6eb31577a8c3668f9faa081f6',
         bitstreams.FUNCTION: 'd8424dc4a4a3c413f89e433683f9040b',
+        bitstreams.TYPES: 'gbs',
+        bitstreams.DRIVERS: attributes[bitstreams.DRIVERS],
     }
 
 

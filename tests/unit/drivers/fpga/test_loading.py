@@ -337,6 +337,67 @@ def test_program_unknown_region_raises(name: str, intel: Bench) -> None:
     assert intel.tool.commands == []
 
 
+# --- handlers -----------------------------------------------------------------------
+
+
+def install_module(bench: Bench, name: str, version: str) -> None:
+    module = bench.host.root / 'sys/module' / name
+    module.mkdir(parents=True, exist_ok=True)
+    (module / 'version').write_text(f'{version}\n')
+
+
+@pytest.mark.parametrize(
+    ('properties', 'reason'),
+    [
+        ({'type': 'xclbin'}, 'type xclbin is unknown; the card loads gbs.'),
+        (
+            {'driver': 'xocl'},
+            'driver xocl is unknown; the card has dfl-pci, intel-fpga-pci.',
+        ),
+        (
+            {'driver': 'dfl_pci', 'driver_ver': '2.10'},
+            'needs version 2.10 of driver dfl-pci; the host has 2.9.1.',
+        ),
+        (
+            {'driver_ver': '3', 'driver_path': 'intel-fpga'},
+            'the host has 2.9.1. Set-up role intel-fpga installs it.',
+        ),
+    ],
+)
+def test_program_without_handler_is_refused(
+    properties: dict[str, str], reason: str, intel: Bench
+) -> None:
+    install_module(intel, 'dfl_pci', '2.9.1')
+    options = {**_OPTIONS, 'tool': 'fpgaconf', 'setup_roles': ['intel-fpga']}
+    intel.driver = IntelFpga(intel.host, options, intel.tool)
+    with pytest.raises(BitstreamRefused, match=reason.replace('.', r'\.')):
+        intel.program(properties=properties)
+    assert intel.tool.commands == []
+
+
+def test_program_accepts_handler_of_card(intel: Bench) -> None:
+    install_module(intel, 'dfl_pci', '2.9.1')
+    intel.program(properties={'type': 'GBS', 'driver': 'DFL-PCI', 'driver_ver': '2.9'})
+    assert len(intel.tool.commands) == 1
+
+
+def test_discover_reports_handlers(xilinx: Bench) -> None:
+    install_module(xilinx, 'xocl', '2.14.384')
+    attributes = xilinx.device.root.attributes
+    assert attributes[bitstreams.TYPES] == 'xclbin xsabin'
+    assert attributes[bitstreams.DRIVERS] == 'xocl=2.14.384 xclmgmt=5.15.0-91-generic'
+    assert bitstreams.SETUP_ROLES not in attributes
+
+
+def test_driver_version_is_that_of_kernel(intel: Bench) -> None:
+    drivers = intel.device.root.attributes[bitstreams.DRIVERS]
+    release = (intel.host.root / 'proc/sys/kernel/osrelease').read_text().strip()
+    assert drivers == f'dfl-pci={release} intel-fpga-pci={release}'
+    (intel.host.root / 'sys/module/dfl_pci/taint').write_text('OE\n')
+    drivers = intel.device.root.attributes[bitstreams.DRIVERS]
+    assert drivers == f'intel-fpga-pci={release} dfl-pci'
+
+
 # --- shells -------------------------------------------------------------------------
 
 _SHELL = 'bb' * 16

@@ -102,6 +102,8 @@ def test_discover_attributes_describe_card(host: Host) -> None:
         bitstreams.VERSION: '4.1',
         bitstreams.SHELL: f'{interface} {logic} xilinx_u250_gen3x16_xdma_shell_4_1',
         bitstreams.REGION: interface,
+        bitstreams.TYPES: 'xclbin xsabin',
+        bitstreams.DRIVERS: 'xocl=5.15.0-91-generic xclmgmt=5.15.0-91-generic',
         bitstreams.FUNCTION: '8f3f6a0e3c524b3e8a3c6f0f6b4e7a10',
     }
 
