@@ -15,6 +15,7 @@ from cyborg_lite.conductor.device_profiles import DeviceProfileService
 from cyborg_lite.conductor.devices import DeviceService
 from cyborg_lite.conductor.hosts import HostService
 from cyborg_lite.conductor.inventory import InventoryService
+from cyborg_lite.conductor.modes import ModeService
 from cyborg_lite.conductor.programming import ProgrammingService
 from cyborg_lite.conductor.recovery import RecoveryService
 from cyborg_lite.conductor.services import ServiceRegistry
@@ -44,6 +45,7 @@ class ConductorServices:
     inventory: InventoryService
     recovery: RecoveryService
     hosts: HostService
+    modes: ModeService
 
 
 class Manager:
@@ -168,6 +170,16 @@ class Manager:
     ) -> None:
         """Change the status of a device."""
         self._services.devices.set_status(uuid, DeviceStatus(status), reason)
+
+    @endpoint
+    def plan_modes(self, context: RequestContext, uuid: str) -> Any:
+        """Return what a change of a device to each of its modes would do."""
+        return wire.dump(self._services.modes.plan(context, uuid))
+
+    @endpoint
+    def change_mode(self, context: RequestContext, uuid: str, mode: str) -> Any:
+        """Start to change the mode of a device."""
+        return wire.dump(self._services.modes.change(context, uuid, mode))
 
     @endpoint
     def list_deployables(self, context: RequestContext, query: Any) -> Any:

@@ -30,6 +30,7 @@ from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
 from cyborg_lite.conductor.liveness import LivenessMonitor
 from cyborg_lite.conductor.manager import ConductorServices, Manager
 from cyborg_lite.conductor.metrics import Metrics
+from cyborg_lite.conductor.modes import ModeHandler, ModeService
 from cyborg_lite.conductor.nova_events import NovaEventHandler
 from cyborg_lite.conductor.placement.audit import PlacementAuditScheduler
 from cyborg_lite.conductor.placement.host_jobs import HostSyncJobs
@@ -110,6 +111,9 @@ HANDLERS: Final[Mapping[JobType, Callable[[JobDependencies], Handler]]] = {
         needs.database, needs.loader, needs.program_waiters
     ),
     JobType.AUDIT: _build_audit_handler,
+    JobType.MODE: lambda needs: ModeHandler(
+        needs.database, needs.agents, needs.placement, needs.sync_jobs.sync
+    ),
 }
 """One factory for each job type."""
 
@@ -281,6 +285,7 @@ class ConductorService:
                 self._metrics.count_heartbeat,
                 self._settings.new_status,
             ),
+            modes=ModeService(database, dependencies.agents, runner.wake),
             recovery=RecoveryService(database, runner.wake, rules.event_deadline),
         )
 

@@ -278,7 +278,7 @@ def record_load(
 
     :param card: the card as its host reports it after the load
     """
-    _store_card(session, region.hostname, card)
+    store_card(session, region.hostname, card)
     if bitstream.is_shell:
         _clear_card(session, region.device_id)
         queue.add_job(session, queue.placement_sync_job(region.hostname))
@@ -345,7 +345,7 @@ def _delete_image_attributes(session: Session, condition: ColumnElement[bool]) -
     change(session, delete(Attribute).where(is_described, *of_image))
 
 
-def _store_card(session: Session, hostname: str, card: Device) -> None:
+def store_card(session: Session, hostname: str, card: Device) -> None:
     """Store a card as a report of this card alone; a report of the host follows."""
     # This also locks the row that other reports of the host need.
     services.clear_digest(session, hostname)

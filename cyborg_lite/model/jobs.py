@@ -28,6 +28,7 @@ class JobType(enum.StrEnum):
     PROGRAM = 'program'
     AUDIT = 'audit'
     CLEAN = 'clean'
+    MODE = 'mode'
 
 
 class JobState(enum.StrEnum):
@@ -180,18 +181,21 @@ _IMAGE: Final = 'image'
 _SHELL: Final = 'shell'
 _GENERATION: Final = 'generation'
 _ACTOR: Final = 'actor'
+_DEVICE: Final = 'device'
+_MODE: Final = 'mode'
 
 CALLER_KEY: Final = 'caller'
 """Key of the caller in the payload of a job of any type."""
 CALLER_FIELDS: Final = ('global_request_id', 'user_id', 'project_id')
 
 # In order of preference; see `describe_payload`.
-_SUBJECTS: Final = (_INSTANCE, _HOST, _DEPLOYABLE, _HANDLE)
+_SUBJECTS: Final = (_INSTANCE, _HOST, _DEPLOYABLE, _HANDLE, _DEVICE)
 # The key of a job of the type is one value of its payload.
 _JOB_KEYS: Final[Mapping[str, str]] = {
     JobType.RELEASE: _HANDLE,
     JobType.CLEAN: _HANDLE,
     JobType.PLACEMENT_SYNC: _HOST,
+    JobType.MODE: _DEVICE,
 }
 
 
@@ -356,6 +360,27 @@ class CleanPayload:
         """
         reader = _Reader(JobType.CLEAN, data)
         return cls(reader.read_text(_HANDLE), reader.read_text(_ACTOR))
+
+
+@dataclass(frozen=True, slots=True)
+class ModePayload:
+    """The device whose mode is changed, and the mode to set."""
+
+    device_uuid: str
+    mode: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object that the job table stores."""
+        return {_DEVICE: self.device_uuid, _MODE: self.mode}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the payload from the JSON object.
+
+        :raises InvalidJobPayload: a key is missing or has a value of another type
+        """
+        reader = _Reader(JobType.MODE, data)
+        return cls(reader.read_text(_DEVICE), reader.read_text(_MODE))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@
      of the agent
 1.2  Arq.device_loss; HeartbeatDetails.identity and started; HostReport.identity and
      number; reconcile_handles; delete_service
+1.4  plan_modes, change_mode
 """
 
 import copy
@@ -28,6 +29,7 @@ from cyborg_lite.model.devices import (
 from cyborg_lite.model.explanations import Explanation
 from cyborg_lite.model.host_events import HostEvent
 from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.modes import DevicePlan
 from cyborg_lite.model.program_jobs import ProgramJob
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import HeartbeatDetails, Service
@@ -37,7 +39,7 @@ from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.earlier_peers import is_unsupported
 from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Caller
 
-VERSION: Final = '1.2'
+VERSION: Final = '1.4'
 
 # Seconds. The conductor replies earlier, with ProgrammingTimedOut if it must.
 _PROGRAM_TIMEOUT: Final = 60.0
@@ -332,6 +334,28 @@ class ConductorAPI:
             reason=reason,
         )
 
+    def plan_modes(self, context: RequestContext, uuid: str) -> DevicePlan:
+        """Return what a change of a device to each of its modes would do.
+
+        :raises DeviceNotFound: the device does not exist
+        :raises DriverError: the agent of its host has no modes
+        :raises HostAway: the agent of its host does not answer
+        """
+        answer = self._caller.call(context, 'plan_modes', since='1.4', uuid=uuid)
+        return wire.load(DevicePlan, answer)
+
+    def change_mode(self, context: RequestContext, uuid: str, mode: str) -> DevicePlan:
+        """Start to change the mode of a device; return the plan.
+
+        :raises DeviceNotFound: the device does not exist
+        :raises ModeRefused: the device has no such mode, or is in use
+        :raises HostAway: the agent of its host does not answer
+        """
+        answer = self._caller.call(
+            context, 'change_mode', since='1.4', uuid=uuid, mode=mode
+        )
+        return wire.load(DevicePlan, answer)
+
     def create_attribute(
         self, context: RequestContext, deployable_id: int, *, key: str, value: str
     ) -> Attribute:
@@ -465,12 +489,13 @@ class ConductorAPI:
 
     def reconcile_handles(
         self, context: RequestContext, host: str, handles: Sequence[str]
-    ) -> tuple[str, ...]:
+    ) -> tuple[str, ...] | None:
         """Return the prepared handles that no ARQ owns any more.
 
         The agent must release them.
 
         :param handles: uuids of all prepared handles of the host
+        :returns: None if the conductor is of an earlier release
         """
         try:
             answer = self._caller.call(
@@ -482,7 +507,7 @@ class ConductorAPI:
             )
         except ServiceUnavailable as error:
             if is_unsupported(error):
-                return ()
+                return None
             raise
         return tuple(map(str, answer))
 

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of the mode of a device: what stands in their way, and the hold during one.
+
+While the mode of a device changes, no ARQ can claim its handles, and the device is in
+maintenance, so that Placement offers nothing of it. A device that the operator has put
+into maintenance stays there.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import ColumnElement, and_, delete, func, select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db import programming
+from cyborg_lite.db.attach_handles import FREE
+from cyborg_lite.db.change import change
+from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.db.jobs.new_jobs import placement_sync_job
+from cyborg_lite.db.tables import AttachHandle, Deployable, Device, now
+from cyborg_lite.db.tables import Job as JobRow
+from cyborg_lite.exceptions import DeviceNotFound, ModeRefused
+from cyborg_lite.model.devices import DeviceStatus
+from cyborg_lite.model.inventory import Device as ReportedDevice
+from cyborg_lite.model.jobs import Job, JobState, JobType, ModePayload, NewJob
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.model.modes import ModeChange
+
+HELD: Final = 'held'
+"""Step of a job after the device is held."""
+
+_LIMIT_MS: Final = 900_000  # until a change counts as failed
+
+
+@dataclass(frozen=True, slots=True)
+class ModeDevice:
+    """A stored device with the values that a change of its mode requires."""
+
+    id: int
+    uuid: str
+    hostname: str
+    address: str  # PCI address of the managing function
+    provider_uuids: tuple[str, ...] = ()
+
+
+def find_device(session: Session, uuid: str) -> ModeDevice:
+    """Return a device by its uuid.
+
+    :raises DeviceNotFound: no device has the uuid
+    """
+    devices = _select_devices(session, Device.uuid == uuid)
+    if not devices:
+        raise DeviceNotFound(uuid=uuid)
+    return devices[0]
+
+
+def list_devices(session: Session, hostname: str) -> tuple[ModeDevice, ...]:
+    """Return the devices of a host, by address."""
+    return _select_devices(session, Device.hostname == hostname)
+
+
+def list_users(session: Session, hostname: str) -> dict[str, tuple[str, ...]]:
+    """Return the ARQs that use the devices of a host, by uuid of the device."""
+    rows = session.execute(
+        select(Device.uuid, AttachHandle.arq_uuid)
+        .join(Deployable, Deployable.device_id == Device.id)
+        .join(AttachHandle, AttachHandle.deployable_id == Deployable.id)
+        .where(Device.hostname == hostname, AttachHandle.arq_uuid.is_not(None))
+        .order_by(AttachHandle.id)
+    )
+    users: dict[str, list[str]] = defaultdict(list)
+    for uuid, arq_uuid in rows:
+        users[uuid].append(str(arq_uuid))
+    return {uuid: tuple(arqs) for uuid, arqs in users.items()}
+
+
+def list_changes(session: Session) -> dict[str, ModeChange]:
+    """Return the last change of each device that has not succeeded, by uuid."""
+    changes = {}
+    for job in administration.list_jobs(session, [JobType.MODE]):
+        payload = ModePayload.from_json(job.payload)
+        changes[payload.device_uuid] = ModeChange(
+            payload.mode, job.state.value, job.last_error
+        )
+    return changes
+
+
+def add_change(session: Session, payload: ModePayload, request_id: str | None) -> None:
+    """Add the job that changes the mode of a device; delete its failed jobs.
+
+    :raises DeviceNotFound: no device has the uuid
+    :raises ModeRefused: the device is in use, or its mode is being changed
+    """
+    device = _lock_device(session, payload.device_uuid)
+    if queue.has_keyed_job(session, JobType.MODE, device.uuid):
+        reason = 'its mode is being changed already.'
+        raise ModeRefused(uuid=device.uuid, mode=payload.mode, reason=reason)
+    _check_unused(session, device, payload.mode)
+    for job in administration.list_jobs(session, [JobType.MODE], [JobState.FAILED]):
+        if ModePayload.from_json(job.payload).device_uuid == device.uuid:
+            change(session, delete(JobRow).where(JobRow.uuid == job.uuid))
+    new_job = NewJob(
+        JobType.MODE,
+        payload.to_json(),
+        key=device.uuid,
+        limit_ms=_LIMIT_MS,
+        request_id=request_id,
+        host=device.hostname,
+    )
+    queue.add_job(session, new_job)
+
+
+def hold_device(session: Session, job: Job, payload: ModePayload) -> ModeDevice:
+    """Hold a device for a job, unless the job holds it, and record the step.
+
+    :raises DeviceNotFound: no device has the uuid
+    :raises ModeRefused: the device is in use
+    :raises JobLost: another conductor took over the job
+    """
+    device = _lock_device(session, payload.device_uuid)
+    if is_held(session, job):
+        return device
+    _check_unused(session, device, payload.mode)
+    handles = update(AttachHandle).where(_of_device(device), FREE)
+    change(session, handles.values(preparing=True))
+    is_enabled = Device.id == device.id, Device.status == DeviceStatus.ENABLED
+    held = {
+        'status': DeviceStatus.MAINTAINING,
+        'status_reason': _hold_reason(payload.mode),
+        'updated_at': now(),
+    }
+    change(session, update(Device).where(*is_enabled).values(**held))
+    queue.record_job_step(session, job, HELD)
+    queue.add_job(session, placement_sync_job(device.hostname))
+    return device
+
+
+def record_device(session: Session, hostname: str, card: ReportedDevice) -> None:
+    """Store a device as its host reports it after the change."""
+    programming.store_card(session, hostname, card)
+    queue.add_job(session, placement_sync_job(hostname))
+
+
+def end_change(
+    session: Session, job: Job, failure: str = '', *, is_known: bool = True
+) -> None:
+    """End the hold of a device, and its job.
+
+    :param failure: why the mode did not change; empty: it did
+    :param is_known: False: the device may be between two modes. It stays in
+        maintenance with the failure as the reason.
+    :raises JobLost: another conductor took over the job
+    """
+    if is_held(session, job):
+        payload = ModePayload.from_json(job.payload)
+        try:
+            device = _lock_device(session, payload.device_uuid)
+        except DeviceNotFound:
+            pass  # it was removed with its host
+        else:
+            _end_hold(session, device, payload.mode, '' if is_known else failure)
+    if not failure:
+        queue.finish_job(session, job)
+        return
+    queue.record_job_step(session, job, '')
+    queue.fail_job(session, job, failure)
+
+
+def is_held(session: Session, job: Job) -> bool:
+    """Return True if the device is held for a job, by this or an earlier worker."""
+    step = session.scalar(select(JobRow.step).where(JobRow.uuid == job.uuid))
+    return step == HELD
+
+
+def _end_hold(session: Session, device: ModeDevice, mode: str, trouble: str) -> None:
+    of_change = _of_device(device), AttachHandle.arq_uuid.is_(None)
+    change(session, update(AttachHandle).where(*of_change).values(preparing=False))
+    is_held = Device.id == device.id, Device.status_reason == _hold_reason(mode)
+    text = f'Its mode is unknown: {trouble}'[:REASON_MAX_LENGTH] if trouble else ''
+    status = DeviceStatus.MAINTAINING if trouble else DeviceStatus.ENABLED
+    values = {'status': status, 'status_reason': text, 'updated_at': now()}
+    change(session, update(Device).where(*is_held).values(**values))
+    queue.add_job(session, placement_sync_job(device.hostname))
+
+
+def _check_unused(session: Session, device: ModeDevice, mode: str) -> None:
+    """Check that all handles of a device are free.
+
+    :raises ModeRefused: some are not
+    """
+    busy = and_(_of_device(device), AttachHandle.missing.is_(False), ~FREE)
+    arqs = [
+        str(arq)
+        for arq in session.scalars(
+            select(AttachHandle.arq_uuid)
+            .where(busy, AttachHandle.arq_uuid.is_not(None))
+            .order_by(AttachHandle.id)
+        )
+    ]
+    if arqs:
+        reason = f'ARQs use it: {", ".join(arqs[:10])}.'
+        raise ModeRefused(uuid=device.uuid, mode=mode, reason=reason)
+    if session.scalar(select(func.count()).select_from(AttachHandle).where(busy)):
+        reason = 'a program of its host uses it, or a job prepares it.'
+        raise ModeRefused(uuid=device.uuid, mode=mode, reason=reason)
+
+
+def _of_device(device: ModeDevice) -> ColumnElement[bool]:
+    deployables = select(Deployable.id).where(Deployable.device_id == device.id)
+    return AttachHandle.deployable_id.in_(deployables)
+
+
+def _lock_device(session: Session, uuid: str) -> ModeDevice:
+    session.execute(select(Device.id).where(Device.uuid == uuid).with_for_update())
+    return find_device(session, uuid)
+
+
+def _select_devices(
+    session: Session, condition: ColumnElement[bool]
+) -> tuple[ModeDevice, ...]:
+    devices = session.execute(
+        select(Device.id, Device.uuid, Device.hostname, Device.control_address)
+        .where(condition)
+        .order_by(Device.control_address)
+    ).all()
+    providers: dict[int, list[str]] = defaultdict(list)
+    rows = session.execute(
+        select(Deployable.device_id, Deployable.rp_uuid)
+        .join(Device, Device.id == Deployable.device_id)
+        .where(condition, Deployable.rp_uuid.is_not(None))
+    )
+    for device_id, rp_uuid in rows:
+        providers[device_id].append(str(rp_uuid))
+    return tuple(
+        ModeDevice(
+            row.id,
+            row.uuid,
+            row.hostname,
+            row.control_address,
+            tuple(providers[row.id]),
+        )
+        for row in devices
+    )
+
+
+def _hold_reason(mode: str) -> str:
+    return f'The mode of the device is being changed to {mode}.'[:REASON_MAX_LENGTH]
