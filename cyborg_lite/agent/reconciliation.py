@@ -38,6 +38,7 @@ class Reconciliation:
         self._cache = cache
         self._release = release
         self._due = 0.0  # by the monotonic clock; the first is due at once
+        self._is_unsupported = False  # the last conductor was of an earlier release
 
     def request(self) -> None:
         """Compare with the next call: a host report was sent."""
@@ -54,13 +55,26 @@ class Reconciliation:
         if handles:
             context = daemon_context()
             uuids = conductor.reconcile_handles(context, self._hostname, list(handles))
-            abandoned = [handles[uuid] for uuid in uuids if uuid in handles]
-            for handle in abandoned:
-                LOG.warning(
-                    'Releasing handle %s: ARQ %s does not own it any more',
-                    handle.key,
-                    handle.arq_uuid,
-                )
-            if abandoned:
-                self._release(abandoned)
+            self._record_support(uuids is not None)
+            self._release_abandoned([handles[u] for u in uuids or () if u in handles])
         self._due = time.monotonic() + _INTERVAL
+
+    def _record_support(self, is_supported: bool) -> None:
+        """Log the first answer of a conductor of an earlier release."""
+        if not is_supported and not self._is_unsupported:
+            LOG.warning(
+                'The conductor is of an earlier release and does not compare prepared '
+                'handles; the next comparison is due in %.0f s',
+                _INTERVAL,
+            )
+        self._is_unsupported = not is_supported
+
+    def _release_abandoned(self, handles: Sequence[AllocatedHandle]) -> None:
+        for handle in handles:
+            LOG.warning(
+                'Releasing handle %s: ARQ %s does not own it any more',
+                handle.key,
+                handle.arq_uuid,
+            )
+        if handles:
+            self._release(handles)

@@ -4,6 +4,7 @@
 A host report is sent only if its digest has changed.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +18,11 @@ from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.reconciliation import Reconciliation
 from cyborg_lite.agent.recovery import HostRecovery
 from cyborg_lite.agent.telemetry import TelemetryCollector
-from cyborg_lite.exceptions import AgentIdentityRefused, CyborgError
+from cyborg_lite.exceptions import (
+    AgentIdentityRefused,
+    ConfigurationError,
+    CyborgError,
+)
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.services import HeartbeatDetails
 from cyborg_lite.model.usage import Usage
@@ -84,6 +89,7 @@ class Reporter:
         self._reported_digest: str | None = None
         self._report_number = 0  # of the last report
         self._start_reported = False
+        self._is_served = True  # False: the RPC server could not start
         self._recovery_reported = False
         self._sent_usages: dict[str, Usage] = {}
         self._error = ''
@@ -118,11 +124,7 @@ class Reporter:
         except CyborgError as error:
             if isinstance(error, AgentIdentityRefused):
                 self._set_accepted(False)
-            if error.text != self._error:
-                LOG.warning(
-                    'Report to the conductor failed: %s %s', error.text, error.advice
-                )
-            self._error = error.text
+            self._log_failure(error)
             return False
         except Exception:
             # A bug in one report must not end the heartbeats of the host.
@@ -132,6 +134,16 @@ class Reporter:
             LOG.info('Reports to the conductor succeed again')
         self._error = ''
         return completed
+
+    def _log_failure(self, error: CyborgError) -> None:
+        """Log an error, unless it is that of the last report."""
+        if isinstance(error, ConfigurationError):
+            level, text = logging.ERROR, 'Cannot serve calls, sending no heartbeats'
+        else:
+            level, text = logging.WARNING, 'Report to the conductor failed'
+        if error.text != self._error:
+            LOG.log(level, '%s: %s %s', text, error.text, error.advice)
+        self._error = error.text
 
     def wait_seconds(self, completed: bool) -> float:
         """Return the seconds until the next reports are due.
@@ -175,6 +187,8 @@ class Reporter:
             self._sources.reconciliation.request()
 
     def _send_heartbeat(self, digest: str) -> None:
+        if not self._is_served:
+            self._serve()
         discovery, telemetry = self._sources.discovery, self._sources.telemetry
         usages = {} if self._reported_digest is None else self._list_changed_usages()
         details = HeartbeatDetails(
@@ -188,7 +202,7 @@ class Reporter:
         )
         self._heartbeat_due = time.monotonic() + self._heartbeat_interval
         self._start_reported = True
-        self._set_accepted(True)
+        self._serve()
         if needs_report:
             # The conductor may have lost the recovery report as well.
             self._reported_digest, self._recovery_reported = None, False
@@ -196,6 +210,15 @@ class Reporter:
             self._sent_usages |= usages
         # Values that are read now are sent with the next heartbeat.
         telemetry.start_reading(discovery.results)
+
+    def _serve(self) -> None:
+        """Serve calls. Without a server, no heartbeat is sent: the host counts as down.
+
+        :raises ConfigurationError: the broker refuses the user or the queues
+        """
+        self._is_served = False
+        self._set_accepted(True)
+        self._is_served = True
 
     def _list_changed_usages(self) -> dict[str, Usage]:
         return {

@@ -27,14 +27,27 @@ class ServerGate:
         self._server: Server | None = None  # None: calls are not served
         self._stopped: list[Server] = []
 
+    def check_queues(self) -> None:
+        """Declare the queues of this host, unless the broker is unreachable.
+
+        :raises ConfigurationError: the broker refuses the user or the queues
+        """
+        serve(self._transport, AGENT_TOPIC, self._hostname, []).check_queues()
+
     def set_endpoints(self, manager: Manager) -> None:
-        """Serve these endpoints as soon as the conductor accepts the agent."""
+        """Serve these endpoints as soon as the conductor accepts the agent.
+
+        :raises ConfigurationError: the broker refuses the user or the queues
+        """
         with self._guard:
             self._manager = manager
             self._update()
 
     def set_accepted(self, accepted: bool) -> None:
-        """Start or stop to serve calls."""
+        """Start or stop to serve calls.
+
+        :raises ConfigurationError: the broker refuses the user or the queues
+        """
         with self._guard:
             self._accepted = accepted
             self._update()

@@ -8,4 +8,4 @@ def is_unsupported(error: ServiceUnavailable) -> bool:
     """Check whether a call failed because the server does not know the method yet."""
     cause = error.__cause__
     remote_type = getattr(cause, 'exc_type', None) or type(cause).__name__
-    return bool(remote_type.startswith('UnsupportedVersion'))
+    return bool(remote_type.startswith(('UnsupportedVersion', 'NoSuchMethod')))

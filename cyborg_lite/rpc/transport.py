@@ -191,6 +191,25 @@ class Server:
     def __init__(self, inner: oslo_messaging.MessageHandlingServer) -> None:
         self._inner = inner
 
+    def check_queues(self) -> None:
+        """Declare the queues without serving calls, unless the broker is unreachable.
+
+        :raises ConfigurationError: the broker refuses the user or the queues
+        """
+        driver = self._inner.transport._driver
+        if not isinstance(driver, amqpdriver.AMQPDriverBase):
+            return
+        with broker_errors.translate_errors():
+            try:
+                with driver._get_connection(retry=_RETRIES):
+                    pass
+            except _FAILURES as error:
+                if broker_errors.explain_error(error) is not None:
+                    raise
+                LOG.info('Queues not checked: %s', type(error).__name__)
+                return
+            self._inner._create_listener().cleanup()
+
     def start(self) -> None:
         """Start to serve calls.
 

@@ -26,6 +26,7 @@ class ReportKeeper(ConductorAPI):
         self.last_event = 0
         self.last_report = 0
         self.abandoned: set[str] = set()  # uuids of handles that no ARQ owns
+        self.compares_handles = True  # False: as in an earlier release
         self.answer_lost = False  # report_events: executed, then not answered
         self.refusal: Exception | None = None  # raised by every call
         self.timeouts: list[float] = []  # seconds; one per client
@@ -57,8 +58,10 @@ class ReportKeeper(ConductorAPI):
 
     def reconcile_handles(
         self, context: RequestContext, host: str, handles: Sequence[str]
-    ) -> tuple[str, ...]:
+    ) -> tuple[str, ...] | None:
         self._record_call('reconcile_handles', context)
+        if not self.compares_handles:
+            return None
         return tuple(uuid for uuid in handles if uuid in self.abandoned)
 
     def report_recovery(

@@ -7,6 +7,8 @@ queue.
 
 from pathlib import Path
 
+from kombu import Connection, Queue
+
 from tests.servers import rabbitmq
 from tests.servers.stack import Cloud, lines_of
 
@@ -29,3 +31,29 @@ def test_daemons_start_in_any_order(tmp_path: Path) -> None:
         assert cloud.api().ask('GET', '/v2/devices').status == 503
         cloud.start('conductor')
         assert cloud.provider_of('FPGA')
+
+
+def test_agent_start_fails_if_broker_refuses_queue(tmp_path: Path) -> None:
+    with (
+        rabbitmq.virtual_host() as bus,
+        Cloud(
+            tmp_path,
+            transport_url=bus,
+            connection=f'sqlite:///{tmp_path}/service.sqlite',
+        ) as cloud,
+    ):
+        name = f'cyborg_lite.agent.{cloud.host}'
+        with Connection(bus.replace('rabbit://', 'amqp://')) as connection:
+            Queue(
+                name,
+                durable=True,
+                auto_delete=False,
+                queue_arguments={'x-queue-type': 'quorum'},
+            ).declare(channel=connection.default_channel)
+        agent = cloud.begin('agent', 'agent')
+        cloud.until(lambda: agent.status is not None, 'the agent exits')
+        assert agent.status == 1
+        (line,) = lines_of(agent, 'rabbit_quorum_queue')
+        assert 'Cannot start: ' in line
+        assert f'queue {name} with ' in line
+        assert not lines_of(agent, 'Ready.')

@@ -69,3 +69,19 @@ def test_reconcile_after_failure_is_repeated(
     conductor.refusal = None
     comparison.reconcile(conductor)
     assert len(conductor.calls) == 2
+
+
+def test_reconcile_with_earlier_conductor_logs_once(
+    comparison: Reconciliation, cache: Cache, caplog: pytest.LogCaptureFixture
+) -> None:
+    conductor = ReportKeeper()
+    conductor.compares_handles = False
+    cache.add_handles([handle(_ADDRESS, 'a')])
+    for _ in range(3):
+        comparison.reconcile(conductor)
+    assert len(conductor.calls) == 1
+    comparison.request()
+    comparison.reconcile(conductor)
+    assert len(conductor.calls) == 2
+    assert len(caplog.records) == 1
+    assert 'earlier release' in caplog.text

@@ -21,6 +21,7 @@ from cyborg_lite.agent.telemetry import TelemetryCollector
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import (
     AgentIdentityRefused,
+    ConfigurationError,
     InvalidInput,
     ServiceUnavailable,
 )
@@ -77,6 +78,7 @@ class ReportingAgent:
         )
         self.abandoned: list[str] = []  # uuids of handles to release
         self.accepted: list[bool] = []
+        self.queue_refusal: ConfigurationError | None = None
         reconciliation = Reconciliation(
             'compute-1',
             self.cache,
@@ -94,9 +96,14 @@ class ReportingAgent:
             self.conductor,
             heartbeat_interval,
             self.stopping,
-            self.accepted.append,
+            self.set_accepted,
         )
         self.reporter.set_rebuilt()
+
+    def set_accepted(self, accepted: bool) -> None:
+        if self.queue_refusal is not None:
+            raise self.queue_refusal
+        self.accepted.append(accepted)
 
     def send_reports(self) -> list[str]:
         """Scan and send reports once; return the calls to the conductor."""
@@ -420,6 +427,19 @@ def test_refused_identity_sends_nothing_else(agent: ReportingAgent) -> None:
     agent.conductor.refusal = None
     assert agent.send_reports()[0] == 'heartbeat'
     assert agent.accepted == [False, True]
+
+
+def test_refused_queues_end_heartbeats_until_accepted(
+    heartbeat_agent: ReportingAgent, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The conductor then counts the host as down, and binds nothing to it."""
+    heartbeat_agent.queue_refusal = ConfigurationError(reason='queue with durable')
+    assert heartbeat_agent.send_reports() == ['heartbeat']
+    assert heartbeat_agent.send_reports() == []
+    (record,) = [r for r in caplog.records if r.levelno == logging.ERROR]
+    assert 'queue with durable' in record.getMessage()
+    heartbeat_agent.queue_refusal = None
+    assert heartbeat_agent.send_reports()[0] == 'heartbeat'
 
 
 @pytest.mark.parametrize('stored', [1, 41])
