@@ -36,6 +36,7 @@ ROUTES: Final[Mapping[str, type[Resource]]] = {
     '/v2/accelerator_requests/{uuid}/events': arqs.ArqEvents,
     '/v2/devices': devices.DeviceCollection,
     '/v2/devices/{uuid}': devices.DeviceResource,
+    '/v2/devices/{uuid}/modes': devices.DeviceModes,
     '/v2/devices/{uuid}/enable': devices.EnableDevice,
     '/v2/devices/{uuid}/disable': devices.DisableDevice,
     '/v2/deployables': deployables.DeployableCollection,

@@ -19,6 +19,7 @@ from cyborg_lite.cmd import (
     manage_audit,
     manage_device,
     manage_host,
+    manage_import,
     manage_jobs,
     manage_ownership,
     manage_placement,
@@ -60,6 +61,7 @@ def _add_parsers(parsers: Any) -> None:
         manage_ownership,
         manage_agents,
         manage_host,
+        manage_import,
     )
     for group in groups:
         group.add_parsers(parsers)

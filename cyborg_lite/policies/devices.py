@@ -29,6 +29,19 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             'PATCH /v2/devices/{uuid}',
         ),
         base.build_rule(
+            'cyborg:device:get_modes',
+            base.ADMIN,
+            'Show the modes of a device and what a change would do.',
+            'GET /v2/devices/{uuid}/modes',
+        ),
+        base.build_rule(
+            'cyborg:device:set_mode',
+            base.ADMIN,
+            'Change the mode of a device. The rule cyborg:device:update is checked '
+            'too.',
+            'PATCH /v2/devices/{uuid}',
+        ),
+        base.build_rule(
             'cyborg:device:enable',
             base.ADMIN,
             'Enable a device for scheduling.',

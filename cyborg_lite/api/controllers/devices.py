@@ -6,19 +6,22 @@ from typing import Any, ClassVar, Final
 
 from cyborg_lite.api import arguments, paging
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires
-from cyborg_lite.api.microversion import V2_3, V2_4, Microversion
+from cyborg_lite.api.expose import accepts, expose, requires, since
+from cyborg_lite.api.microversion import V2_3, V2_4, V2_7, Microversion
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import devices as schemas
 from cyborg_lite.api.views.devices import DeviceList, DeviceView
+from cyborg_lite.api.views.modes import DeviceModesView
 from cyborg_lite.exceptions import DeviceNotFound, InvalidDevicePatch
 from cyborg_lite.model import uuids
 from cyborg_lite.model.devices import DeviceStatus
+from cyborg_lite.model.modes import MODE_NAME
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import format_value, is_storable
 
 _EXACT: Final = ('type', 'vendor', 'hostname', 'status')
 _NEWER: Final = ('model', 'health')
+_MODE: Final = '/mode'
 
 _RULES: Final = {
     DeviceStatus.ENABLED: 'cyborg:device:enable',
@@ -61,11 +64,13 @@ class DeviceResource(Resource):
         """Show a device."""
         return self._build_view(call)
 
-    @expose(DeviceView, errors=(409,))
+    @expose(DeviceView, DeviceModesView, accepted=DeviceModesView, errors=(409,))
     @requires('cyborg:device:update')
     @accepts(body=schemas.PATCH)
-    def patch(self, call: Call) -> DeviceView:
-        """Change the status of a device, with a reason."""
+    def patch(self, call: Call) -> DeviceView | DeviceModesView:
+        """Change the status of a device, with a reason, or its mode since 2.7."""
+        if any(operation['path'] == _MODE for operation in call.body):
+            return self._change_mode(call)
         status, reason = _parse_status_change(call.body)
         # The rules of the actions enable and disable apply to the patch too.
         call.authorize(_RULES[status])
@@ -73,12 +78,33 @@ class DeviceResource(Resource):
         self.conductor.set_device_status(call.caller, uuid, status, reason)
         return self._build_view(call)
 
+    def _change_mode(self, call: Call) -> DeviceModesView:
+        call.require_version(V2_7, f'The path {_MODE}')
+        call.authorize('cyborg:device:set_mode')
+        mode = _parse_mode(call.body)
+        uuid = _parse_uuid(self.identifier)
+        plan = self.conductor.change_mode(call.caller, uuid, mode)
+        return DeviceModesView.build(plan, call.links)
+
     def _build_view(self, call: Call) -> DeviceView:
         filters = {'uuid': (_parse_uuid(self.identifier),)}
         query = Query(filters=filters, detailed=call.microversion >= V2_4)
         for device in self.conductor.list_devices(call.caller, query):
             return DeviceView.build(device, call)
         raise DeviceNotFound(uuid=format_value(self.identifier))
+
+
+class DeviceModes(Resource):
+    """``/v2/devices/{uuid}/modes``"""
+
+    @expose(DeviceModesView, errors=(409, 503))
+    @requires('cyborg:device:get_modes')
+    @since(V2_7, 'The list of modes')
+    @accepts()
+    def get(self, call: Call) -> DeviceModesView:
+        """Show the modes of a device and what a change to each would do."""
+        plan = self.conductor.plan_modes(call.caller, _parse_uuid(self.identifier))
+        return DeviceModesView.build(plan, call.links)
 
 
 class _DeviceAction(Resource):
@@ -132,6 +158,20 @@ def _parse_status_change(operations: list[Any]) -> tuple[DeviceStatus, str]:
     if not is_storable(reason):
         raise InvalidDevicePatch(reason='/reason must be text without NUL characters.')
     return status, reason
+
+
+def _parse_mode(operations: list[Any]) -> str:
+    """Return the mode of a patch, which matches its schema.
+
+    :raises InvalidDevicePatch: there is another path, or the mode is invalid
+    """
+    if len(operations) > 1:
+        reason = f'{_MODE} cannot be changed together with another path.'
+        raise InvalidDevicePatch(reason=reason)
+    mode = str(operations[0]['value'])
+    if not MODE_NAME.fullmatch(mode):
+        raise InvalidDevicePatch(reason=f'{_MODE} is no valid name.')
+    return mode
 
 
 def _parse_uuid(identifier: str) -> str:

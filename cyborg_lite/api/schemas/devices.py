@@ -18,7 +18,7 @@ PATCH: Final = Schema(
             'required': ['op', 'path', 'value'],
             'properties': {
                 'op': {'enum': ['add', 'replace']},
-                'path': {'enum': ['/status', '/reason']},
+                'path': {'enum': ['/status', '/reason', '/mode']},
                 'value': {'type': 'string', 'maxLength': 255},
             },
         },
@@ -26,7 +26,8 @@ PATCH: Final = Schema(
             [
                 {'op': 'replace', 'path': '/status', 'value': 'maintaining'},
                 {'op': 'add', 'path': '/reason', 'value': 'The fan is being replaced.'},
-            ]
+            ],
+            [{'op': 'replace', 'path': '/mode', 'value': 'sym;asym'}],
         ],
     }
 )

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modes of devices in the responses of the API."""
+
+from typing import Self
+
+from wsme import types
+
+from cyborg_lite.api.links import Links
+from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.shapes import UUID, enum_of, nullable
+from cyborg_lite.model.jobs import JobState
+from cyborg_lite.model.modes import DevicePlan, ModeChange, ModePlan, OfferedInventory
+
+
+class OfferedInventoryView(types.Base):  # type: ignore[misc]  # untyped base
+    """What one deployable of a device offers."""
+
+    resource_class = str
+    total = int
+    traits = [str]  # noqa: RUF012  # a type, as WSME has it
+
+    @classmethod
+    def build(cls, item: OfferedInventory) -> Self:
+        """Build the view."""
+        return cls(
+            resource_class=item.resource_class,
+            total=item.total,
+            traits=list(item.traits),
+        )
+
+
+class ModeView(types.Base):  # type: ignore[misc]  # untyped base
+    """A mode of a device, and how the inventory changes with it."""
+
+    name = str
+    is_current = bool
+    appears = [OfferedInventoryView]  # noqa: RUF012  # a type, as WSME has it
+    vanishes = [OfferedInventoryView]  # noqa: RUF012  # a type, as WSME has it
+
+    @classmethod
+    def build(cls, plan: ModePlan) -> Self:
+        """Build the view."""
+        return cls(
+            name=plan.mode,
+            is_current=plan.is_current,
+            appears=[OfferedInventoryView.build(item) for item in plan.appears],
+            vanishes=[OfferedInventoryView.build(item) for item in plan.vanishes],
+        )
+
+
+class ModeChangeView(types.Base):  # type: ignore[misc]  # untyped base
+    """A change of the mode that runs or has failed; ``reason`` says why."""
+
+    mode = str
+    state = enum_of(JobState)
+    reason = nullable(str)
+
+    @classmethod
+    def build(cls, change: ModeChange) -> Self:
+        """Build the view."""
+        return cls(mode=change.mode, state=change.state, reason=change.reason or None)
+
+
+class DeviceModesView(types.Base):  # type: ignore[misc]  # untyped base
+    """The modes of a device, and the ARQs that stand in the way of a change.
+
+    ``declared`` is the mode that the options of the agent name. ``stored`` is the mode
+    that was set last; the agent restores it after a reboot of the host.
+    """
+
+    device_uuid = UUID
+    current = nullable(str)
+    declared = nullable(str)
+    stored = nullable(str)
+    modes = [ModeView]  # noqa: RUF012  # a type, as WSME has it
+    arqs = [UUID]  # noqa: RUF012  # a type, as WSME has it
+    change = nullable(ModeChangeView)
+    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+
+    @classmethod
+    def build(cls, plan: DevicePlan, links: Links) -> Self:
+        """Build the view."""
+        path = f'v2/devices/{plan.device_uuid}/modes'
+        return cls(
+            device_uuid=plan.device_uuid,
+            current=plan.current,
+            declared=plan.declared,
+            stored=plan.stored,
+            modes=[ModeView.build(item) for item in plan.plans],
+            arqs=list(plan.arqs),
+            change=plan.change and ModeChangeView.build(plan.change),
+            links=Link.build_self_links(links, path),
+        )
