@@ -24,6 +24,7 @@ class DiscoveryRow:
     driver: str | None = None  # None: no enabled driver claims it
     provider: Deployable | None = None  # None: the function is not offered
     suggestions: tuple[str, ...] = ()  # drivers that could offer it if configured
+    name: str | None = None  # of vendor and device; None: not in pci.ids
 
     def as_json(self) -> dict[str, Any]:  # Any: values of JSON are of many types
         """Return the row as a JSON object."""
@@ -31,6 +32,7 @@ class DiscoveryRow:
         return {
             'address': self.result.address,
             'ids': self.result.ids,
+            'name': self.name,
             'class': self.result.pci_class,
             'driver': self.driver,
             'suggested_drivers': list(self.suggestions),

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from cyborg_lite.agent.discovery_report import DiscoveryRow
-from cyborg_lite.model.inventory import Deployable
 
 _HEADINGS: Final = ('ADDRESS', 'IDS', 'CLASS', 'DRIVER', 'OFFERED', 'REASON')
 _GAP: Final = '  '
@@ -25,8 +24,7 @@ def format_table(rows: Sequence[DiscoveryRow], width: int = 120) -> str:
     lines = list(_format_line(table[0], widths, width))
     for row, cells in zip(rows, table[1:], strict=True):
         lines += _format_line(cells, widths, width)
-        if row.provider is not None:
-            lines += _details(row.provider, ' ' * indent, width)
+        lines += _details(_list_details(row), ' ' * indent, width)
     offered_count = sum(row.provider is not None for row in rows)
     return '\n'.join([*lines, '', f'{offered_count} of {len(rows)} offered.'])
 
@@ -51,17 +49,27 @@ def _format_line(
     yield from _wrap(start, ' ' * len(start), cells[-1], width)
 
 
-def _details(provider: Deployable, indent: str, width: int) -> Iterator[str]:
+def _list_details(row: DiscoveryRow) -> Iterator[tuple[str, str]]:
+    """Yield label and text of the lines below a row."""
+    if row.name:
+        yield 'name', row.name
+    provider = row.provider
+    if provider is None:
+        return
     amount = f'{provider.resource_class} {provider.total}'
     if provider.unavailable:
         amount += f', {provider.unavailable} reserved'
+    yield 'provider', f'{provider.name}: {amount}'
+    yield 'traits', ', '.join(provider.traits)
     handles = (f'{unit.type.value} {unit.key}' for unit in provider.handles)
-    for name, text in (
-        ('provider', f'{provider.name}: {amount}'),
-        ('traits', ', '.join(provider.traits)),
-        ('handles', _join_handles(handles)),
-    ):
-        start = f'{indent}{name:<10}'
+    yield 'handles', _join_handles(handles)
+
+
+def _details(
+    details: Iterable[tuple[str, str]], indent: str, width: int
+) -> Iterator[str]:
+    for label, text in details:
+        start = f'{indent}{label:<10}'
         yield from _wrap(start, ' ' * len(start), text, width)
 
 

@@ -2,7 +2,8 @@
 """``cyborg-lite-agent discover``: scans this host once, without any network access."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from cyborg_lite.cmd.device_ownership import build_ownership
 from cyborg_lite.cmd.one_line_errors import one_line_errors
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.pci_names import load_names
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.devices import AllocatedHandle
 
@@ -53,12 +55,19 @@ def run(arguments: Sequence[str] | None = None) -> int:
     conf = configuration.parse(
         arguments or (), _PROG, command_line=_OPTIONS, description=_DESCRIPTION
     )
-    rows = _scan(conf)
+    rows = list(_add_names(_scan(conf)))
     if conf.format == 'json':
         print(json.dumps([row.as_json() for row in rows], indent=2))
     else:
         print(format_table(rows))
     return 0
+
+
+def _add_names(rows: Iterable[DiscoveryRow]) -> Iterator[DiscoveryRow]:
+    """Yield the rows with the names of their PCI ids, from the files of this system."""
+    names = load_names()
+    for row in rows:
+        yield replace(row, name=names.describe(row.result.ids))
 
 
 def _read_prepared_handles(state: Path) -> Iterator[AllocatedHandle]:

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
+from cyborg_lite.drivers.pci_names import load_names
 from devstack.launcher import (
     configuration,
     host_files,
@@ -73,8 +74,10 @@ def _wait_for_accelerators(
     admin = Service(stack.accelerator.endpoint, _ADMIN)
     devices = _expect(admin.ask('GET', '/v2/devices'), 200)['devices']
     _expect_that(bool(devices), 'the service lists devices')
+    names = load_names()
     for device in devices:
-        model = f'{device["vendor"]} {device["model"]} ({device["type"]})'
+        vendor = names.describe(device['vendor']) or device['vendor']
+        model = f'{vendor} {device["model"]} ({device["type"]})'
         _print_result(
             'device', f'{model} on {device["hostname"]}, uuid {device["uuid"]}'
         )

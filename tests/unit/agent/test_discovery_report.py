@@ -59,6 +59,7 @@ def test_as_json_has_documented_fields(host: Host) -> None:
     assert rows['0000:3b:00.0'].as_json() == {
         'address': '0000:3b:00.0',
         'ids': '10de:1eb8',
+        'name': None,
         'class': '030200',
         'driver': 'nvidia_gpu_driver',
         'suggested_drivers': [],
@@ -86,6 +87,7 @@ def test_as_json_has_documented_fields(host: Host) -> None:
     assert rows['0000:03:00.0'].as_json() == {
         'address': '0000:03:00.0',
         'ids': '102b:0538',
+        'name': None,
         'class': '030000',
         'driver': None,
         'suggested_drivers': [],

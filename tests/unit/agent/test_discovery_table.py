@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.agent.discovery_report import build_rows
+from cyborg_lite.agent.discovery_report import DiscoveryRow, build_rows
 from cyborg_lite.agent.discovery_table import format_table
 from cyborg_lite.drivers.fake import FakeDriver
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
+from cyborg_lite.model.inventory import DiscoveryResult
 from tests.hosts import sysfs_tree
 
 
@@ -48,3 +49,13 @@ def test_format_table_fits_120_columns(name: str, tmp_path: Path) -> None:
 
 def test_format_table_without_rows_returns_message() -> None:
     assert format_table([]) == 'No candidate function on this host.'
+
+
+def test_format_table_shows_name_of_device() -> None:
+    result = DiscoveryResult('0000:3b:00.0', '10de:1eb8', '030200', '', 'unclaimed')
+    row = DiscoveryRow(result, name='NVIDIA Corporation TU104GL [Tesla T4]')
+    lines = format_table([row]).splitlines()
+    assert lines[2].split() == [
+        'name',
+        *'NVIDIA Corporation TU104GL [Tesla T4]'.split(),
+    ]
