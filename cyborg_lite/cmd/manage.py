@@ -21,6 +21,7 @@ from cyborg_lite.cmd import (
     manage_host,
     manage_import,
     manage_jobs,
+    manage_modes,
     manage_ownership,
     manage_placement,
 )
@@ -61,6 +62,7 @@ def _add_parsers(parsers: Any) -> None:
         manage_ownership,
         manage_agents,
         manage_host,
+        manage_modes,
         manage_import,
     )
     for group in groups:

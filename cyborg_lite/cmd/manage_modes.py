@@ -14,7 +14,7 @@ from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.conductor.modes import ModeService
 from cyborg_lite.exceptions import ModeRefused
-from cyborg_lite.model.modes import DevicePlan, ModePlan, OfferedInventory
+from cyborg_lite.model.modes import DevicePlan, ModePlan
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import daemon_context
@@ -119,10 +119,7 @@ def _print_details(plan: DevicePlan) -> None:
 
 
 def _print_difference(mode: ModePlan) -> None:
-    for sign, items in (('+', mode.appears), ('-', mode.vanishes)):
-        for item in items:
-            _print_item(sign, item)
-
-
-def _print_item(sign: str, item: OfferedInventory) -> None:
-    print(f'    {sign} {item}')
+    signed = [('+', item) for item in mode.appears]
+    signed += [('-', item) for item in mode.vanishes]
+    for sign, item in signed:
+        print(f'    {sign} {item}')

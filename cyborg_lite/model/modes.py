@@ -91,10 +91,15 @@ class DevicePlan:
     change: ModeChange | None = None  # None: no change runs or has failed
 
     @property
+    def current_modes(self) -> tuple[str, ...]:
+        """Names that the present mode may have; the stored name excludes others."""
+        names = tuple(plan.mode for plan in self.plans if plan.is_current)
+        return (self.stored,) if self.stored in names else names
+
+    @property
     def current(self) -> str | None:
         """Name of the present mode; None: it has no name."""
-        names = [plan.mode for plan in self.plans if plan.is_current]
-        return self.stored if self.stored in names else next(iter(names), None)
+        return next(iter(self.current_modes), None)
 
     def find(self, mode: str) -> ModePlan | None:
         """Return the plan of a mode, or None if the device has no such mode."""
