@@ -113,7 +113,7 @@ class Cleaning:
         return progress
 
     def abort(self, order: CleanOrder) -> CleanProgress:
-        """Abort the clean if its step can be aborted; return its progress.
+        """Start no further step and abort an abortable one; return the progress.
 
         :raises DriverError: the order is stale
         """
@@ -121,8 +121,7 @@ class Cleaning:
             run = self._find_run(order)
             if run is None:
                 return self._build_unknown()
-            if _is_abortable(run.progress):
-                run.abort.set()
+            run.abort.set()
             return run.progress
 
     def _find_run(self, order: CleanOrder) -> _Run | None:
@@ -191,8 +190,9 @@ class Cleaning:
         LOG.info('Clean step %s of unit %s starts', step.name, handle.key)
         result = CleanStepResult(step.name, datetime.now(UTC))
         self._record(run, result)
+        abort = run.abort if step.abortable else threading.Event()
         try:
-            tool = driver.run_clean_step(handle, step.name, run.abort)
+            tool = driver.run_clean_step(handle, step.name, abort)
         except CyborgError as error:
             finished = datetime.now(UTC)
             self._record(run, replace(result, finished_at=finished, error=error.text))
@@ -222,12 +222,6 @@ def check_steps(steps: Sequence[CleanStep]) -> None:
         raise DriverError(reason=reason)
     if any(not 1 <= len(name) <= MAX_STEP_NAME for name in names):
         raise DriverError(reason='The name of a clean step is empty or too long.')
-
-
-def _is_abortable(progress: CleanProgress) -> bool:
-    """Return True if no step runs, or the running step is abortable."""
-    running = progress.results[-1].name if progress.results else ''
-    return all(step.abortable for step in progress.steps if step.name == running)
 
 
 def _refuse(order: CleanOrder, reason: str) -> DriverError:

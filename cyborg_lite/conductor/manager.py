@@ -10,6 +10,7 @@ from typing import Any
 
 from cyborg_lite.conductor.arqs import ArqService
 from cyborg_lite.conductor.attributes import AttributeService
+from cyborg_lite.conductor.cleaning import CleaningService
 from cyborg_lite.conductor.deployables import DeployableService
 from cyborg_lite.conductor.device_profiles import DeviceProfileService
 from cyborg_lite.conductor.devices import DeviceService
@@ -20,6 +21,7 @@ from cyborg_lite.conductor.programming import ProgrammingService
 from cyborg_lite.conductor.recovery import RecoveryService
 from cyborg_lite.conductor.services import ServiceRegistry
 from cyborg_lite.model.arqs import Binding
+from cyborg_lite.model.cleaning import UnitSelection
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.host_events import HostEvent, RecoveryResult
@@ -45,6 +47,7 @@ class ConductorServices:
     inventory: InventoryService
     recovery: RecoveryService
     hosts: HostService
+    cleaning: CleaningService
     modes: ModeService
 
 
@@ -180,6 +183,25 @@ class Manager:
     def change_mode(self, context: RequestContext, uuid: str, mode: str) -> Any:
         """Start to change the mode of a device."""
         return wire.dump(self._services.modes.change(context, uuid, mode))
+
+    @endpoint
+    def list_cleanings(self, context: RequestContext, device_uuid: str) -> Any:
+        """List the cleans of a device."""
+        return wire.dump(self._services.cleaning.list(device_uuid))
+
+    @endpoint
+    def retry_cleaning(
+        self, context: RequestContext, selection: Any, actor: str
+    ) -> int:
+        """Clean units again."""
+        units = wire.load(UnitSelection, selection)
+        return self._services.cleaning.retry(units, actor)
+
+    @endpoint
+    def accept_units(self, context: RequestContext, selection: Any, actor: str) -> int:
+        """Declare units clean."""
+        units = wire.load(UnitSelection, selection)
+        return self._services.cleaning.accept(units, actor)
 
     @endpoint
     def list_deployables(self, context: RequestContext, query: Any) -> Any:

@@ -18,6 +18,7 @@ from cyborg_lite.conductor.audit_jobs import AuditHandler, AuditScheduler
 from cyborg_lite.conductor.binding import BindHandler, BindRules
 from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
 from cyborg_lite.conductor.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.cleaning import CleanHandler, CleaningService
 from cyborg_lite.conductor.deployables import DeployableService
 from cyborg_lite.conductor.device_profiles import DeviceProfileService
 from cyborg_lite.conductor.devices import DeviceService
@@ -111,6 +112,7 @@ HANDLERS: Final[Mapping[JobType, Callable[[JobDependencies], Handler]]] = {
         needs.database, needs.loader, needs.program_waiters
     ),
     JobType.AUDIT: _build_audit_handler,
+    JobType.CLEAN: lambda needs: CleanHandler(needs.database, needs.agents),
     JobType.MODE: lambda needs: ModeHandler(
         needs.database, needs.agents, needs.placement, needs.sync_jobs.sync
     ),
@@ -273,6 +275,7 @@ class ConductorService:
             devices=DeviceService(database, dependencies.sync_jobs.sync),
             deployables=DeployableService(database),
             attributes=AttributeService(database),
+            cleaning=CleaningService(database),
             programming=ProgrammingService(
                 database, dependencies.loader, runner, dependencies.program_waiters
             ),

@@ -164,7 +164,7 @@ class AgentAPI:
     def abort_cleaning(
         self, context: RequestContext, host: str, order: CleanOrder
     ) -> CleanProgress:
-        """Abort a clean if its running step is abortable; return its progress.
+        """Start no further step, abort an abortable one, and return the progress.
 
         :raises DriverError: the order is stale, or the agent is of an earlier release
         """

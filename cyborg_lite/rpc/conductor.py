@@ -6,6 +6,7 @@
      of the agent
 1.2  Arq.device_loss; HeartbeatDetails.identity and started; HostReport.identity and
      number; reconcile_handles; delete_service
+1.3  AttachHandle.cleaning; list_cleanings, retry_cleaning, accept_units
 1.4  plan_modes, change_mode
 """
 
@@ -35,6 +36,7 @@ from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import HeartbeatDetails, Service
 from cyborg_lite.model.usage import usage_to_json
 from cyborg_lite.rpc import wire
+from cyborg_lite.rpc.cleanings import CleaningCalls
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.earlier_peers import is_unsupported
 from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Caller
@@ -45,7 +47,7 @@ VERSION: Final = '1.4'
 _PROGRAM_TIMEOUT: Final = 60.0
 
 
-class ConductorAPI:
+class ConductorAPI(CleaningCalls):
     """Typed client of the conductor.
 
     Every method raises what the conductor raises, or ServiceUnavailable. A device

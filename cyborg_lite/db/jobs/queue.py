@@ -402,19 +402,28 @@ def postpone_job(session: Session, job: Job, delay_ms: int, error: str) -> Job |
 def pause_job(
     session: Session, job: Job, delay_ms: int, step: str, error: str = ''
 ) -> None:
-    """Let the job run again after a delay, without a deadline; it has not failed.
+    """Let the job run again after a delay; it has not failed.
 
-    A cancellation of the job is withdrawn.
+    A cancelled job stays cancelled.
 
     :raises JobLost: this process has lost the lease
     """
     values = {
         'run_after': now_ms() + delay_ms,
         'attempts': 0,
-        'deadline': None,
         'step': step,
         'last_error': error[:_ERROR_MAX_LENGTH],
     }
+    _change(session, job, _WAIT.values(**values))
+
+
+def withdraw_cancellation(session: Session, job: Job, delay_ms: int, why: str) -> None:
+    """Let a cancelled job go on after a delay, because it cannot be ended now.
+
+    :raises JobLost: this process has lost the lease
+    """
+    error = why[:_ERROR_MAX_LENGTH]
+    values = {'run_after': now_ms() + delay_ms, 'deadline': None, 'last_error': error}
     _change(session, job, _WAIT.values(**values))
 
 

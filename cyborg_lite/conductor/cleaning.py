@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clean job: has an agent clean a unit, then makes the unit available.
+
+A clean takes minutes or hours. Each attempt at the job therefore starts the clean or
+reads its progress, stores it, and lets the job wait. The agent works in the background
+and loses all progress at a restart. The next attempt then orders the clean again, with
+the steps that are stored as completed.
+"""
+
+from typing import Final
+
+from oslo_log import log
+
+from cyborg_lite.conductor.liveness import check_hosts_up
+from cyborg_lite.db import cleanings
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.cleaning import (
+    CleanProgress,
+    CleanProgressState,
+    CleanWork,
+    DeviceCleanings,
+    UnitSelection,
+)
+from cyborg_lite.model.jobs import Job
+from cyborg_lite.rpc.agent import AgentAPI
+from cyborg_lite.rpc.context import request_context
+
+LOG = log.getLogger(__name__)
+
+_SHORTEST_PAUSE: Final = 500  # milliseconds between two attempts
+_LONGEST_PAUSE: Final = 15_000
+_PAUSE_PER_SECOND: Final = 50  # milliseconds for each second of the age of the job
+_TO_START: Final = (CleanProgressState.UNKNOWN, CleanProgressState.WAITING)
+
+
+class CleanHandler:
+    """Runs clean jobs. The unit cannot be claimed until its job has succeeded."""
+
+    def __init__(self, database: Database, agents: AgentAPI) -> None:
+        self._database = database
+        self._agents = agents
+
+    def run(self, job: Job) -> Job | None:
+        """Start the clean or read its progress, and store it."""
+        work = self._database.write(cleanings.begin_cleaning, job)
+        if work is None:
+            self._database.write(queue.finish_job, job)
+            return None
+        check_hosts_up([work.order.handle])
+        self._store(job, work, self._ask(job, work))
+        return None
+
+    def _ask(self, job: Job, work: CleanWork) -> CleanProgress:
+        """Return the progress of the clean; start it if it does not run.
+
+        Two calls, because the agent must not start a clean by an order that was sent
+        to an earlier process of it.
+        """
+        context = request_context(job.request_id)
+        host, order = work.order.handle.hostname, work.order
+        progress = self._agents.read_cleaning(context, host, order)
+        if progress.state not in _TO_START:
+            return progress
+        session = progress.session
+        return self._agents.start_cleaning(context, host, order, session)
+
+    def _store(self, job: Job, work: CleanWork, progress: CleanProgress) -> None:
+        if progress.state is CleanProgressState.SUCCEEDED:
+            self._database.write(cleanings.record_clean, job, work, progress)
+        elif progress.state is CleanProgressState.FAILED:
+            self._fail(job, work, progress.reason, progress)
+        else:
+            pause = _choose_pause(job)
+            self._database.write(cleanings.record_progress, job, work, progress, pause)
+
+    def _fail(
+        self, job: Job, work: CleanWork, reason: str, progress: CleanProgress | None
+    ) -> None:
+        handle = work.order.handle
+        LOG.error('Cleaning %s of %s failed: %s', handle.key, handle.hostname, reason)
+        self._database.write(
+            cleanings.record_clean_failure, job, work, reason, progress
+        )
+
+    def expire(self, job: Job, reason: str) -> Job | None:
+        """End a job that an operator has cancelled, and withhold the unit.
+
+        A running step ends first, and the job waits for it.
+        """
+        work = self._database.write(cleanings.begin_cleaning, job)
+        if work is None:
+            self._database.write(queue.finish_job, job)
+            return None
+        obstacle, progress = self._abort(job, work)
+        if obstacle:
+            LOG.warning('Clean job %s is not cancelled: %s', job.uuid, obstacle)
+            self._database.write(
+                queue.withdraw_cancellation, job, _LONGEST_PAUSE, obstacle
+            )
+        elif progress is not None and progress.state is CleanProgressState.SUCCEEDED:
+            self._store(job, work, progress)
+        else:
+            self._fail(job, work, reason, progress)
+        return None
+
+    def _abort(self, job: Job, work: CleanWork) -> tuple[str, CleanProgress | None]:
+        """Abort the work of the agent; return why it may go on, and its progress."""
+        context = request_context(job.request_id)
+        host = work.order.handle.hostname
+        try:
+            check_hosts_up([work.order.handle])
+            progress = self._agents.abort_cleaning(context, host, work.order)
+        except CyborgError as error:
+            return f'Not cancelled: {error.text}', None
+        if progress.state is CleanProgressState.RUNNING:
+            return f'Step {progress.text} is running; no other follows.', progress
+        return '', progress
+
+
+def _choose_pause(job: Job) -> int:
+    """Return milliseconds that grow with the age of the job."""
+    pause = int(job.age * _PAUSE_PER_SECOND)
+    return max(_SHORTEST_PAUSE, min(_LONGEST_PAUSE, pause))
+
+
+class CleaningService:
+    """Lists the cleans of a device, and carries out decisions of operators."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(self, device_uuid: str) -> DeviceCleanings:
+        """Return the units of a device and its cleans.
+
+        :raises DeviceNotFound: no device has the uuid
+        """
+        return self._database.read(cleanings.list_cleanings, device_uuid)
+
+    def retry(self, selection: UnitSelection, actor: str) -> int:
+        """Clean units again that wait for an operator; return their number.
+
+        :raises DeviceNotFound: no device has the uuid
+        :raises CleaningRefused: no selected unit waits for an operator
+        """
+        number = self._database.write(cleanings.retry_cleaning, selection, actor)
+        LOG.info('%s has %d units of %s cleaned', actor, number, selection)
+        return number
+
+    def accept(self, selection: UnitSelection, actor: str) -> int:
+        """Declare units clean that wait for an operator; return their number.
+
+        :raises DeviceNotFound: no device has the uuid
+        :raises CleaningRefused: no selected unit waits for an operator
+        """
+        number = self._database.write(cleanings.accept_units, selection, actor)
+        LOG.warning('%s accepts %d units of %s as clean', actor, number, selection)
+        return number
