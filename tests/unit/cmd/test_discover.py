@@ -46,7 +46,16 @@ def test_discover_json_prints_list_of_rows(
     rows = json.loads(capsys.readouterr().out)
     assert len(rows) == 34
     assert [row['address'] for row in rows if row['offered']] == ['0000:c3:00.0']
-    fields = 'address ids name class driver suggested_drivers offered reason'.split()
+    fields = [
+        'address',
+        'ids',
+        'name',
+        'class',
+        'driver',
+        'suggested_drivers',
+        'offered',
+        'reason',
+    ]
     assert {tuple(row) for row in rows} == {(*fields, 'provider', 'handles')}
     assert all(row['name'].startswith('NVIDIA') for row in rows if row['offered'])
 
