@@ -132,14 +132,14 @@ def hold_device(session: Session, job: Job, payload: ModePayload) -> ModeDevice:
     }
     change(session, update(Device).where(*is_enabled).values(**held))
     queue.record_job_step(session, job, HELD)
-    queue.add_job(session, placement_sync_job(device.hostname))
+    queue.add_job(session, queue.placement_sync_job(device.hostname))
     return device
 
 
 def record_device(session: Session, hostname: str, card: ReportedDevice) -> None:
     """Store a device as its host reports it after the change."""
     programming.store_card(session, hostname, card)
-    queue.add_job(session, placement_sync_job(hostname))
+    queue.add_job(session, queue.placement_sync_job(hostname))
 
 
 def end_change(
@@ -181,7 +181,7 @@ def _end_hold(session: Session, device: ModeDevice, mode: str, trouble: str) -> 
     status = DeviceStatus.MAINTAINING if trouble else DeviceStatus.ENABLED
     values = {'status': status, 'status_reason': text, 'updated_at': now()}
     change(session, update(Device).where(*is_held).values(**values))
-    queue.add_job(session, placement_sync_job(device.hostname))
+    queue.add_job(session, queue.placement_sync_job(device.hostname))
 
 
 def _check_unused(session: Session, device: ModeDevice, mode: str) -> None:
