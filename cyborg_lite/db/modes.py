@@ -17,7 +17,6 @@ from cyborg_lite.db import programming
 from cyborg_lite.db.attach_handles import FREE
 from cyborg_lite.db.change import change
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.db.jobs.queue import placement_sync_job
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device, now
 from cyborg_lite.db.tables import Job as JobRow
 from cyborg_lite.exceptions import DeviceNotFound, ModeRefused
