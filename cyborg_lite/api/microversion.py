@@ -48,10 +48,13 @@ V2_4: Final = Microversion(2, 4)
 V2_5: Final = Microversion(2, 5)
 """``DELETE /v2/services/{uuid}`` removes a daemon that is gone, with its host."""
 
+V2_6: Final = Microversion(2, 6)
+"""``/v2/devices/{uuid}/cleanings`` shows the cleans of a device."""
+
 V2_7: Final = Microversion(2, 7)
 """Modes of devices: ``/v2/devices/{uuid}/modes`` and the patch path ``/mode``."""
 
-VERSIONS: Final = (V2_0, V2_1, V2_2, V2_3, V2_4, V2_5, V2_7)
+VERSIONS: Final = (V2_0, V2_1, V2_2, V2_3, V2_4, V2_5, V2_6, V2_7)
 MINIMUM: Final = VERSIONS[0]
 MAXIMUM: Final = VERSIONS[-1]
 

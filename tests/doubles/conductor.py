@@ -9,6 +9,7 @@ from uuid import uuid4
 from cyborg_lite.exceptions import (
     AttributeExists,
     AttributeNotFound,
+    CleaningRefused,
     DeployableNotFound,
     DeviceNotFound,
     JobNotFound,
@@ -16,6 +17,14 @@ from cyborg_lite.exceptions import (
     ServiceNotFound,
 )
 from cyborg_lite.model.bitstream_list import ListedBitstream
+from cyborg_lite.model.cleaning import (
+    OPERATOR_STATES,
+    CleaningRecord,
+    CleaningState,
+    CleanState,
+    DeviceCleanings,
+    UnitSelection,
+)
 from cyborg_lite.model.devices import (
     Attribute,
     DeployableRecord,
@@ -46,6 +55,7 @@ class FakeConductor(ArqsInMemory):
         self.services: dict[str, Service] = {}
         self.reports: dict[str, HostReport] = {}  # by host
         self.calls: list[str] = []  # methods that agents called
+        self.cleanings: dict[str, DeviceCleanings] = {}  # by device uuid
 
     # --- devices, deployables, attributes ---
 
@@ -84,6 +94,58 @@ class FakeConductor(ArqsInMemory):
         self.devices[uuid] = dataclasses.replace(
             self.devices[uuid], status=status, status_reason=reason
         )
+
+    def list_cleanings(
+        self, context: RequestContext, device_uuid: str
+    ) -> DeviceCleanings:
+        self._heard(context)
+        if device_uuid not in self.devices:
+            raise DeviceNotFound(uuid=device_uuid)
+        return self.cleanings.get(device_uuid, DeviceCleanings())
+
+    def retry_cleaning(
+        self, context: RequestContext, selection: UnitSelection, actor: str
+    ) -> int:
+        state, record = CleanState.DIRTY, CleaningState.RUNNING
+        return self._decide(context, selection, actor, (state, record))
+
+    def accept_units(
+        self, context: RequestContext, selection: UnitSelection, actor: str
+    ) -> int:
+        state, record = CleanState.CLEAN, CleaningState.ACCEPTED
+        return self._decide(context, selection, actor, (state, record))
+
+    def _decide(
+        self,
+        context: RequestContext,
+        selection: UnitSelection,
+        actor: str,
+        result: tuple[CleanState, CleaningState],
+    ) -> int:
+        before = self.list_cleanings(context, selection.device_uuid)
+        chosen = [
+            unit
+            for unit in before.units
+            if unit.state in OPERATOR_STATES and selection.unit in ('', unit.unit)
+        ]
+        if not chosen:
+            reason = 'it has no such unit.'
+            raise CleaningRefused(
+                uuid=selection.device_uuid, action='change', reason=reason
+            )
+        state, record_state = result
+        records = tuple(
+            CleaningRecord(str(uuid4()), unit.unit, record_state, actor, self.now())
+            for unit in chosen
+        )
+        units = tuple(
+            dataclasses.replace(unit, state=state) if unit in chosen else unit
+            for unit in before.units
+        )
+        self.cleanings[selection.device_uuid] = DeviceCleanings(
+            units, (*records, *before.cleanings)
+        )
+        return len(chosen)
 
     def program_deployable(
         self, context: RequestContext, uuid: str, image_uuid: str

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cleans of devices, and decisions about units that are not clean."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from cyborg_lite.api.call import Call
+from cyborg_lite.api.expose import accepts, expose, requires, since
+from cyborg_lite.api.microversion import V2_6, Microversion
+from cyborg_lite.api.resource import Resource
+from cyborg_lite.api.schemas import cleanings as schemas
+from cyborg_lite.api.views.cleanings import CleaningList
+from cyborg_lite.exceptions import DeviceNotFound, InvalidInput, NotFound
+from cyborg_lite.model import uuids
+from cyborg_lite.model.cleaning import UnitSelection
+from cyborg_lite.model.text import format_value, is_storable
+
+
+class _CleaningResource(Resource):
+    """A path below ``/v2/devices/{uuid}/cleanings``."""
+
+    @classmethod
+    def find_method(cls, http_method: str, version: Microversion) -> str:
+        """Return the name of the method; older microversions lack the path.
+
+        :raises NotFound: the microversion is older
+        """
+        if version < V2_6:
+            raise NotFound(what='Resource', name='with this path')
+        return super().find_method(http_method, version)
+
+    def _select(self, body: Mapping[str, Any] | None = None) -> UnitSelection:
+        """Return the units that the path and the body select."""
+        uuid = uuids.normalize_uuid(self.identifier)
+        if uuid is None:
+            raise DeviceNotFound(uuid=format_value(self.identifier))
+        return UnitSelection(uuid, (body or {}).get('unit', ''))
+
+    def _build_view(self, call: Call) -> CleaningList:
+        uuid = self._select().device_uuid
+        device = self.conductor.list_cleanings(call.caller, uuid)
+        return CleaningList.build(uuid, device, call.links)
+
+
+class CleaningCollection(_CleaningResource):
+    """``/v2/devices/{uuid}/cleanings``"""
+
+    @expose(CleaningList)
+    @requires('cyborg:cleaning:get_all')
+    @since(V2_6, 'The list of cleans')
+    @accepts()
+    def get(self, call: Call) -> CleaningList:
+        """List the units and the cleans of a device."""
+        return self._build_view(call)
+
+
+class RetryCleaning(_CleaningResource):
+    """``/v2/devices/{uuid}/cleanings/retry``"""
+
+    @expose(CleaningList, status=HTTPStatus.ACCEPTED, errors=(404, 409))
+    @requires('cyborg:cleaning:retry')
+    @since(V2_6, 'The retry of a clean')
+    @accepts(body=schemas.RETRY)
+    def post(self, call: Call) -> CleaningList:
+        """Clean units again that wait for an operator."""
+        body = getattr(call, 'body', None)
+        actor = call.caller.user_id or 'unknown'
+        self.conductor.retry_cleaning(call.caller, self._select(body), actor)
+        return self._build_view(call)
+
+
+class AcceptUnits(_CleaningResource):
+    """``/v2/devices/{uuid}/cleanings/accept``"""
+
+    @expose(CleaningList, errors=(404, 409))
+    @requires('cyborg:cleaning:accept')
+    @since(V2_6, 'The acceptance of a unit')
+    @accepts(body=schemas.ACCEPT)
+    def post(self, call: Call) -> CleaningList:
+        """Declare units clean that wait for an operator, by name."""
+        name = call.body['name'].strip()
+        if not name or not is_storable(name):
+            raise InvalidInput(reason='name must be text without NUL characters.')
+        self.conductor.accept_units(call.caller, self._select(call.body), name)
+        return self._build_view(call)

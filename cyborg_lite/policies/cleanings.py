@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policy rules for cleans of devices."""
+
+from oslo_policy import policy
+
+from cyborg_lite.policies import base
+
+
+def list_rules() -> list[policy.DocumentedRuleDefault]:
+    """Return the rules for cleans."""
+    return [
+        base.build_rule(
+            'cyborg:cleaning:get_all',
+            base.MANAGER_OR_ADMIN,
+            'List the units of a device and their cleans.',
+            'GET /v2/devices/{uuid}/cleanings',
+        ),
+        base.build_rule(
+            'cyborg:cleaning:retry',
+            base.ADMIN,
+            'Clean units again whose clean has failed, or that were for one use.',
+            'POST /v2/devices/{uuid}/cleanings/retry',
+        ),
+        base.build_rule(
+            'cyborg:cleaning:accept',
+            base.ADMIN,
+            'Declare units clean although no clean has succeeded.',
+            'POST /v2/devices/{uuid}/cleanings/accept',
+        ),
+    ]

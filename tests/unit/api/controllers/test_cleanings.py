@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversations about cleans of devices, at microversion 2.6."""
+
+import pytest
+
+from cyborg_lite.model.cleaning import (
+    CleaningRecord,
+    CleaningState,
+    CleanState,
+    CleanStepResult,
+    DeviceCleanings,
+    UnitState,
+)
+from cyborg_lite.model.inventory import CleaningPolicy
+from tests.support.api.conversation import MANAGER, Client, add_device
+
+UNIT = '0000:c2:00.0'
+
+
+@pytest.fixture
+def newest(client: Client) -> Client:
+    return client.at('2.6')
+
+
+def add_failed(client: Client) -> str:
+    """Add a device with a unit whose clean has failed; return its path."""
+    device = add_device(client.conductor)
+    started = device.created_at
+    step = CleanStepResult('sanitize', started, None, '', 'the drive refuses')
+    client.conductor.cleanings[device.uuid] = DeviceCleanings(
+        (UnitState(UNIT, CleanState.FAILED, CleaningPolicy.AFTER_USE, 'refused'),),
+        (
+            CleaningRecord(
+                device.uuid,
+                UNIT,
+                CleaningState.FAILED,
+                'cyborg-lite',
+                started,
+                started,
+                (step,),
+                1,
+                'refused',
+            ),
+        ),
+    )
+    return f'/devices/{device.uuid}/cleanings'
+
+
+def test_list_cleanings_shows_units_and_steps(newest: Client) -> None:
+    path = add_failed(newest)
+    view = newest.get(path).json
+    assert view['units'] == [
+        {
+            'unit': UNIT,
+            'state': 'clean_failed',
+            'policy': 'after-use',
+            'reason': 'refused',
+        }
+    ]
+    (record,) = view['cleanings']
+    assert (record['state'], record['actor']) == ('failed', 'cyborg-lite')
+    assert record['steps'][0]['error'] == 'the drive refuses'
+    assert record['steps'][0]['tool'] is None
+    assert newest.as_(MANAGER).get(path).status == 200
+
+
+def test_cleanings_older_microversion_returns_404(newest: Client) -> None:
+    path = add_failed(newest)
+    older = newest.at('2.5')
+    assert older.get(path).status == 404
+    assert older.post(f'{path}/retry', {}).status == 404
+
+
+def test_accept_unit_records_name(newest: Client) -> None:
+    path = add_failed(newest)
+    assert newest.post(f'{path}/accept', {}).status == 400
+    assert newest.post(f'{path}/accept', {'name': ' '}).status == 400
+    assert newest.as_(MANAGER).post(f'{path}/accept', {'name': 'x'}).status == 403
+    answer = newest.post(f'{path}/accept', {'name': 'Jo', 'unit': UNIT})
+    assert answer.status == 200
+    assert answer.json['units'][0]['state'] == 'clean'
+    latest = answer.json['cleanings'][0]
+    assert (latest['state'], latest['actor']) == ('accepted', 'Jo')
+    assert newest.post(f'{path}/accept', {'name': 'Jo'}).status == 409
+
+
+def test_retry_without_body_cleans_all_units(newest: Client) -> None:
+    path = add_failed(newest)
+    assert newest.as_(MANAGER).post(f'{path}/retry').status == 403
+    answer = newest.post(f'{path}/retry')
+    assert answer.status == 202
+    assert answer.json['units'][0]['state'] == 'dirty'
+    assert newest.post(f'{path}/retry', {'unit': 'another'}).status == 409
+
+
+def test_cleanings_unknown_device_returns_404(newest: Client) -> None:
+    add_failed(newest)
+    assert newest.get('/devices/not-a-uuid/cleanings').status == 404
