@@ -11,5 +11,7 @@ version = release = installed_version()
 sys.path.insert(0, str(Path(__file__).parent / '_exts'))
 extensions = ['arq_states', 'diagrams']
 exclude_patterns: list[str] = []
-html_theme = 'alabaster'
-html_theme_options = {'description': 'Accelerators for OpenStack'}
+html_theme = 'furo'
+html_title = 'cyborg_lite'
+html_static_path = ['_static']
+html_css_files = ['pages.css']

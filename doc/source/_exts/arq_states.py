@@ -17,7 +17,8 @@ class ArqStates(Directive):
     def run(self) -> list[nodes.Node]:
         """Return the picture and the table."""
         picture = nodes.raw('', svg(TRANSITIONS), format='html')
-        lines = ['.. list-table::', '   :header-rows: 1', '   :stub-columns: 1', '']
+        lines = ['.. list-table::', '   :class: compact', '   :header-rows: 1']
+        lines += ['   :stub-columns: 1', '']
         for row in table(TRANSITIONS):
             cells = [f'- {cell}'.rstrip() for cell in row]
             lines += [f'   * {cells[0]}', *(f'     {cell}' for cell in cells[1:])]
