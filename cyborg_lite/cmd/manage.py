@@ -17,6 +17,7 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import (
     manage_agents,
     manage_audit,
+    manage_cleaning,
     manage_device,
     manage_host,
     manage_import,
@@ -58,6 +59,7 @@ def _add_parsers(parsers: Any) -> None:
         manage_jobs,
         manage_audit,
         manage_device,
+        manage_cleaning,
         manage_placement,
         manage_ownership,
         manage_agents,

@@ -4,13 +4,14 @@
 The values are read from the database at each scrape, so all conductors serve the same.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 
 from oslo_log import log
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from cyborg_lite.db import devices
+from cyborg_lite.db import cleanings, devices
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.devices import DeviceRecord
@@ -35,10 +36,12 @@ class DeviceCollector(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Return the metrics, or nothing if the database does not answer."""
-        health_family, usage_family, error_family, lost_family = _create_families()
+        health_family, usage_family, error_family, *others = _create_families()
+        lost_family, unclean_family = others
         try:
             records = self._database.read(devices.list_devices, Query())
             lost = self._database.read(devices.count_lost_arqs)
+            unclean = self._database.read(cleanings.list_unclean_units)
         except CyborgError as error:
             # The other metrics matter most while the database is unreachable.
             LOG.error('Device metrics omitted from a scrape: %s', error.text)
@@ -53,7 +56,10 @@ class DeviceCollector(Collector):
                 error_family.add_metric([*labels, kind], count)
         for hostname, number in lost.items():
             lost_family.add_metric([hostname], number)
-        return health_family, usage_family, error_family, lost_family
+        backlog = Counter((unit.hostname, unit.state.value) for unit in unclean)
+        for place, number in backlog.items():
+            unclean_family.add_metric(list(place), number)
+        return health_family, usage_family, error_family, lost_family, unclean_family
 
 
 def _device_labels(device: DeviceRecord) -> tuple[str, str, str]:
@@ -82,5 +88,10 @@ def _create_families() -> tuple[GaugeMetricFamily, ...]:
             'cyborg_lite_lost_arqs',
             'Bound ARQs whose device is gone, failed or missing.',
             labels=['hostname'],
+        ),
+        GaugeMetricFamily(
+            'cyborg_lite_unclean_units',
+            'Units that are withheld until they are clean.',
+            labels=['hostname', 'state'],
         ),
     )

@@ -16,7 +16,6 @@ from sqlalchemy import (
     Row,
     Select,
     and_,
-    func,
     insert,
     select,
     update,
@@ -24,6 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import change
+from cyborg_lite.db.clock import now_ms
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import (
@@ -34,6 +34,7 @@ from cyborg_lite.db.tables import (
     Service,
     now,
 )
+from cyborg_lite.db.tables import Job as JobRow
 from cyborg_lite.exceptions import CleaningRefused, DeviceNotFound
 from cyborg_lite.model.cleaning import (
     OPERATOR_STATES,
@@ -45,7 +46,7 @@ from cyborg_lite.model.cleaning import (
     CleanStepResult,
     CleanWork,
     DeviceCleanings,
-    UnitCount,
+    UncleanUnit,
     UnitSelection,
     UnitState,
     list_completed,
@@ -53,7 +54,7 @@ from cyborg_lite.model.cleaning import (
 )
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import CleaningPolicy
-from cyborg_lite.model.jobs import CleanPayload, Job
+from cyborg_lite.model.jobs import CleanPayload, Job, JobType
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.services import ServiceState
 
@@ -389,17 +390,36 @@ def _is_any(rows: Sequence[Row[*tuple[Any, ...]]]) -> ColumnElement[bool]:
     return AttachHandle.uuid.in_([row.uuid for row in rows])
 
 
-def count_unclean_units(session: Session) -> tuple[UnitCount, ...]:
-    """Count the units that are not clean, by host and state."""
+def list_unclean_units(session: Session) -> tuple[UncleanUnit, ...]:
+    """Return the units that are not clean, with the progress of their jobs."""
+    of_unit = and_(JobRow.kind == JobType.CLEAN, JobRow.key == AttachHandle.uuid)
     rows = session.execute(
-        select(Device.hostname, AttachHandle.clean_state, func.count())
+        select(
+            Device.hostname,
+            Device.uuid,
+            AttachHandle.key,
+            AttachHandle.clean_state,
+            AttachHandle.clean_reason,
+            JobRow.step,
+            JobRow.last_error,
+            (now_ms() - JobRow.created_at).label('age'),
+        )
+        .select_from(AttachHandle)
         .join(Deployable, AttachHandle.deployable_id == Deployable.id)
         .join(Device, Deployable.device_id == Device.id)
+        .outerjoin(JobRow, of_unit)
         .where(AttachHandle.clean_state != CleanState.CLEAN)
-        .group_by(Device.hostname, AttachHandle.clean_state)
-        .order_by(Device.hostname, AttachHandle.clean_state)
+        .order_by(Device.hostname, AttachHandle.id)
     )
     return tuple(
-        UnitCount(hostname, CleanState(state), number)
-        for hostname, state, number in rows
+        UncleanUnit(
+            hostname=row.hostname,
+            device_uuid=row.uuid,
+            unit=row.key,
+            state=CleanState(row.clean_state),
+            progress=row.step or '',
+            reason=row.clean_reason or row.last_error or '',
+            age=float(row.age or 0) / 1000,
+        )
+        for row in rows
     )

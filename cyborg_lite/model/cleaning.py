@@ -156,12 +156,16 @@ class UnitSelection:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitCount:
-    """The number of units of one host in one state."""
+class UncleanUnit:
+    """A unit that is not clean, as shown to operators."""
 
     hostname: str
+    device_uuid: str
+    unit: str  # key of the attach handle
     state: CleanState
-    count: int
+    progress: str  # the running step, as ``i/n name``; empty: none
+    reason: str  # why the clean waits or has failed
+    age: float  # seconds since the clean job was written; 0: there is no job
 
 
 _STATE_AFTER_USE: Final = {

@@ -18,6 +18,7 @@ from typing import Final
 from cyborg_lite.exceptions import InvalidDeviceProfile
 from cyborg_lite.model import uuids
 from cyborg_lite.model.device_profiles import AttachTarget, Limits
+from cyborg_lite.model.inventory import CleaningPolicy
 from cyborg_lite.model.text import format_value, is_storable
 
 _WORD: Final = re.compile(r'[A-Za-z0-9_-]+')
@@ -27,6 +28,8 @@ _DIGITS: Final = re.compile(r'[0-9]{1,20}')
 _STANDARD_CLASSES: Final = frozenset({'FPGA', 'GPU', 'VGPU', 'PGPU'})
 _TRAIT_VALUES: Final = frozenset({'required', 'forbidden'})
 _ATTACH_TARGETS: Final = frozenset(AttachTarget)
+# Before its first use no profile is known, so a profile cannot clean a unit then.
+_CLEANING_POLICIES: Final = frozenset(CleaningPolicy) - {CleaningPolicy.ALWAYS}
 _MAX_PLACEMENT_LENGTH: Final = 255
 
 _Entry = tuple[str, str]
@@ -144,5 +147,9 @@ _RULES: Final[Mapping[str, _Rule]] = {
     'function_name': _A_WORD,
     'attach_target': _Rule(
         'VM, host or none', lambda value: value if value in _ATTACH_TARGETS else None
+    ),
+    'cleaning': _Rule(
+        'never, after-use or one-time',
+        lambda value: value if value in _CLEANING_POLICIES else None,
     ),
 }
