@@ -45,23 +45,24 @@ _QUERY: Final[dict[str, dict[str, str]]] = {
 _BLOCK_EVENTLET: Final = frozenset({'mysqldb', 'mariadbconnector', 'psycopg'})
 
 
-def validate_url(connection: str) -> URL:
+def validate_url(connection: str, option: str = '[database] connection') -> URL:
     """Return the URL with default driver and options, unless the URL contains others.
 
+    :param option: name of the option in errors
     :raises ConfigurationError: the text is not the URL of a supported database
     """
     try:
         url = make_url(connection)
     except (ArgumentError, ValueError):
         # The error text of SQLAlchemy may contain the password.
-        reason = '[database] connection is not a database URL.'
+        reason = f'{option} is not a database URL.'
         raise ConfigurationError(reason=reason) from None
     dialect, _, driver = url.drivername.partition('+')
     if dialect not in _DRIVERS:
-        reason = f'[database] connection: {dialect} is none of {", ".join(_DRIVERS)}.'
+        reason = f'{option}: {dialect} is none of {", ".join(_DRIVERS)}.'
         raise ConfigurationError(reason=reason)
     if dialect == 'sqlite' and url.database in (None, '', ':memory:'):
-        reason = '[database] connection: SQLite needs a file.'
+        reason = f'{option}: SQLite needs a file.'
         raise ConfigurationError(reason=reason)
     default = _DRIVERS[dialect]
     name = f'{default.partition("+")[0]}+{driver}' if driver else default

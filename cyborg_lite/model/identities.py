@@ -28,14 +28,14 @@ def match_devices(
     matches: dict[str, tuple[Device, str]] = {}
     unmatched: list[tuple[Device, str | None]] = []
     for device, serial in _with_serials(devices):
-        identity = serial or _slot_identity(device)
+        identity = serial or slot_identity(device)
         if identity in stored:
             matches[identity] = (device, identity)
         else:
             unmatched.append((device, serial))
     for device, serial in unmatched:
         former = _find_in_slot(stored, matches, device, serial)
-        identity = serial or former or _slot_identity(device)
+        identity = serial or former or slot_identity(device)
         matches[former or identity] = (device, identity)
     return matches
 
@@ -54,7 +54,8 @@ def _with_serials(devices: Sequence[Device]) -> Iterator[tuple[Device, str | Non
         yield device, serial if is_unique else None
 
 
-def _slot_identity(device: Device | DeviceFacts) -> str:
+def slot_identity(device: Device | DeviceFacts) -> str:
+    """Return the identity of a device without a serial number: slot and product."""
     return f'{device.control_address} {product_key(device)}'[:_MAX_LENGTH]
 
 
@@ -66,7 +67,7 @@ def _find_in_slot(
 ) -> str | None:
     """Return the stored device in the same slot, if it may be the same device."""
     for identity, facts in stored.items():
-        both_have_serials = serial is not None and identity != _slot_identity(facts)
+        both_have_serials = serial is not None and identity != slot_identity(facts)
         is_alike = facts.control_address == device.control_address and (
             product_key(facts) == product_key(device)
         )

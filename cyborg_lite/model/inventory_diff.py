@@ -10,10 +10,10 @@ a card is either undivided or divided. All other objects follow the report.
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from cyborg_lite.model.identities import match_devices
-from cyborg_lite.model.inventory import Health, HostReport
+from cyborg_lite.model.inventory import HandleType, Health, HostReport
 from cyborg_lite.model.inventory_facts import (
     ROOT,
     DeployableFacts,
@@ -27,6 +27,8 @@ from cyborg_lite.model.inventory_facts import (
     deployable_name,
 )
 from cyborg_lite.model.moved_handles import find_former_keys
+
+_ADDRESS_PARTS: Final = ('domain', 'bus', 'device', 'function')
 
 Path = TypeVar('Path')
 Facts = TypeVar('Facts')
@@ -143,12 +145,42 @@ def _keep_claimed(stored: StoredInventory, reported: Layout) -> Layout:
     }
     handles = {path: replace(layout.handles[path], missing=True) for path in lost}
     attributes = {p: v for p, v in layout.attributes.items() if p[:2] in deployables}
+    reported = _close_used_functions(reported, handles)
     return Layout(
         devices={**reported.devices, **devices},
         deployables={**reported.deployables, **deployables},
         handles={**reported.handles, **handles},
         attributes={**reported.attributes, **attributes},
     )
+
+
+def _close_used_functions(
+    reported: Layout, lost: Mapping[LeafPath, HandleFacts]
+) -> Layout:
+    """Return the report without free handles for functions that are in use.
+
+    A function can move to another deployable of its device, for example after an import
+    from OpenStack Cyborg. Two instances must not get it.
+
+    :param lost: handles with an owner that are not reported under their paths
+    """
+    used = {
+        (path[0], _pci_address(handle))
+        for path, handle in lost.items()
+        if handle.type is HandleType.PCI
+    }
+    handles = {
+        path: replace(handle, in_use=True)
+        if handle.type is HandleType.PCI and (path[0], _pci_address(handle)) in used
+        else handle
+        for path, handle in reported.handles.items()
+    }
+    return replace(reported, handles=handles)
+
+
+def _pci_address(handle: HandleFacts) -> tuple[str | None, ...]:
+    """Return the parts of the address in the info of a handle."""
+    return tuple(handle.info.get(part) for part in _ADDRESS_PARTS)
 
 
 def _reject_class_changes(stored: StoredInventory, reported: Layout) -> Layout:

@@ -178,3 +178,18 @@ def test_cards_with_duplicate_serial_use_slots(
     both = report(card(1, serial='none'), card(2, serial='none'))
     assert str(stored_host.report(both).devices) == '+2 ~0 -0'
     assert not stored_host.report(both)
+
+
+def test_function_in_use_elsewhere_is_closed(stored_host: StoredHost) -> None:
+    """An instance keeps a function whose deployable is reported under another name."""
+    device = card(1, handles=2, serial='s')
+    child = replace(device.root, name=f'{device.root.name}_part')
+    root = replace(device.root, resource_class=None, handles=(), children=(child,))
+    stored_host.report(report(replace(device, root=root)))
+    key = attach_handle(1, 0).key
+    stored_host.claim(('s', '_part', key))
+    stored_host.report(report(device))
+    handles = stored_host.layout.handles
+    assert handles['s', '_part', key].missing
+    assert handles['s', '', key].in_use
+    assert not handles['s', '', attach_handle(1, 1).key].in_use
