@@ -16,12 +16,16 @@ from xml.etree import ElementTree
 
 from nova.tests.fixtures import libvirt as fake
 
+from tests.doubles.nova_guest import read_address
 from tests.hosts.kernel_service import build_forwarder
 
 _ADDRESS: Final = '{}:{}:{}.{}'
 _MDEVS: Final = 'sys/bus/mdev/devices'
 _DEFINITIONS: Final = 'etc/mdevctl.d'
 _WRITE: Final = build_forwarder('write')
+_ATTACH: Final = build_forwarder('attach')
+_DETACH: Final = build_forwarder('detach')
+_MANAGED: Final = "devices/hostdev[@type='pci'][@managed='yes']/source/address"
 
 _DEVICE_XML: Final = """
 <device>
@@ -179,7 +183,10 @@ class DomainFiles:
 
 
 class KeptDomain(fake.Domain):  # type: ignore[misc]  # Nova has no types
-    """Domain with files. It starts only if its mdevs exist."""
+    """Domain with files. It starts only if its mdevs exist.
+
+    The managed PCI functions of a domain are bound to vfio-pci while it runs.
+    """
 
     # Any: the arguments of Nova's class.
     def __init__(self, connection: 'KeptConnection', xml: str, **options: Any) -> None:
@@ -187,6 +194,10 @@ class KeptDomain(fake.Domain):  # type: ignore[misc]  # Nova has no types
         super().__init__(connection, xml, **options)
         self._files = connection.files(self.UUIDString())
         self._mdevs = re.findall('<address uuid=[\'"]([^\'"]+)', xml)
+        self._functions = [
+            read_address(element.attrib)
+            for element in ElementTree.fromstring(xml).iterfind(_MANAGED)
+        ]
 
     def createWithFlags(self, flags: int) -> None:
         """Start the domain.
@@ -198,17 +209,24 @@ class KeptDomain(fake.Domain):  # type: ignore[misc]  # Nova has no types
             if uuid not in existing:
                 text = f"device not found: mediated device '{uuid}' not found"
                 raise _fail(text, fake.VIR_ERR_NO_NODE_DEVICE)
+        for address in self._functions:
+            _ATTACH(None, self._host.root, address)
         super().createWithFlags(flags)
         self._files.mark_running()
 
     def destroy(self) -> None:
         """Stop the domain."""
         super().destroy()
-        self._files.mark_stopped()
+        self._end()
 
     def shutdown(self) -> None:
         """Stop the domain, as its guest does."""
         super().shutdown()
+        self._end()
+
+    def _end(self) -> None:
+        for address in self._functions:
+            _DETACH(None, self._host.root, address)
         self._files.mark_stopped()
 
     def undefine(self) -> None:
@@ -225,10 +243,10 @@ class KeptConnection(fake.Connection):  # type: ignore[misc]  # Nova has no type
 
     def __init__(self, directory: Path) -> None:
         super().__init__('qemu:///system', hostname=directory.name)
-        root = directory / 'host'
-        self.devices = NodeDevices(root)
+        self.root = directory / 'host'
+        self.devices = NodeDevices(self.root)
         self._domains = directory / 'domains'
-        self._boot_id = (root / 'proc/sys/kernel/random/boot_id').read_text()
+        self._boot_id = (self.root / 'proc/sys/kernel/random/boot_id').read_text()
         self.devices.autostart()
         self._restore_domains()
 

@@ -26,6 +26,14 @@ class HostDevice:
     managed: str | None = None  # None: not of a PCI function
 
 
+def read_address(attributes: Mapping[str, str]) -> str:
+    """Return the PCI address in the XML of a guest, as sysfs writes it."""
+    domain, bus, slot, function = (
+        int(attributes[name], 16) for name in ('domain', 'bus', 'slot', 'function')
+    )
+    return f'{domain:04x}:{bus:02x}:{slot:02x}.{function}'
+
+
 class NovaHost:
     """Nova with its libvirt driver on a host with an emulated kernel."""
 
@@ -50,6 +58,18 @@ class NovaHost:
                 for arq in functions
             ),
         ]
+
+    def start_guest(self, devices: Sequence[HostDevice]) -> None:
+        """Start a guest: libvirt takes its managed functions from their drivers."""
+        for device in devices:
+            if device.managed == 'yes':
+                self._kernel.attach(self._kernel.root, device.source)
+
+    def stop_guest(self, devices: Sequence[HostDevice]) -> None:
+        """Stop a guest: libvirt returns its managed functions."""
+        for device in devices:
+            if device.managed == 'yes':
+                self._kernel.detach(self._kernel.root, device.source)
 
     def start_compute(self) -> None:
         """Create the mdevs that are only defined, as at the start of nova-compute.

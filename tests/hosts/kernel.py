@@ -17,8 +17,15 @@ from pathlib import Path
 from typing import Final
 
 from cyborg_lite.drivers.host import open_files
-from tests.hosts import kernel_regions, kernel_vgpus, sysfs_device, sysfs_tree
-from tests.hosts.kernel_vgpus import fail
+from tests.hosts import (
+    kernel_bindings,
+    kernel_modes,
+    kernel_regions,
+    kernel_vgpus,
+    sysfs_device,
+    sysfs_tree,
+)
+from tests.hosts.kernel_errors import fail
 from tests.hosts.sysfs_writer import Tree
 
 _DEVICES: Final = 'sys/bus/pci/devices'
@@ -57,6 +64,8 @@ class FakeKernel:
         self._tree_lock = threading.RLock()
         self._boots = 0
         self.regions = kernel_regions.Regions(root)
+        self._modes = kernel_modes.CardModes(root)
+        self._bindings = kernel_bindings.Bindings(root)
         self._rules: tuple[tuple[str, Callable[[str, str], None]], ...] = (
             (
                 rf'{_DEVICES}/{_ADDRESS}/mdev_supported_types/(?P<mdev_type>[^/]+)/create',
@@ -66,6 +75,8 @@ class FakeKernel:
             (rf'{_DEVICES}/{_ADDRESS}/nvidia/current_vgpu_type', self._set_type),
             (rf'{_DEVICES}/{_ADDRESS}/sriov_numvfs', self._set_number),
             (rf'{_DEVICES}/{_ADDRESS}/sriov_drivers_autoprobe', self._set_autoprobe),
+            (rf'{_DEVICES}/{_ADDRESS}/qat/state', self._modes.set_state),
+            (rf'{_DEVICES}/{_ADDRESS}/qat/cfg_services', self._modes.set_services),
         )
 
     # --- interface of the product ---------------------------------------------------
@@ -89,6 +100,10 @@ class FakeKernel:
         self._inject_fault(tool, ' '.join(arguments))
         if tool == 'mdevctl':
             return self._undefine(*arguments)
+        if tool == 'fpgaport':
+            return self._modes.run_fpgaport(arguments)
+        if tool == 'nvidia-smi':
+            return self._run_smi(arguments)
         flag, address = arguments
         if self.library_open:
             self.library_open -= 1
@@ -100,6 +115,13 @@ class FakeKernel:
             else:
                 self.disable(address)
         return 0, ''
+
+    def _run_smi(self, arguments: Sequence[str]) -> tuple[int, str]:
+        with self._tree_lock:
+            result = self._modes.run_smi(arguments)
+            address = arguments[list(arguments).index('-i') + 1]
+            kernel_vgpus.recount(self.root, (self.root / _DEVICES / address).resolve())
+        return result
 
     def _undefine(self, action: str, uuid: str, parent: str) -> tuple[int, str]:
         assert action == 'undefine'
@@ -117,6 +139,20 @@ class FakeKernel:
 
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:
         return open_files.find_processes(str(root), files)
+
+    # --- interface of libvirt -------------------------------------------------------
+
+    def attach(self, root: Path, address: str) -> None:
+        """Bind a function to vfio-pci, as libvirt does for ``managed='yes'``."""
+        assert root == self.root
+        with self._tree_lock:
+            self._bindings.attach(address)
+
+    def detach(self, root: Path, address: str) -> None:
+        """Return a function to the driver that it had before."""
+        assert root == self.root
+        with self._tree_lock:
+            self._bindings.detach(address)
 
     # --- control by tests -----------------------------------------------------------
 
@@ -174,8 +210,11 @@ class FakeKernel:
         for process in (self.root / 'proc').glob('[0-9]*'):
             shutil.rmtree(process)
         shutil.rmtree(self.root / 'run', ignore_errors=True)
+        with self._tree_lock:
+            self._bindings.detach_all()
         self.reload_driver()
         self.regions.power_cycle()
+        self._modes.reset()
         self._boots += 1
         boot = self.root / 'proc/sys/kernel/random/boot_id'
         boot.write_text(f'{self._boots:08d}-0000-4000-8000-000000000000\n')
@@ -252,6 +291,7 @@ class FakeKernel:
             raise fail(errno.EBUSY)
         with self._tree_lock:
             if number:
+                self._modes.check_ports(card)
                 self._enable(card.name, number)
             else:
                 self.disable(card.name)

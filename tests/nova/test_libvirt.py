@@ -92,6 +92,19 @@ def test_both_kinds_are_in_every_definition(host: LibvirtHost) -> None:
     assert definitions == [devices] * 4
 
 
+def test_card_of_guest_is_at_vfio_and_stays_bound(host: LibvirtHost) -> None:
+    """Libvirt takes a managed function from its driver while the guest runs."""
+    assert host.find_driver(WHOLE) == 'nvidia'
+    server = boot(host, PGPU=1)
+    assert host.find_driver(WHOLE) == 'vfio-pci'
+    host.restart_agent()
+    act(server, 'os-stop', 'SHUTOFF')
+    assert host.find_driver(WHOLE) == 'nvidia'
+    act(server, 'os-start', 'ACTIVE')
+    assert host.find_driver(WHOLE) == 'vfio-pci'
+    assert [arq['state'] for arq in server.arqs()] == ['Bound']
+
+
 def test_rescued_guest_has_mdevs_only(host: LibvirtHost) -> None:
     server = boot(host, VGPU=1, PGPU=1)
     mdevs = list_mdevs(server)

@@ -11,7 +11,7 @@ from typing import Final, Self
 from xml.etree import ElementTree
 
 from devstack.launcher.processes import Child
-from tests.doubles.nova_guest import HostDevice
+from tests.doubles.nova_guest import HostDevice, read_address
 from tests.hosts import kernel_service
 from tests.hosts.kernel import FakeKernel
 from tests.hosts.kernel_service import KernelService
@@ -169,6 +169,10 @@ class LibvirtHost:
         """Return the uuids of the defined mdevs."""
         return {path.name for path in (self.root / 'etc/mdevctl.d').glob('*/*')}
 
+    def find_driver(self, address: str) -> str:
+        """Return the name of the kernel driver of a PCI function."""
+        return (self.root / 'sys/bus/pci/devices' / address / 'driver').resolve().name
+
     # --- guests ---
 
     def list_xmls(self, server: Server) -> list[Path]:
@@ -193,13 +197,6 @@ def read_devices(xml: Path) -> list[HostDevice]:
         if element.attrib['type'] == 'mdev':
             devices.append(HostDevice('mdev', address.attrib['uuid']))
         else:
-            source, managed = _read_address(address.attrib), element.attrib['managed']
+            source, managed = read_address(address.attrib), element.attrib['managed']
             devices.append(HostDevice(element.attrib['type'], source, managed))
     return devices
-
-
-def _read_address(attributes: dict[str, str]) -> str:
-    domain, bus, slot, function = (
-        int(attributes[name], 16) for name in ('domain', 'bus', 'slot', 'function')
-    )
-    return f'{domain:04x}:{bus:02x}:{slot:02x}.{function}'

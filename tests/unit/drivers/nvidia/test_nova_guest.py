@@ -69,6 +69,20 @@ def test_guest_has_both_kinds(bench: VgpuBench, nova: NovaHost) -> None:
     ]
 
 
+def test_card_of_running_guest_keeps_its_identity(
+    bench: VgpuBench, nova: NovaHost
+) -> None:
+    handle = bench.handle(WHOLE)
+    before = bench.device(WHOLE)
+    devices = nova.define_guest([show(handle)])
+    nova.start_guest(devices)
+    assert bench.host.text(f'sys/bus/pci/devices/{WHOLE}/driver_override') == 'vfio-pci'
+    # Its serial number is that of the vendor's driver, which has lost the card.
+    assert bench.device(WHOLE) == before
+    nova.stop_guest(devices)
+    assert bench.device(WHOLE) == before
+
+
 def test_reboot_nova_first_definition_is_removed(
     bench: VgpuBench, nova: NovaHost
 ) -> None:
