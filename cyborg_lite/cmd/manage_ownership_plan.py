@@ -9,6 +9,7 @@ from typing import Any
 
 from oslo_config import cfg
 
+from cyborg_lite.agent.nova_files import NovaFiles
 from cyborg_lite.cmd import database
 from cyborg_lite.cmd.ownership_file import read_plan
 from cyborg_lite.cmd.parsers import add_command
@@ -16,7 +17,9 @@ from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.conf import agent
 from cyborg_lite.db import device_owners
 from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.model.nova_config import NovaConfig
 from cyborg_lite.model.ownership_config import ConfigLine, build_config
+from cyborg_lite.model.ownership_nova import check_nova_config
 from cyborg_lite.model.ownership_plan import (
     OwnershipPlan,
     OwnershipProblem,
@@ -46,6 +49,14 @@ def add_parsers(parser: Any) -> None:
         command.add_argument('--host', dest='of_host', help='only this host')
         command.add_argument('--format', choices=['table', 'json'], default='table')
         command.set_defaults(run=run)
+    check.add_argument(
+        '--nova-config',
+        action='append',
+        metavar='PATH',
+        help='file of nova-compute of the host, or directory of such files; needs '
+        '--host and may be repeated; default: on the host itself [agent] '
+        'nova_config_files',
+    )
 
 
 def _read_plan(conf: cfg.ConfigOpts) -> OwnershipPlan:
@@ -97,11 +108,17 @@ def _documents(lines: Iterable[ConfigLine]) -> list[dict[str, str]]:
 
 def _check(conf: cfg.ConfigOpts) -> int:
     command, plan = conf.command, _read_plan(conf)
+    if command.nova_config and not command.of_host:
+        raise ConfigurationError(reason='Name the host of --nova-config with --host.')
     with database.open_database(conf) as db:
         devices = db.read(device_owners.list_owned_devices, command.of_host)
         all_hosts = db.read(device_owners.list_hosts)
     hosts = [command.of_host] if command.of_host else _list_hosts(plan, all_hosts)
     problems = check_devices(plan, devices, hosts)
+    nova_host = command.of_host if command.nova_config else conf.host
+    nova = _load_nova_config(conf) if nova_host in hosts else None
+    if nova is not None:
+        problems += check_nova_config(plan, nova_host, nova)
     if command.format == 'json':
         print(json.dumps([dataclasses.asdict(item) for item in problems], indent=2))
     elif problems:
@@ -109,6 +126,23 @@ def _check(conf: cfg.ConfigOpts) -> int:
     else:
         print(f'The devices of {len(hosts)} hosts match the ownership file.')
     return int(bool(problems))
+
+
+def _load_nova_config(conf: cfg.ConfigOpts) -> NovaConfig | None:
+    """Return the configuration of Nova; None: it has no readable files here.
+
+    :raises ConfigurationError: a file that the command names cannot be read
+    """
+    paths = conf.command.nova_config
+    if not paths:
+        files = NovaFiles(conf.agent.nova_config_files, agent.NOVA_CONFIG_FILES)
+        config = files.load()
+        return config if files.is_known else None
+    files = NovaFiles(paths)
+    config = files.load()
+    if not files.is_known:
+        raise ConfigurationError(reason=f'Cannot read all of {", ".join(paths)}.')
+    return config
 
 
 def _list_hosts(plan: OwnershipPlan, all_hosts: Sequence[str]) -> list[str]:

@@ -17,7 +17,7 @@ _cyborg_lite() {
     "cyborg-lite-dbsync current"*) words="--help" ;;
     "cyborg-lite-dbsync history"*) words="--help" ;;
     "cyborg-lite-dbsync create"*) words="--help" ;;
-    "cyborg-lite-manage") words="jobs audit device placement ownership agent host --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-manage") words="jobs audit device cleaning placement ownership agent host mode import --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-manage jobs") words="list retry cancel --help" ;;
     "cyborg-lite-manage jobs list"*) words="--format --help --kind --state" ;;
     "cyborg-lite-manage jobs retry"*) words="--help" ;;
@@ -25,11 +25,15 @@ _cyborg_lite() {
     "cyborg-lite-manage audit"*) words="--apply --format --grace --help" ;;
     "cyborg-lite-manage device") words="impact --help" ;;
     "cyborg-lite-manage device impact"*) words="--format --help --host" ;;
+    "cyborg-lite-manage cleaning") words="list retry accept --help" ;;
+    "cyborg-lite-manage cleaning list"*) words="--format --help" ;;
+    "cyborg-lite-manage cleaning retry"*) words="--help --name --unit" ;;
+    "cyborg-lite-manage cleaning accept"*) words="--help --name --unit" ;;
     "cyborg-lite-manage placement") words="audit --help" ;;
     "cyborg-lite-manage placement audit"*) words="--apply --format --help --host --prune" ;;
     "cyborg-lite-manage ownership") words="plan check --format --help --host" ;;
     "cyborg-lite-manage ownership plan"*) words="--file --format --help --host" ;;
-    "cyborg-lite-manage ownership check"*) words="--file --format --help --host" ;;
+    "cyborg-lite-manage ownership check"*) words="--file --format --help --host --nova-config" ;;
     "cyborg-lite-manage agent") words="forget-identity secret key api-key --help" ;;
     "cyborg-lite-manage agent forget-identity"*) words="--help" ;;
     "cyborg-lite-manage agent secret"*) words="--help" ;;
@@ -41,6 +45,9 @@ _cyborg_lite() {
     "cyborg-lite-manage host disable"*) words="--help --reason" ;;
     "cyborg-lite-manage host enable"*) words="--help --reason" ;;
     "cyborg-lite-manage host forget"*) words="--drain --help" ;;
+    "cyborg-lite-manage mode") words="plan --help" ;;
+    "cyborg-lite-manage mode plan"*) words="--apply --format --help" ;;
+    "cyborg-lite-manage import"*) words="--dry-run --format --from --help --record --undo" ;;
     "cyborg-lite-standalone"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --notrust-network --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --trust-network --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-status") words="show upgrade --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-status show"*) words="--help" ;;

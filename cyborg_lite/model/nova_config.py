@@ -48,6 +48,7 @@ class NovaDeviceClaim:
     spec: Mapping[str, Any] | None  # JSON; None: the entry is an mdev type
     mdev_type: str = ''
     addresses: frozenset[str] = frozenset()  # cards for the mdev type; empty: all
+    resource_class: str = 'VGPU'  # of the mdev type
 
     def covers(self, function: NovaPciFunction) -> bool:
         """Check whether the entry assigns the function to Nova."""
@@ -145,7 +146,14 @@ def _mdev_claims(sections: Sections) -> Iterator[NovaDeviceClaim]:
             types, addresses = types[:1], {}
         for name in types:
             source = f'[{section}] {option} = {name}'
-            yield NovaDeviceClaim(source, None, name, addresses.get(name, frozenset()))
+            cards = addresses.get(name, frozenset())
+            resource_class = _resource_class(sections, name)
+            yield NovaDeviceClaim(source, None, name, cards, resource_class)
+
+
+def _resource_class(sections: Sections, mdev_type: str) -> str:
+    values = sections.get(f'mdev_{mdev_type}', {}).get('mdev_class', ())
+    return values[-1] if values else 'VGPU'
 
 
 def _addresses(sections: Sections, mdev_type: str) -> frozenset[str]:

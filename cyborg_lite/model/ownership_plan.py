@@ -22,7 +22,9 @@ from typing import Final
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.owners import OwnedDevice
 
-_ANY: Final = '*'
+ANY_CARD: Final = '*'
+"""The card of a rule for all cards."""
+
 _ADDRESS: Final = re.compile(r'[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]')
 _IDS: Final = re.compile(r'[0-9a-f]{4}:[0-9a-f]{4}')
 _FIELDS: Final = frozenset({'owner', 'vgpu_type', 'resource_class'})
@@ -66,7 +68,7 @@ class OwnershipRule:
 
         :param ids: ``vendor:product`` in hex digits
         """
-        names = (_ANY, address.lower(), ids.lower())
+        names = (ANY_CARD, address.lower(), ids.lower())
         return self.covers_host(hostname) and self.card in names
 
 
@@ -97,7 +99,7 @@ def parse_plan(content: object) -> OwnershipPlan:
     """
     rules = tuple(_parse_hosts(content or {}))
     for rule in rules:
-        if rule.owner is Owner.NOVA and rule.card == _ANY:
+        if rule.owner is Owner.NOVA and rule.card == ANY_CARD:
             reason = f'host {rule.host}: Nova needs the address or ids of its cards.'
             raise _error(reason)
     return OwnershipPlan(rules)
@@ -111,7 +113,7 @@ def _parse_hosts(content: object) -> Iterator[OwnershipRule]:
 
 def _parse_card(host: str, card: str, value: object) -> OwnershipRule:
     subject = f'host {host}, card {card}'
-    if not (card == _ANY or _ADDRESS.fullmatch(card) or _IDS.fullmatch(card)):
+    if not (card == ANY_CARD or _ADDRESS.fullmatch(card) or _IDS.fullmatch(card)):
         raise _error(f'{subject}: use a PCI address, vendor:product or "*".')
     fields = {'owner': value} if isinstance(value, str) else _items(value, subject)
     texts = {name: str(text) for name, text in dict(fields).items()}
@@ -192,6 +194,9 @@ def _find_fault(rule: OwnershipRule | None, device: OwnedDevice) -> str:
             'This service reports the card. Set [agent] ownership_file or '
             'excluded_devices on the host.'
         )
+    if device.schedulable and rule.vgpu_class not in ('', *device.resource_classes):
+        offered = ' and '.join(device.resource_classes)
+        return f'This service offers it as {offered} and not as {rule.vgpu_class}.'
     return device.owner_reason
 
 

@@ -74,6 +74,60 @@ def test_check_compares_reported_devices(
     )
 
 
+def test_check_compares_configuration_of_nova(
+    run: Run, tmp_path: Path, database: Database, capsys: Out
+) -> None:
+    database.write(reports.store_report, report(card(0x3B)))
+    nova = tmp_path / 'nova.conf'
+    nova.write_text(f'[pci]\ndevice_spec = {{"address": "{OTHER}"}}\n')
+    files = ('--nova-config', str(nova))
+    assert run('check', '--host', HOST, *files) == 0
+    nova.write_text(f'[pci]\ndevice_spec = {{"address": "{CARD}"}}\n')
+    capsys.readouterr()
+    assert run('check', '--host', HOST, *files, '--format', 'json') == 1
+    problems = json.loads(capsys.readouterr().out)
+    assert [(item['address'], item['owner']) for item in problems] == [
+        (CARD, 'cyborg'),
+        (OTHER, 'nova'),
+    ]
+
+
+def test_check_reads_files_of_nova_on_own_host(
+    write_config: Callable[..., list[str]],
+    tmp_path: Path,
+    file: Path,
+    database: Database,
+    capsys: Out,
+) -> None:
+    nova = tmp_path / 'nova.conf'
+    nova.write_text(f'[pci]\ndevice_spec = {{"address": "{OTHER}"}}\n')
+    database.write(reports.store_report, report(card(0x3B)))
+    command = ['ownership', 'check', '--file', str(file)]
+    lines = f'[agent]\nnova_config_files = {nova}\n[DEFAULT]\nhost = '
+    options = write_config(f'{lines}{HOST}\n')
+    assert manage.main([*options, *command]) == 0
+    nova.write_text('')
+    assert manage.main([*options, *command]) == 1
+    assert OTHER in capsys.readouterr().out
+    # Another host may have other files.
+    options = write_config(f'{lines}controller\n')
+    assert manage.main([*options, *command]) == 0
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['--nova-config', '/nova.conf'], 'Name the host of --nova-config'),
+        (['--host', HOST, '--nova-config', '/missing/nova.conf'], 'Cannot read all of'),
+    ],
+)
+def test_check_nova_config_invalid_arguments_fail(
+    run: Run, database: Database, capsys: Out, arguments: list[str], message: str
+) -> None:
+    assert run('check', *arguments) == manage.FAILURE
+    assert message in capsys.readouterr().err
+
+
 def test_check_without_file_fails(
     write_config: Callable[..., list[str]], capsys: Out
 ) -> None:

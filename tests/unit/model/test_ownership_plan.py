@@ -118,10 +118,12 @@ def test_check_devices_shared_class_is_problem() -> None:
     mine: dict[str, object] = {'owner': 'cyborg', 'vgpu_type': 'nvidia-231'}
     other = {'owner': 'nova', 'vgpu_type': 'nvidia-231'}
     shared = parse_plan({'compute-1': {FIRST: other, SECOND: mine}})
-    (problem,) = reasons(shared, device())
+    (problem,) = reasons(shared, device(resource_classes=('VGPU',)))
     assert 'vGPUs of class VGPU' in problem[2]
     apart = {**mine, 'resource_class': 'CUSTOM_CYBORG_VGPU'}
-    assert (
-        reasons(parse_plan({'compute-1': {FIRST: other, SECOND: apart}}), device())
-        == []
+    plan = parse_plan({'compute-1': {FIRST: other, SECOND: apart}})
+    assert reasons(plan, device(resource_classes=('CUSTOM_CYBORG_VGPU',))) == []
+    (problem,) = reasons(plan, device(resource_classes=('VGPU',)))
+    assert problem[2] == (
+        'This service offers it as VGPU and not as CUSTOM_CYBORG_VGPU.'
     )
