@@ -515,6 +515,14 @@ class HostAway(CyborgError):
     )
 
 
+class InstanceNotSpawned(CyborgError):
+    """Nova has not spawned an instance yet. The job is postponed."""
+
+    code = 503
+    message = 'Nova has not spawned instance {instance} yet.'
+    advice = 'Wait until the instance is active, or check it in Nova.'
+
+
 class AgentIdentityRefused(Conflict):
     """A host has another agent, which is alive."""
 

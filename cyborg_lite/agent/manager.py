@@ -40,9 +40,14 @@ class Manager:
         self._modes = modes  # None: only in tests of other calls
 
     @endpoint
-    def prepare(self, context: RequestContext, handles: Any) -> None:
-        """Prepare attach handles."""
-        self._preparation.prepare(wire.load_all(AllocatedHandle, handles))
+    def prepare(self, context: RequestContext, handles: Any) -> list[str]:
+        """Prepare attach handles; return the uuids of those to connect later."""
+        return [*self._preparation.prepare(wire.load_all(AllocatedHandle, handles))]
+
+    @endpoint
+    def connect(self, context: RequestContext, handles: Any) -> None:
+        """Connect attach handles of a spawned instance."""
+        self._preparation.connect(wire.load_all(AllocatedHandle, handles))
 
     @endpoint
     def release(self, context: RequestContext, handles: Any) -> None:

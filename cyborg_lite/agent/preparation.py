@@ -11,13 +11,19 @@ generation; calls with an older one are ignored.
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 from oslo_log import log
 
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal, NewEvent
-from cyborg_lite.drivers.base import ChecksHandles, PreparesHandles
+from cyborg_lite.drivers.base import (
+    ChecksHandles,
+    ConnectsHandles,
+    Driver,
+    PreparesHandles,
+)
 from cyborg_lite.exceptions import DeviceGone, DriverError
 from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.devices import AllocatedHandle
@@ -51,9 +57,10 @@ class Preparation:
         # that the earlier process completed.
         self._released_generations: dict[str, int] = {}
 
-    def prepare(self, handles: Sequence[AllocatedHandle]) -> None:
+    def prepare(self, handles: Sequence[AllocatedHandle]) -> tuple[str, ...]:
         """Prepare all handles or none.
 
+        :returns: uuids of the handles that their drivers connect later
         :raises DriverError: a handle cannot be prepared; the others are released
         """
         self._accept(handles)
@@ -66,6 +73,30 @@ class Preparation:
                 self._remove_unprepared(handles[count:])
                 raise
         self._record_prepared(handles, HostEventKind.PREPARED)
+        return tuple(
+            handle.uuid
+            for handle in handles
+            if isinstance(self._find_driver(handle), ConnectsHandles)
+        )
+
+    def connect(self, handles: Sequence[AllocatedHandle]) -> None:
+        """Connect the handles of an instance that is spawned.
+
+        Handles that are not prepared with exactly this generation are ignored.
+
+        :raises DriverError: a handle cannot be connected now
+        """
+        for handle in self._select_stored(handles):
+            driver = self._find_driver(handle)
+            if not isinstance(driver, ConnectsHandles):
+                continue
+            with self.lock_device(handle.control_address):
+                if self._select_stored([handle]):
+                    driver.connect(handle)
+                    LOG.info('Connected handle %s', handle.key)
+
+    def _find_driver(self, handle: AllocatedHandle) -> Driver | None:
+        return self._discovery.find_driver(handle.control_address)
 
     def rebuild(self, handle: AllocatedHandle) -> None:
         """Prepare a handle of an instance again after a host reboot.
@@ -240,12 +271,22 @@ class Preparation:
                 )
                 return
             if isinstance(driver, PreparesHandles):
-                driver.release(handle)
+                driver.release(self._add_instance(handle))
                 LOG.info('Released handle %s of ARQ %s', handle.key, handle.arq_uuid)
             with self._guard:
                 # A later call may have stored a newer generation meanwhile.
                 if not self._is_claimed_again(handle):
                     self._cache.remove_handles([handle.uuid])
+
+    def _add_instance(self, handle: AllocatedHandle) -> AllocatedHandle:
+        """Return a handle with the instance for which it was prepared.
+
+        The database forgets the instance of an ARQ that is unbound.
+        """
+        stored = self._cache.handles.get(handle.uuid)
+        if handle.instance_uuid or stored is None:
+            return handle
+        return replace(handle, instance_uuid=stored.handle.instance_uuid)
 
     def _check_current(self, handle: AllocatedHandle) -> None:
         """Check that the generation was not released. The caller holds the guard.

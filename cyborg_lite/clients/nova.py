@@ -18,6 +18,8 @@ LOG = log.getLogger(__name__)
 _MAX_SINGLE_REQUESTS: Final = 100
 _HOST: Final = 'OS-EXT-SRV-ATTR:host'
 _NODE: Final = 'OS-EXT-SRV-ATTR:hypervisor_hostname'
+_VM_STATE: Final = 'OS-EXT-STS:vm_state'
+_SPAWNED: Final = frozenset({'active', 'resized'})
 _TASK: Final = 'OS-EXT-STS:task_state'
 _PAGE_SIZE: Final = 1000  # the default limit of Nova
 
@@ -126,6 +128,20 @@ class Nova:
         instance = _find_instance(self._remote, uuid)
         # Only administrators receive the key. Without it, assume that there is a host.
         return instance is not None and instance.get(_HOST, 'hidden') is not None
+
+    def is_spawned(self, uuid: str) -> bool | None:
+        """Check whether an instance is spawned on its host and no task is running.
+
+        :returns: None if Nova is not configured
+        :raises ServiceUnavailable: Nova did not answer
+        :raises RemoteError: Nova rejected the request
+        """
+        if self._remote is None:
+            return None
+        instance = _find_instance(self._remote, uuid)
+        if instance is None or instance.get(_TASK) is not None:
+            return False
+        return instance.get(_VM_STATE) in _SPAWNED
 
     def find_settled_node(self, uuid: str) -> str | None:
         """Return the compute node of an instance that has no running task.

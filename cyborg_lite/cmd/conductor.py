@@ -76,6 +76,7 @@ def build(conf: cfg.ConfigOpts) -> ConductorService:
             deadline=conf.conductor.bind_deadline,
             event_deadline=conf.conductor.event_deadline,
             require_allocation=conf.conductor.require_allocation,
+            connect_deadline=conf.conductor.connect_deadline,
             nova=NovaRules(
                 attaches_mdev=nova.ATTACHES_MDEV[conf.nova.attaches_mdev],
                 attaches_unmanaged=conf.nova.attaches_unmanaged,

@@ -35,7 +35,14 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.model.arqs import Binding
 from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.jobs import BindPayload, Job, JobType, NewJob, NovaEventPayload
+from cyborg_lite.model.jobs import (
+    BindPayload,
+    ConnectPayload,
+    Job,
+    JobType,
+    NewJob,
+    NovaEventPayload,
+)
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import request_context
 
@@ -60,6 +67,7 @@ class BindRules:
     event_deadline: int
     require_allocation: bool
     nova: NovaRules = field(default_factory=NovaRules)
+    connect_deadline: int = 3600
 
 
 def build_bind_job(
@@ -152,10 +160,15 @@ class BindHandler:
                 # The handles now name the bitstream. The agent stores it, and loads it
                 # again after a host reboot.
                 handles = self._list_claimed(payload)
-            self._prepare(job, handles)
+            connecting = self._prepare(job, handles)
             event_job = self._build_event_job(payload, succeeded=True)
             replacement = self._database.write(
-                binding.complete_bind, job, uuids, project_id, event_job
+                binding.complete_bind,
+                job,
+                uuids,
+                project_id,
+                event_job,
+                self._build_connect_job(job, payload, connecting),
             )
             _log_bound(payload)
             return replacement
@@ -256,17 +269,41 @@ class BindHandler:
                 time.sleep(random.uniform(0.01, 0.05) * (attempt + 1))
         raise HandlesContended()
 
-    def _prepare(self, job: Job, handles: Sequence[AllocatedHandle]) -> None:
+    def _build_connect_job(
+        self, job: Job, payload: BindPayload, connecting: Sequence[AllocatedHandle]
+    ) -> NewJob | None:
+        """Return the job for handles whose drivers wait until the instance is spawned.
+
+        :returns: None if there are no such handles
+        """
+        if not connecting:
+            return None
+        arqs = tuple(sorted(handle.arq_uuid for handle in connecting))
+        connect = ConnectPayload(payload.instance_uuid, arqs, payload.generation)
+        return NewJob(
+            JobType.CONNECT,
+            connect.to_json(),
+            limit_ms=self._rules.connect_deadline * 1000,
+            request_id=job.request_id,
+            host=job.host,
+        )
+
+    def _prepare(
+        self, job: Job, handles: Sequence[AllocatedHandle]
+    ) -> list[AllocatedHandle]:
         """Have the agents prepare the handles, with one call for each host.
 
+        :returns: the handles to connect once the instance is spawned
         :raises HostAway: an agent does not answer; the job is postponed
         :raises DriverError: an agent cannot prepare a handle
         """
         context = request_context(job.request_id)
         remote = [handle for handle in handles if handle.needs_host]
         remote.sort(key=lambda handle: handle.hostname)
+        connecting: set[str] = set()
         for host, on_host in groupby(remote, key=lambda handle: handle.hostname):
-            self._agents.prepare(context, host, list(on_host))
+            connecting.update(self._agents.prepare(context, host, list(on_host)))
+        return [handle for handle in remote if handle.uuid in connecting]
 
 
 def _log_bound(payload: BindPayload) -> None:

@@ -19,6 +19,7 @@ from cyborg_lite.conductor.binding import BindHandler, BindRules
 from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
 from cyborg_lite.conductor.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.cleaning import CleanHandler, CleaningService
+from cyborg_lite.conductor.connecting import ConnectHandler
 from cyborg_lite.conductor.deployables import DeployableService
 from cyborg_lite.conductor.device_profiles import DeviceProfileService
 from cyborg_lite.conductor.devices import DeviceService
@@ -104,6 +105,9 @@ HANDLERS: Final[Mapping[JobType, Callable[[JobDependencies], Handler]]] = {
     ),
     JobType.NOVA_EVENT: lambda needs: NovaEventHandler(
         needs.database, needs.nova, needs.metrics
+    ),
+    JobType.CONNECT: lambda needs: ConnectHandler(
+        needs.database, needs.nova, needs.agents
     ),
     JobType.PLACEMENT_SYNC: lambda needs: PlacementSyncHandler(
         needs.database, needs.sync

@@ -80,6 +80,16 @@ arq_binding_timeout of Nova, 300 seconds by default.
 """,
     ),
     cfg.IntOpt(
+        'connect_deadline',
+        default=3600,
+        min=1,
+        help="""
+Seconds after a bind within which Nova must report that the instance is spawned. Drivers
+with further work on a spawned instance are not called after this time; the ARQs stay
+Bound. Raise it if instances take longer to spawn, for example with large images.
+""",
+    ),
+    cfg.IntOpt(
         'event_deadline',
         default=300,
         min=1,

@@ -79,6 +79,7 @@ _HANDLES: Final = (
         AttachHandle.generation,
         AttachHandle.cleaning,
         Arq.device_profile_group,
+        Arq.instance_uuid,
         Deployable.name,
         Device.hostname,
         Device.driver,
@@ -191,5 +192,6 @@ def _handle(row: Row[*tuple[Any, ...]]) -> AllocatedHandle:
         changed=bool(row.changed_by_bind),
         managed=row.managed,
         for_guest=group.attach_target is AttachTarget.VM,
+        instance_uuid=row.instance_uuid or '',
         cleaning=choose_policy(CleaningPolicy(row.cleaning), group),
     )

@@ -89,6 +89,9 @@ class PreparesHandles(Protocol):
     def prepare(self, handle: AllocatedHandle) -> None:
         """Create what the guest attaches, at the address and uuid of the handle.
 
+        ``instance_uuid`` of the handle names the instance. It is empty if the conductor
+        is of an earlier release.
+
         Must be idempotent: the agent repeats the call after a crash, and after a host
         reboot for each handle in use.
 
@@ -101,7 +104,25 @@ class PreparesHandles(Protocol):
     def release(self, handle: AllocatedHandle) -> None:
         """Undo ``prepare``. Return without error if nothing is left to undo.
 
+        ``instance_uuid`` of the handle is the one that ``prepare`` received.
+
         :raises DriverError: it failed; the agent retries
+        """
+        ...
+
+
+@runtime_checkable
+class ConnectsHandles(Protocol):
+    """A driver with work to do on prepared handles once the instance is spawned."""
+
+    def connect(self, handle: AllocatedHandle) -> None:
+        """Complete a prepared handle whose instance Nova has spawned.
+
+        Must be idempotent. The ARQ is Bound before and stays Bound if the call fails.
+        The call may be missing if Nova does not report the instance in time, and it is
+        not repeated after a host reboot.
+
+        :raises DriverError: it failed; the conductor retries until the deadline
         """
         ...
 

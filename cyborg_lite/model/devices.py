@@ -100,5 +100,6 @@ class AllocatedHandle:
     changed: bool = False  # its bind loaded a bitstream, which its release must undo
     managed: bool = True  # False: Nova must not rebind its driver
     for_guest: bool = True  # Nova attaches it to the instance
+    instance_uuid: str = ''  # empty: not known, or the ARQ was unbound
     # What follows its release. The agent ignores it.
     cleaning: CleaningPolicy = CleaningPolicy.NEVER

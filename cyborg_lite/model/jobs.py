@@ -24,6 +24,7 @@ class JobType(enum.StrEnum):
     BIND = 'bind'
     RELEASE = 'release'
     NOVA_EVENT = 'nova-event'
+    CONNECT = 'connect'
     PLACEMENT_SYNC = 'placement-sync'
     PROGRAM = 'program'
     AUDIT = 'audit'
@@ -267,6 +268,36 @@ class NovaEventPayload:
             arq_uuids=reader.read_texts(_ARQS),
             succeeded=reader.read_flag(_SUCCEEDED),
             generation=read_bind_generation(data),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectPayload:
+    """The bound ARQs of one instance whose drivers wait until it is spawned."""
+
+    instance_uuid: str
+    arq_uuids: tuple[str, ...]
+    generation: int = 0  # of the bind; 0: of any
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object that the job table stores."""
+        return {
+            _INSTANCE: self.instance_uuid,
+            _ARQS: list(self.arq_uuids),
+            **_generation_to_json(self.generation),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the payload from the JSON object.
+
+        :raises InvalidJobPayload: a key is missing or has a value of another type
+        """
+        reader = _Reader(JobType.CONNECT, data)
+        return cls(
+            reader.read_text(_INSTANCE),
+            reader.read_texts(_ARQS),
+            read_bind_generation(data),
         )
 
 

@@ -7,6 +7,7 @@
 1.3  read_cleaning, start_cleaning, abort_cleaning; AllocatedHandle.cleaning
 1.4  list_modes, set_mode
 1.5  Bitstream.type
+1.6  AllocatedHandle.instance_uuid; connect, named by the answer of prepare
 """
 
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.earlier_peers import is_unsupported
 from cyborg_lite.rpc.transport import AGENT_TOPIC, Caller
 
-VERSION: Final = '1.5'
+VERSION: Final = '1.6'
 
 _BOOT_ID_TIMEOUT: Final = 5.0  # seconds; Nova waits for the result
 
@@ -45,12 +46,23 @@ class AgentAPI:
 
     def prepare(
         self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
-    ) -> None:
+    ) -> Sequence[str]:
         """Prepare all handles for the instance, or none. Safe to repeat.
 
+        :returns: uuids of the handles to connect once the instance is spawned; empty if
+            the agent is of an earlier release
         :raises DriverError: a handle cannot be prepared; the agent releases the others
         """
-        self._call_with_handles(context, host, 'prepare', handles)
+        return tuple(self._call_with_handles(context, host, 'prepare', handles) or ())
+
+    def connect(
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
+    ) -> None:
+        """Connect handles of a spawned instance. Safe to repeat.
+
+        :raises DriverError: a handle cannot be connected now
+        """
+        self._call_with_handles(context, host, 'connect', handles, since='1.6')
 
     def release(
         self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
@@ -201,13 +213,16 @@ class AgentAPI:
         host: str,
         method: str,
         handles: Sequence[AllocatedHandle],
-    ) -> None:
+        *,
+        since: str = '1.0',
+    ) -> Any:
+        """Call a method with handles; return the answer, which is JSON of any type."""
         try:
-            self._caller.call_host(
+            return self._caller.call_host(
                 context,
                 host,
                 method,
-                since='1.0',
+                since=since,
                 timeout=self._timeout,
                 handles=wire.dump(list(handles)),
             )

@@ -147,10 +147,18 @@ class CrashableAgents(AgentAPI):
 
     def prepare(
         self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
-    ) -> None:
+    ) -> Sequence[str]:
         """Prepare handles, as ``AgentAPI.prepare``."""
-        self._call(
+        return self._call(
             'prepare', lambda agent: agent.preparation.prepare(_transfer(handles))
+        )
+
+    def connect(
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
+    ) -> None:
+        """Connect handles, as ``AgentAPI.connect``."""
+        self._call(
+            'connect', lambda agent: agent.preparation.connect(_transfer(handles))
         )
 
     def release(

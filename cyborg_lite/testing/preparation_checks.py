@@ -14,6 +14,7 @@ from typing import Final
 
 from cyborg_lite.drivers.base import (
     ChecksHandles,
+    ConnectsHandles,
     Driver,
     PreparesHandles,
     TracksHandles,
@@ -175,6 +176,43 @@ def check_hang_is_reported(bench: Bench, root: Path) -> None:
         setup.release(successor)
 
 
+def check_connect_is_repeatable(bench: Bench, root: Path) -> None:
+    """Check that connect is idempotent, also in a later process, and is undone."""
+    for setup in _build_setups(bench, root):
+        if not isinstance(setup.driver, ConnectsHandles):
+            return
+        before = discover(setup.driver)
+        setup.prepare(setup.driver)
+        setup.driver.connect(setup.handle)
+        files = read_files(setup.host.root)
+        successor = _build_successor(bench, setup)
+        assert isinstance(successor, ConnectsHandles)
+        successor.connect(setup.handle)
+        unchanged = read_files(setup.host.root) == files
+        expect(unchanged, 'a second connect changes the host')
+        setup.release(successor)
+        expect(discover(successor) == before, 'release does not undo connect')
+
+
+def check_refused_connect_is_reported(bench: Bench, root: Path) -> None:
+    """Check that a change of connect that the kernel refuses is a DriverError."""
+    for setup in _build_setups(bench, root):
+        if not isinstance(setup.driver, ConnectsHandles):
+            return
+        before = discover(setup.driver)
+        setup.prepare(setup.driver)
+        kernel = setup.kernel
+        kernel.changes, kernel.at, kernel.fault = 0, 0, FaultKind.REFUSAL
+        try:
+            setup.driver.connect(setup.handle)
+        except DriverError:
+            setup.driver.connect(setup.handle)
+        else:
+            expect(not kernel.changes, 'a refused connect raises no DriverError')
+        setup.release(setup.driver)
+        expect(discover(setup.driver) == before, 'release does not undo connect')
+
+
 PREPARATION_CHECKS: Final[Sequence[Callable[[Bench, Path], None]]] = (
     check_prepare_is_repeatable,
     check_is_prepared_is_correct,
@@ -184,6 +222,8 @@ PREPARATION_CHECKS: Final[Sequence[Callable[[Bench, Path], None]]] = (
     check_refused_change_is_undone,
     check_crash_is_recovered,
     check_hang_is_reported,
+    check_connect_is_repeatable,
+    check_refused_connect_is_reported,
 )
 
 

@@ -25,12 +25,22 @@ class FakeAgents(AgentAPI):
         self.cards: dict[str, Device] = {}  # by address: cards that can be loaded
         self.loads: list[LoadOrder] = []
         self.boot_id = ''
+        self.connecting = False  # True: the drivers connect all handles
+        self.connected: list[AllocatedHandle] = []
 
     def prepare(
         self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
-    ) -> None:
+    ) -> Sequence[str]:
         self._record_call('prepare', host, handles)
-        self.prepared |= {handle.uuid for handle in handles}
+        uuids = [handle.uuid for handle in handles]
+        self.prepared |= set(uuids)
+        return uuids if self.connecting else ()
+
+    def connect(
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
+    ) -> None:
+        self._record_call('connect', host, handles)
+        self.connected += handles
 
     def release(
         self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]

@@ -49,6 +49,8 @@ class Rules:
     """Host of each instance; None: the instance has no host."""
     tasks: dict[str, str] = field(default_factory=dict)
     """Running task of an instance."""
+    vm_states: dict[str, str] = field(default_factory=dict)
+    """State of an instance. The default is active."""
     sees_all: bool = True  # False: the caller is not an administrator
     largest_page: int = 1000
 
@@ -125,6 +127,7 @@ class FakeNova(ThreadedServer):
             'OS-EXT-SRV-ATTR:host': host,
             'OS-EXT-SRV-ATTR:hypervisor_hostname': host,
             'OS-EXT-STS:task_state': self.rules.tasks.get(uuid),
+            'OS-EXT-STS:vm_state': self.rules.vm_states.get(uuid, 'active'),
         }
         return 200, {'server': server}
 

@@ -65,9 +65,9 @@ class HostAgents(AgentAPI):
 
     def prepare(
         self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
-    ) -> None:
+    ) -> Sequence[str]:
         sent = wire.load_all(AllocatedHandle, wire.dump(list(handles)))
-        self._site.preparation.prepare(sent)
+        return self._site.preparation.prepare(sent)
 
     def release(
         self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]

@@ -405,3 +405,51 @@ def test_rebuild_released_handle_does_nothing(
     preparation.rebuild(handle(_FIRST, 'a'))
     assert driver.prepared == set()
     assert cache.handles == {}
+
+
+class _ConnectingDriver(PreparingDriver):
+    """Driver that records the handles that it connects and releases."""
+
+    def __init__(self) -> None:
+        super().__init__(_HOST, {})
+        self.results = [discovery_result(_FIRST)]
+        self.connected: list[AllocatedHandle] = []
+        self.released: list[AllocatedHandle] = []
+
+    def connect(self, handle: AllocatedHandle) -> None:
+        self.connected.append(handle)
+
+    def release(self, handle: AllocatedHandle) -> None:
+        super().release(handle)
+        self.released.append(handle)
+
+
+def test_prepare_names_handles_to_connect(
+    driver: PreparingDriver, build_preparation: Prepare
+) -> None:
+    driver.results = [discovery_result(_SECOND)]
+    connecting = _ConnectingDriver()
+    connecting.results = [discovery_result(_FIRST, 'connecting')]
+    preparation = build_preparation(scripted=driver, connecting=connecting)
+    handles = [handle(_FIRST, 'a'), handle(_SECOND, 'b')]
+    assert preparation.prepare(handles) == ('a',)
+
+
+def test_connect_ignores_released_and_newer_handles(build_preparation: Prepare) -> None:
+    driver = _ConnectingDriver()
+    preparation = build_preparation(scripted=driver)
+    preparation.prepare([with_generation(2)])
+    preparation.connect([with_generation(1)])
+    preparation.connect([with_generation(2)])
+    preparation.release([with_generation(2)])
+    preparation.connect([with_generation(2)])
+    assert driver.connected == [with_generation(2)]
+
+
+def test_release_has_instance_of_prepare(build_preparation: Prepare) -> None:
+    driver = _ConnectingDriver()
+    preparation = build_preparation(scripted=driver)
+    bound_handle = replace(with_generation(1), instance_uuid='instance')
+    preparation.prepare([bound_handle])
+    preparation.release([with_generation(1)])
+    assert driver.released == [bound_handle]

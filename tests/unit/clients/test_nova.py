@@ -249,3 +249,14 @@ def test_find_settled_node_ignores_running_tasks(fake: FakeNova) -> None:
     nodes = [nova.find_settled_node(uuid) for uuid in uuids]
     assert nodes == ['compute-1', None, None, None]
     assert create_nova_client(None).find_settled_node(settled) is None
+
+
+def test_is_spawned_reads_state_and_task(fake: FakeNova) -> None:
+    active, building, resizing, missing = (str(uuid4()) for _ in range(4))
+    fake.rules.servers = dict.fromkeys((active, building, resizing), 'compute-1')
+    fake.rules.vm_states[building] = 'building'
+    fake.rules.tasks[resizing] = 'resize_finish'
+    nova = create_nova_client(fake.endpoint)
+    uuids = (active, building, resizing, missing)
+    assert [nova.is_spawned(uuid) for uuid in uuids] == [True, False, False, False]
+    assert create_nova_client(None).is_spawned(active) is None

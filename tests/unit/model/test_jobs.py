@@ -10,6 +10,7 @@ from cyborg_lite.exceptions import InvalidJobPayload
 from cyborg_lite.model.jobs import (
     AuditPayload,
     BindPayload,
+    ConnectPayload,
     JobPayload,
     JobType,
     NewJob,
@@ -28,6 +29,7 @@ PAYLOADS: list[JobPayload] = [
     BIND,
     BindPayload('instance', (), ()),
     NovaEventPayload('instance', ('arq-1',), succeeded=False, generation=2),
+    ConnectPayload('instance', ('arq-1',), generation=2),
     ReleasePayload('handle'),
     PlacementSyncPayload('compute-1'),
     PlacementSyncPayload('compute-1', deep=True),

@@ -30,6 +30,7 @@ class RecordingAgent:
     def __init__(self) -> None:
         self.calls: list[tuple[str, Any]] = []
         self.error: Exception | None = None
+        self.connecting: list[str] | None = None  # None: as agents before 1.6
 
     def _record(self, method: str, argument: Any) -> None:
         self.calls.append((method, argument))
@@ -37,8 +38,13 @@ class RecordingAgent:
             raise self.error
 
     @transport.endpoint
-    def prepare(self, context: Any, handles: Any) -> None:
+    def prepare(self, context: Any, handles: Any) -> Any:
         self._record('prepare', wire.load_all(AllocatedHandle, handles))
+        return self.connecting
+
+    @transport.endpoint
+    def connect(self, context: Any, handles: Any) -> None:
+        self._record('connect', wire.load_all(AllocatedHandle, handles))
 
     @transport.endpoint
     def release(self, context: Any, handles: Any) -> None:
@@ -82,6 +88,18 @@ def test_prepare_and_release_transfer_handles(
     client.prepare(daemon_context(), 'compute-1', handles)
     client.release(daemon_context(), 'compute-1', handles[:1])
     assert agent.calls == [('prepare', handles), ('release', handles[:1])]
+
+
+@pytest.mark.parametrize('answer', [None, [], ['a']])
+def test_prepare_returns_handles_to_connect(
+    answer: list[str] | None, client: AgentAPI, agent: RecordingAgent
+) -> None:
+    agent.connecting = answer
+    handles = (handle(uuid='a'),)
+    uuids = client.prepare(daemon_context(), 'compute-1', handles)
+    assert uuids == tuple(answer or ())
+    client.connect(daemon_context(), 'compute-1', handles)
+    assert agent.calls[-1] == ('connect', handles)
 
 
 def test_program_transfers_order_and_returns_device(

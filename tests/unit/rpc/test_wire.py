@@ -54,7 +54,7 @@ FINGERPRINTS: Final = {
     'GroupVerdict': '1e0863bb0903',
     'HandleType': 'fff87c1faf5a',
     'Health': '4adab7b7bf06',
-    'HeldHandle': 'dabded1437bf',
+    'HeldHandle': '0d189ac43452',
     'HostEvent': '870a7bd68f81',
     'HostEventKind': '548df95e75a9',
     'HostReport': '11bea8f305d6',

@@ -2,6 +2,7 @@
 """Tests of the conformance checks of preparation with correct and wrong drivers."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,33 @@ class ReportingDriver(FileDriver):
             raise DriverError(reason=str(error)) from None
 
 
+class ConnectingDriver(ReportingDriver):
+    """Driver that writes another text once the instance is spawned."""
+
+    def connect(self, handle: AllocatedHandle) -> None:
+        try:
+            self.write_file(handle, 'connected')
+        except OSError as error:
+            raise DriverError(reason=str(error)) from None
+
+
+class AppendingDriver(ConnectingDriver):
+    """Driver whose second connect changes the host."""
+
+    def connect(self, handle: AllocatedHandle) -> None:
+        name = handle.key.rpartition('/')[2]
+        text = self.host.text(f'prepared/{name}') or ''
+        self.write_file(handle, f'{text}+')
+
+
+class SilentlyConnectingDriver(ReportingDriver):
+    """Driver that ignores a refused connect."""
+
+    def connect(self, handle: AllocatedHandle) -> None:
+        with suppress(OSError):
+            self.write_file(handle, 'connected')
+
+
 @pytest.mark.parametrize(
     'check',
     [
@@ -113,6 +141,40 @@ def test_correct_driver_passes(check: Check, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_driver_raises_conformance_error(
+    driver: type[FileDriver], check: Check, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConformanceError, match=message):
+        check(build_bench(driver), tmp_path)
+
+
+@pytest.mark.parametrize(
+    'check',
+    [
+        preparation_checks.check_connect_is_repeatable,
+        preparation_checks.check_refused_connect_is_reported,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_correct_connect_passes(check: Check, tmp_path: Path) -> None:
+    check(build_bench(ConnectingDriver), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('driver', 'check', 'message'),
+    [
+        (
+            AppendingDriver,
+            preparation_checks.check_connect_is_repeatable,
+            'a second connect changes the host',
+        ),
+        (
+            SilentlyConnectingDriver,
+            preparation_checks.check_refused_connect_is_reported,
+            'a refused connect raises no DriverError',
+        ),
+    ],
+)
+def test_wrong_connect_raises_conformance_error(
     driver: type[FileDriver], check: Check, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ConformanceError, match=message):
