@@ -3,11 +3,11 @@
 
 import random
 import threading
-from typing import Final
+from typing import Final, Protocol
 
 from oslo_log import log
 
-from cyborg_lite.db import clock, purging
+from cyborg_lite.db import clock, providers, purging
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
 
@@ -16,14 +16,27 @@ LOG = log.getLogger(__name__)
 _INTERVAL: Final = 3600.0  # seconds
 _DAY: Final = 86400.0  # seconds
 _SERVICES_AFTER: Final = 30 * _DAY
+_MAX_PROVIDERS: Final = 100  # per purge; one request each
+
+
+class FindsProviders(Protocol):
+    """Reads resource providers of Placement."""
+
+    def find_provider(self, uuid: str) -> object | None:
+        """Return the provider, or None if it does not exist."""
+        ...
 
 
 class Purger:
     """Deletes old rows every hour. Any number of conductors may run it."""
 
-    def __init__(self, database: Database, stopping: threading.Event) -> None:
+    def __init__(
+        self, database: Database, placement: FindsProviders, stopping: threading.Event
+    ) -> None:
         self._database = database
+        self._placement = placement
         self._stopping = stopping
+        self._last_record = 0  # id of the last record of traits that was checked
 
     def run(self) -> None:
         """Delete old rows until the stop event is set."""
@@ -39,7 +52,7 @@ class Purger:
     def purge(self) -> None:
         """Delete old rows once.
 
-        :raises CyborgError: the database does not answer
+        :raises CyborgError: the database or Placement does not answer
         """
         read, write = self._database.read, self._database.write
         month, day = (
@@ -52,7 +65,22 @@ class Purger:
                 write(purging.shorten_history, uuid)
                 for uuid in read(purging.list_long_histories)
             ),
+            'traits of providers': self._delete_provider_traits(),
         }
         for name, count in deleted.items():
             if count:
                 LOG.info('Deleted %d old rows of %s', count, name)
+
+    def _delete_provider_traits(self) -> int:
+        """Delete the next records of traits whose provider is gone; return their number.
+
+        A sync deletes the record with the provider. It cannot do so if somebody else
+        has deleted the provider, as Nova does with the tree of a compute node.
+        """
+        records = self._database.read(
+            purging.list_unused_provider_traits, self._last_record, _MAX_PROVIDERS
+        )
+        self._last_record = records[-1][0] if len(records) == _MAX_PROVIDERS else 0
+        gone = [uuid for _, uuid in records if not self._placement.find_provider(uuid)]
+        self._database.write(providers.delete_provider_traits, gone)
+        return len(gone)

@@ -316,7 +316,7 @@ class ConductorService:
         )
         return {
             'placement-audits': placement_audits.run,
-            'purge': Purger(database, stopping).run,
+            'purge': Purger(database, self._connections.placement, stopping).run,
             'heartbeat': self._send_heartbeats,
             'heartbeat-batch': heartbeats.run,
             'liveness': liveness.run,

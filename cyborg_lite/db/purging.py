@@ -12,7 +12,14 @@ from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import change
-from cyborg_lite.db.tables import ArqEvent, Device, ProgramJob, Service
+from cyborg_lite.db.tables import (
+    ArqEvent,
+    Deployable,
+    Device,
+    ProgramJob,
+    ProviderTraits,
+    Service,
+)
 from cyborg_lite.model.program_jobs import ProgramState
 from cyborg_lite.model.services import AGENT
 
@@ -36,6 +43,23 @@ def delete_old_program_jobs(session: Session, before: datetime) -> int:
     has_ended = ProgramJob.state != ProgramState.RUNNING
     old = delete(ProgramJob).where(has_ended, ProgramJob.updated_at < before)
     return change(session, old)
+
+
+def list_unused_provider_traits(
+    session: Session, after_id: int, limit: int
+) -> tuple[tuple[int, str], ...]:
+    """Return id and provider of a page of records that no deployable uses.
+
+    The provider of a removed device may remain in Placement, and needs its record.
+    """
+    used = select(Deployable.rp_uuid).where(Deployable.rp_uuid.is_not(None))
+    unused = (
+        select(ProviderTraits.id, ProviderTraits.rp_uuid)
+        .where(ProviderTraits.id > after_id, ProviderTraits.rp_uuid.not_in(used))
+        .order_by(ProviderTraits.id)
+        .limit(limit)
+    )
+    return tuple((row.id, row.rp_uuid) for row in session.execute(unused))
 
 
 def list_long_histories(session: Session) -> Sequence[str]:

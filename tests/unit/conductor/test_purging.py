@@ -4,27 +4,34 @@
 import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import func, insert, select, update
 
 from cyborg_lite.conductor.purging import Purger
-from cyborg_lite.db import arqs, programming, purging, services
+from cyborg_lite.db import arqs, programming, providers, purging, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.tables import ArqEvent, ProgramJob, Service
+from cyborg_lite.db.tables import ArqEvent, ProgramJob, ProviderTraits, Service
 from cyborg_lite.model.arqs import Actor
 from cyborg_lite.model.services import CONDUCTOR
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.reports import HOST, card, report
+from tests.doubles.placement import FakePlacement
 from tests.support.sql_statements import statements
 
 _LONG_AGO = datetime.now(UTC) - timedelta(days=31)
 
 
 @pytest.fixture
-def purger(database: Database) -> Purger:
-    return Purger(database, threading.Event())
+def placement() -> FakePlacement:
+    return FakePlacement()
+
+
+@pytest.fixture
+def purger(database: Database, placement: FakePlacement) -> Purger:
+    return Purger(database, placement, threading.Event())
 
 
 def execute(database: Database, statement: Any, *arguments: Any) -> None:
@@ -86,14 +93,30 @@ def test_purge_keeps_newest_steps_of_long_history(
     assert len(read_steps(short)) > 1
 
 
-def test_purge_without_old_rows_costs_five_statements(
+def test_purge_without_old_rows_costs_six_statements(
     database: Database, purger: Purger
 ) -> None:
     create_bound_arqs(database, 2)
     with statements(database) as sent:
         purger.purge()
-    assert len(sent) == 5
+    assert len(sent) == 6
     count = database.read(
         lambda session: session.scalar(select(func.count(ArqEvent.id)))
     )
     assert count
+
+
+def test_purge_deletes_traits_of_providers_that_are_gone(
+    database: Database, placement: FakePlacement, purger: Purger
+) -> None:
+    database.write(reports.store_report, report(card(1)))
+    rows = database.read(providers.list_providers_of_host, HOST)
+    used, kept, gone = rows[0].rp_uuid, str(uuid4()), str(uuid4())
+    traits = {uuid: ['CUSTOM_A'] for uuid in (used, kept, gone)}
+    database.write(providers.record_provider_traits, traits)
+    placement.create_provider(kept, 'compute-1_0000:01:00.0', None)
+    purger.purge()
+    table = select(ProviderTraits.rp_uuid)
+    uuids = database.read(lambda session: set(session.scalars(table)))
+    assert uuids == {used, kept}
+    assert placement.counts() == {'GET': 2, 'POST': 1}
