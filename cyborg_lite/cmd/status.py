@@ -34,6 +34,7 @@ _DESCRIPTION: Final = (
 
 # Number of missed heartbeats after which a daemon is shown as down.
 _MISSED_HEARTBEATS: Final = 3
+_CONDUCTOR: Final = 'cyborg-lite-conductor'
 _CONDUCTOR_HEARTBEAT: Final = 30  # seconds; for agents the interval is an option
 
 
@@ -53,7 +54,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The library reads the option --json from there.
         upgradecheck.CONF = conf
         return int(Checks(conf).check())
+    if conf.command.name == 'conductor':
+        return _check_conductor(conf)
     return _show(conf)
+
+
+def _check_conductor(conf: cfg.ConfigOpts) -> int:
+    with database.open_database(conf) as db:
+        daemons = db.read(services.list_services)
+        current = db.read(clock.read_time_before, 0)
+    ages = [
+        _heartbeat_age(daemon, current)
+        for daemon in daemons
+        if (daemon.binary, daemon.host) == (_CONDUCTOR, conf.host)
+    ]
+    if not ages:
+        print(f'No conductor has ever started on host {conf.host}.')
+        return 1
+    is_down = min(ages) > _MISSED_HEARTBEATS * _CONDUCTOR_HEARTBEAT
+    state = 'down' if is_down else 'up'
+    print(f'{_CONDUCTOR} on {conf.host}: {state}, last heartbeat {min(ages):.0f} s ago')
+    return int(is_down)
 
 
 def _show(conf: cfg.ConfigOpts) -> int:
@@ -125,6 +146,9 @@ def _job_rows(counts: Iterable[JobCount]) -> list[Sequence[object]]:
 def _add_parsers(parsers: '_SubParsersAction[Any]') -> None:
     parsers.required = False
     add_command(parsers, 'show', 'show daemons and jobs (default)')
+    add_command(
+        parsers, 'conductor', 'check the conductor of this host; 1 if it is down'
+    )
     upgrade = add_command(parsers, 'upgrade', 'check whether an upgrade can proceed')
     upgrade.add_argument('check', choices=['check'])
     upgrade.add_argument('--json', action='store_true', help='print JSON')

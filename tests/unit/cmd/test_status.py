@@ -188,3 +188,31 @@ def test_status_device_conflict_returns_1(
     assert status.main(options) == 1
     out = capsys.readouterr().out
     assert 'of host cpu1 is not schedulable. Managed twice: by X and by Nova.' in out
+
+
+def test_status_conductor_reports_own_host(
+    options: list[str], database: Database, capsys: Out
+) -> None:
+    options += ['--config-file', write_host(options[1], 'ctl1')]
+    assert status.main([*options, 'conductor']) == 1
+    assert 'has ever started on host ctl1' in capsys.readouterr().out
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl2', '0.1.0')
+    assert status.main([*options, 'conductor']) == 0
+    stale = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=91)
+    database.write(
+        lambda session: session.execute(
+            update(tables.Service)
+            .where(tables.Service.host == 'ctl1')
+            .values(heartbeat_at=stale)
+        )
+    )
+    assert status.main([*options, 'conductor']) == 1
+    assert 'cyborg-lite-conductor on ctl1: down' in capsys.readouterr().out
+
+
+def write_host(configuration: str, host: str) -> str:
+    """Write a second configuration file that names the host, and return its path."""
+    path = Path(configuration).with_name('host.conf')
+    path.write_text(f'[DEFAULT]\nhost = {host}\n', encoding='utf-8')
+    return str(path)
