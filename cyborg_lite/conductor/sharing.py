@@ -6,7 +6,7 @@ the allocations of this service for its own. A flavor that requests the class ma
 provider of this service, and the instance has no device.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 
 from cyborg_lite.clients.placement import ProviderInventories
@@ -41,6 +41,13 @@ class ReadsProviders(Protocol):
 class FindsNodes(Protocol):
     """The part of the Nova client that the check needs."""
 
+    def find_missing_instances(self, uuids: Collection[str]) -> frozenset[str] | None:
+        """Return the instances that do not exist, or None without a Nova.
+
+        :raises RemoteError: instances of other projects are not visible
+        """
+        ...
+
     def find_settled_node(self, uuid: str) -> str | None:
         """Return the compute node of an instance without a task, or None."""
         ...
@@ -61,7 +68,8 @@ class SharingCheck:
 
         The check sends two requests, and one for each provider of this service.
 
-        :raises CyborgError: the database, Placement or Nova does not answer
+        :raises CyborgError: the database, Placement or Nova does not answer, or Nova
+            hides the instances of other projects
         """
         own = self._database.read(provider_capacity.list_own_providers, hostname)
         if not own:
@@ -105,5 +113,8 @@ class SharingCheck:
     ) -> tuple[SharingFinding, ...]:
         consumers = self._placement.list_consumers(provider.uuid)
         unknown = sharing.list_unknown_consumers(provider, consumers)
+        # Without an admin role, Nova returns 404 for the instances of other projects.
+        if not unknown or self._nova.find_missing_instances(()) is None:
+            return ()
         nodes = {uuid: self._nova.find_settled_node(uuid) for uuid in unknown}
         return sharing.find_foreign_instances(hostname, provider, nodes)

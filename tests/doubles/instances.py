@@ -3,7 +3,7 @@
 
 from collections.abc import Collection
 
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.exceptions import RemoteError, ServiceUnavailable
 
 
 class FakeInstances:
@@ -15,10 +15,14 @@ class FakeInstances:
         """Instances with a running task."""
         self.away = False
         self.configured = True
+        self.hidden = False
+        """True: instances of other projects are not visible."""
 
     def find_missing_instances(self, uuids: Collection[str]) -> frozenset[str] | None:
         if self.away:
             raise ServiceUnavailable(what='Nova')
+        if self.hidden:
+            raise RemoteError(service='Nova', status=403, reason='no admin')
         return frozenset(set(uuids) - set(self.hosts)) if self.configured else None
 
     def is_placed(self, uuid: str) -> bool | None:

@@ -11,7 +11,7 @@ from cyborg_lite.conductor.placement.sync import PlacementSync
 from cyborg_lite.conductor.sharing import SharingCheck
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import Arq
-from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.exceptions import RemoteError, ServiceUnavailable
 from cyborg_lite.model.providers import ProviderInventory
 from cyborg_lite.model.sharing import SharingProblem
 from tests.builders.provider_rows import add_device, change_deployable
@@ -129,6 +129,14 @@ def test_unreachable_nova_raises(cloud: SharedHost) -> None:
     cloud.boot()
     cloud.nova.away = True
     with pytest.raises(ServiceUnavailable):
+        cloud.check()
+
+
+def test_hidden_instances_make_the_check_fail(cloud: SharedHost) -> None:
+    cloud.nova.hidden = True
+    assert cloud.check() == []
+    cloud.boot()
+    with pytest.raises(RemoteError):
         cloud.check()
 
 
