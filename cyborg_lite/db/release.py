@@ -55,7 +55,7 @@ _FREE: Final = (
         # Other ARQs may have claimed the handles since they were read.
         AttachHandle.arq_uuid.in_(bindparam('owners')),
     )
-    .values(arq_uuid=None, preparing=False)
+    .values(arq_uuid=None, preparing=False, clean_state=bindparam('state'))
 )
 _DELETE: Final = delete(Arq).where(Arq.uuid.in_(bindparam('uuids')))
 
