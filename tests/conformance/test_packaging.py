@@ -126,6 +126,25 @@ def test_wheel_has_man_pages_and_completion(wheel: Path) -> None:
     assert pages == {page.name for page in (ROOT / 'etc' / 'man').iterdir()}
 
 
+def test_wheel_has_units_privileges_and_samples(wheel: Path) -> None:
+    directory = '.data/data/share/cyborg-lite/'
+    files = {
+        name.partition(directory)[2] for name in _list_files(wheel) if directory in name
+    }
+    etc = ROOT / 'etc'
+    expected = {
+        str(path.relative_to(etc))
+        for folder in ('privileges.d', 'sudoers.d', 'systemd')
+        for path in (etc / folder).iterdir()
+    }
+    samples = {'cyborg-lite.conf.sample', 'policy.yaml.sample'}
+    assert files == expected | samples | {'uwsgi-cyborg-lite-api.ini'}
+
+
+def test_wheel_has_licence(wheel: Path) -> None:
+    assert any(name.endswith('/licenses/LICENSE') for name in _list_files(wheel))
+
+
 def test_upgrade_from_installed_wheel_succeeds(wheel: Path, tmp_path: Path) -> None:
     site = tmp_path / 'site'
     with zipfile.ZipFile(wheel) as file:
