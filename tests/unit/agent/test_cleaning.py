@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of cleans on a host: background steps, stale orders, failures, aborts."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.cleaning import Cleaning
+from cyborg_lite.agent.discovery import Discovery
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DriverError
+from cyborg_lite.model.cleaning import (
+    CleanOrder,
+    CleanProgress,
+    CleanProgressState,
+    CleanStep,
+)
+from tests.doubles.cleaning import ERASE, CleaningDriver
+from tests.doubles.drivers import ScriptedDriver, discovery_result, handle
+
+_HOST = Host('compute-1', Path('/nonexistent'))
+_TIMEOUT = 20.0  # seconds until a test gives up
+RUNNING, WAITING = CleanProgressState.RUNNING, CleanProgressState.WAITING
+SUCCEEDED, FAILED = CleanProgressState.SUCCEEDED, CleanProgressState.FAILED
+
+
+@pytest.fixture
+def driver() -> Iterator[CleaningDriver]:
+    driver = CleaningDriver(_HOST, {})
+    driver.results = [discovery_result()]
+    yield driver
+    for block in driver.blocks.values():
+        block.set()
+
+
+def build(driver: ScriptedDriver, cache: Cache) -> Cleaning:
+    """Return the part of a new agent process."""
+    discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
+    discovery.scan()
+    return Cleaning(discovery, cache)
+
+
+@pytest.fixture
+def cleaning(driver: CleaningDriver, cache: Cache) -> Cleaning:
+    return build(driver, cache)
+
+
+def order(number: int = 1, uuid: str = 'handle-1', **fields: object) -> CleanOrder:
+    return CleanOrder(number, handle(uuid=uuid), **fields)  # type: ignore[arg-type]  # of tests
+
+
+def start(cleaning: Cleaning, given: CleanOrder) -> CleanProgress:
+    """Start a clean as the conductor does."""
+    return cleaning.start(given, cleaning.read(given).session)
+
+
+def finish(cleaning: Cleaning, given: CleanOrder) -> CleanProgress:
+    """Wait until the clean does not run any more; return its progress."""
+    wait_until(lambda: cleaning.read(given).state is not RUNNING)
+    return cleaning.read(given)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _TIMEOUT
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_start_runs_steps_in_background(
+    cleaning: Cleaning, driver: CleaningDriver
+) -> None:
+    driver.blocks['erase'] = threading.Event()
+    assert start(cleaning, order()).state is RUNNING
+    assert driver.started.wait(_TIMEOUT)
+    assert cleaning.read(order()).text == '1/2 erase'
+    assert start(cleaning, order()).state is RUNNING
+    driver.blocks['erase'].set()
+    progress = finish(cleaning, order())
+    assert progress.state is SUCCEEDED
+    assert [step.tool for step in progress.results] == [
+        'erase-tool 1.0',
+        'verify-tool 1.0',
+    ]
+    assert [name for _, name in driver.calls] == ['erase', 'verify']
+
+
+def test_start_skips_completed_steps(
+    cleaning: Cleaning, driver: CleaningDriver
+) -> None:
+    given = order(completed=('erase',))
+    start(cleaning, given)
+    assert finish(cleaning, given).state is SUCCEEDED
+    assert [name for _, name in driver.calls] == ['verify']
+
+
+def test_stale_orders_are_refused(
+    cleaning: Cleaning, driver: CleaningDriver, cache: Cache
+) -> None:
+    session = cleaning.read(order()).session
+    start(cleaning, order(2))
+    with pytest.raises(DriverError, match='a later one'):
+        cleaning.read(order(1))
+    with pytest.raises(DriverError, match='a later one'):
+        cleaning.start(order(1), session)
+    with pytest.raises(DriverError, match='before a restart'):
+        build(driver, cache).start(order(3), session)
+    assert finish(cleaning, order(2)).state is SUCCEEDED
+
+
+def test_prepared_unit_is_not_cleaned(
+    cleaning: Cleaning, driver: CleaningDriver, cache: Cache
+) -> None:
+    cache.add_handles([handle()])
+    with pytest.raises(DriverError, match='an instance has the unit'):
+        start(cleaning, order())
+    assert driver.calls == []
+
+
+def test_failing_step_ends_clean(cleaning: Cleaning, driver: CleaningDriver) -> None:
+    driver.failures['erase'] = DriverError(reason='medium error')
+    start(cleaning, order())
+    progress = finish(cleaning, order())
+    assert (progress.state, progress.reason) == (FAILED, 'medium error')
+    assert progress.results[0].error == 'medium error'
+    driver.failures['erase'] = RuntimeError('bug')
+    start(cleaning, order(2))
+    assert 'see the log' in finish(cleaning, order(2)).reason
+
+
+def test_busy_device_waits_for_next_start(
+    cleaning: Cleaning, driver: CleaningDriver
+) -> None:
+    busy = DeviceBusy(address='0000:01:00.0', reason='a guest has it')
+    driver.failures['verify'] = busy
+    start(cleaning, order())
+    progress = finish(cleaning, order())
+    assert (progress.state, progress.reason) == (WAITING, busy.text)
+    driver.failures.clear()
+    start(cleaning, order())
+    assert finish(cleaning, order()).state is SUCCEEDED
+    assert [name for _, name in driver.calls] == ['erase', 'verify', 'verify']
+
+
+def test_abort_ends_abortable_step(cleaning: Cleaning, driver: CleaningDriver) -> None:
+    driver.blocks['erase'] = threading.Event()
+    assert cleaning.abort(order()).state is CleanProgressState.UNKNOWN
+    start(cleaning, order())
+    assert driver.started.wait(_TIMEOUT)
+    cleaning.abort(order())
+    progress = finish(cleaning, order())
+    assert (progress.state, progress.reason) == (
+        FAILED,
+        'The step was aborted by an operator.',
+    )
+
+
+def test_abort_waits_for_other_step(cleaning: Cleaning, driver: CleaningDriver) -> None:
+    driver.steps = (CleanStep('format', 'all data'), ERASE)
+    driver.blocks['format'] = threading.Event()
+    start(cleaning, order())
+    assert driver.started.wait(_TIMEOUT)
+    assert cleaning.abort(order()).state is RUNNING
+    driver.blocks['format'].set()
+    assert finish(cleaning, order()).state is FAILED
+    assert [name for _, name in driver.calls] == ['format']
+
+
+def test_units_of_device_are_cleaned_in_turn(
+    cleaning: Cleaning, driver: CleaningDriver
+) -> None:
+    driver.blocks['verify'] = threading.Event()
+    orders = [order(number, f'handle-{number}') for number in (1, 2)]
+    for given in orders:
+        start(cleaning, given)
+    wait_until(lambda: len(driver.calls) == 2)
+    assert len({key for key, _ in driver.calls}) == 1
+    driver.blocks['verify'].set()
+    assert {finish(cleaning, given).state for given in orders} == {SUCCEEDED}
+
+
+@pytest.mark.parametrize(
+    'steps', [(), (ERASE, ERASE), (CleanStep('x' * 41, 'nothing'),)]
+)
+def test_invalid_steps_fail_clean(
+    cleaning: Cleaning, driver: CleaningDriver, steps: tuple[CleanStep, ...]
+) -> None:
+    driver.steps = steps
+    start(cleaning, order())
+    assert finish(cleaning, order()).state is FAILED
+    assert driver.calls == []
+
+
+def test_device_without_cleaning_driver_is_refused(cache: Cache) -> None:
+    driver = ScriptedDriver(_HOST, {})
+    with pytest.raises(DeviceGone):
+        start(build(driver, cache), order())
+    driver.results = [discovery_result()]
+    with pytest.raises(DriverError, match='declares no clean steps'):
+        start(build(driver, cache), order())
