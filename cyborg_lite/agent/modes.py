@@ -179,35 +179,46 @@ class Modes:
         LOG.info('Mode of device %s changed to %s', order.address, order.mode)
         return device
 
-    def restore(self, address: str) -> None:
+    def restore(self, address: str) -> bool:
         """Set the stored mode of a device, unless the device has it.
 
+        :returns: True if the device has changed
         :raises DriverError: the mode cannot be set now
         """
         with self._lock_device(address):
             try:
                 device, driver = self._find(address)
             except DriverError:
-                return  # the handles of a missing device report the reason
+                return False  # the handles of a missing device report the reason
             stored = self._store.find(device)
             if stored is None or not stored.mode:
-                return
+                return False
             if stored.mode in _list_current(driver, device):
-                return
+                return False
             self._apply(driver, device, stored.mode)
             self._store.save(device, stored.mode)
-        self._on_change()
         LOG.warning('Mode %s of device %s is restored', stored.mode, address)
+        return True
 
-    def restore_all(self) -> None:
+    def restore_all(self) -> bool:
         """Restore the modes of all devices, then prepare the devices.
 
         A failure is logged when it begins and when it ends, and shown as the health of
         the device. The next call tries again.
+
+        :returns: True if a device has changed
         """
+        has_changed = False
         for device, driver in self._list_devices():
-            address = device.control_address
-            reason = self._try_restore(address, device, driver)
+            address, reason = device.control_address, ''
+            try:
+                has_changed |= self._set_up(device, driver)
+            except CyborgError as error:
+                reason = error.text
+            except Exception:
+                # A bug in one driver must not affect the devices of other drivers.
+                LOG.exception('Setting up device %s failed', address)
+                reason = 'The driver failed; see the log of the agent.'
             if reason and reason != self._failures.get(address):
                 LOG.error('Device %s is not set up: %s', address, reason)
             elif not reason and address in self._failures:
@@ -216,6 +227,7 @@ class Modes:
                 self._failures[address] = reason
             else:
                 self._failures.pop(address, None)
+        return has_changed
 
     def amend(self, result: DiscoveryResult) -> DiscoveryResult:
         """Add a failed restore to the health of a device."""
@@ -226,21 +238,20 @@ class Modes:
         degraded = replace(device, health=Health.DEGRADED, health_reason=reason)
         return replace(result, device=degraded)
 
-    def _try_restore(self, address: str, device: Device, driver: Driver) -> str:
-        """Return why a device cannot be set up; empty if it is."""
-        try:
-            if isinstance(driver, SetsModes):
-                self.restore(address)
-            if isinstance(driver, PreparesDevices):
-                with self._lock_device(address):
-                    driver.prepare_device(device)
-        except CyborgError as error:
-            return error.text
-        except Exception:
-            # A bug in one driver must not affect the devices of other drivers.
-            LOG.exception('Setting up device %s failed', address)
-            return 'The driver failed; see the log of the agent.'
-        return ''
+    def _set_up(self, device: Device, driver: Driver) -> bool:
+        """Restore the mode of a device and prepare it; return True for a change.
+
+        :raises CyborgError: it is not possible now
+        """
+        has_changed = False
+        if isinstance(driver, SetsModes):
+            has_changed = self.restore(device.control_address)
+        if isinstance(driver, PreparesDevices):
+            with self._lock_device(device.control_address):
+                has_changed |= driver.prepare_device(device)
+        if has_changed:
+            self._on_change()
+        return has_changed
 
     def _apply(self, driver: SetsModes, device: Device, mode: str) -> Device:
         changed = driver.set_mode(device, mode)

@@ -46,7 +46,7 @@ class HostRecovery:
         :param patience: seconds that vendor drivers may take to initialize
         """
         # Sets the stored mode of the device at an address, before its handles.
-        self.restore_mode: Callable[[str], None] = lambda address: None
+        self.restore_mode: Callable[[str], object] = lambda address: None
         self._discovery = discovery
         self._preparation = preparation
         self._cache = cache

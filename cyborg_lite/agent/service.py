@@ -119,9 +119,8 @@ class AgentService:
         recovery.restore_mode = modes.restore
         repair = HandleRepair(preparation, self._cache, self._journal, self._stopping)
         reporter = self._start_reporter(discovery, recovery, repair)
-        modes.restore_all()
-        recovery.rebuild(self._stopping)
-        monitor.scan()
+        if modes.restore_all() | recovery.rebuild(self._stopping):
+            monitor.scan()
         if self._stopping.is_set():
             return
         Readiness(resources.state_path).record(resources.host.boot_id)

@@ -274,12 +274,13 @@ class SetsModes(Protocol):
 class PreparesDevices(Protocol):
     """A driver that can create objects on a device before the first handle."""
 
-    def prepare_device(self, device: Device) -> None:
+    def prepare_device(self, device: Device) -> bool:
         """Create what all handles of a device share, such as virtual functions.
 
         The agent calls this method at its start and after each scan, once the device
-        has its mode. Must be idempotent. Return without error if nothing is to do.
+        has its mode. Must be idempotent.
 
+        :returns: True if the device has changed
         :raises DriverError: it failed; the agent repeats the call later
         """
         ...

@@ -98,19 +98,22 @@ class SharedPciDriver(PciDriver):
             self._prepared.remove(handle.uuid)
             raise
 
-    def prepare_device(self, device: Device) -> None:
+    def prepare_device(self, device: Device) -> bool:
         """Create the virtual functions of a card, if they exist from the start on.
 
+        :returns: True if they were created
         :raises DriverError: the card cannot have them
         """
         card = PciFunction(self._host, device.control_address)
         if not self._options.get('virtual_functions_at_start') or card.virtfns:
-            return
+            return False
         addresses = self._list_addresses(card)
         # A card that is out of order is tried again when it works.
-        if addresses and not card.is_lost and self.find_fault(card) is None:
-            self._writer.check(card.address)
-            self._virtual.create(card, addresses[0])
+        if not addresses or card.is_lost or self.find_fault(card) is not None:
+            return False
+        self._writer.check(card.address)
+        self._virtual.create(card, addresses[0])
+        return True
 
     def check_unused(self, card: PciFunction) -> None:
         """Check that no guest has a virtual function of a card open.

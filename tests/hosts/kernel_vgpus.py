@@ -2,17 +2,17 @@
 """Sysfs state of NVIDIA's driver after each change of vGPUs."""
 
 import errno
-import os
 import re
 import zlib
 from pathlib import Path
 from typing import Final
 
-from tests.hosts import sysfs_parts
+from tests.hosts import kernel_modes, sysfs_parts
+from tests.hosts.kernel_errors import fail
 from tests.hosts.sysfs_writer import Tree
 
-# GPU instances (MIG) of fixture cards, by address: type -> number.
-_INSTANCES: Final = {'0000:c1:00.0': {'nvidia-474': 2, 'nvidia-476': 1}}
+# Types of fixture cards in MIG mode, by address: eighths of the memory -> type.
+_INSTANCES: Final = {'0000:c1:00.0': {1: 'nvidia-474', 4: 'nvidia-476'}}
 
 # L40S types: id -> name and GiB; the card has 48 GiB.
 _TYPES: Final = {
@@ -25,10 +25,6 @@ _TYPES: Final = {
 }
 _MEMORY: Final = 48
 _HEADING: Final = 'ID    : vGPU Name'
-
-
-def fail(number: int) -> OSError:
-    return OSError(number, os.strerror(number))
 
 
 def create_mdev(root: Path, kind: Path, uuid: str) -> None:
@@ -79,7 +75,7 @@ def _recount_card(card: Path) -> None:
 
 def _recount_virtual(card: Path, virtual: list[Path]) -> None:
     counts = _count_mdevs(virtual)
-    instances = _INSTANCES.get(card.name)
+    instances = _list_instances(card)
     for function in virtual:
         is_used = bool(_count_mdevs([function]))
         for kind in (function / 'mdev_supported_types').iterdir():
@@ -89,6 +85,16 @@ def _recount_virtual(card: Path, virtual: list[Path]) -> None:
             on_instance = bool(re.search(r'-\d+-', (kind / 'name').read_text()))
             fits = on_instance is (instances is not None)
             _show(kind, int(room and alone and fits))
+
+
+def _list_instances(card: Path) -> dict[str, int] | None:
+    """Return the number of GPU instances by type, or None without MIG mode."""
+    types = _INSTANCES.get(card.name)
+    if types is None:
+        return None
+    root = next(item.parent for item in card.parents if item.name == 'sys')
+    counts = kernel_modes.count_instances(root, card.name)
+    return {types[size]: number for size, number in counts.items() if size in types}
 
 
 def _list_types(virtual: list[Path]) -> None:

@@ -88,7 +88,7 @@ def may_have_type(
     if not vgpu_type.memory:
         return True
     whole = memory or _largest_type(layout)
-    return _instance_depth(vgpu.instance) == _tree_depth(whole, vgpu_type.memory)
+    return instance_depth(vgpu.instance) == _tree_depth(whole, vgpu_type.memory)
 
 
 def _count_instances(
@@ -108,7 +108,7 @@ def _count_instances(
     if not vgpu_type.memory or not _is_possible(layout, vgpu_type):
         return 0
     depth = _tree_depth(card_memory, vgpu_type.memory)
-    positions = sum(_instance_depth(item) == depth for item in instances)
+    positions = sum(instance_depth(item) == depth for item in instances)
     rivals = {
         _instance_profile(item)
         for item in layout.types
@@ -129,7 +129,8 @@ def _largest_type(layout: VgpuLayout) -> int:
     return max((item.memory or 0 for item in layout.types), default=0)
 
 
-def _instance_depth(instance: int) -> int:
+def instance_depth(instance: int) -> int:
+    """Return the level of a GPU instance in the tree of places; 0: the whole card."""
     return math.floor(math.log2(instance + 1))
 
 

@@ -9,6 +9,7 @@ from oslo_config import cfg
 
 from cyborg_lite.drivers import card_rules
 from cyborg_lite.drivers.base import Section
+from cyborg_lite.drivers.card_modes import MODES_OPTION, DeclaredModes, check_mode
 from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.virtual_functions import list_vf_addresses
@@ -29,6 +30,15 @@ from cyborg_lite.drivers.nvidia.layout import (
     list_mdevs,
     plan_layout,
     read_layout,
+)
+from cyborg_lite.drivers.nvidia.mig import (
+    PROFILES,
+    GpuInstances,
+    Profile,
+    count_profile,
+    format_layout,
+    list_layouts,
+    parse_layout,
 )
 from cyborg_lite.drivers.nvidia.models import (
     MEMORY,
@@ -53,9 +63,10 @@ from cyborg_lite.drivers.nvidia.selection import (
     summarize_offer,
 )
 from cyborg_lite.drivers.nvidia.vgpus import VgpuManager, find_type_label
-from cyborg_lite.drivers.pci import PciDriver
+from cyborg_lite.drivers.pci import PciDriver, custom_name
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
 from cyborg_lite.drivers.vgpu_class import VGPU, VGPU_CLASS
+from cyborg_lite.exceptions import DeviceBusy, DeviceGone
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import (
     Deployable,
@@ -64,6 +75,8 @@ from cyborg_lite.model.inventory import (
     HandleType,
     Health,
 )
+from cyborg_lite.model.modes import DeviceMode, OfferedInventory
+from cyborg_lite.model.traits import OWNER_CYBORG
 from cyborg_lite.model.usage import Usage
 
 _VENDOR_DRIVER: Final = 'nvidia'
@@ -97,6 +110,7 @@ class NvidiaGpu(PciDriver):
         CHANGE_TIMEOUT,
         _CREATES_MDEVS,
         VGPU_CLASS,
+        MODES_OPTION,
     )
 
     # Any: each option has its own type.
@@ -116,6 +130,8 @@ class NvidiaGpu(PciDriver):
         seconds = options.get('change_timeout', CHANGE_TIMEOUT.default)
         writer = Writer(host.root, host.kernel, seconds)
         self._vgpus = VgpuManager(host, writer, self._prepared, self._nvml, self._types)
+        self._instances = GpuInstances(host, writer)
+        self._declared = DeclaredModes(options, host.name)
 
     @classmethod
     def read_legacy_config(cls, section: Section) -> Mapping[str, Any]:
@@ -160,6 +176,62 @@ class NvidiaGpu(PciDriver):
     def is_prepared(self, handle: AllocatedHandle) -> bool:
         """Return True if the vGPU of a handle exists."""
         return self._vgpus.exists(handle, leaves_mdev=self._leaves_mdev(handle))
+
+    def modes(self, device: Device) -> Sequence[DeviceMode]:
+        """Return the layouts of GPU instances (MIG) that a divided card can have."""
+        card = PciFunction(self._host, device.control_address)
+        profiles = PROFILES.get(card.device, ())
+        if card.driver != _VENDOR_DRIVER or not self._find_configured(card):
+            return ()
+        names = list_layouts(profiles, self._declared.list_names())
+        layouts = [(name, parse_layout(profiles, name)) for name in names]
+        return tuple(
+            DeviceMode(
+                name,
+                tuple(sorted(self._predict(card, instances))),
+                is_current=self._instances.has_layout(card.address, instances),
+            )
+            for name, instances in layouts
+        )
+
+    def declared_mode(self, device: Device) -> str | None:
+        """Return the declared layout with its profiles in order."""
+        declared = self._declared.find(device)
+        product = device.std_board_info.get('product_id', '')
+        instances = parse_layout(PROFILES.get(product, ()), declared or '')
+        return format_layout(instances) if instances else declared
+
+    def set_mode(self, device: Device, mode: str) -> Device:
+        """Replace the GPU instances of a card.
+
+        :raises DeviceBusy: the card has vGPUs, or the tool refuses
+        :raises DriverError: the card has no such layout
+        """
+        check_mode(self.modes(device), device, mode)
+        card = PciFunction(self._host, device.control_address)
+        if read_layout(card).existing:
+            raise DeviceBusy(address=card.address, reason='it has vGPUs')
+        with self._nvml.keep_closed():
+            instances = parse_layout(PROFILES[card.device], mode)
+            self._instances.set_layout(card.address, instances)
+        result = self.classify(PciFunction(self._host, card.address))
+        if result is None or result.device is None:
+            raise DeviceGone(address=card.address)
+        return result.device
+
+    def _predict(
+        self, card: PciFunction, instances: Sequence[Profile]
+    ) -> Iterator[OfferedInventory]:
+        """Yield what a card offers with a layout of GPU instances."""
+        layout = read_layout(card)
+        fabric = (TRAIT,) if self._has_fabric(card) else ()
+        for text in self._find_configured(card):
+            vgpu_type = layout.find_type(text) or VgpuType('', text, available=0)
+            total = count_profile(instances, vgpu_type)
+            if total:
+                trait = custom_name('NVIDIA', card.device, vgpu_type.label)
+                traits = tuple(sorted((OWNER_CYBORG, trait, *fabric)))
+                yield OfferedInventory(self._vgpu_class, total, traits)
 
     def _leaves_mdev(self, handle: AllocatedHandle) -> bool:
         is_mdev = handle.type == HandleType.MDEV

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts of GPU instances (MIG), which are modes of a card.
+
+A layout such as ``3g.20gb+2x1g.5gb`` names profiles of the MIG user guide of NVIDIA.
+MIG mode must be possible on the card; the agent turns it on with the first layout.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.nvidia.capacity import instance_depth, list_gpu_instances
+from cyborg_lite.drivers.nvidia.layout import VgpuType
+from cyborg_lite.exceptions import DeviceBusy
+
+NVIDIA_SMI: Final = 'usr/bin/nvidia-smi'  # below the root of the host
+_SLICES: Final = 7  # of a card
+_EIGHTHS: Final = 8  # of the memory of a card
+_PART: Final = re.compile(r'(?:([2-7])x)?([1-7]g\.\d{1,3}gb)')
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A GPU instance profile."""
+
+    name: str  # such as 3g.20gb
+    slices: int
+    eighths: int  # of the memory of the card
+
+    @property
+    def depth(self) -> int:
+        """The level of its places in the tree of GPU instances; 0: the whole card."""
+        return (_EIGHTHS // self.eighths).bit_length() - 1
+
+
+def _build_profiles(*sizes: tuple[int, int, int]) -> tuple[Profile, ...]:
+    """Return profiles from slices, GiB and eighths of the memory, largest first."""
+    profiles = (
+        Profile(f'{slices}g.{gib}gb', slices, part) for slices, gib, part in sizes
+    )
+    return tuple(
+        sorted(profiles, key=lambda item: (item.eighths, item.slices), reverse=True)
+    )
+
+
+def _build_sevenths(
+    eighth: int, quarter: int, half: int, whole: int
+) -> tuple[Profile, ...]:
+    return _build_profiles(
+        (1, eighth, 1),
+        (1, quarter, 2),
+        (2, quarter, 2),
+        (3, half, 4),
+        (4, half, 4),
+        (7, whole, 8),
+    )
+
+
+_40_GIB: Final = _build_sevenths(5, 10, 20, 40)
+_80_GIB: Final = _build_sevenths(10, 20, 40, 80)
+_141_GIB: Final = _build_sevenths(18, 35, 71, 141)
+# By PCI device id.
+PROFILES: Final[Mapping[str, tuple[Profile, ...]]] = {
+    '20b0': _40_GIB,
+    '20f1': _40_GIB,
+    '20b2': _80_GIB,
+    '20b5': _80_GIB,
+    '20b7': _build_profiles((1, 6, 2), (2, 12, 4), (4, 24, 8)),
+    '2321': _build_sevenths(12, 24, 47, 94),
+    '2322': _80_GIB,
+    '2324': _80_GIB,
+    '2330': _80_GIB,
+    '2331': _80_GIB,
+    '2335': _141_GIB,
+    '233b': _141_GIB,
+    '2901': _build_sevenths(23, 45, 90, 180),
+    '2bb5': _build_profiles((1, 24, 2), (2, 48, 4), (4, 96, 8)),
+}
+
+
+def parse_layout(profiles: Iterable[Profile], name: str) -> tuple[Profile, ...]:
+    """Return the GPU instances of a layout, largest first.
+
+    :returns: empty if the layout is malformed or does not fit on the card
+    """
+    by_name = {profile.name: profile for profile in profiles}
+    instances: list[Profile] = []
+    for part in name.split('+'):
+        match = _PART.fullmatch(part)
+        if match is None or match[2] not in by_name:
+            return ()
+        instances += [by_name[match[2]]] * int(match[1] or 1)
+    fits = (
+        sum(item.slices for item in instances) <= _SLICES
+        and sum(item.eighths for item in instances) <= _EIGHTHS
+    )
+    ordered = sorted(instances, key=lambda item: (item.eighths, item.slices))
+    return tuple(reversed(ordered)) if fits else ()
+
+
+def format_layout(instances: Sequence[Profile]) -> str:
+    """Return the name of a layout whose instances are in order."""
+    counts = Counter(item.name for item in instances)
+    return '+'.join(
+        f'{number}x{name}' if number > 1 else name for name, number in counts.items()
+    )
+
+
+def list_layouts(profiles: Sequence[Profile], declared: Iterable[str]) -> list[str]:
+    """Return the declared layouts that fit, and those of equal instances."""
+    names = []
+    for name in declared:
+        instances = parse_layout(profiles, name)
+        if instances:
+            names.append(format_layout(instances))
+    for profile in profiles:
+        number = min(_EIGHTHS // profile.eighths, _SLICES // profile.slices)
+        names.append(format_layout([profile] * number))
+    return list(dict.fromkeys(names))
+
+
+def count_profile(instances: Iterable[Profile], vgpu_type: VgpuType) -> int:
+    """Return the number of GPU instances that a vGPU type can use."""
+    return sum(item.name == _profile_name(vgpu_type) for item in instances)
+
+
+def _profile_name(vgpu_type: VgpuType) -> str:
+    match = re.search(r'[-_](\d+)[-_](\d+)[A-Z][A-Z\d]*$', vgpu_type.name)
+    return f'{match[1]}g.{match[2]}gb' if match else ''
+
+
+class GpuInstances:
+    """Creates and destroys the GPU instances of cards with ``nvidia-smi``."""
+
+    def __init__(self, host: Host, writer: Writer) -> None:
+        self._host = host
+        self._writer = writer
+
+    def has_layout(self, address: str, instances: Iterable[Profile]) -> bool:
+        """Return True if a card may have a layout.
+
+        Profiles of three and of four slices have the same places.
+        """
+        places = list_gpu_instances(self._host, address)
+        depths = sorted(instance_depth(place) for place in places)
+        return depths == sorted(item.depth for item in instances)
+
+    def set_layout(self, address: str, instances: Iterable[Profile]) -> None:
+        """Replace the GPU instances of a card.
+
+        :raises DeviceBusy: the tool refuses
+        :raises DriverError: the tool cannot be run
+        """
+        if list_gpu_instances(self._host, address):
+            # It fails if there are none, as on most hosts of virtual machines.
+            self._run(address, 'mig', '-i', address, '-dci')
+            self._run_or_raise(address, 'mig', '-i', address, '-dgi')
+        else:
+            self._run_or_raise(address, '-i', address, '-mig', '1')
+        for item in instances:
+            self._run_or_raise(address, 'mig', '-i', address, '-cgi', item.name)
+
+    def _run_or_raise(self, address: str, *arguments: str) -> None:
+        status, output = self._run(address, *arguments)
+        if status:
+            lines = output.strip().splitlines()[-1:] or ['no output']
+            command = ' '.join(arguments)
+            reason = f'nvidia-smi {command} failed: {lines[0]}'
+            raise DeviceBusy(address=address, reason=reason)
+
+    def _run(self, address: str, *arguments: str) -> tuple[int, str]:
+        try:
+            return self._writer.run(address, NVIDIA_SMI, *arguments)
+        except OSError as error:
+            raise to_driver_error(address, 'nvidia-smi', error) from None
