@@ -111,6 +111,20 @@ def check_every_arq_is_settled(history: History) -> Iterator[Violation]:
             yield Violation('end', text, steps[-1:])
 
 
+def check_arqs_of_instance_agree(history: History) -> Iterator[Violation]:
+    """Check that at the end all or none of the ARQs of an instance are Bound."""
+    if not history.is_settled:
+        return
+    by_instance = defaultdict(list)
+    for step in last_states(history.steps).values():
+        if step.state in (State.BOUND, State.BIND_FAILED):
+            by_instance[step.instance].append(step)
+    for steps in by_instance.values():
+        if len({step.state for step in steps}) > 1:
+            text = 'One ARQ of the instance is Bound, and another one has failed.'
+            yield Violation('bind', text, steps)
+
+
 def check_no_internal_error(history: History) -> Iterator[Violation]:
     """Check that no request is answered with 500; 503 means that it may be repeated."""
     for operation in history.operations:
@@ -122,6 +136,7 @@ ARQ_RULES: Final = (
     check_transitions,
     check_binds_were_requested,
     check_every_arq_is_settled,
+    check_arqs_of_instance_agree,
     check_no_internal_error,
 )
 

@@ -4,7 +4,7 @@
 import http.client
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -23,9 +23,10 @@ _FIELDS: Final = ('/hostname', '/device_rp_uuid', '/instance_uuid')
 
 @dataclass
 class Slot:
-    """ARQ that two workers use."""
+    """ARQs of one instance that two workers use."""
 
-    arq: str = ''  # empty: none
+    count: int = 1  # of the ARQs that are created together
+    arqs: tuple[str, ...] = ()
     instance: str = ''  # of the last bind; empty: none
 
 
@@ -55,28 +56,28 @@ class Client:
         }
 
     def perform(self, action: Action, slot: Slot) -> None:
-        """Perform an action on an ARQ, which is created if there is none."""
-        if not slot.arq:
+        """Perform an action on the ARQs of a slot, which are created if it is empty."""
+        if not slot.arqs:
             self._create(action, slot)
-        arq = slot.arq
-        if arq:
+        arqs = slot.arqs
+        if arqs:
             self._operations[action.kind](action, slot)
-            self._read(action, arq)
+            self._read(action, arqs)
 
     # --- operations on ARQs ---
 
     def _create(self, action: Action, slot: Slot) -> None:
         start = time.time()
-        body = {'device_profile_name': self._cluster.profile}
+        body = {'device_profile_name': self._cluster.profiles[slot.count]}
         answer = self._ask(action, 'POST', _ARQS, body)
         if answer is not None and answer.status == 201:
-            arq = answer.body['arqs'][0]['uuid']
-            self._record(Kind.CREATE, arq, start, answer)
-            slot.arq, slot.instance = arq, ''
+            arqs = tuple(arq['uuid'] for arq in answer.body['arqs'])
+            self._record(Kind.CREATE, arqs, start, answer)
+            slot.arqs, slot.instance = arqs, ''
 
     def _bind(self, action: Action, slot: Slot) -> None:
-        arq, instance = slot.arq, str(uuid.uuid4())
-        if not arq or not self._allocate(action.host, instance):
+        arqs, instance = slot.arqs, str(uuid.uuid4())
+        if not arqs or not self._allocate(action.host, instance, len(arqs)):
             return
         host, provider = self._cluster.hosts[action.host]
         values = dict(zip(_FIELDS, (host, provider, instance), strict=True))
@@ -86,13 +87,13 @@ class Client:
         ]
         previous, slot.instance = slot.instance, instance
         start = time.time()
-        answer = self._ask(action, 'PATCH', _ARQS, {arq: patch})
-        self._record(Kind.BIND, arq, start, answer, instance=instance)
+        answer = self._ask(action, 'PATCH', _ARQS, dict.fromkeys(arqs, patch))
+        self._record(Kind.BIND, arqs, start, answer, instance=instance)
         if answer is not None and 400 <= answer.status < 500:
             slot.instance = previous
             self._deallocate(instance)
         elif action.waits:
-            self._wait_for_event(arq, instance)
+            self._wait_for_event(arqs[-1], instance)
 
     def _wait_for_event(self, arq: str, instance: str) -> None:
         deadline = time.monotonic() + _WAIT
@@ -103,13 +104,13 @@ class Client:
             time.sleep(_POLL)
 
     def _unbind(self, action: Action, slot: Slot) -> None:
-        arq, instance = slot.arq, slot.instance
-        if not arq:  # the second worker has deleted it
+        arqs, instance = slot.arqs, slot.instance
+        if not arqs:  # the second worker has deleted them
             return
         patch = [{'path': path, 'op': 'remove'} for path in _FIELDS]
         start = time.time()
-        answer = self._ask(action, 'PATCH', _ARQS, {arq: patch})
-        self._record(Kind.UNBIND, arq, start, answer)
+        answer = self._ask(action, 'PATCH', _ARQS, dict.fromkeys(arqs, patch))
+        self._record(Kind.UNBIND, arqs, start, answer)
         if instance:
             self._deallocate(instance)
 
@@ -118,59 +119,61 @@ class Client:
         self._bind(action, slot)
 
     def _ignore(self, action: Action, slot: Slot) -> None:
-        """Do nothing; the ARQ is read after each action."""
+        """Do nothing; the ARQs are read after each action."""
 
     def _delete(self, action: Action, slot: Slot) -> None:
-        arq, instance = slot.arq, slot.instance
-        if not arq:
+        arqs, instance = slot.arqs, slot.instance
+        if not arqs:
             return
         start = time.time()
-        answer = self._ask(action, 'DELETE', f'{_ARQS}?arqs={arq}')
-        self._record(Kind.DELETE, arq, start, answer)
+        answer = self._ask(action, 'DELETE', f'{_ARQS}?arqs={",".join(arqs)}')
+        self._record(Kind.DELETE, arqs, start, answer)
         if answer is not None and answer.status in (204, 404):
-            self._clear(slot, arq)
-        self._read(action, arq)
+            self._clear(slot, arqs)
+        self._read(action, arqs)
         if instance:
             self._deallocate(instance)
 
     def _delete_instance(self, action: Action, slot: Slot) -> None:
-        arq, instance = slot.arq, slot.instance
-        if not (arq and instance):
+        arqs, instance = slot.arqs, slot.instance
+        if not (arqs and instance):
             return
         start = time.time()
         answer = self._ask(action, 'DELETE', f'{_ARQS}?instance={instance}')
-        self._record(Kind.DELETE_INSTANCE, arq, start, answer, instance=instance)
-        self._read(action, arq)
+        self._record(Kind.DELETE_INSTANCE, arqs, start, answer, instance=instance)
+        self._read(action, arqs)
         self._deallocate(instance)
-        # The bind of the instance may have been refused; then its ARQ remains.
+        # The bind of the instance may have been refused; then its ARQs remain.
         self._delete(action, slot)
 
     @staticmethod
-    def _clear(slot: Slot, arq: str) -> None:
-        if slot.arq == arq:
-            slot.arq = slot.instance = ''
+    def _clear(slot: Slot, arqs: tuple[str, ...]) -> None:
+        if slot.arqs == arqs:
+            slot.arqs, slot.instance = (), ''
 
-    def _read(self, action: Action, arq: str) -> None:
-        start = time.time()
-        answer = self._ask(action, 'GET', f'{_ARQS}/{arq}')
-        self._record(Kind.READ, arq, start, answer)
+    def _read(self, action: Action, arqs: Sequence[str]) -> None:
+        for arq in arqs:
+            start = time.time()
+            answer = self._ask(action, 'GET', f'{_ARQS}/{arq}')
+            self._record(Kind.READ, [arq], start, answer)
 
     def _record(
         self,
         kind: Kind,
-        arq: str,
+        arqs: Sequence[str],
         start: float,
         answer: Answer | None,
         *,
         instance: str = '',
     ) -> None:
+        """Record an operation on each of its ARQs."""
         end = None if answer is None else time.time()
         status = None if answer is None else answer.status
         body = {}
         if kind is Kind.READ and status == 200 and answer is not None:
             body = answer.body
             instance = body['instance_uuid'] or ''
-        self._recorder.operations.append(
+        self._recorder.operations += [
             Operation(
                 kind,
                 arq,
@@ -181,12 +184,13 @@ class Client:
                 state=body.get('state', ''),
                 has_handle=bool(body.get('attach_handle_uuid')),
             )
-        )
+            for arq in arqs
+        ]
 
     # --- other operations ---
 
     def _edit_profile(self, action: Action, slot: Slot) -> None:
-        name = self._cluster.profile
+        name = self._cluster.profiles[slot.count]
         value = f'Edited in slot {action.slot}.'
         patch = [{'op': 'replace', 'path': '/description', 'value': value}]
         self._ask(action, 'PATCH', f'/v2/device_profiles/{name}', patch)
@@ -200,11 +204,11 @@ class Client:
     def _change_report(self, action: Action, slot: Slot) -> None:
         self._cluster.resize(action.host, 12 + 4 * (action.slot % 2))
 
-    def _allocate(self, host: int, instance: str) -> bool:
-        """Allocate a unit in Placement; return False if it has none."""
+    def _allocate(self, host: int, instance: str, count: int) -> bool:
+        """Allocate units in Placement; return False if it has too few."""
         _, provider = self._cluster.hosts[host]
         body = {
-            'allocations': {provider: {'resources': {'VGPU': 1}}},
+            'allocations': {provider: {'resources': {'VGPU': count}}},
             'project_id': PROJECT,
             'user_id': 'b' * 32,
             'consumer_generation': None,

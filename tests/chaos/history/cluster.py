@@ -3,6 +3,7 @@
 
 import json
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from email.message import Message
 from pathlib import Path
@@ -90,7 +91,8 @@ class Cluster(Cloud):
         self.hosts: list[tuple[str, str]] = []
         """Name and provider of each host."""
         self.devices: list[str] = []
-        self.profile = ''
+        self.profiles: dict[int, str] = {}
+        """Profile by number of ARQs."""
         self.connection = connection
         self.steps = StepsTable(connection)
         with self.nova:  # closes the socket of the receiver that is replaced
@@ -120,7 +122,7 @@ class Cluster(Cloud):
             self._wait(self.daemons[name])
         self.hosts = [(name, self._provider(name)) for name in self._names]
         self.devices = [self._device(name) for name in self._names]
-        self.profile = self._create_profile()
+        self.profiles = {count: self._create_profile(count) for count in (1, 2)}
         return self
 
     def __exit__(
@@ -191,7 +193,7 @@ class Cluster(Cloud):
             }
         return options
 
-    def set_faults(self, name: str, **faults: object) -> None:
+    def set_faults(self, name: str, faults: Mapping[str, float]) -> None:
         """Replace the faults inside a daemon."""
         path = self._faults_file(name)
         part = path.with_suffix('.part')
@@ -246,10 +248,11 @@ class Cluster(Cloud):
         answer = self.service(0).ask('GET', f'/v2/devices?hostname={host}')
         return str(expect(answer, 200)['devices'][0]['uuid'])
 
-    def _create_profile(self) -> str:
-        body = [{'name': 'vgpu', 'groups': [{'resources:VGPU': '1'}]}]
+    def _create_profile(self, count: int) -> str:
+        name = f'vgpu-{count}'
+        body = [{'name': name, 'groups': [{'resources:VGPU': str(count)}]}]
         expect(self.service(0).ask('POST', '/v2/device_profiles', body), 201)
-        return 'vgpu'
+        return name
 
     def resize(self, host: int, size: int) -> None:
         """Change the number of handles that a host reports."""

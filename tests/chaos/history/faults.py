@@ -11,6 +11,16 @@ from tests.chaos.history.cluster import Cluster
 from tests.chaos.history.schedule import Fault, FaultKind
 from tests.chaos.history.tcp_proxy import Mode
 
+_INSIDE = {
+    FaultKind.CLOCK: 'clock',
+    FaultKind.REFUSE_COMMITS: 'refusals',
+    FaultKind.READ_ONLY: 'read_only',
+    FaultKind.DUPLICATE: 'duplicates',
+    FaultKind.DELAY: 'delay',
+    FaultKind.FULL_DISK: 'full_disk',
+}
+"""Names of faults inside a daemon, as in its file."""
+
 _MODES = {
     FaultKind.CUT: Mode.CUT,
     FaultKind.BLACKHOLE: Mode.BLACKHOLE,
@@ -24,7 +34,7 @@ class FaultInjector:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._twins: dict[str, Child] = {}
-        self._inside: dict[str, dict[str, object]] = {}
+        self._inside: dict[str, dict[str, float]] = {}
 
     def run(self, faults: Sequence[Fault], seconds: float) -> None:
         """Inject faults for some seconds; afterwards none is left."""
@@ -48,14 +58,10 @@ class FaultInjector:
                 cluster.daemons[daemon].signal(signal.SIGSTOP)
             case FaultKind.TWIN:
                 self._twins[daemon] = cluster.launch_twin(daemon)
-            case FaultKind.CLOCK:
-                self._change_inside(daemon, clock=fault.amount)
-            case FaultKind.REFUSE_COMMITS:
-                self._change_inside(daemon, refusals=fault.amount)
-            case FaultKind.READ_ONLY:
-                self._change_inside(daemon, is_read_only=True)
-            case _:
+            case FaultKind.CUT | FaultKind.BLACKHOLE | FaultKind.LOSE:
                 cluster.set_link(daemon, fault.peer, _MODES[fault.kind])
+            case _:
+                self._change_inside(daemon, _INSIDE[fault.kind], fault.amount)
 
     def _end(self, fault: Fault) -> None:
         cluster, daemon = self._cluster, fault.daemon
@@ -66,16 +72,12 @@ class FaultInjector:
                 cluster.daemons[daemon].signal(signal.SIGCONT)
             case FaultKind.TWIN:
                 self._twins.pop(daemon).kill()
-            case FaultKind.CLOCK:
-                self._change_inside(daemon, clock=0.0)
-            case FaultKind.REFUSE_COMMITS:
-                self._change_inside(daemon, refusals=0.0)
-            case FaultKind.READ_ONLY:
-                self._change_inside(daemon, is_read_only=False)
-            case _:
+            case FaultKind.CUT | FaultKind.BLACKHOLE | FaultKind.LOSE:
                 cluster.set_link(daemon, fault.peer, Mode.PASS)
+            case _:
+                self._change_inside(daemon, _INSIDE[fault.kind], 0.0)
 
-    def _change_inside(self, daemon: str, **faults: object) -> None:
+    def _change_inside(self, daemon: str, name: str, amount: float) -> None:
         values = self._inside.setdefault(daemon, {})
-        values |= faults
-        self._cluster.set_faults(daemon, **values)
+        values[name] = amount
+        self._cluster.set_faults(daemon, values)

@@ -12,7 +12,11 @@ CONDUCTORS: Final = 3
 APIS: Final = 2
 WORKERS: Final = 6
 SLOTS: Final = 3
-"""ARQs of a pair of workers, which race for these."""
+"""Slots of a pair of workers, which race for the ARQs in these."""
+
+SECONDS: Final = 20.0  # of operations and faults
+FIXED_SEEDS: Final = {'mariadb': (14,), 'postgresql': (13,)}
+"""Seeds of the fixed runs; their schedules have all kinds of faults together."""
 
 _ACTIONS: Final = 2000  # more than a worker performs in an hour
 _LONGEST_PAUSE: Final = 0.5  # seconds between actions of a worker
@@ -69,6 +73,23 @@ class FaultKind(enum.StrEnum):
     REFUSE_COMMITS = 'refuse commits'
     READ_ONLY = 'read-only'
     TWIN = 'twin'
+    DUPLICATE = 'duplicate messages'
+    DELAY = 'delay messages'
+    FULL_DISK = 'full disk'
+
+
+_CONNECTION_FAULTS: Final = {FaultKind.CUT, FaultKind.BLACKHOLE, FaultKind.LOSE}
+_PROCESS_FAULTS: Final = {
+    FaultKind.KILL: ('any', '', 0.0),
+    FaultKind.STOP: ('any', '', 0.0),
+    FaultKind.TWIN: ('agent', 'twin', 0.0),
+    FaultKind.FULL_DISK: ('agent', 'disk', 1.0),
+    FaultKind.REFUSE_COMMITS: ('conductor', 'commits', 0.4),
+    FaultKind.READ_ONLY: ('conductor', 'commits', 1.0),
+    FaultKind.DUPLICATE: ('any', 'messages', 0.5),
+    FaultKind.DELAY: ('any', 'messages', 1.5),
+}
+"""Kind of the daemon, name of the target, and amount."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +101,7 @@ class Fault:
     peer: str  # of a connection; empty: the fault is one of the process
     start: float
     end: float
-    amount: float = 0.0  # seconds of a clock step, or the share of refused commits
+    amount: float = 0.0  # seconds of a clock step or delay, or the share that is hit
 
     @property
     def target(self) -> tuple[str, str]:
@@ -102,7 +123,7 @@ class Schedule:
     delay: float  # seconds that a host needs to prepare a handle
 
 
-def plan(seed: int, seconds: float) -> Schedule:
+def plan(seed: int, seconds: float = SECONDS) -> Schedule:
     """Return the schedule of a seed."""
     source = random.Random(seed)
     workers = tuple(
@@ -146,18 +167,13 @@ def _draw_fault(source: random.Random, start: float) -> Fault:
     # Longer than the lease of a job, and shorter than the deadline of a bind.
     end = start + source.uniform(1, 6)
     kind = source.choice(list(FaultKind))
-    match kind:
-        case FaultKind.CLOCK:
-            hour = source.choice((3600.0, -3600.0))
-            return Fault(kind, any_daemon, 'clock', start, end, hour)
-        case FaultKind.TWIN:
-            return Fault(kind, agent, 'twin', start, end)
-        case FaultKind.REFUSE_COMMITS | FaultKind.READ_ONLY:
-            return Fault(kind, conductor, 'commits', start, end, 0.4)
-        case FaultKind.CUT | FaultKind.BLACKHOLE | FaultKind.LOSE:
-            if any_daemon != conductor:
-                return Fault(kind, any_daemon, 'broker', start, end)
-            peers = 'database', 'broker', 'placement', 'nova'
-            return Fault(kind, conductor, source.choice(peers), start, end)
-        case _:
-            return Fault(kind, any_daemon, '', start, end)
+    if kind is FaultKind.CLOCK:
+        hour = source.choice((3600.0, -3600.0))
+        return Fault(kind, any_daemon, 'clock', start, end, hour)
+    if kind in _CONNECTION_FAULTS:
+        peers = 'database', 'broker', 'placement', 'nova'
+        peer = source.choice(peers) if any_daemon == conductor else 'broker'
+        return Fault(kind, any_daemon, peer, start, end)
+    daemons = {'conductor': conductor, 'agent': agent, 'any': any_daemon}
+    daemon, target, amount = _PROCESS_FAULTS[kind]
+    return Fault(kind, daemons[daemon], target, start, end, amount)

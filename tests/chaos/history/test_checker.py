@@ -120,6 +120,15 @@ def test_bind_without_request_is_violation() -> None:
     assert violations_of(rule, *without(BIND), replace(BIND, start=2.15))
 
 
+def test_instance_with_one_failed_arq_is_violation() -> None:
+    failed = Step(5, 2.6, RIVAL, 'BindStarted', 'BindFailed', 1, I1, HOST)
+    rule = arq_rules.check_arqs_of_instance_agree
+    (violation,) = violations_of(rule, *BOUND_RECORDS, failed)
+    assert violation.records == [BOUND, failed]
+    other = replace(failed, instance=I2)
+    assert not violations_of(rule, *BOUND_RECORDS, other)
+
+
 def test_arq_that_stays_unfinished_is_violation() -> None:
     rule = arq_rules.check_every_arq_is_settled
     (violation,) = violations_of(rule, CREATED, STARTED)

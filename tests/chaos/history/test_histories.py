@@ -21,14 +21,18 @@ from tests.chaos.history.client import Client, Recorder, Slot
 from tests.chaos.history.cluster import Cluster
 from tests.chaos.history.faults import FaultInjector
 from tests.chaos.history.records import History
-from tests.chaos.history.schedule import SLOTS, WORKERS, Schedule, plan
+from tests.chaos.history.schedule import (
+    FIXED_SEEDS,
+    SLOTS,
+    WORKERS,
+    Schedule,
+    plan,
+)
 from tests.chaos.history.settlement import Settlement
 from tests.chaos.history.workers import Worker
 
 SEED: Final = os.environ.get('CYBORG_LITE_CHAOS_HISTORY_SEED')
 MINUTES: Final = float(os.environ.get('CYBORG_LITE_CHAOS_HISTORY_MINUTES', '0'))
-SECONDS: Final = 20.0  # of operations and faults per seed
-FIXED_SEEDS: Final = {'mariadb': (2,), 'postgresql': (847013,)}
 REPORTED: Final = 5  # violations that a failure shows
 
 
@@ -54,7 +58,7 @@ def test_histories_under_faults_match_model(
 ) -> None:
     with Cluster(tmp_path, broker, connection) as cluster:
         for seed in seeds(request.node.callspec.params['connection']):
-            schedule, recorder = plan(seed, SECONDS), Recorder()
+            schedule, recorder = plan(seed), Recorder()
             perform(cluster, schedule, recorder)
             settlement = Settlement(cluster)
             differences = settlement.wait()
@@ -66,7 +70,11 @@ def test_histories_under_faults_match_model(
 
 def perform(cluster: Cluster, schedule: Schedule, recorder: Recorder) -> None:
     """Perform the operations and the faults of a schedule."""
-    pairs = [[Slot() for _ in range(SLOTS)] for _ in range(WORKERS // 2)]
+    # The ARQs of one slot of each pair of workers share their instance.
+    pairs = [
+        [Slot(count=2 if number == 0 else 1) for number in range(SLOTS)]
+        for _ in range(WORKERS // 2)
+    ]
     workers = [
         Worker(Client(cluster, recorder), actions, pairs[number // 2])
         for number, actions in enumerate(schedule.workers)
