@@ -109,13 +109,8 @@ class AgentService:
         )
         preparation = Preparation(*parts, programming.program if programming else None)
         modes = self._create_modes(discovery, preparation, monitor.request_scan)
-        recovery = HostRecovery(
-            discovery,
-            preparation,
-            self._cache,
-            self._journal,
-            intervals.recovery_patience,
-        )
+        patience = intervals.recovery_patience
+        recovery = HostRecovery(discovery, preparation, *parts[1:], patience)
         recovery.restore_mode = modes.restore
         repair = HandleRepair(preparation, self._cache, self._journal, self._stopping)
         reporter = self._start_reporter(discovery, recovery, repair)
@@ -125,9 +120,6 @@ class AgentService:
             return
         Readiness(resources.state_path).record(resources.host.boot_id)
         reporter.set_rebuilt()
-        self._telemetry.set_health_callback(monitor.request_scan)
-        self._wake_calls.append(repair.wake)
-        self._start_loop('repair', repair.run)
         self._start_monitor(monitor, reporter, repair)
         boot_id = resources.host.boot_id
         LOG.info('Enabled drivers: %s', ', '.join(resources.drivers) or 'none')
@@ -202,7 +194,10 @@ class AgentService:
     def _start_monitor(
         self, monitor: HardwareMonitor, reporter: Reporter, repair: HandleRepair
     ) -> None:
-        """Start the scans; after each, set up devices before their handles."""
+        """Start scans and repairs; after a scan, set up devices before handles."""
+        self._telemetry.set_health_callback(monitor.request_scan)
+        self._wake_calls.append(repair.wake)
+        self._start_loop('repair', repair.run)
 
         def set_up() -> None:
             if self._modes is not None:
