@@ -2,8 +2,7 @@
 """Jobs: work outside the database that a transaction requires, and its payloads.
 
 Each job type has one payload class. The job table stores a payload as a JSON object.
-``to_json`` and ``from_json`` of the payload class are the only code that knows the keys
-of that object::
+The annotations of the class are the only place that names the keys of that object::
 
     NewJob(JobType.RELEASE, ReleasePayload(handle.uuid).to_json(), key=handle.uuid)
     payload = ReleasePayload.from_json(job.payload)
@@ -11,9 +10,9 @@ of that object::
 
 import enum
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol, Self
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Annotated, Any, ClassVar, Final, Self, get_type_hints
 
 from cyborg_lite.exceptions import InvalidJobPayload
 
@@ -153,20 +152,119 @@ class JobCount:
     count: int
 
 
-class JobPayload(Protocol):
-    """The input of a job; one class for each job type."""
+@dataclass(frozen=True, slots=True)
+class JobPayload:
+    """Input of a job; one class for each job type.
+
+    The annotation of a field names its key in the JSON object of the job table. A field
+    that has its default 0 or False has no key, so that earlier releases can read it.
+    """
+
+    TYPE: ClassVar[JobType]
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object that the job table stores."""
-        ...
+        values = (
+            (entry, getattr(self, entry.name)) for entry in _list_entries(type(self))
+        )
+        return {
+            entry.key: list(value) if isinstance(value, tuple) else value
+            for entry, value in values
+            if not (entry.is_omitted and value == entry.default)
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the payload from the JSON object.
+        """Read the payload from the JSON object; other keys are ignored.
 
         :raises InvalidJobPayload: a key is missing or has a value of another type
         """
-        ...
+        return cls(
+            **{entry.name: entry.read(cls.TYPE, data) for entry in _list_entries(cls)}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _JsonType:
+    """Values of a type of a field in JSON."""
+
+    noun: str
+    accepts: Callable[[Any], bool]
+
+
+_NUMBER: Final = _JsonType('a number', lambda value: type(value) is int)
+_JSON_TYPES: Final[Mapping[Any, _JsonType]] = {
+    str: _JsonType('a string', lambda value: isinstance(value, str)),
+    str | None: _JsonType(
+        'a string', lambda value: value is None or isinstance(value, str)
+    ),
+    bool: _JsonType('a boolean', lambda value: isinstance(value, bool)),
+    int: _NUMBER,
+    tuple[str, ...]: _JsonType(
+        'a list of strings',
+        lambda value: (
+            isinstance(value, list) and all(isinstance(text, str) for text in value)
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A field of a payload class, and its key in JSON."""
+
+    name: str
+    key: str
+    default: Any  # MISSING: there is none
+    json_type: _JsonType
+
+    @property
+    def is_omitted(self) -> bool:
+        """True if the key is absent while the field has its default."""
+        return self.default is not MISSING and self.default is not None
+
+    def read(self, job_type: JobType, data: Mapping[str, Any]) -> Any:
+        """Return the value of the field.
+
+        :raises InvalidJobPayload: the key is missing or has a value of another type
+        """
+        if self.is_omitted and self.key not in data:
+            return self.default
+        value = _read_value(job_type, data, self.key, self.json_type)
+        return tuple(value) if isinstance(value, list) else value
+
+
+def _read_value(
+    job_type: JobType, data: Mapping[str, Any], key: str, json_type: _JsonType
+) -> Any:
+    if key not in data:
+        raise InvalidJobPayload(type=job_type, reason=f'{key} is missing')
+    if not json_type.accepts(data[key]):
+        raise InvalidJobPayload(type=job_type, reason=f'{key} is not {json_type.noun}')
+    return data[key]
+
+
+_ENTRIES: Final[dict[JobType, tuple[_Entry, ...]]] = {}
+
+
+def _list_entries(payload_class: type[JobPayload]) -> tuple[_Entry, ...]:
+    """Return the fields of a payload class; they are read from it once."""
+    if payload_class.TYPE not in _ENTRIES:
+        _ENTRIES[payload_class.TYPE] = _read_entries(payload_class)
+    return _ENTRIES[payload_class.TYPE]
+
+
+def _read_entries(payload_class: type[JobPayload]) -> tuple[_Entry, ...]:
+    hints = get_type_hints(payload_class, include_extras=True)
+    return tuple(
+        _Entry(
+            item.name,
+            hints[item.name].__metadata__[0],
+            item.default,
+            _JSON_TYPES[hints[item.name].__origin__],
+        )
+        for item in fields(payload_class)
+    )
 
 
 _INSTANCE: Final = 'instance'
@@ -201,231 +299,100 @@ _JOB_KEYS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class BindPayload:
+class BindPayload(JobPayload):
     """The ARQs of one instance to bind, and their providers."""
 
-    instance_uuid: str
-    arq_uuids: tuple[str, ...]
-    provider_uuids: tuple[str, ...]
+    TYPE = JobType.BIND
+
+    instance_uuid: Annotated[str, _INSTANCE]
+    arq_uuids: Annotated[tuple[str, ...], _ARQS]
+    provider_uuids: Annotated[tuple[str, ...], _PROVIDERS]
     # Named by an admin in the bind. It overrides the project that Placement records
     # for the instance. None: not named.
-    project_id: str | None = None
-    generation: int = 0  # of the bind; 0: written by an earlier release
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object that the job table stores."""
-        return {
-            _INSTANCE: self.instance_uuid,
-            _ARQS: list(self.arq_uuids),
-            _PROVIDERS: list(self.provider_uuids),
-            _PROJECT: self.project_id,
-            **_generation_to_json(self.generation),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the payload from the JSON object.
-
-        :raises InvalidJobPayload: a key is missing or has a value of another type
-        """
-        reader = _Reader(JobType.BIND, data)
-        return cls(
-            instance_uuid=reader.read_text(_INSTANCE),
-            arq_uuids=reader.read_texts(_ARQS),
-            provider_uuids=reader.read_texts(_PROVIDERS),
-            project_id=reader.read_optional_text(_PROJECT),
-            generation=read_bind_generation(data),
-        )
+    project_id: Annotated[str | None, _PROJECT] = None
+    generation: Annotated[int, _GENERATION] = 0  # of the bind; 0: by an earlier release
 
 
 @dataclass(frozen=True, slots=True)
-class NovaEventPayload:
+class NovaEventPayload(JobPayload):
     """The ARQs of one instance whose binds have ended in the same way."""
 
-    instance_uuid: str
-    arq_uuids: tuple[str, ...]
-    succeeded: bool
-    generation: int = 0  # of the bind; 0: of any
+    TYPE = JobType.NOVA_EVENT
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object that the job table stores."""
-        return {
-            _INSTANCE: self.instance_uuid,
-            _ARQS: list(self.arq_uuids),
-            _SUCCEEDED: self.succeeded,
-            **_generation_to_json(self.generation),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the payload from the JSON object.
-
-        :raises InvalidJobPayload: a key is missing or has a value of another type
-        """
-        reader = _Reader(JobType.NOVA_EVENT, data)
-        return cls(
-            instance_uuid=reader.read_text(_INSTANCE),
-            arq_uuids=reader.read_texts(_ARQS),
-            succeeded=reader.read_flag(_SUCCEEDED),
-            generation=read_bind_generation(data),
-        )
+    instance_uuid: Annotated[str, _INSTANCE]
+    arq_uuids: Annotated[tuple[str, ...], _ARQS]
+    succeeded: Annotated[bool, _SUCCEEDED]
+    generation: Annotated[int, _GENERATION] = 0  # of the bind; 0: of any
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectPayload:
+class ConnectPayload(JobPayload):
     """The bound ARQs of one instance whose drivers wait until it is spawned."""
 
-    instance_uuid: str
-    arq_uuids: tuple[str, ...]
-    generation: int = 0  # of the bind; 0: of any
+    TYPE = JobType.CONNECT
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object that the job table stores."""
-        return {
-            _INSTANCE: self.instance_uuid,
-            _ARQS: list(self.arq_uuids),
-            **_generation_to_json(self.generation),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the payload from the JSON object.
-
-        :raises InvalidJobPayload: a key is missing or has a value of another type
-        """
-        reader = _Reader(JobType.CONNECT, data)
-        return cls(
-            reader.read_text(_INSTANCE),
-            reader.read_texts(_ARQS),
-            read_bind_generation(data),
-        )
+    instance_uuid: Annotated[str, _INSTANCE]
+    arq_uuids: Annotated[tuple[str, ...], _ARQS]
+    generation: Annotated[int, _GENERATION] = 0  # of the bind; 0: of any
 
 
 @dataclass(frozen=True, slots=True)
-class ReleasePayload:
+class ReleasePayload(JobPayload):
     """The attach handle that its host must clean."""
 
-    handle_uuid: str
+    TYPE = JobType.RELEASE
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object that the job table stores."""
-        return {_HANDLE: self.handle_uuid}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the payload from the JSON object.
-
-        :raises InvalidJobPayload: a key is missing or has a value of another type
-        """
-        return cls(_Reader(JobType.RELEASE, data).read_text(_HANDLE))
+    handle_uuid: Annotated[str, _HANDLE]
 
 
 @dataclass(frozen=True, slots=True)
-class PlacementSyncPayload:
+class PlacementSyncPayload(JobPayload):
     """The host whose providers Placement must have."""
 
-    hostname: str
-    deep: bool = False  # True: read all providers of the host from Placement again
+    TYPE = JobType.PLACEMENT_SYNC
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object that the job table stores."""
-        return {_HOST: self.hostname, **({_DEEP: True} if self.deep else {})}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the payload from the JSON object.
-
-        :raises InvalidJobPayload: a key is missing or has a value of another type
-        """
-        reader = _Reader(JobType.PLACEMENT_SYNC, data)
-        deep = _DEEP in data and reader.read_flag(_DEEP)
-        return cls(hostname=reader.read_text(_HOST), deep=deep)
+    hostname: Annotated[str, _HOST]
+    # True: read all providers of the host from Placement again.
+    deep: Annotated[bool, _DEEP] = False
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramPayload:
+class ProgramPayload(JobPayload):
     """The image to load, and the deployable that it is loaded into."""
 
-    deployable_uuid: str
-    image_uuid: str
-    is_shell: bool  # True: the image replaces all regions of the card
+    TYPE = JobType.PROGRAM
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object that the job table stores."""
-        return {
-            _DEPLOYABLE: self.deployable_uuid,
-            _IMAGE: self.image_uuid,
-            _SHELL: self.is_shell,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the payload from the JSON object.
-
-        :raises InvalidJobPayload: a key is missing or has a value of another type
-        """
-        reader = _Reader(JobType.PROGRAM, data)
-        return cls(
-            deployable_uuid=reader.read_text(_DEPLOYABLE),
-            image_uuid=reader.read_text(_IMAGE),
-            is_shell=reader.read_flag(_SHELL),
-        )
+    deployable_uuid: Annotated[str, _DEPLOYABLE]
+    image_uuid: Annotated[str, _IMAGE]
+    # True: the image replaces all regions of the card.
+    is_shell: Annotated[bool, _SHELL]
 
 
 @dataclass(frozen=True, slots=True)
-class CleanPayload:
+class CleanPayload(JobPayload):
     """The attach handle to clean, and who has started the clean."""
 
-    handle_uuid: str
-    actor: str
+    TYPE = JobType.CLEAN
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object that the job table stores."""
-        return {_HANDLE: self.handle_uuid, _ACTOR: self.actor}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the payload from the JSON object.
-
-        :raises InvalidJobPayload: a key is missing or has a value of another type
-        """
-        reader = _Reader(JobType.CLEAN, data)
-        return cls(reader.read_text(_HANDLE), reader.read_text(_ACTOR))
+    handle_uuid: Annotated[str, _HANDLE]
+    actor: Annotated[str, _ACTOR]
 
 
 @dataclass(frozen=True, slots=True)
-class ModePayload:
+class ModePayload(JobPayload):
     """The device whose mode is changed, and the mode to set."""
 
-    device_uuid: str
-    mode: str
+    TYPE = JobType.MODE
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object that the job table stores."""
-        return {_DEVICE: self.device_uuid, _MODE: self.mode}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the payload from the JSON object.
-
-        :raises InvalidJobPayload: a key is missing or has a value of another type
-        """
-        reader = _Reader(JobType.MODE, data)
-        return cls(reader.read_text(_DEVICE), reader.read_text(_MODE))
+    device_uuid: Annotated[str, _DEVICE]
+    mode: Annotated[str, _MODE]
 
 
 @dataclass(frozen=True, slots=True)
-class AuditPayload:
+class AuditPayload(JobPayload):
     """The input of an audit, which has no parameters."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object that the job table stores."""
-        return {}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the payload from the JSON object; all keys are ignored."""
-        return cls()
+    TYPE = JobType.AUDIT
 
 
 def job_key(kind: str, payload: Mapping[str, Any]) -> str | None:
@@ -461,11 +428,9 @@ def read_bind_generation(payload: Mapping[str, Any]) -> int:
     :returns: 0 if the payload names none, as those of earlier releases
     :raises InvalidJobPayload: the generation is not a number
     """
-    generation = payload.get(_GENERATION, 0)
-    if type(generation) is not int:
-        reason = f'{_GENERATION} is not a number'
-        raise InvalidJobPayload(type=JobType.BIND, reason=reason)
-    return generation
+    if _GENERATION not in payload:
+        return 0
+    return int(_read_value(JobType.BIND, payload, _GENERATION, _NUMBER))
 
 
 def _generation_to_json(generation: int) -> dict[str, int]:
@@ -481,47 +446,3 @@ def describe_payload(payload: Mapping[str, Any]) -> str | None:
         if key in payload:
             return f'{key} {payload[key]}'
     return None
-
-
-class _Reader:
-    """Reads values of a payload and checks their types."""
-
-    def __init__(self, job_type: JobType, data: Mapping[str, Any]) -> None:
-        self._job_type = job_type
-        self._data = data
-
-    def read_text(self, key: str) -> str:
-        """Return a string."""
-        value = self._read(key)
-        if not isinstance(value, str):
-            raise self._error(f'{key} is not a string')
-        return value
-
-    def read_optional_text(self, key: str) -> str | None:
-        """Return a string, or None for null."""
-        return None if self._read(key) is None else self.read_text(key)
-
-    def read_texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of strings."""
-        values = self._read(key)
-        if not isinstance(values, list) or not all(
-            isinstance(value, str) for value in values
-        ):
-            raise self._error(f'{key} is not a list of strings')
-        return tuple(values)
-
-    def read_flag(self, key: str) -> bool:
-        """Return a boolean."""
-        value = self._read(key)
-        if not isinstance(value, bool):
-            raise self._error(f'{key} is not a boolean')
-        return value
-
-    def _read(self, key: str) -> Any:
-        """Return the JSON value of a key."""
-        if key not in self._data:
-            raise self._error(f'{key} is missing')
-        return self._data[key]
-
-    def _error(self, reason: str) -> InvalidJobPayload:
-        return InvalidJobPayload(type=self._job_type, reason=reason)
