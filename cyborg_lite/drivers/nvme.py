@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVMe drives of any vendor, given to a guest as a whole.
+"""NVMe drives of any vendor, given to a guest as a whole and erased afterwards."""
 
-The driver does not erase a drive. The next guest can read what the previous guest left.
-"""
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Final
 
-from collections.abc import Mapping
-from typing import ClassVar, Final
+from oslo_config import cfg
 
+from cyborg_lite.drivers import nvme_cleaning
 from cyborg_lite.drivers.host import disk_use
-from cyborg_lite.drivers.host.sysfs import PciFunction
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.tools import ToolRunner, Tools
+from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
 from cyborg_lite.drivers.pci import PciDriver, custom_name
 from cyborg_lite.drivers.pci_vendors import VENDOR_NAMES
-from cyborg_lite.model.inventory import DiscoveryResult
+from cyborg_lite.model.cleaning import CleanStep
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import AttachHandle, CleaningPolicy, DiscoveryResult
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 _HOST_DRIVER: Final = 'nvme'
@@ -31,6 +37,42 @@ class NvmeDrive(PciDriver):
         '1bd4:1003': 'Inspur NS8500',
         '8086:0a54': 'Intel P4500, P4510 or P46x0',
     }
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
+        *PciDriver.OPTIONS,
+        *nvme_cleaning.OPTIONS,
+    )
+
+    # Any: each option has its own type.
+    def __init__(
+        self,
+        host: Host,
+        options: Mapping[str, Any],
+        runner: ToolRunner | None = None,
+    ) -> None:
+        """Store the arguments.
+
+        :param runner: runs the tools; None: through the privileged process
+        """
+        super().__init__(host, options)
+        method = CleanMethod(options.get('clean_method', CleanMethod.AUTO))
+        self._cleaner = NvmeCleaner(runner or Tools(host.kernel), method)
+
+    def build_handle(self, card: PciFunction, function: PciFunction) -> AttachHandle:
+        """Return the attach handle of a drive, with its cleaning policy."""
+        handle = super().build_handle(card, function)
+        policy = CleaningPolicy(self._options.get('cleaning', CleaningPolicy.AFTER_USE))
+        return replace(handle, cleaning=policy)
+
+    def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
+        """Return the steps that erase the drive."""
+        return self._cleaner.list_steps(PciFunction(self._host, handle.control_address))
+
+    def run_clean_step(
+        self, handle: AllocatedHandle, name: str, abort: threading.Event
+    ) -> str:
+        """Erase the drive; no step can be aborted."""
+        function = PciFunction(self._host, handle.control_address)
+        return self._cleaner.run_step(function, name)
 
     def is_own_vendor(self, function: PciFunction) -> bool:
         """Return True for every vendor."""

@@ -32,8 +32,8 @@ _MAX_PATH: Final = 4096  # characters, as PATH_MAX of the kernel
 _MAX_TEXT_LENGTH: Final = 64  # characters; the longest text is a uuid
 _ARGUMENT: Final = re.compile(r'[\w:./=-]{1,512}', re.ASCII)
 _MAX_ARGUMENTS: Final = 16
-_MAX_SECONDS: Final = 3600.0
-_MAX_OUTPUT: Final = 4096  # characters of the output, counted from its end
+_MAX_SECONDS: Final = 86_400.0  # an erase of a drive takes hours
+_MAX_OUTPUT: Final = 16_384  # characters of the output, counted from its end
 _MAX_FILES: Final = 4096  # device files of one search
 # The environment of the daemon may contain secrets, so tools do not inherit it.
 _ENVIRONMENT: Final = {
