@@ -11,6 +11,7 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
+from cyborg_lite.cmd import migrate_profiles
 from cyborg_lite.cmd.one_line_errors import one_line_errors
 from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.db import migration
@@ -23,15 +24,14 @@ _DESCRIPTION: Final = 'Create, upgrade or show the schema of the database.'
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
-    :returns: 0, or 1 with the reason on standard error
+    :returns: 0, or 1 with the reason
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     conf = configuration.parse(
         arguments, PROG, command_line=[_COMMANDS], description=_DESCRIPTION
     )
     configuration.set_up_logging(conf)
-    _RUN[conf.command.name](conf)
-    return 0
+    return _RUN[conf.command.name](conf) or 0
 
 
 def _upgrade(conf: cfg.ConfigOpts) -> None:
@@ -64,11 +64,12 @@ def _create(conf: cfg.ConfigOpts) -> None:
     print(f'Created {path}. Review it before you commit it.')
 
 
-_RUN: Final[Mapping[str, Callable[[cfg.ConfigOpts], None]]] = {
+_RUN: Final[Mapping[str, Callable[[cfg.ConfigOpts], int | None]]] = {
     'upgrade': _upgrade,
     'current': _current,
     'history': _history,
     'create': _create,
+    'migrate-profiles': migrate_profiles.run,
 }
 
 
@@ -76,6 +77,7 @@ _RUN: Final[Mapping[str, Callable[[cfg.ConfigOpts], None]]] = {
 def _add_parsers(parsers: '_SubParsersAction[Any]') -> None:
     upgrade = add_command(parsers, 'upgrade', 'upgrade the schema')
     upgrade.add_argument('revision', nargs='?', default='head', help='default: head')
+    migrate_profiles.add_parsers(parsers)
     add_command(parsers, 'current', 'print the current revision of the database')
     add_command(parsers, 'history', 'print all revisions, oldest first')
     create = add_command(

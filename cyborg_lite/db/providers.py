@@ -3,6 +3,7 @@
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -23,6 +24,10 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db.attach_handles import needs_cleaning
 from cyborg_lite.db.change import Upsert, change
 from cyborg_lite.db.clock import now_utc, read_time_before
+from cyborg_lite.db.device_profiles.profile_formats import (
+    list_former_traits,
+    uses_former_traits,
+)
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import (
     Arq,
@@ -36,6 +41,7 @@ from cyborg_lite.db.tables import (
 from cyborg_lite.model.cleaning import CleanState
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.inventory import UNUSABLE_HEALTH, Health
+from cyborg_lite.model.profile_renames import rename_trait
 from cyborg_lite.model.providers import ProviderRow, valid_symbol
 from cyborg_lite.model.services import AGENT, ServiceState
 
@@ -64,6 +70,7 @@ def list_providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow
             ProviderTraits.traits.label('published_traits'),
             Service.state.label('agent'),
             LoadedRegion.unusable_reason,
+            uses_former_traits(hostname).label('uses_former_traits'),
             *_handle_counts(),
         )
         .join(Device, Deployable.device_id == Device.id)
@@ -76,8 +83,20 @@ def list_providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow
             Deployable.resource_class.is_not(None),
         )
         .order_by(Deployable.name)
-    )
-    return tuple(_provider(row) for row in rows)
+    ).all()
+    providers = tuple(_provider(row) for row in rows)
+    if not any(row.uses_former_traits for row in rows):
+        return providers
+    former = list_former_traits(session, hostname)
+    return tuple(_add_former_traits(provider, former) for provider in providers)
+
+
+def _add_former_traits(provider: ProviderRow, former: frozenset[str]) -> ProviderRow:
+    """Return the provider with the former names of its traits that are in use."""
+    names = {name for name in former if rename_trait(name) in provider.traits}
+    if not names:
+        return provider
+    return replace(provider, traits=(*provider.traits, *sorted(names)))
 
 
 def is_unavailable() -> ColumnElement[bool]:

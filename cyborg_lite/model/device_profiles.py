@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from cyborg_lite.model.profile_renames import RENAMED_KEYS
+
 _RESOURCES: Final = 'resources:'
 _TRAIT: Final = 'trait:'
 _ACCEL: Final = 'accel:'
@@ -93,8 +95,10 @@ class Group:
     def parse(cls, keys: Mapping[str, str]) -> 'Group':
         """Parse the stored mapping of a group.
 
-        An unknown attach target, which only a foreign row can have, counts as VM.
+        An unknown attach target, which only a foreign row can have, counts as VM. ARQs
+        keep the keys of their creation, so former names of keys are accepted.
         """
+        keys = {RENAMED_KEYS.get(key, key): value for key, value in keys.items()}
         amounts = _select(keys, _RESOURCES)
         traits = _select(keys, _TRAIT)
         properties = _select(keys, _ACCEL)
