@@ -42,8 +42,11 @@ def run(arguments: Sequence[str]) -> int:
     for text in conf.address:
         address = pci_address(text)
         if address is None or address not in unhealthy:
-            known = ', '.join(unhealthy) or 'none'
-            print(f'{_PROG}: {text} has no PCI errors. Known: {known}', file=sys.stderr)
+            addresses = ', '.join(unhealthy) or 'none'
+            print(
+                f'{_PROG}: {text} has no PCI errors. Known: {addresses}',
+                file=sys.stderr,
+            )
             status = 1
             continue
         try:

@@ -36,8 +36,8 @@ class DeviceCollector(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Return the metrics, or nothing if the database does not answer."""
-        health_family, usage_family, error_family, *others = _create_families()
-        lost_family, unclean_family = others
+        health_family, usage_family, error_family, *more_families = _create_families()
+        lost_family, unclean_family = more_families
         try:
             records = self._database.read(devices.list_devices, Query())
             lost = self._database.read(devices.count_lost_arqs)

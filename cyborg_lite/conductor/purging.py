@@ -72,7 +72,7 @@ class Purger:
                 LOG.info('Deleted %d old rows of %s', count, name)
 
     def _delete_provider_traits(self) -> int:
-        """Delete the next records of traits whose provider is gone; return their number.
+        """Delete the next records of traits without a provider; return their number.
 
         A sync deletes the record with the provider. It cannot do so if somebody else
         has deleted the provider, as Nova does with the tree of a compute node.
@@ -81,6 +81,8 @@ class Purger:
             purging.list_unused_provider_traits, self._last_record, _MAX_PROVIDERS
         )
         self._last_record = records[-1][0] if len(records) == _MAX_PROVIDERS else 0
-        gone = [uuid for _, uuid in records if not self._placement.find_provider(uuid)]
-        self._database.write(providers.delete_provider_traits, gone)
-        return len(gone)
+        deleted = [
+            uuid for _, uuid in records if not self._placement.find_provider(uuid)
+        ]
+        self._database.write(providers.delete_provider_traits, deleted)
+        return len(deleted)

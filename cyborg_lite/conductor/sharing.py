@@ -91,13 +91,13 @@ class SharingCheck:
             return
         uuids = {provider.uuid for provider in own}
         classes = {provider.resource_class for provider in own}
-        others = [
+        foreign_nodes = [
             node
             for node in self._placement.list_tree(root.uuid)
             if node.uuid not in uuids
         ]
         # Other providers, for instance of network interfaces, have other classes.
-        for node in ownership.map_foreign_addresses(root.name, others).values():
+        for node in ownership.map_foreign_addresses(root.name, foreign_nodes).values():
             try:
                 inventories = self._placement.get_inventories(node.uuid).inventories
             except PlacementConflict:

@@ -48,14 +48,14 @@ def list_handler_mismatches(bitstream: Bitstream, handlers: Handlers) -> Iterato
     """Yield one sentence per reason why no handler of a card loads a bitstream."""
     image_type = (bitstream.type or '').lower()
     if image_type and handlers.types and image_type not in handlers.types:
-        known = ', '.join(handlers.types)
-        yield f'Its type {bitstream.type} is unknown; the card loads {known}.'
+        names = ', '.join(handlers.types)
+        yield f'Its type {bitstream.type} is unknown; the card loads {names}.'
     if not handlers.drivers:
         return
     name = _find_driver(bitstream, handlers)
     if name is None:
-        known = ', '.join(handlers.drivers)
-        yield f'Its driver {bitstream.driver} is unknown; the card has {known}.'
+        names = ', '.join(handlers.drivers)
+        yield f'Its driver {bitstream.driver} is unknown; the card has {names}.'
     else:
         yield from _find_version_mismatch(bitstream, handlers, name)
 

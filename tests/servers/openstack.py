@@ -273,10 +273,10 @@ class OpenStack(OpenStackClient):
         """Run an operator's command and return its output."""
         command = [*self._cyborg_command('manage', HOSTS[0]), *arguments]
         environment = {**os.environ, **self._environment()}
-        done = subprocess.run(
+        process = subprocess.run(
             command, check=False, env=environment, capture_output=True, text=True
         )
-        return done.stdout + done.stderr
+        return process.stdout + process.stderr
 
     def kill(self, name: str) -> None:
         """Kill a process."""

@@ -70,8 +70,8 @@ def test_no_private_module_of_a_library_is_imported() -> None:
         if not name.startswith('cyborg_lite')
         and any(part.startswith('_') for part in name.split('.')[:-1])
     }
-    known = {name for name in private if name.startswith(tuple(PRIVATE_MODULES))}
-    assert private - known == set()
+    permitted = {name for name in private if name.startswith(tuple(PRIVATE_MODULES))}
+    assert private - permitted == set()
 
 
 def normalize_name(name: str) -> str:

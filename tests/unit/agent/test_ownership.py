@@ -192,9 +192,9 @@ def test_card_of_other_owner_is_not_reported(
         assert result.device is None
         assert reason in result.reason
     assert caplog.text.count(reason) == int('configuration' in reason)
-    other = discovery_result('0000:02:00.0')
+    second = discovery_result('0000:02:00.0')
     if not is_in_nova:
-        assert ownership.amend(other) == other
+        assert ownership.amend(second) == second
 
 
 def test_own_card_that_nova_claims_has_conflict(host: Host, nova_conf: Path) -> None:

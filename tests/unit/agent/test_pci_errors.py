@@ -90,8 +90,8 @@ def test_rate_of_errors_decides(
 
 def test_errors_before_first_read_count_if_fatal(site: Site) -> None:
     assert site.read(correctable=10**6, nonfatal=50).health is Health.OK
-    other = '0000:5e:00.0'
-    usage = site.read_of(other, 'b1', Health.OK, {'fatal': 1})
+    second_address = '0000:5e:00.0'
+    usage = site.read_of(second_address, 'b1', Health.OK, {'fatal': 1})
     assert usage.health is Health.FAILED
 
 
@@ -118,8 +118,8 @@ def test_reboot_clears_errors(site: Site) -> None:
 
 
 def test_worse_health_of_driver_stays(site: Site) -> None:
-    gone = site.read(health=Health.GONE, fatal=1)
-    assert (gone.health, gone.reason) == (Health.GONE, 'link')
+    reading = site.read(health=Health.GONE, fatal=1)
+    assert (reading.health, reading.reason) == (Health.GONE, 'link')
     assert site.read(health=Health.DEGRADED, fatal=1).health is Health.FAILED
 
 

@@ -150,20 +150,20 @@ def test_audit_named_unknown_host_is_removed(
 def test_audit_prune_deletes_providers_and_unused_traits(
     run: Run, database: Database, placement: FakePlacement, capsys: Out
 ) -> None:
-    kept = add_device(database, HOST, 'kept')
-    gone = add_device(database, HOST, 'gone', traits=['CUSTOM_PHYSNET1'])
+    present = add_device(database, HOST, 'kept')
+    removed = add_device(database, HOST, 'gone', traits=['CUSTOM_PHYSNET1'])
     run('--apply')
-    remove_devices(database, [gone])
+    remove_devices(database, [removed])
     run('--apply')
-    assert placement.providers[gone].traits == {OWNER_CYBORG, EMPTIED}
+    assert placement.providers[removed].traits == {OWNER_CYBORG, EMPTIED}
     placement.names |= {'CUSTOM_OF_THE_OPERATOR', 'CUSTOM_PHYSNET1'}
     capsys.readouterr()
     assert run('--prune') == 0
     output = capsys.readouterr()
     assert 'Restart nova-compute' in output.err
     assert f'custom trait {EMPTIED}: deleted, unused' in output.out
-    assert kept in placement.providers
-    assert gone not in placement.providers
+    assert present in placement.providers
+    assert removed not in placement.providers
     assert 'CUSTOM_OF_THE_OPERATOR' in placement.names
 
 

@@ -111,12 +111,12 @@ def test_purge_deletes_traits_of_providers_that_are_gone(
 ) -> None:
     database.write(reports.store_report, report(card(1)))
     rows = database.read(providers.list_providers_of_host, HOST)
-    used, kept, gone = rows[0].rp_uuid, str(uuid4()), str(uuid4())
-    traits = {uuid: ['CUSTOM_A'] for uuid in (used, kept, gone)}
+    used, present, deleted = rows[0].rp_uuid, str(uuid4()), str(uuid4())
+    traits = {uuid: ['CUSTOM_A'] for uuid in (used, present, deleted)}
     database.write(providers.record_provider_traits, traits)
-    placement.create_provider(kept, 'compute-1_0000:01:00.0', None)
+    placement.create_provider(present, 'compute-1_0000:01:00.0', None)
     purger.purge()
     table = select(ProviderTraits.rp_uuid)
     uuids = database.read(lambda session: set(session.scalars(table)))
-    assert uuids == {used, kept}
+    assert uuids == {used, present}
     assert placement.counts() == {'GET': 2, 'POST': 1}

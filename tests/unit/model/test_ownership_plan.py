@@ -115,13 +115,13 @@ def test_check_devices_names_each_difference() -> None:
 
 
 def test_check_devices_shared_class_is_problem() -> None:
-    mine: dict[str, object] = {'owner': 'cyborg', 'vgpu_type': 'nvidia-231'}
-    other = {'owner': 'nova', 'vgpu_type': 'nvidia-231'}
-    shared = parse_plan({'compute-1': {FIRST: other, SECOND: mine}})
+    of_cyborg: dict[str, object] = {'owner': 'cyborg', 'vgpu_type': 'nvidia-231'}
+    of_nova = {'owner': 'nova', 'vgpu_type': 'nvidia-231'}
+    shared = parse_plan({'compute-1': {FIRST: of_nova, SECOND: of_cyborg}})
     (problem,) = reasons(shared, device(resource_classes=('VGPU',)))
     assert 'vGPUs of class VGPU' in problem[2]
-    apart = {**mine, 'resource_class': 'CUSTOM_CYBORG_VGPU'}
-    plan = parse_plan({'compute-1': {FIRST: other, SECOND: apart}})
+    apart = {**of_cyborg, 'resource_class': 'CUSTOM_CYBORG_VGPU'}
+    plan = parse_plan({'compute-1': {FIRST: of_nova, SECOND: apart}})
     assert reasons(plan, device(resource_classes=('CUSTOM_CYBORG_VGPU',))) == []
     (problem,) = reasons(plan, device(resource_classes=('VGPU',)))
     assert problem[2] == (

@@ -163,8 +163,8 @@ def test_list_disabled_profile_is_hidden_from_compute_api(
     assert len(caller.get(path).json['device_profiles']) == 1
     newest.patch('/device_profiles/dp1', build_replace_patch(enabled=False))
     assert bool(caller.get(path).json['device_profiles']) is is_shown
-    for other in (caller.get('/device_profiles'), caller.at('2.4').get(path)):
-        assert len(other.json['device_profiles']) == 1
+    for answer in (caller.get('/device_profiles'), caller.at('2.4').get(path)):
+        assert len(answer.json['device_profiles']) == 1
     assert caller.at('2.2').get('/device_profiles/dp1').status == 200
 
 

@@ -75,8 +75,8 @@ def test_list_services_requires_admin(newest: Client) -> None:
 
 
 def test_delete_service_down_returns_204(newest: Client) -> None:
-    gone = daemon(newest, 'compute-1', ServiceState.DOWN)
-    assert newest.at('2.5').delete(f'/services/{gone.uuid}').status == 204
+    service = daemon(newest, 'compute-1', ServiceState.DOWN)
+    assert newest.at('2.5').delete(f'/services/{service.uuid}').status == 204
     assert newest.get('/services').json == {'services': []}
 
 
@@ -103,6 +103,6 @@ def test_delete_service_unknown_returns_404(newest: Client, uuid: str) -> None:
 
 
 def test_delete_service_requires_administrator(newest: Client) -> None:
-    gone = daemon(newest, 'compute-1', ServiceState.DOWN)
+    service = daemon(newest, 'compute-1', ServiceState.DOWN)
     manager = newest.at('2.5').as_(MANAGER)
-    assert manager.delete(f'/services/{gone.uuid}').status == 403
+    assert manager.delete(f'/services/{service.uuid}').status == 403
