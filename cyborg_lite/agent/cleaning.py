@@ -11,7 +11,7 @@ with the steps that it has stored as completed.
 
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -56,14 +56,26 @@ class _Run:
     abort: threading.Event = field(default_factory=threading.Event)
 
 
+def _start_thread(work: Callable[[], None], name: str) -> None:
+    """Run a clean in a daemon thread, because a step may never return."""
+    threading.Thread(target=work, name=name, daemon=True).start()
+
+
 class Cleaning:
     """Cleans units, one at a time per device."""
 
-    def __init__(self, discovery: Discovery, cache: Cache) -> None:
+    def __init__(
+        self,
+        discovery: Discovery,
+        cache: Cache,
+        start_thread: Callable[[Callable[[], None], str], None] = _start_thread,
+    ) -> None:
         """Store the arguments.
 
         :param cache: the prepared handles, whose units must not be cleaned
+        :param start_thread: starts the work of a clean, under a name
         """
+        self._start_thread = start_thread
         self._discovery = discovery
         self._cache = cache
         self._session = secrets.token_hex(8)
@@ -106,11 +118,8 @@ class Cleaning:
             )
             run = _Run(replace(order, completed=completed), progress)
             self._runs[order.handle.uuid] = run
-        name = f'clean-{order.number}'
-        threading.Thread(
-            target=self._run, args=(run, driver), name=name, daemon=True
-        ).start()
-        return progress
+        self._start_thread(lambda: self._run(run, driver), f'clean-{order.number}')
+        return run.progress
 
     def abort(self, order: CleanOrder) -> CleanProgress:
         """Start no further step and abort an abortable one; return the progress.

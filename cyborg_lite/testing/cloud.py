@@ -14,12 +14,21 @@ from uuid import uuid4
 from cyborg_lite.conductor.binding import BindHandler, BindRules, build_bind_job
 from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
 from cyborg_lite.conductor.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.cleaning import CleanHandler
 from cyborg_lite.conductor.job_attempts import Handler, JobAttempts
 from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.conductor.nova_events import NovaEventHandler
 from cyborg_lite.conductor.nova_support import NovaRules
 from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db import arqs, binding, deployables, devices, migration, release
+from cyborg_lite.db import (
+    arqs,
+    binding,
+    cleanings,
+    deployables,
+    devices,
+    migration,
+    release,
+)
 from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
@@ -27,6 +36,12 @@ from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.tables import Base
 from cyborg_lite.model.arqs import Arq, Binding, Scope, State
 from cyborg_lite.model.bitstreams import Image
+from cyborg_lite.model.cleaning import (
+    CleaningRecord,
+    CleanState,
+    UncleanUnit,
+    state_after_use,
+)
 from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.inventory import AttachHandle, Deployable, DiscoveryResult
 from cyborg_lite.model.jobs import JobRecord, JobState, JobType, Owner
@@ -111,6 +126,7 @@ class _Conductor:
             JobType.BIND: BindHandler(self.database, agents, placement, _RULES, loader),
             JobType.RELEASE: ReleaseHandler(self.database, agents, loader),
             JobType.NOVA_EVENT: NovaEventHandler(self.database, cloud.nova),
+            JobType.CLEAN: CleanHandler(self.database, agents),
         }
         self.job_types = tuple(handlers)
         self.attempts = JobAttempts(self.database, handlers, Metrics())
@@ -148,6 +164,9 @@ class Cloud:
         self._instance = str(uuid4())
         deployable = self._find_offered()
         number = scenario.number or min(2, len(_list_free(deployable)))
+        policy = _list_free(deployable)[0].cleaning
+        is_cleaned = state_after_use(policy) is CleanState.DIRTY
+        self.expected_cleans = number if is_cleaned else 0  # after the release
         self._report()
         self.provider = self._find_provider(deployable.name)
         group = {
@@ -214,7 +233,7 @@ class Cloud:
         raise ConformanceError(f'jobs do not end: {"; ".join(errors)}')
 
     def _list_jobs(self) -> Sequence[JobRecord]:
-        kinds = (JobType.BIND, JobType.RELEASE, JobType.NOVA_EVENT)
+        kinds = (JobType.BIND, JobType.RELEASE, JobType.NOVA_EVENT, JobType.CLEAN)
         return self._database.read(administration.list_jobs, kinds)
 
     def _run_in_conductor(self, operation: Callable[[_Conductor], None]) -> None:
@@ -240,6 +259,21 @@ class Cloud:
         """Return the uuids of the ARQs with an attach handle, sorted."""
         records = self._database.read(devices.list_devices, Query(detailed=True))
         return sorted(arq for device in records for arq in device.arqs)
+
+    def list_unclean(self) -> Sequence[UncleanUnit]:
+        """Return the units that are not clean."""
+        return self._database.read(cleanings.list_unclean_units)
+
+    def list_cleanings(self) -> Sequence[CleaningRecord]:
+        """Return the cleans of all devices."""
+        records = self._database.read(devices.list_devices, Query())
+        return [
+            cleaning
+            for device in records
+            for cleaning in self._database.read(
+                cleanings.list_cleanings, device.uuid
+            ).cleanings
+        ]
 
     def list_prepared(self) -> list[str]:
         """Return the uuids of the ARQs with a prepared handle on the host, sorted."""

@@ -16,6 +16,7 @@ from typing import Final
 
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.arqs import State
+from cyborg_lite.model.cleaning import CleaningState
 from cyborg_lite.model.inventory import DiscoveryResult
 from cyborg_lite.testing.cloud import Cloud, CrashDatabases, Scenario
 from cyborg_lite.testing.crash_points import CrashPoint
@@ -42,7 +43,7 @@ def check_bind_survives_crashes(scenario: Scenario, root: Path) -> None:
 
 
 def check_release_survives_crashes(scenario: Scenario, root: Path) -> None:
-    """Check that no ARQ, claim or prepared handle is left."""
+    """Check that no ARQ, claim or prepared handle is left, and all units are clean."""
     _check_all_points(scenario, root, Cloud.delete)
 
 
@@ -111,3 +112,13 @@ def _check_free(cloud: Cloud) -> None:
     expect(not cloud.list_arqs(), 'an ARQ is never deleted')
     expect(not cloud.list_claims(), 'a handle is never released')
     expect(not cloud.list_prepared(), 'the agent has a prepared handle left')
+    unclean = [f'{unit.unit} ({unit.reason})' for unit in cloud.list_unclean()]
+    expect(not unclean, f'units are not clean: {", ".join(unclean)}')
+    cleans = cloud.list_cleanings()
+    ended = all(step.finished_at for clean in cleans for step in clean.steps)
+    expect(ended, 'the record of a clean has a step without an end')
+    states = {clean.state for clean in cleans}
+    is_recorded = states <= {CleaningState.SUCCEEDED} and len(cleans) >= (
+        cloud.expected_cleans
+    )
+    expect(is_recorded, 'a clean is not recorded')

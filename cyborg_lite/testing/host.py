@@ -20,6 +20,7 @@ from cyborg_lite.drivers.base import Driver, TracksHandles
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import HostAway
 from cyborg_lite.model.bitstreams import LoadOrder
+from cyborg_lite.model.cleaning import CleanOrder, CleanProgress
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device, DiscoveryResult, HostReport
 from cyborg_lite.rpc import wire
@@ -60,7 +61,8 @@ class AgentProcess:
             )
         self._monitor.restore_results()
         self.preparation = Preparation(*parts)
-        self.cleaning = Cleaning(self._discovery, self.cache)
+        # Without threads, so that each crash point is reached in the same order.
+        self.cleaning = Cleaning(self._discovery, self.cache, lambda work, _: work())
         image_cache = ImageCache(
             state / 'images', images, largest=MAX_IMAGE_SIZE, capacity=MAX_IMAGE_SIZE
         )
@@ -167,6 +169,22 @@ class CrashableAgents(AgentAPI):
         """Release handles, as ``AgentAPI.release``."""
         self._call(
             'release', lambda agent: agent.preparation.release(_transfer(handles))
+        )
+
+    def read_cleaning(
+        self, context: RequestContext, host: str, order: CleanOrder
+    ) -> CleanProgress:
+        """Read the progress of a clean, as ``AgentAPI.read_cleaning``."""
+        received = wire.load(CleanOrder, wire.dump(order))
+        return self._call('read_cleaning', lambda agent: agent.cleaning.read(received))
+
+    def start_cleaning(
+        self, context: RequestContext, host: str, order: CleanOrder, session: str
+    ) -> CleanProgress:
+        """Run a clean to its end, as ``AgentAPI.start_cleaning``."""
+        received = wire.load(CleanOrder, wire.dump(order))
+        return self._call(
+            'start_cleaning', lambda agent: agent.cleaning.start(received, session)
         )
 
     def program(self, context: RequestContext, host: str, order: LoadOrder) -> Device:

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the conformance checks of cleaning with correct and wrong drivers."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.exceptions import DriverError
+from cyborg_lite.model.cleaning import CleanStep
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import CleaningPolicy, DiscoveryResult
+from cyborg_lite.testing import cleaning_checks
+from cyborg_lite.testing.cleaning_checks import CLEANING_CHECKS
+from cyborg_lite.testing.cloud import Scenario
+from cyborg_lite.testing.crash_checks import CRASH_CHECKS
+from cyborg_lite.testing.driver_checks import Bench, ConformanceError
+from tests.doubles.file_driver import FileDriver, build_bench
+
+Check = Callable[[Bench, Path], None]
+_ERASED = 'prepared/erased'
+
+
+class Declaring(FileDriver):
+    """Driver with a cleaning policy, but without clean steps."""
+
+    def discover(self) -> Iterator[DiscoveryResult]:
+        for result in super().discover():
+            device = result.device
+            assert device is not None
+            handles = tuple(
+                replace(handle, cleaning=CleaningPolicy.AFTER_USE)
+                for handle in device.root.handles
+            )
+            # The files of a clean are not part of the device.
+            root = replace(device.root, handles=handles, attributes={})
+            yield replace(result, device=replace(device, root=root))
+
+
+class Cleaning(Declaring):
+    """Correct driver with two steps, each of which changes one file."""
+
+    def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
+        return CleanStep('erase', 'all data'), CleanStep('verify', 'the mark')
+
+    def run_clean_step(
+        self, handle: AllocatedHandle, name: str, abort: threading.Event
+    ) -> str:
+        try:
+            text = 'x' if name == 'erase' else ''
+            self.host.kernel.write(self.host.root, _ERASED, text)
+        except OSError as error:
+            raise DriverError(reason=str(error)) from None
+        return 'file 1.0'
+
+
+class Nameless(Cleaning):
+    """Driver with two steps of the same name."""
+
+    def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
+        return (CleanStep('erase', 'all data'),) * 2
+
+
+class Eager(Cleaning):
+    """Driver that erases when it is asked for its steps."""
+
+    def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
+        self.host.kernel.write(self.host.root, _ERASED, 'x')
+        return super().list_clean_steps(handle)
+
+
+class Raw(Cleaning):
+    """Driver that does not convert the error of a change."""
+
+    def run_clean_step(
+        self, handle: AllocatedHandle, name: str, abort: threading.Event
+    ) -> str:
+        self.host.kernel.write(self.host.root, _ERASED, 'x')
+        return ''
+
+
+class Silent(Cleaning):
+    """Driver that ignores the error of a change."""
+
+    def run_clean_step(
+        self, handle: AllocatedHandle, name: str, abort: threading.Event
+    ) -> str:
+        try:
+            return super().run_clean_step(handle, name, abort)
+        except DriverError:
+            return ''
+
+
+class Leaving(Cleaning):
+    """Driver whose device is gone after a clean."""
+
+    def discover(self) -> Iterator[DiscoveryResult]:
+        if not self.host.has(_ERASED):
+            yield from super().discover()
+
+    def run_clean_step(
+        self, handle: AllocatedHandle, name: str, abort: threading.Event
+    ) -> str:
+        self.host.kernel.write(self.host.root, _ERASED, 'x')
+        return ''
+
+
+@pytest.mark.parametrize('check', CLEANING_CHECKS, ids=lambda check: check.__name__)
+def test_correct_driver_passes(check: Check, tmp_path: Path) -> None:
+    check(build_bench(Cleaning), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('driver', 'check', 'words'),
+    [
+        (FileDriver, cleaning_checks.check_clean_is_repeatable, 'no handle'),
+        (Declaring, cleaning_checks.check_clean_is_repeatable, 'no clean steps'),
+        (Nameless, cleaning_checks.check_clean_steps_are_declared, 'a name twice'),
+        (Eager, cleaning_checks.check_clean_steps_are_declared, 'changes files'),
+        (Raw, cleaning_checks.check_failed_change_is_reported, 'raises OSError'),
+        (Silent, cleaning_checks.check_failed_change_is_reported, 'no DriverError'),
+        (Leaving, cleaning_checks.check_clean_is_repeatable, 'changes the devices'),
+        (Leaving, cleaning_checks.check_crash_of_clean_is_recovered, 'after a crash'),
+    ],
+)
+def test_wrong_driver_is_detected(
+    driver: type[FileDriver], check: Check, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConformanceError, match=words):
+        check(build_bench(driver), tmp_path)
+
+
+def test_clean_job_survives_crash_at_every_step(tmp_path: Path) -> None:
+    (_, check_release, *_) = CRASH_CHECKS
+    check_release(Scenario(build_bench(Cleaning), number=1), tmp_path)
+
+
+def test_crash_check_detects_failing_clean(tmp_path: Path) -> None:
+    class Broken(Cleaning):
+        def run_clean_step(
+            self, handle: AllocatedHandle, name: str, abort: threading.Event
+        ) -> str:
+            raise DriverError(reason='medium error')
+
+    (_, check_release, *_) = CRASH_CHECKS
+    with pytest.raises(ConformanceError, match=r'not clean: .*medium error'):
+        check_release(Scenario(build_bench(Broken), number=1), tmp_path)
