@@ -104,8 +104,7 @@ class CardModes:
         if action == 'release':
             if place is None:
                 return 1, 'ioctl: Device or resource busy'
-            saved = self._root / f'run/released-{len(self._released)}'
-            saved.parent.mkdir(exist_ok=True)
+            saved = self._root / f'released-{len(self._released)}'
             shutil.move(place, saved)
             self._released[place] = saved
             return 0, ''

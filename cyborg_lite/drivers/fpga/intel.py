@@ -10,17 +10,27 @@ from typing import Any, ClassVar, Final
 from oslo_config import cfg
 from oslo_log import log
 
+from cyborg_lite.drivers.card_modes import MODES_OPTION, DeclaredModes, check_mode
 from cyborg_lite.drivers.fpga import files
 from cyborg_lite.drivers.fpga.driver import FpgaCard, FpgaRegion
 from cyborg_lite.drivers.fpga.files import ReadsHeader
 from cyborg_lite.drivers.fpga.intel_layout import IntelPort, read_shell
+from cyborg_lite.drivers.fpga.intel_ports import (
+    ON_FUNCTIONS,
+    ON_HOST,
+    PortSwitch,
+    read_ports,
+)
 from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver, loading_options
 from cyborg_lite.drivers.host import tools
+from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci import custom_name
+from cyborg_lite.exceptions import DeviceGone
 from cyborg_lite.model import bitstreams
 from cyborg_lite.model.bitstreams import Bitstream
 from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.modes import DeviceMode, OfferedInventory, list_inventory
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 LOG = log.getLogger(__name__)
@@ -64,7 +74,12 @@ class IntelFpga(ProgrammableFpgaDriver):
     TOOL: ClassVar[str] = 'fpgaconf'
     READERS: ClassVar[Mapping[str, ReadsHeader]] = {'gbs': files.read_gbs}
     IMAGE_DRIVERS: ClassVar[tuple[str, ...]] = ('dfl-pci', 'intel-fpga-pci')
-    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (*loading_options(TOOL), _OFFER_MANAGEMENT)
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
+        *loading_options(TOOL),
+        _OFFER_MANAGEMENT,
+        MODES_OPTION,
+        CHANGE_TIMEOUT,
+    )
     MODELS: ClassVar[Mapping[str, str]] = {
         '09c4': 'PAC Arria 10 GX',
         '0b2b': 'PAC D5005',
@@ -84,6 +99,51 @@ class IntelFpga(ProgrammableFpgaDriver):
         # cannot be read.
         self._last_functions: dict[tuple[str, str], str] = {}
         self._warned: set[str] = set()  # addresses of management functions
+        seconds = options.get('change_timeout', CHANGE_TIMEOUT.default)
+        self._ports = PortSwitch(Writer(host.root, host.kernel, seconds))
+        self._declared = DeclaredModes(options, host.name)
+
+    def modes(self, device: Device) -> Sequence[DeviceMode]:
+        """Return the places of the ports, if the kernel can release them."""
+        function = PciFunction(self._host, device.control_address)
+        state = read_ports(function)
+        if state is None or function.is_virtual:
+            return ()
+        card = self.read_card(function)
+        return tuple(
+            DeviceMode(name, self._predict(card, name), state.mode == name)
+            for name in (ON_HOST, ON_FUNCTIONS)
+        )
+
+    def declared_mode(self, device: Device) -> str | None:
+        """Return the declared place of the ports, or None."""
+        return self._declared.find(device)
+
+    def set_mode(self, device: Device, mode: str) -> Device:
+        """Move the ports of a card to the host or to virtual functions.
+
+        :raises DeviceBusy: a guest uses a virtual function of the card
+        :raises DriverError: the tool or the kernel refused
+        """
+        check_mode(self.modes(device), device, mode)
+        function = PciFunction(self._host, device.control_address)
+        self._ports.set_mode(function, mode)
+        result = self.classify(PciFunction(self._host, function.address))
+        if result is None or result.device is None:
+            raise DeviceGone(address=function.address)
+        return result.device
+
+    def _predict(self, card: FpgaCard, mode: str) -> tuple[OfferedInventory, ...]:
+        """Return what a card offers in a mode."""
+        address = card.function.address
+        name = self.root_name(card.function)
+        if mode == ON_HOST and not self._options['offer_management_function']:
+            return ()
+        parts = [card.regions[:1]]
+        if mode == ON_FUNCTIONS:
+            parts = [(region,) for region in card.regions]
+        offered = (self._build_offered(card, name, address, part) for part in parts)
+        return tuple(sorted(item for root in offered for item in list_inventory(root)))
 
     def is_card_function(self, function: PciFunction) -> bool:
         """Return True for FPGA cards; neural processors have the same class."""
@@ -137,7 +197,7 @@ class IntelFpga(ProgrammableFpgaDriver):
         if not self._options['offer_management_function']:
             return (
                 'it is the management function (FME), which can write the flash; '
-                'release its port to a virtual function'
+                f'set its mode to {ON_FUNCTIONS} to release its ports'
             )
         if address not in self._warned:
             self._warned.add(address)

@@ -43,24 +43,24 @@ def read_shell(function: PciFunction) -> IntelShell | None:
     """Read the shell of a physical function; return None without a known driver."""
     for region in function.names('fpga_region'):
         base = f'fpga_region/{region}'
-        for management in _list_numbered(function, base, 'dfl-fme'):
+        for management in list_numbered(function, base, 'dfl-fme'):
             return _read_dfl(function, base, management)
     for device in function.names(_OPAE_CLASS):
         base = f'{_OPAE_CLASS}/{device}'
-        for management in _list_numbered(function, base, 'intel-fpga-fme'):
+        for management in list_numbered(function, base, 'intel-fpga-fme'):
             return _read_opae(function, base, management)
     return None
 
 
 def _read_dfl(function: PciFunction, base: str, management: str) -> IntelShell:
     own_ports = {
-        _read_port_number(function, port): port
-        for port in _list_numbered(function, base, 'dfl-port')
+        read_port_number(function, port): port
+        for port in list_numbered(function, base, 'dfl-port')
     }
     unassigned = iter(function.virtfns)
     fault = _find_manager_fault(function, management)
     ports = []
-    regions = _list_numbered(function, management, 'dfl-fme-region')
+    regions = list_numbered(function, management, 'dfl-fme-region')
     for number, path in enumerate(regions):
         if number in own_ports:
             vf_address = None
@@ -84,7 +84,7 @@ def _read_dfl(function: PciFunction, base: str, management: str) -> IntelShell:
 def _read_opae(function: PciFunction, base: str, management: str) -> IntelShell:
     interface = normalize_id(function.text(f'{management}/pr/interface_id') or '')
     ports = []
-    for number, path in enumerate(_list_numbered(function, base, 'intel-fpga-port')):
+    for number, path in enumerate(list_numbered(function, base, 'intel-fpga-port')):
         afu = function.text(f'{path}/afu_id')
         ports.append(
             IntelPort(number, interface, normalize_id(afu or ''), afu is not None)
@@ -126,7 +126,7 @@ def _find_manager_fault(function: PciFunction, management: str) -> str:
 
     The states are those of the kernel document ABI/testing/sysfs-class-fpga-manager.
     """
-    for manager in _list_numbered(function, management, 'dfl-fme-mgr'):
+    for manager in list_numbered(function, management, 'dfl-fme-mgr'):
         for name in function.names(f'{manager}/fpga_manager'):
             directory = f'{manager}/fpga_manager/{name}'
             state = function.text(f'{directory}/state') or ''
@@ -150,17 +150,18 @@ def _read_vf_function(function: PciFunction, vf_address: str | None) -> str | No
         return None
     virtual = PciFunction(function.host, vf_address)
     for region in virtual.names('fpga_region'):
-        for port in _list_numbered(virtual, f'fpga_region/{region}', 'dfl-port'):
+        for port in list_numbered(virtual, f'fpga_region/{region}', 'dfl-port'):
             return virtual.text(f'{port}/afu_id')
     return None
 
 
-def _read_port_number(function: PciFunction, port: str) -> int:
+def read_port_number(function: PciFunction, port: str) -> int:
+    """Return the number of a port, which is also the number of its region."""
     number = function.text(f'{port}/id') or ''
     return int(number) if number.isdecimal() else 0
 
 
-def _list_numbered(function: PciFunction, base: str, kind: str) -> list[str]:
+def list_numbered(function: PciFunction, base: str, kind: str) -> list[str]:
     """Return the paths ``<kind>.<n>`` in a directory, in order of their numbers."""
     entries = [
         (int(number[1]), name)

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modes are changed through the API, and come back after a reboot of the host.
+
+Real daemons, a real Placement and an emulated kernel.
+"""
+
+import errno
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from devstack.launcher.processes import Child
+from devstack.launcher.rest import Answer
+from tests.chaos.faulty_cloud import FaultyCloud
+from tests.servers import rabbitmq
+from tests.servers.stack import ADMIN, Instance, expect
+from tests.servers.vgpu_machine import Generation, VgpuHost, run_cloud
+
+_QAT: Final = '0000:e8:00.0'
+_GPU: Final = '0000:c1:00.0'
+_NEWEST: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.7'}
+
+
+class ModeHost(VgpuHost):
+    """Host with cards that have modes; the test controls its agent."""
+
+    card = _QAT
+    drivers: Mapping[str, Mapping[str, object]] = {}
+
+    def begin_agent(self, patience: int = 60, timeout: int = 30) -> Child:
+        self.cloud.configure(self.drivers)
+        self.settings = {'enabled_drivers': ','.join(self.drivers)}
+        return super().begin_agent(patience, timeout)
+
+    def device(self) -> str:
+        query = (
+            'SELECT uuid FROM devices '
+            f"WHERE hostname = '{self.name}' AND control_address = '{self.card}'"
+        )
+        rows = self.cloud.until(lambda: self.cloud.rows(query), 'the card is stored')
+        return str(rows[0][0])
+
+    def change_mode(self, mode: str) -> Answer:
+        body = [{'op': 'replace', 'path': '/mode', 'value': mode}]
+        path = f'/v2/devices/{self.device()}'
+        return self.cloud.api(_NEWEST).ask('PATCH', path, body)
+
+    # Any: JSON of the API.
+    def modes(self) -> dict[str, Any]:
+        path = f'/v2/devices/{self.device()}/modes'
+        body: dict[str, Any] = expect(self.cloud.api(_NEWEST).ask('GET', path), 200)
+        return body
+
+    def wait_for_mode(self, mode: str) -> None:
+        def is_set() -> bool:
+            shown = self.modes()
+            return shown['current'] == mode and shown['change'] is None
+
+        self.cloud.until(is_set, f'the mode is {mode}')
+
+    def offers(self) -> dict[str, tuple[int, set[str]]]:
+        """Return total and traits of each provider of the card, by its ending."""
+        offers = {}
+        prefix = f'{self.name}_{self.card}'
+        for name, provider in self.cloud.providers().items():
+            uuid = provider['uuid']
+            if name.startswith(prefix):
+                path = f'/resource_providers/{uuid}/traits'
+                traits = expect(self.cloud.placement.ask('GET', path), 200)['traits']
+                inventory = self.cloud.inventory(uuid)
+                free = sum(v['total'] - v['reserved'] for v in inventory.values())
+                ending = name.removeprefix(prefix)
+                offers[ending] = free, {t for t in traits if 'CUSTOM' in t}
+        return offers
+
+    def boot_from(self, resource_class: str, ending: str = '') -> Instance:
+        """Return a bound instance with one unit of the provider."""
+        card = f'{self.name}_{self.card}{ending}'
+        provider = self.cloud.until(
+            lambda: self.cloud.providers().get(card), f'{card} is offered'
+        )
+        guest = Instance(self.cloud, str(provider['uuid']), {resource_class: 1})
+        self.guests.append(guest)
+        guest.create_arqs(self.cloud.create_profile(resource_class))
+        guest.allocate()
+        expect(guest.bind(), 202)
+        self.cloud.until(guest.is_resolved, 'Nova receives an event')
+        assert guest.states() == {'Bound'}, guest.shown()
+        return guest
+
+    def manage(self, *arguments: str) -> tuple[int | None, str]:
+        """Run ``cyborg-lite-manage``; return its exit status and output."""
+        self.starts += 1
+        child = self.cloud.begin(f'manage-{self.starts}', 'manage', list(arguments))
+        child.until(lambda: child.status is not None)
+        self.cloud.children.remove(child)
+        return child.status, self.cloud.log(child)
+
+
+@pytest.fixture(scope='module')
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyCloud]:
+    with (
+        rabbitmq.virtual_host() as url,
+        run_cloud(tmp_path_factory.mktemp('cloud'), url) as running,
+    ):
+        yield running
+
+
+@pytest.fixture
+def qat(cloud: FaultyCloud, tmp_path: Path) -> Iterator[ModeHost]:
+    generation = Generation('qat-services', (), (_QAT, _QAT), (1, 1))
+    with ModeHost(cloud, tmp_path, generation) as host:
+        host.kernel.disable(_QAT)
+        host.drivers = {
+            'intel_qat_driver': {
+                'virtual_functions': f'{_QAT} = 4',
+                'modes': f'{host.name}/8086:4940 = sym;asym',
+            }
+        }
+        host.start_agent()
+        yield host
+
+
+@pytest.fixture
+def gpu(cloud: FaultyCloud, tmp_path: Path) -> Iterator[ModeHost]:
+    rules = (f'{_GPU}=nvidia-474+nvidia-476',)
+    generation = Generation('a100-sriov-mig', rules, (_GPU, _GPU), (1, 1))
+    with ModeHost(cloud, tmp_path, generation) as host:
+        host.card = _GPU
+        host.drivers = {'nvidia_gpu_driver': {}}
+        host.start_agent()
+        yield host
+
+
+def services(host: ModeHost) -> str:
+    file = host.root / f'sys/bus/pci/devices/{_QAT}/qat/cfg_services'
+    return file.read_text().strip()
+
+
+def traits(*names: str) -> set[str]:
+    fixed = 'QAT_INTEL', 'QAT_PRODUCT_ID_4940'
+    services = (f'QAT_SERVICE_{name}' for name in names)
+    return {f'CUSTOM_{name}' for name in (*fixed, *services)}
+
+
+def test_qat_services_are_planned_changed_and_restored(qat: ModeHost) -> None:
+    cloud = qat.cloud
+    shown = qat.modes()
+    assert (shown['current'], shown['declared']) == ('dc', 'sym;asym')
+    (plan,) = (mode for mode in shown['modes'] if mode['name'] == 'sym;asym')
+    assert [item['total'] for item in (*plan['appears'], *plan['vanishes'])] == [4, 4]
+    cloud.until(lambda: qat.offers() == {'': (4, traits('DC'))}, 'the card is offered')
+
+    guest = qat.boot_from('CUSTOM_QAT')
+    refusal = qat.change_mode('sym;asym')
+    assert (refusal.status, guest.arqs[0] in str(refusal.body)) == (409, True)
+    qat.end(guest)
+
+    status, output = qat.manage('mode', 'plan', qat.name)
+    assert (status, '- 4 CUSTOM_QAT' in output) == (1, True), output
+    status, output = qat.manage('mode', 'plan', qat.name, '--apply')
+    assert status == 0, output
+    qat.wait_for_mode('sym;asym')
+    offered = {'': (4, traits('SYM', 'ASYM'))}
+    cloud.until(lambda: qat.offers() == offered, 'Placement has the new services')
+
+    guest = qat.boot_from('CUSTOM_QAT')
+    qat.power_cycle()
+    assert services(qat) == 'dc'
+    qat.start_agent()
+    assert services(qat) == 'sym;asym'
+    cloud.until(lambda: len(guest.events()) == 2, 'the ARQ is bound again')
+    qat.end(guest)
+
+
+def test_qat_failed_change_is_rolled_back(qat: ModeHost) -> None:
+    qat.kernel.refuse('cfg_services', errno.EINVAL)
+    assert qat.change_mode('sym').status == 202
+    cloud = qat.cloud
+
+    def has_failed() -> bool:
+        change = qat.modes()['change']
+        return change is not None and change['state'] == 'failed'
+
+    cloud.until(has_failed, 'the change fails')
+    assert 'cfg_services cannot be set to sym' in qat.modes()['change']['reason']
+    assert (qat.modes()['current'], services(qat)) == ('dc', 'dc')
+    cloud.until(lambda: qat.offers() == {'': (4, traits('DC'))}, 'the hold has ended')
+    assert qat.change_mode('sym').status == 202
+    qat.wait_for_mode('sym')
+
+
+def test_mig_layout_is_changed_and_restored(gpu: ModeHost) -> None:
+    cloud = gpu.cloud
+    small, large = '_A100_1_5C', '_A100_3_20C'
+    cloud.until(lambda: {small, large} <= gpu.offers().keys(), 'both sizes are offered')
+    assert gpu.change_mode('2x3g.20gb').status == 202
+    gpu.wait_for_mode('2x3g.20gb')
+
+    def has_large_only() -> bool:
+        offers = gpu.offers()
+        return offers[large][0] == 2 and offers.get(small, (0,))[0] == 0
+
+    cloud.until(has_large_only, 'Placement has the new layout')
+    guest = gpu.boot_from('VGPU', large)
+    vgpus = gpu.made()
+    gpu.power_cycle()
+    gpu.start_agent()
+    cloud.until(lambda: len(guest.events()) == 2, 'the ARQ is bound again')
+    made_on_card = {vgpu for vgpu in vgpus if vgpu.function.startswith('0000:c1')}
+    assert made_on_card
+    assert made_on_card <= gpu.made()
+    gpu.end(guest)
