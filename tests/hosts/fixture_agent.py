@@ -38,6 +38,11 @@ class FixtureAgent:
         self.nova_file = directory / 'nova.conf'
         self.nova_file.touch()
         self.root: Path = directory  # root of the tree; each start sets it
+        # Further options by section. The emulated drives have no tools to erase them.
+        self.settings: dict[str, dict[str, object]] = {
+            'agent': {},
+            'nvme_driver': {'cleaning': 'never'},
+        }
         self._directory = directory
         self._starts = 0
         self._agent: Child | None = None  # None: the agent does not run
@@ -53,7 +58,9 @@ class FixtureAgent:
     @property
     def options(self) -> dict[str, dict[str, object]]:
         return {
+            **self.settings,
             'agent': {
+                **self.settings['agent'],
                 'enabled_drivers': ','.join(kind.NAME for kind in DRIVERS),
                 'sysfs_root': self.root,
                 'state_path': self._directory / 'agent',
