@@ -28,6 +28,11 @@ _MDEV_TEXT: Final = (
     'Its mdevs reach no instance: the compute node {host} lacks trait OWNER_NOVA, so '
     'its Nova is older than 34.0.0. Upgrade Nova, or set [nova] attaches_mdev.'
 )
+_TARGETS: Final = (HandleType.NVMF, HandleType.VHOST_USER)
+_TARGET_TEXT: Final = (
+    'Nova attaches no storage targets. Set accel:attach_target to host or none in the '
+    'device profile, or use a host that [conductor] hosts_without_compute names.'
+)
 _MDEV_OFF_TEXT: Final = (
     'Its mdevs reach no instance: [nova] attaches_mdev is false. Set it to auto.'
 )
@@ -93,6 +98,8 @@ class NovaSupport:
             reason = None
             if handle.type == HandleType.MDEV and not self._attaches_mdev(host):
                 reason = self._explain_mdev(host)
+            elif handle.type in _TARGETS:
+                reason = _TARGET_TEXT
             elif not handle.managed and not self._rules.attaches_unmanaged:
                 reason = _MANAGED_TEXT
             if reason is not None:

@@ -35,12 +35,15 @@ UNUSABLE_HEALTH: Final = (Health.FAILED, Health.GONE)
 class HandleType(enum.StrEnum):
     """Types of attach handles.
 
-    Nova attaches PCI only. It attaches nothing to an instance with any other type.
+    Nova attaches PCI and, since 34.0.0, MDEV. It attaches nothing to an instance with
+    any other type.
     """
 
     PCI = 'PCI'
     MDEV = 'MDEV'
     TEST_PCI = 'TEST_PCI'
+    NVMF = 'NVMF'  # a subsystem of an NVMe-oF target
+    VHOST_USER = 'VHOST_USER'  # a socket of a vhost-user device
 
 
 class CleaningPolicy(enum.StrEnum):

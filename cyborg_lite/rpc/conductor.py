@@ -8,6 +8,7 @@
      number; reconcile_handles; delete_service
 1.3  AttachHandle.cleaning; list_cleanings, retry_cleaning, accept_units
 1.4  plan_modes, change_mode
+1.5  HandleType NVMF and VHOST_USER
 """
 
 import copy
@@ -41,7 +42,7 @@ from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.earlier_peers import is_unsupported
 from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Caller
 
-VERSION: Final = '1.4'
+VERSION: Final = '1.5'
 
 # Seconds. The conductor replies earlier, with ProgrammingTimedOut if it must.
 _PROGRAM_TIMEOUT: Final = 60.0

@@ -242,6 +242,7 @@ def build_handle(
         type=handle.type,
         info=dict(handle.info),
         needs_host=handle.needs_host,
+        instance_uuid=str(uuid.uuid5(uuid.NAMESPACE_DNS, handle.key)),
     )
 
 

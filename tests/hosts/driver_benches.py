@@ -20,8 +20,10 @@ from cyborg_lite.drivers.intel_gpu import IntelGpu
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.drivers.nvme import NvmeDrive
 from cyborg_lite.drivers.qat import IntelQat
+from cyborg_lite.drivers.spdk import SpdkTargets
 from cyborg_lite.drivers.sriov_nic import SriovNic
 from cyborg_lite.testing.driver_checks import Bench
+from tests.doubles.spdk import FakeSpdk
 from tests.hosts import fixture_drivers, sysfs_tree
 from tests.hosts.kernel import FakeKernel
 
@@ -80,6 +82,16 @@ def on_demand_bench(kind: type[Driver], name: str, card: str, **options: Any) ->
     return Bench(plain.make, build)
 
 
+def spdk_bench() -> Bench:
+    """Return a bench of a host on which a stand-in plays SPDK."""
+
+    def build(root: Path) -> Kernel:
+        FakeSpdk(root)
+        return FakeKernel('generic-pci', root)
+
+    return Bench(bench(SpdkTargets, 'generic-pci').make, build)
+
+
 PREPARING: Final = {
     'mdevs': bench(NvidiaGpu, 't4-mdev', vgpu_types=vgpu_rules('t4-mdev')),
     'mdevs of virtual functions': bench(
@@ -100,6 +112,7 @@ PREPARING: Final = {
         physical_device_mappings=['physnet1:ens1f0'],
     ),
 }
+PREPARING['SPDK'] = spdk_bench()
 LOOKING: Final = {
     **PREPARING,
     'NVIDIA whole': bench(NvidiaGpu, 't4-mdev'),

@@ -223,3 +223,14 @@ def test_explain_unmanaged_function_has_reason(
     (reason,) = explainer.explain().groups[0].reasons
     assert reason.code == ReasonCode.UNMANAGED_NOT_ATTACHED
     assert len(explainer.placement.calls) == 1
+
+
+@pytest.mark.parametrize('handle_type', ['NVMF', 'VHOST_USER'])
+def test_bind_storage_target_needs_other_attach_target(
+    database: Database, handle_type: str
+) -> None:
+    failed = Bind(database).run(type=handle_type)
+    assert failed.state == 'BindFailed'
+    assert 'Nova attaches no storage targets' in (failed.status_reason or '')
+    group = {**GROUP, 'accel:attach_target': 'host'}
+    assert Bind(database, group=group).run(type=handle_type).state == 'Bound'

@@ -52,7 +52,7 @@ FINGERPRINTS: Final = {
     'DeviceStatus': '4baa0633a1b1',
     'Explanation': 'd0a35941f3bd',
     'GroupVerdict': '1e0863bb0903',
-    'HandleType': 'fff87c1faf5a',
+    'HandleType': '6c7ffc89a27d',
     'Health': '4adab7b7bf06',
     'HeldHandle': '0d189ac43452',
     'HostEvent': '870a7bd68f81',
