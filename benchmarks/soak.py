@@ -2,7 +2,7 @@
 """Memory, descriptors, threads and tables after many ARQ cycles.
 
 A cycle creates an ARQ, binds it, waits for the event and deletes it. The host prepares
-the handle. API, conductor and agent run as processes::
+the handle. Some ARQs share an instance. API, conductor and agent run as processes::
 
     python -m benchmarks.soak --connection mysql+pymysql://root@127.0.0.1/soak \\
         --transport rabbit://guest:guest@127.0.0.1:5672/ --cycles 20000
@@ -22,10 +22,10 @@ from sqlalchemy import Engine, create_engine, inspect, text
 
 from devstack.launcher.processes import Child
 from tests.chaos.faulty_cloud import FaultyCloud
+from tests.chaos.files_driver import UNITS
 from tests.servers.stack import Instance, expect
 
-_BATCH: Final = 100
-_CLIENTS: Final = 8
+_BATCH: Final = 400
 _CLASS: Final = 'VGPU'  # of the driver whose handles the host prepares
 _KIB: Final = 1024
 # The audit deletes former servers. Its grace is as short as possible.
@@ -39,6 +39,7 @@ def main() -> None:
     parser.add_argument('--transport', required=True)
     parser.add_argument('--cycles', type=int, default=20_000)
     parser.add_argument('--every', type=int, default=2_000, help='cycles per line')
+    parser.add_argument('--arqs', type=int, default=4, help='ARQs per instance')
     arguments = parser.parse_args()
     engine = create_engine(arguments.connection)
     with tempfile.TemporaryDirectory() as folder:
@@ -47,33 +48,33 @@ def main() -> None:
         with cloud:
             cloud.migrate()
             daemons = [cloud.start(name) for name in ('conductor', 'agent', 'api')]
-            run(cloud, arguments.cycles, arguments.every, daemons, engine)
+            for number in run(cloud, arguments):
+                text = '; '.join(describe(daemons, engine))
+                print(f'{number} cycles: {text}', flush=True)
     engine.dispose()
 
 
-def run(
-    cloud: FaultyCloud, cycles: int, every: int, daemons: list[Child], engine: Engine
-) -> None:
-    """Run cycles in batches and print a line after each multiple of ``every``."""
-    provider, profile = cloud.provider_of(_CLASS), cloud.create_profile(_CLASS)
+def run(cloud: FaultyCloud, arguments: argparse.Namespace) -> Iterator[int]:
+    """Run cycles in batches; yield their number after each multiple of ``every``."""
+    count = arguments.arqs
+    provider, profile = cloud.provider_of(_CLASS), cloud.create_profile(_CLASS, count)
 
     def run_cycle(_: int) -> None:
-        instance = Instance(cloud, provider, {_CLASS: 1})
+        instance = Instance(cloud, provider, {_CLASS: count})
         instance.create_arqs(profile)
         instance.allocate()
         expect(instance.bind(), 202)
         cloud.until(instance.is_resolved)
         instance.delete()
 
-    with ThreadPoolExecutor(_CLIENTS) as pool:
-        for number in range(_BATCH, cycles + 1, _BATCH):
-            list(pool.map(run_cycle, range(_BATCH)))
+    with ThreadPoolExecutor(max(1, UNITS // count // 2)) as pool:
+        for number in range(_BATCH, arguments.cycles + 1, _BATCH):
+            list(pool.map(run_cycle, range(_BATCH // count)))
             cloud.nova.posts.clear()  # the receiver would grow, not the service
             cloud.until(lambda: not cloud.states(), 'all ARQs are deleted')
-            if number % every == 0:
+            if number % arguments.every == 0:
                 cloud.settle()
-                text = '; '.join(describe(daemons, engine))
-                print(f'{number} cycles: {text}', flush=True)
+                yield number
 
 
 def describe(daemons: list[Child], engine: Engine) -> Iterator[str]:

@@ -14,8 +14,8 @@ from cyborg_lite.exceptions import CyborgError
 LOG = log.getLogger(__name__)
 
 _INTERVAL: Final = 3600.0  # seconds
-_DAY: Final = 86400.0  # seconds
-_SERVICES_AFTER: Final = 30 * _DAY
+_DAY: Final = 86400  # seconds
+_MONTH: Final = 30 * _DAY
 _MAX_PROVIDERS: Final = 100  # per purge; one request each
 
 
@@ -56,10 +56,11 @@ class Purger:
         """
         read, write = self._database.read, self._database.write
         month, day = (
-            read(clock.read_time_before, seconds) for seconds in (_SERVICES_AFTER, _DAY)
+            read(clock.read_time_before, seconds) for seconds in (_MONTH, _DAY)
         )
         deleted = {
             'daemons': write(purging.delete_old_services, month),
+            'failed jobs': write(purging.delete_old_failed_jobs, _MONTH),
             'programming jobs': write(purging.delete_old_program_jobs, day),
             'ARQ events': sum(
                 write(purging.shorten_history, uuid)

@@ -12,14 +12,17 @@ from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import change
+from cyborg_lite.db.clock import now_ms
 from cyborg_lite.db.tables import (
     ArqEvent,
     Deployable,
     Device,
+    Job,
     ProgramJob,
     ProviderTraits,
     Service,
 )
+from cyborg_lite.model.jobs import JobState
 from cyborg_lite.model.program_jobs import ProgramState
 from cyborg_lite.model.services import AGENT
 
@@ -43,6 +46,15 @@ def delete_old_program_jobs(session: Session, before: datetime) -> int:
     has_ended = ProgramJob.state != ProgramState.RUNNING
     old = delete(ProgramJob).where(has_ended, ProgramJob.updated_at < before)
     return change(session, old)
+
+
+def delete_old_failed_jobs(session: Session, seconds: int) -> int:
+    """Delete failed jobs that were written so long ago; return their number.
+
+    A retry by an operator makes a failed job a waiting one.
+    """
+    is_old = Job.created_at < now_ms() - seconds * 1000
+    return change(session, delete(Job).where(Job.state == JobState.FAILED, is_old))
 
 
 def list_unused_provider_traits(

@@ -58,6 +58,7 @@ def test_histories_under_faults_match_model(
 ) -> None:
     with Cluster(tmp_path, broker, connection) as cluster:
         for seed in seeds(request.node.callspec.params['connection']):
+            print(f'\nseed {seed}', flush=True)  # also if a daemon does not start again
             schedule, recorder = plan(seed), Recorder()
             perform(cluster, schedule, recorder)
             settlement = Settlement(cluster)
@@ -99,7 +100,7 @@ def report(schedule: Schedule, history: History, differences: Sequence[str]) -> 
         f'seed {schedule.seed}: answers {dict(sorted(answers.items()))}, '
         f'steps {dict(sorted(steps.items()))}, events: {len(history.receipts)}'
     )
-    print(f'\n{summary}')
+    print(summary)
     violations = list(check(history))
     if violations or differences:
         parts = [

@@ -13,8 +13,16 @@ from cyborg_lite.conductor.purging import Purger
 from cyborg_lite.db import arqs, programming, providers, purging, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.tables import ArqEvent, ProgramJob, ProviderTraits, Service
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.tables import (
+    ArqEvent,
+    Job,
+    ProgramJob,
+    ProviderTraits,
+    Service,
+)
 from cyborg_lite.model.arqs import Actor
+from cyborg_lite.model.jobs import JobState, JobType, NewJob
 from cyborg_lite.model.services import CONDUCTOR
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.reports import HOST, card, report
@@ -55,6 +63,20 @@ def test_purge_deletes_old_daemons_without_devices(
     assert list_hosts(database) == {HOST, 'new-controller'}
 
 
+def test_purge_deletes_jobs_that_failed_long_ago(
+    database: Database, purger: Purger
+) -> None:
+    for key in ('recent', 'old', 'waiting'):
+        database.write(queue.add_job, NewJob(JobType.RELEASE, key=key))
+    failed = update(Job).where(Job.key != 'waiting').values(state=JobState.FAILED)
+    execute(database, failed)
+    is_old = Job.key.in_(['old', 'waiting'])
+    execute(database, update(Job).where(is_old).values(created_at=0))
+    purger.purge()
+    keys = database.read(lambda session: set(session.scalars(select(Job.key))))
+    assert keys == {'recent', 'waiting'}
+
+
 def test_purge_deletes_ended_programming_jobs(
     database: Database, purger: Purger
 ) -> None:
@@ -93,13 +115,13 @@ def test_purge_keeps_newest_steps_of_long_history(
     assert len(read_steps(short)) > 1
 
 
-def test_purge_without_old_rows_costs_six_statements(
+def test_purge_without_old_rows_costs_seven_statements(
     database: Database, purger: Purger
 ) -> None:
     create_bound_arqs(database, 2)
     with statements(database) as sent:
         purger.purge()
-    assert len(sent) == 6
+    assert len(sent) == 7
     count = database.read(
         lambda session: session.scalar(select(func.count(ArqEvent.id)))
     )
