@@ -59,8 +59,12 @@ def _add_selection(parser: Any) -> None:
         default='',
         help='unit as listed, such as 0000:c2:00.0; default: all units of the device',
     )
+    # The name `name` is that of the command.
     parser.add_argument(
-        '--name', required=True, help='your name, which the record of the clean shows'
+        '--name',
+        dest='operator',
+        required=True,
+        help='your name, which the record of the clean shows',
     )
 
 
@@ -111,7 +115,7 @@ def _read_decision(conf: cfg.ConfigOpts) -> tuple[UnitSelection, str]:
 
     :raises InvalidInput: the name is empty or too long
     """
-    name = conf.command.name.strip()
+    name = conf.command.operator.strip()
     if not 1 <= len(name) <= MAX_ACTOR or not is_storable(name):
         raise InvalidInput(reason=f'--name must have 1 to {MAX_ACTOR} characters.')
     return UnitSelection(conf.command.device, conf.command.unit), name

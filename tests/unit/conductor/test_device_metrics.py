@@ -7,8 +7,10 @@ from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.db import binding
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import AttachHandle, Device
+from cyborg_lite.model.inventory import CleaningPolicy
 from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB, BOUND_EVENT_JOB
 from tests.builders.rows import HOST, OWNER, add_arqs, add_card, bindings
+from tests.builders.unclean_units import release_unit
 
 
 def test_device_metrics_show_health_and_known_usage(
@@ -36,6 +38,18 @@ def test_device_metrics_show_health_and_known_usage(
     ):
         assert any(label in line and line.endswith(f' {value}') for line in lines)
     assert len(lines) == 4
+
+
+def test_device_metrics_count_unclean_units(database: Database) -> None:
+    metrics = Metrics()
+    metrics.add_database_metrics(database)
+    assert '\ncyborg_lite_unclean_units{' not in metrics.format_text()
+    release_unit(database)
+    release_unit(database, CleaningPolicy.ONE_TIME)
+    text = metrics.format_text()
+    for state in ('dirty', 'used'):
+        labels = f'hostname="{HOST}",state="{state}"'
+        assert f'cyborg_lite_unclean_units{{{labels}}} 1.0\n' in text
 
 
 def test_device_metrics_count_arqs_with_lost_device(database: Database) -> None:

@@ -162,6 +162,7 @@ def test_parse_entry_null_accel_value_returns_none(key: str) -> None:
         ('attach_target', 'VM', 'VM'),
         ('attach_target', 'host', 'host'),
         ('attach_target', 'none', 'none'),
+        ('cleaning', 'one-time', 'one-time'),
     ],
 )
 def test_parse_entry_accepts_values_of_known_accel_keys(
@@ -182,6 +183,7 @@ def test_parse_entry_accepts_values_of_known_accel_keys(
         ('function_name', ''),
         ('attach_target', 'vm'),
         ('attach_target', ''),
+        ('cleaning', 'always'),
     ],
 )
 def test_parse_entry_rejects_invalid_value_of_known_accel_key(

@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from cyborg_lite.exceptions import DriverError, HostAway, LoadingFailed
 from cyborg_lite.model.bitstreams import LoadOrder
+from cyborg_lite.model.cleaning import CleanOrder, CleanProgressState
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.rpc import transport, wire
@@ -17,9 +18,13 @@ from cyborg_lite.rpc.agent import VERSION, AgentAPI
 from cyborg_lite.rpc.context import daemon_context
 from tests.builders.bitstream_files import bitstream
 from tests.builders.reports import card
+from tests.builders.unclean_units import build_progress
 from tests.doubles.drivers import handle
 
 ORDER = LoadOrder('0000:01:00.0', '_region0', bitstream(), ordered_at=3)
+
+
+PROGRESS = build_progress(CleanProgressState.RUNNING, 'erase')
 
 
 class RecordingAgent:
@@ -49,6 +54,21 @@ class RecordingAgent:
     @transport.endpoint
     def release(self, context: Any, handles: Any) -> None:
         self._record('release', wire.load_all(AllocatedHandle, handles))
+
+    @transport.endpoint
+    def read_cleaning(self, context: Any, order: Any) -> Any:
+        self._record('read_cleaning', wire.load(CleanOrder, order))
+        return wire.dump(PROGRESS)
+
+    @transport.endpoint
+    def start_cleaning(self, context: Any, order: Any, session: str) -> Any:
+        self._record(f'start_cleaning {session}', wire.load(CleanOrder, order))
+        return wire.dump(PROGRESS)
+
+    @transport.endpoint
+    def abort_cleaning(self, context: Any, order: Any) -> Any:
+        self._record('abort_cleaning', wire.load(CleanOrder, order))
+        return wire.dump(PROGRESS)
 
     @transport.endpoint
     def program(self, context: Any, order: Any) -> Any:
@@ -120,6 +140,33 @@ def test_program_raises_error_of_agent(
     with pytest.raises(type(error)) as caught:
         client.program(daemon_context(), 'compute-1', ORDER)
     assert caught.value.text == error.text
+
+
+def test_cleaning_calls_transfer_order_and_progress(
+    client: AgentAPI, agent: RecordingAgent
+) -> None:
+    order, place = CleanOrder(3, handle(), ('erase',)), (daemon_context(), 'compute-1')
+    assert client.read_cleaning(*place, order) == PROGRESS
+    assert client.start_cleaning(*place, order, 'session-1') == PROGRESS
+    assert client.abort_cleaning(*place, order) == PROGRESS
+    assert agent.calls == [
+        ('read_cleaning', order),
+        ('start_cleaning session-1', order),
+        ('abort_cleaning', order),
+    ]
+
+
+def test_cleaning_agent_of_earlier_release_raises(
+    bus: oslo_messaging.Transport, client: AgentAPI
+) -> None:
+    class EarlierAgent:
+        target = transport.interface('1.2')
+
+    server = transport.serve(bus, transport.AGENT_TOPIC, 'compute-1', [EarlierAgent()])
+    server.start()
+    with pytest.raises(DriverError, match='cannot clean'):
+        client.read_cleaning(daemon_context(), 'compute-1', CleanOrder(1, handle()))
+    server.stop()
 
 
 CALLS: list[Callable[[AgentAPI], object]] = [

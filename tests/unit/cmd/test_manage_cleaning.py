@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of ``cyborg-lite-manage cleaning``."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from cyborg_lite.cmd import manage
+from cyborg_lite.db import cleanings
+from cyborg_lite.db.engine import Database
+from cyborg_lite.model.inventory import CleaningPolicy
+from tests.builders.rows import HOST
+from tests.builders.unclean_units import count_clean_jobs, read_units, release_unit
+
+Out = pytest.CaptureFixture[str]
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(write_config: Callable[..., list[str]]) -> Run:
+    options = write_config()
+    return lambda *words: manage.main([*options, 'cleaning', *words])
+
+
+def test_list_shows_units_that_wait_for_operator(
+    run: Run, database: Database, capsys: Out
+) -> None:
+    assert run('list') == 0
+    assert capsys.readouterr().out == 'All units are clean.\n'
+    release_unit(database)
+    assert run('list') == 0
+    device = release_unit(database, CleaningPolicy.ONE_TIME)
+    assert run('list', '--format', 'json') == 1
+    capsys_lines = capsys.readouterr().out
+    states = [
+        unit['state'] for unit in json.loads(capsys_lines[capsys_lines.find('[') :])
+    ]
+    assert states == ['dirty', 'used']
+    run('list')
+    header, _, line = capsys.readouterr().out.splitlines()
+    assert header.split() == [
+        'HOST',
+        'DEVICE',
+        'UNIT',
+        'STATE',
+        'STEP',
+        'AGE',
+        'REASON',
+    ]
+    assert line.split()[:2] == [HOST, device]
+
+
+def test_retry_starts_clean(run: Run, database: Database, capsys: Out) -> None:
+    device = release_unit(database, CleaningPolicy.ONE_TIME)
+    assert run('retry', device, '--name', 'Jo') == 0
+    assert '1 units' in capsys.readouterr().out
+    assert count_clean_jobs(database) == 1
+
+
+def test_accept_records_name(run: Run, database: Database, capsys: Out) -> None:
+    device = release_unit(database, CleaningPolicy.ONE_TIME)
+    (unit,) = read_units(database, device)
+    assert run('accept', device, '--unit', unit.key, '--name', ' ') == 2
+    assert '--name' in capsys.readouterr().err
+    assert run('accept', device, '--unit', unit.key, '--name', 'Jo') == 0
+    (record,) = database.read(cleanings.list_cleanings, device).cleanings
+    assert record.actor == 'Jo'
+    assert run('accept', device, '--name', 'Jo') == 2
