@@ -26,6 +26,7 @@ class PreparedHandle:
     handle: AllocatedHandle
     boot_id: str | None = None  # host boot it is prepared for; None: not yet prepared
     serial: str = ''  # of the card; empty: unknown, or the card has none
+    group: tuple[str, ...] = ()  # uuids of the members of its active group
 
 
 class Cache:

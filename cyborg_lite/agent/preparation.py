@@ -17,6 +17,7 @@ from oslo_log import log
 
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
+from cyborg_lite.agent.handle_groups import HandleGroups
 from cyborg_lite.agent.journal import Journal, NewEvent
 from cyborg_lite.drivers.base import (
     ChecksHandles,
@@ -50,6 +51,7 @@ class Preparation:
         self._discovery = discovery
         self._cache = cache
         self._journal = journal
+        self._groups = HandleGroups(discovery, cache)
         self._guard = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
         # Released generations by handle uuid. They are not stored across restarts: a
@@ -72,6 +74,11 @@ class Preparation:
                 self._release_each(handles[:count])
                 self._remove_unprepared(handles[count:])
                 raise
+        try:
+            self._groups.activate(handles)
+        except BaseException:
+            self._release_each(handles)
+            raise
         self._record_prepared(handles, HostEventKind.PREPARED)
         return tuple(
             handle.uuid
@@ -111,6 +118,7 @@ class Preparation:
             self._reload_bitstream(handle.load)
         if self._prepare_handle(handle, only_stored=True):
             self._record_prepared([handle], HostEventKind.REBUILT)
+            self._groups.reactivate(handle)
 
     def restore(self, handle: AllocatedHandle) -> None:
         """Prepare a handle again if the host lost it without a reboot.
@@ -270,6 +278,7 @@ class Preparation:
                     handle.key,
                 )
                 return
+            self._groups.deactivate(handle)
             if isinstance(driver, PreparesHandles):
                 driver.release(self._add_instance(handle))
                 LOG.info('Released handle %s of ARQ %s', handle.key, handle.arq_uuid)

@@ -32,12 +32,14 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import (
     Arq,
     AttachHandle,
+    Attribute,
     Deployable,
     Device,
     LoadedRegion,
     ProviderTraits,
     Service,
 )
+from cyborg_lite.model.attribute_keys import GROUP_SIZE
 from cyborg_lite.model.cleaning import CleanState
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.inventory import UNUSABLE_HEALTH, Health
@@ -45,7 +47,18 @@ from cyborg_lite.model.profile_renames import rename_trait
 from cyborg_lite.model.providers import ProviderRow, valid_symbol
 from cyborg_lite.model.services import AGENT, ServiceState
 
+_MAX_DIGITS: Final = 10
 _MAX_HOSTS: Final = 1000  # audits that one transaction schedules
+_GROUP_SIZE: Final = (
+    select(Attribute.value)
+    .where(
+        Attribute.deployable_id == Deployable.id,
+        Attribute.key == GROUP_SIZE,
+        Attribute.reported.is_(True),
+    )
+    .correlate(Deployable)
+    .scalar_subquery()
+)
 _UPSERT_TRAITS: Final = Upsert(ProviderTraits, [ProviderTraits.rp_uuid], ['traits'])
 
 
@@ -71,6 +84,7 @@ def list_providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow
             Service.state.label('agent'),
             LoadedRegion.unusable_reason,
             uses_former_traits(hostname).label('uses_former_traits'),
+            _GROUP_SIZE.label('group_size'),
             *_handle_counts(),
         )
         .join(Device, Deployable.device_id == Device.id)
@@ -161,7 +175,13 @@ def _provider(row: Row[*tuple[Any, ...]]) -> ProviderRow:
         driver=row.driver,
         conflict=row.conflict,
         contested=row.health_reason if row.health == Health.CONFLICT else '',
+        group_size=_read_size(row.group_size),
     )
+
+
+def _read_size(text: str | None) -> int:
+    """Return the size of a group; 1 if the driver states none or no number."""
+    return int(text) if text and text.isdecimal() and len(text) < _MAX_DIGITS else 1
 
 
 # --- traits that Cyborg has set ---

@@ -128,6 +128,44 @@ class ConnectsHandles(Protocol):
 
 
 @runtime_checkable
+class ActivatesGroups(Protocol):
+    """A driver whose units work together, such as the cards of a fabric partition.
+
+    The handles set ``needs_host``. A deployable whose units are only given together
+    states the number in its attribute ``group_size``: Placement then allocates
+    multiples of it.
+    """
+
+    NAME: ClassVar[str]
+
+    def find_group(self, handle: AllocatedHandle) -> str:
+        """Return the name of the group of a handle; empty: it has none.
+
+        The handles of one bind with the same name are the members of one group.
+        """
+        ...
+
+    def activate(self, members: Sequence[AllocatedHandle]) -> None:
+        """Connect the members, after each of them is prepared.
+
+        The agent calls this method once per bind with the exact members, and again
+        after a host reboot. Must be idempotent.
+
+        :raises DriverError: the members cannot be a group, and nothing has changed
+        """
+        ...
+
+    def deactivate(self, members: Sequence[AllocatedHandle]) -> None:
+        """Undo ``activate``, before the first member is released.
+
+        Return without error if nothing is left to undo.
+
+        :raises DriverError: it failed; the agent retries
+        """
+        ...
+
+
+@runtime_checkable
 class ChecksHandles(Protocol):
     """A driver whose prepared handles can vanish while the host runs."""
 
@@ -252,6 +290,13 @@ class SetsModes(Protocol):
         """
         ...
 
+    def has_mode(self, device: Device, mode: str) -> bool:
+        """Return True if a device may have a mode now. Must be read-only.
+
+        :param mode: a name that ``modes`` returns now or has returned before a reboot
+        """
+        ...
+
     def declared_mode(self, device: Device) -> str | None:
         """Return the mode that the options of the driver declare, or None."""
         ...
@@ -263,7 +308,7 @@ class SetsModes(Protocol):
         interrupted: the agent repeats the call after a crash, and calls it with the
         previous mode if the call with the new mode fails.
 
-        :param mode: one of the names that ``modes`` returns
+        :param mode: as for ``has_mode``
         :raises DeviceBusy: a guest or a program of the host uses the device
         :raises DriverError: it failed
         """

@@ -9,6 +9,9 @@ from typing import Final
 
 from cyborg_lite.model.inventory import Deployable
 
+GROUP_SIZE: Final = 'group_size'
+"""Number of units that are only given together, reported by the driver."""
+
 _CLASS_KEY: Final = 'rc'
 _OTHER_RANK: Final = 2  # after the resource class and the traits
 # Drivers of OpenStack Cyborg differ in the spelling and in the first number.

@@ -31,6 +31,7 @@ class ProviderRow:
     driver: str = ''
     conflict: str = ''  # other manager of the device, according to Placement
     contested: str = ''  # other manager of the device, according to the agent
+    group_size: int = 1  # units that are only given together
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,13 @@ def _build_inventories(row: ProviderRow) -> Inventories:
         # Placement rejects an inventory with a total of 0.
         return {}
     reserved = max(0, min(row.reserved, row.total))
-    inventory = ProviderInventory(row.total, reserved, max_unit=row.total)
+    size = row.group_size if 1 <= row.group_size <= row.total else 1
+    if size > 1 and reserved % size:
+        # A group with an unavailable member cannot be given.
+        reserved = min(row.total, reserved + size - reserved % size)
+    inventory = ProviderInventory(
+        row.total, reserved, min_unit=size, max_unit=row.total, step_size=size
+    )
     return {valid_symbol(row.resource_class): inventory}
 
 

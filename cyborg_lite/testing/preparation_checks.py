@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from cyborg_lite.drivers.base import (
+    ActivatesGroups,
     ChecksHandles,
     ConnectsHandles,
     Driver,
@@ -213,6 +214,38 @@ def check_refused_connect_is_reported(bench: Bench, root: Path) -> None:
         expect(discover(setup.driver) == before, 'release does not undo connect')
 
 
+def check_group_is_repeatable(bench: Bench, root: Path) -> None:
+    """Check that a group is activated and deactivated repeatedly, or refused whole."""
+    setup = _build_setup(bench, root / 'group', 0)
+    driver = setup.driver
+    if not isinstance(driver, ActivatesGroups):
+        return
+    for members in _list_groups(driver):
+        for member in members:
+            _as_preparing(driver).prepare(member)
+        prepared = read_files(setup.host.root)
+        try:
+            driver.activate(members)
+        except DriverError:
+            unchanged = read_files(setup.host.root) == prepared
+            expect(unchanged, 'a refused group changes the host')
+        files = read_files(setup.host.root)
+        successor = bench.make(setup.host)
+        assert isinstance(successor, ActivatesGroups)
+        for _ in range(2):
+            successor.deactivate(members)
+            unchanged = read_files(setup.host.root) == prepared
+            expect(unchanged, 'deactivate does not undo activate')
+        if files != prepared:
+            for _ in range(2):
+                successor.activate(members)
+                unchanged = read_files(setup.host.root) == files
+                expect(unchanged, 'a second activate changes the host')
+            successor.deactivate(members)
+        for member in members:
+            _as_preparing(driver).release(member)
+
+
 PREPARATION_CHECKS: Final[Sequence[Callable[[Bench, Path], None]]] = (
     check_prepare_is_repeatable,
     check_is_prepared_is_correct,
@@ -224,6 +257,7 @@ PREPARATION_CHECKS: Final[Sequence[Callable[[Bench, Path], None]]] = (
     check_hang_is_reported,
     check_connect_is_repeatable,
     check_refused_connect_is_reported,
+    check_group_is_repeatable,
 )
 
 
@@ -300,6 +334,22 @@ def _list_handle_pairs(
             if free:
                 pairs.append((free[0], free[1] if free[1:] else None))
     return pairs
+
+
+def _list_groups(driver: Driver) -> list[list[AllocatedHandle]]:
+    """Return the free handles of each group of a driver that is ``ActivatesGroups``."""
+    assert isinstance(driver, ActivatesGroups)
+    groups: dict[str, list[AllocatedHandle]] = {}
+    for device in (result.device for result in discover(driver) if result.device):
+        for deployable in device.root.walk():
+            for handle in deployable.handles:
+                allocated = build_handle(device, deployable, handle)
+                if handle.needs_host and not handle.in_use:
+                    groups.setdefault(driver.find_group(allocated), []).append(
+                        allocated
+                    )
+    groups.pop('', None)
+    return list(groups.values())
 
 
 def _list_identities(

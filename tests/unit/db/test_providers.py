@@ -10,10 +10,14 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db import providers
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import Arq, AttachHandle
+from cyborg_lite.model.attribute_keys import GROUP_SIZE
+from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.providers import ProviderRow
 from tests.builders.provider_rows import add_device, change_deployable, change_device
+from tests.builders.reports import card, with_root
 from tests.builders.rows import HOST, add_arqs, add_card
 from tests.builders.service_rows import expire_heartbeat, mark_down, mark_up
 from tests.support.sql_statements import statements
@@ -61,6 +65,15 @@ def test_provider_row_healthy_device_offers_all_handles(database: Database) -> N
         device_uuid=row.device_uuid,
         driver='NVIDIA',
     )
+
+
+@pytest.mark.parametrize(('size', 'expected'), [('2', 2), ('two', 1), ('9' * 99, 1)])
+def test_provider_row_has_reported_group_size(
+    database: Database, size: str, expected: int
+) -> None:
+    group = with_root(card(0x3B, handles=4), attributes={GROUP_SIZE: size})
+    database.write(reports.store_report, HostReport(HOST, '', (group,)))
+    assert read_only_row(database).group_size == expected
 
 
 def test_provider_row_has_published_traits_and_conflict(database: Database) -> None:

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,7 @@ def test_discover_offers_subsystem_and_controller(driver: SpdkTargets) -> None:
     ],
 )
 def test_discover_withholds_unusable_subsystem(
-    changes: dict[str, object], reason: str, spdk: FakeSpdk, driver: SpdkTargets
+    changes: dict[str, Any], reason: str, spdk: FakeSpdk, driver: SpdkTargets
 ) -> None:
     spdk.subsystems = [build_subsystem(**changes)]
     result = find_results(driver)[SUBSYSTEM]

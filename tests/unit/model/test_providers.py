@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the providers that are built from deployables."""
 
+from dataclasses import replace
+
 import pytest
 
 from cyborg_lite.model.providers import (
@@ -94,3 +96,16 @@ def test_valid_provider_name_truncated_names_stay_unique() -> None:
     names = {valid_provider_name('n' * 250 + end) for end in 'ab'}
     assert len(names) == 2
     assert {len(name) for name in names} == {200}
+
+
+@pytest.mark.parametrize(
+    ('reserved', 'size', 'expected'),
+    [(0, 2, (2, 2, 0)), (1, 2, (2, 2, 2)), (3, 2, (2, 2, 4)), (1, 5, (1, 1, 1))],
+)
+def test_build_tree_group_is_given_together(
+    reserved: int, size: int, expected: tuple[int, int, int]
+) -> None:
+    group = replace(row(total=4, reserved=reserved), group_size=size)
+    (provider,) = build_tree('root', [group])
+    inventory = provider.inventories['PGPU']
+    assert (inventory.min_unit, inventory.step_size, inventory.reserved) == expected

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the conformance checks of preparation with correct and wrong drivers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -93,6 +93,35 @@ class SilentlyConnectingDriver(ReportingDriver):
             self.write_file(handle, 'connected')
 
 
+class GroupingDriver(FileDriver):
+    """Driver whose handles are activated together."""
+
+    def find_group(self, handle: AllocatedHandle) -> str:
+        return 'fabric'
+
+    def activate(self, members: Sequence[AllocatedHandle]) -> None:
+        names = ' '.join(member.key for member in members)
+        self.host.kernel.write(self.host.root, 'prepared/partition', names)
+
+    def deactivate(self, members: Sequence[AllocatedHandle]) -> None:
+        self.host.kernel.write(self.host.root, 'prepared/partition', '')
+
+
+class ForgetfulGroupingDriver(GroupingDriver):
+    """Driver that does not undo the activation of a group."""
+
+    def deactivate(self, members: Sequence[AllocatedHandle]) -> None:
+        pass
+
+
+class CountingGroupingDriver(GroupingDriver):
+    """Driver whose second activation changes the host."""
+
+    def activate(self, members: Sequence[AllocatedHandle]) -> None:
+        text = self.host.text('prepared/partition') or ''
+        self.host.kernel.write(self.host.root, 'prepared/partition', f'{text}+')
+
+
 @pytest.mark.parametrize(
     'check',
     [
@@ -179,6 +208,24 @@ def test_wrong_connect_raises_conformance_error(
 ) -> None:
     with pytest.raises(ConformanceError, match=message):
         check(build_bench(driver), tmp_path)
+
+
+def test_correct_group_passes(tmp_path: Path) -> None:
+    preparation_checks.check_group_is_repeatable(build_bench(GroupingDriver), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('driver', 'message'),
+    [
+        (ForgetfulGroupingDriver, 'deactivate does not undo activate'),
+        (CountingGroupingDriver, 'a second activate changes the host'),
+    ],
+)
+def test_wrong_group_raises_conformance_error(
+    driver: type[FileDriver], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConformanceError, match=message):
+        preparation_checks.check_group_is_repeatable(build_bench(driver), tmp_path)
 
 
 def test_build_handle_copies_values_with_stable_uuid(tmp_path: Path) -> None:
