@@ -161,11 +161,12 @@ class Modes:
             device, driver = self._find(order.address)
             stored = self._store.find(device)
             current = _list_current(driver, device)
-            if (stored.mode if stored else order.mode) == order.mode in current:
+            former = stored.mode if stored else ''
+            if former in ('', order.mode) and order.mode in current:
                 self._store.save(device, order.mode)
                 return device
-            previous = stored.mode if stored and stored.mode in current else ''
-            previous = previous or next(iter(current), stored.mode if stored else '')
+            has_former = bool(former) and driver.has_mode(device, former)
+            previous = former if has_former else next(iter(current), former)
             self._store.save(device, previous, pending=order.mode)
             try:
                 device = self._apply(driver, device, order.mode)
@@ -193,7 +194,7 @@ class Modes:
             stored = self._store.find(device)
             if stored is None or not stored.mode:
                 return False
-            if stored.mode in _list_current(driver, device):
+            if driver.has_mode(device, stored.mode):
                 return False
             self._apply(driver, device, stored.mode)
             self._store.save(device, stored.mode)
@@ -256,7 +257,7 @@ class Modes:
     def _apply(self, driver: SetsModes, device: Device, mode: str) -> Device:
         changed = driver.set_mode(device, mode)
         self._discovery.update_device(changed)
-        if mode not in _list_current(driver, changed):
+        if not driver.has_mode(changed, mode):
             reason = f'Device {device.control_address} does not show mode {mode}.'
             raise DriverError(reason=reason)
         return changed
@@ -269,7 +270,7 @@ class Modes:
         :raises ModeUnknown: the previous mode cannot be set
         """
         address = device.control_address
-        if previous and previous in _list_current(driver, device):
+        if previous and driver.has_mode(device, previous):
             return
         try:
             if not previous:

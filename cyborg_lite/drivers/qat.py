@@ -62,19 +62,23 @@ class IntelQat(SharedPciDriver):
     def modes(self, device: Device) -> Sequence[DeviceMode]:
         """Return the combinations of services; none for cards without this file."""
         card = PciFunction(self._host, device.control_address)
-        services = card.text(_SERVICES)
-        if services is None:
+        if card.text(_SERVICES) is None:
             return ()
-        is_up = card.text(_STATE) == 'up'
         offered = list_inventory(device.root)
         return tuple(
             DeviceMode(
                 name,
                 tuple(sorted(_replace_services(offered, name))),
-                is_current=is_up and _split(name) == _split(services),
+                is_current=self.has_mode(device, name),
             )
             for name in _MODES
         )
+
+    def has_mode(self, device: Device, mode: str) -> bool:
+        """Return True if a card is up with these services, in any order."""
+        card = PciFunction(self._host, device.control_address)
+        services = card.text(_SERVICES) or ''
+        return card.text(_STATE) == 'up' and _split(mode) == _split(services)
 
     def declared_mode(self, device: Device) -> str | None:
         """Return the declared services in the order of the names of modes."""

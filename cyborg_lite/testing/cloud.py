@@ -17,6 +17,7 @@ from cyborg_lite.conductor.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.cleaning import CleanHandler
 from cyborg_lite.conductor.job_attempts import Handler, JobAttempts
 from cyborg_lite.conductor.metrics import Metrics
+from cyborg_lite.conductor.modes import ModeHandler
 from cyborg_lite.conductor.nova_events import NovaEventHandler
 from cyborg_lite.conductor.nova_support import NovaRules
 from cyborg_lite.conductor.releasing import ReleaseHandler
@@ -27,6 +28,7 @@ from cyborg_lite.db import (
     deployables,
     devices,
     migration,
+    modes,
     release,
 )
 from cyborg_lite.db.device_profiles import profiles
@@ -43,8 +45,9 @@ from cyborg_lite.model.cleaning import (
     state_after_use,
 )
 from cyborg_lite.model.device_profiles import DeviceProfile
+from cyborg_lite.model.devices import DeviceRecord
 from cyborg_lite.model.inventory import AttachHandle, Deployable, DiscoveryResult
-from cyborg_lite.model.jobs import JobRecord, JobState, JobType, Owner
+from cyborg_lite.model.jobs import JobRecord, JobState, JobType, ModePayload, Owner
 from cyborg_lite.model.queries import Query
 from cyborg_lite.testing.crash_points import CrashableDatabase, CrashPoint
 from cyborg_lite.testing.driver_checks import HOSTNAME, Bench, ConformanceError
@@ -68,6 +71,15 @@ _RULES: Final = BindRules(
 _MAX_ROUNDS: Final = 20  # of conductors leasing jobs until all are done
 # The lease expires at once, so that a successor need not wait for it.
 _LEASE_MS: Final = -1
+
+
+_KINDS: Final = (
+    JobType.BIND,
+    JobType.RELEASE,
+    JobType.NOVA_EVENT,
+    JobType.CLEAN,
+    JobType.MODE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +139,9 @@ class _Conductor:
             JobType.RELEASE: ReleaseHandler(self.database, agents, loader),
             JobType.NOVA_EVENT: NovaEventHandler(self.database, cloud.nova),
             JobType.CLEAN: CleanHandler(self.database, agents),
+            JobType.MODE: ModeHandler(
+                self.database, agents, placement, placement.sync_host
+            ),
         }
         self.job_types = tuple(handlers)
         self.attempts = JobAttempts(self.database, handlers, Metrics())
@@ -206,6 +221,18 @@ class Cloud:
 
         self._repeat(request, lambda: self._list_states() <= {State.DELETING})
 
+    def change_mode(self, mode: str) -> None:
+        """Request a mode for the first device; wait until the job ends."""
+        (record, *_) = self._database.read(devices.list_devices, Query())
+        payload = ModePayload(record.uuid, mode)
+        accepted: list[bool] = []
+
+        def request(conductor: _Conductor) -> None:
+            conductor.database.write(modes.add_change, payload, None)
+            accepted.append(True)
+
+        self._repeat(request, lambda: bool(accepted or self._list_jobs()))
+
     def _repeat(
         self, request: Callable[[_Conductor], None], is_accepted: Callable[[], bool]
     ) -> None:
@@ -233,8 +260,7 @@ class Cloud:
         raise ConformanceError(f'jobs do not end: {"; ".join(errors)}')
 
     def _list_jobs(self) -> Sequence[JobRecord]:
-        kinds = (JobType.BIND, JobType.RELEASE, JobType.NOVA_EVENT, JobType.CLEAN)
-        return self._database.read(administration.list_jobs, kinds)
+        return self._database.read(administration.list_jobs, _KINDS)
 
     def _run_in_conductor(self, operation: Callable[[_Conductor], None]) -> None:
         """Run an operation; after a crash the next operation starts a new process."""
@@ -279,6 +305,10 @@ class Cloud:
         """Return the uuids of the ARQs with a prepared handle on the host, sorted."""
         prepared = self.host.agent.cache.handles.values()
         return sorted(item.handle.arq_uuid for item in prepared)
+
+    def list_devices(self) -> Sequence[DeviceRecord]:
+        """Return the devices as stored now."""
+        return self._database.read(devices.list_devices, Query())
 
     def discover(self) -> tuple[DiscoveryResult, ...]:
         """Return the results of a scan; after a crash, by a restarted agent."""

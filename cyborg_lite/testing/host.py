@@ -14,6 +14,7 @@ from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
 from cyborg_lite.agent.image_cache import ImageCache, ImageSource
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
+from cyborg_lite.agent.modes import Modes, ModeStore
 from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.agent.programming import BitstreamStore, Programming
 from cyborg_lite.drivers.base import Driver, TracksHandles
@@ -23,6 +24,7 @@ from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.cleaning import CleanOrder, CleanProgress
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device, DiscoveryResult, HostReport
+from cyborg_lite.model.modes import ModeOrder
 from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import RequestContext
@@ -68,7 +70,10 @@ class AgentProcess:
         )
         store = BitstreamStore(image_cache, loaded)
         self.programming = Programming(self._discovery, store)
+        lock = self.preparation.lock_device
+        self.modes = Modes(self._discovery, self.cache, ModeStore(state), lock)
         self._monitor.scan()
+        self.modes.restore_all()
 
     @property
     def results(self) -> tuple[DiscoveryResult, ...]:
@@ -191,6 +196,11 @@ class CrashableAgents(AgentAPI):
         """Load a bitstream, as ``AgentAPI.program``."""
         received = wire.load(LoadOrder, wire.dump(order))
         return self._call('program', lambda agent: agent.programming.program(received))
+
+    def set_mode(self, context: RequestContext, host: str, order: ModeOrder) -> Device:
+        """Set the mode of a device, as ``AgentAPI.set_mode``."""
+        received = wire.load(ModeOrder, wire.dump(order))
+        return self._call('set_mode', lambda agent: agent.modes.set_mode(received))
 
     def _call(self, method: str, operation: Callable[[AgentProcess], T]) -> T:
         crash_point = self._host.crash_point

@@ -78,6 +78,16 @@ class FakePlacementClient:
         """Return the compute node: its Nova attaches all handles."""
         return frozenset() if name is None else frozenset({name})
 
+    def list_consumers(self, _provider: str) -> frozenset[str]:
+        """Return no consumers: no instance is scheduled to an unused device."""
+        with self.crash_point.step('the request to Placement'):
+            return frozenset()
+
+    def sync_host(self, _hostname: str) -> None:
+        """Accept an update of the providers of a host."""
+        with self.crash_point.step('the update of Placement'):
+            pass
+
     def find_consumer(self, uuid: str) -> Consumer | None:
         """Return an instance with its allocation."""
         with self.crash_point.step('the request to Placement'):

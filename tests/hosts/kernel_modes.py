@@ -90,7 +90,7 @@ class CardModes:
             return 19, _NO_ROOM
         access = directory / f'gi{free[0]}/access'
         access.parent.mkdir(parents=True)
-        access.write_text('DeviceFileMode: 292\n')
+        access.write_text(f'DeviceFileMode: 292\nSlices: {slices}\n')
         return 0, f'Successfully created GPU instance ID {free[0]}'
 
     # --- ports of FPGAs ---
@@ -134,10 +134,15 @@ class CardModes:
 
 
 def count_instances(root: Path, address: str) -> dict[int, int]:
-    """Return the number of GPU instances of a card, by eighths of its memory."""
+    """Return the number of GPU instances of a card, by eighths of its memory.
+
+    Those of four slices are left out.
+    """
     directory = _find_mig_directory(root, address)
     counts: dict[int, int] = {}
     for instance in directory.glob('gi*'):
+        if 'Slices: 4' in (instance / 'access').read_text():
+            continue  # no type of the fixture uses it
         number = int(instance.name[2:])
         size = next(size for size, places in _PLACES.items() if number in places)
         counts[size] = counts.get(size, 0) + 1

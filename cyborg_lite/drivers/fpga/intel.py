@@ -115,6 +115,11 @@ class IntelFpga(ProgrammableFpgaDriver):
             for name in (ON_HOST, ON_FUNCTIONS)
         )
 
+    def has_mode(self, device: Device, mode: str) -> bool:
+        """Return True if all ports of a card are at this place."""
+        state = read_ports(PciFunction(self._host, device.control_address))
+        return state is not None and state.mode == mode
+
     def declared_mode(self, device: Device) -> str | None:
         """Return the declared place of the ports, or None."""
         return self._declared.find(device)

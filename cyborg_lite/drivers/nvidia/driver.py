@@ -184,15 +184,25 @@ class NvidiaGpu(PciDriver):
         if card.driver != _VENDOR_DRIVER or not self._find_configured(card):
             return ()
         names = list_layouts(profiles, self._declared.list_names())
-        layouts = [(name, parse_layout(profiles, name)) for name in names]
+        guess = self._instances.guess_layout(card.address, profiles)
+        if guess and not any(self.has_mode(device, name) for name in names):
+            names.append(guess)
         return tuple(
             DeviceMode(
                 name,
-                tuple(sorted(self._predict(card, instances))),
-                is_current=self._instances.has_layout(card.address, instances),
+                tuple(sorted(self._predict(card, parse_layout(profiles, name)))),
+                is_current=self.has_mode(device, name),
             )
-            for name, instances in layouts
+            for name in names
         )
+
+    def has_mode(self, device: Device, mode: str) -> bool:
+        """Return True if a card may have this layout."""
+        card = PciFunction(self._host, device.control_address)
+        instances = parse_layout(PROFILES.get(card.device, ()), mode)
+        if not instances:
+            return False
+        return self._instances.has_layout(card.address, instances)
 
     def declared_mode(self, device: Device) -> str | None:
         """Return the declared layout with its profiles in order."""
@@ -207,12 +217,13 @@ class NvidiaGpu(PciDriver):
         :raises DeviceBusy: the card has vGPUs, or the tool refuses
         :raises DriverError: the card has no such layout
         """
-        check_mode(self.modes(device), device, mode)
         card = PciFunction(self._host, device.control_address)
+        instances = parse_layout(PROFILES.get(card.device, ()), mode)
+        if card.driver != _VENDOR_DRIVER or not instances:
+            check_mode(self.modes(device), device, mode)
         if read_layout(card).existing:
             raise DeviceBusy(address=card.address, reason='it has vGPUs')
         with self._nvml.keep_closed():
-            instances = parse_layout(PROFILES[card.device], mode)
             self._instances.set_layout(card.address, instances)
         result = self.classify(PciFunction(self._host, card.address))
         if result is None or result.device is None:

@@ -149,6 +149,21 @@ class GpuInstances:
         depths = sorted(instance_depth(place) for place in places)
         return depths == sorted(item.depth for item in instances)
 
+    def guess_layout(self, address: str, profiles: Sequence[Profile]) -> str:
+        """Return a layout that a card may have; empty without GPU instances.
+
+        Of the profiles that have the same places, the one with the fewest slices is
+        returned that uses all of the memory, such as 3g.20gb and 2g.10gb.
+        """
+        by_depth: dict[int, Profile] = {}
+        for profile in profiles:  # largest first
+            known = by_depth.setdefault(profile.depth, profile)
+            if known.slices > profile.slices > 1:
+                by_depth[profile.depth] = profile
+        places = list_gpu_instances(self._host, address)
+        names = [by_depth[depth].name for depth in sorted(map(instance_depth, places))]
+        return format_layout(parse_layout(profiles, '+'.join(names)))
+
     def set_layout(self, address: str, instances: Iterable[Profile]) -> None:
         """Replace the GPU instances of a card.
 
