@@ -22,9 +22,9 @@ from cyborg_lite.model.inventory import (
     DiscoveryResult,
     HandleType,
 )
-from cyborg_lite.testing import driver_checks, preparation_checks
+from cyborg_lite.testing import cleaning_checks, driver_checks, preparation_checks
 from cyborg_lite.testing.driver_checks import Bench
-from tests.hosts.driver_benches import LOOKING, PREPARING
+from tests.hosts.driver_benches import CLEANING, LOOKING, PREPARING
 from tests.hosts.kernel import FakeKernel
 
 Check = Callable[[Bench, Path], None]
@@ -51,6 +51,14 @@ def test_preparation_checks_pass_for_every_driver(
     check: Check, driver: str, tmp_path: Path
 ) -> None:
     check(PREPARING[driver], tmp_path)
+
+
+@pytest.mark.parametrize('driver', CLEANING)
+@pytest.mark.parametrize('check', cleaning_checks.CLEANING_CHECKS, ids=_name)
+def test_cleaning_checks_pass_for_every_driver(
+    check: Check, driver: str, tmp_path: Path
+) -> None:
+    check(CLEANING[driver], tmp_path)
 
 
 class Plain:

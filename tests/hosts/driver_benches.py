@@ -26,6 +26,7 @@ from cyborg_lite.testing.driver_checks import Bench
 from tests.doubles.spdk import FakeSpdk
 from tests.hosts import fixture_drivers, sysfs_tree
 from tests.hosts.kernel import FakeKernel
+from tests.hosts.nvme_tools import NvmeKernel
 
 # Seconds for one change: longer than the emulation takes on a busy machine.
 _TIMEOUT: Final = 3.0
@@ -135,4 +136,10 @@ LOOKING: Final = {
 LOADING: Final = {
     'Intel FPGA': fpga_bench(IntelFpga, 'fpga-intel', offer_management_function=True),
     'Xilinx FPGA': fpga_bench(XilinxFpga, 'fpga-xilinx-u250'),
+}
+CLEANING: Final = {
+    'NVMe': Bench(
+        fixture_bench(NvmeDrive, 'nvme-lvm').make,
+        lambda root: NvmeKernel('nvme-lvm', root),
+    ),
 }

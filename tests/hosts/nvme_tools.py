@@ -4,8 +4,10 @@ nvme-cli 2.8 and util-linux 2.38.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from cyborg_lite.drivers.host.tools import ToolResult
+from tests.hosts.kernel import FakeKernel
 
 ERASES = ('sanitize', 'format', '--zeroout')
 
@@ -55,3 +57,16 @@ class NvmeTools:
             f'Sanitize Status                        (SSTAT) :  {0x100 | status:#x}\n'
             'Sanitize Command Dword 10 Information (SCDW10) :  0x4\n'
         )
+
+
+class NvmeKernel(FakeKernel):
+    """Emulated kernel of a host with one drive, which its tools can erase."""
+
+    def __init__(self, host: str, root: Path) -> None:
+        super().__init__(host, root)
+        self.tools = NvmeTools(sanicap=1)
+        self.tools.polls = 0
+
+    def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
+        result = self.tools(command, seconds)
+        return result.status, result.output

@@ -32,22 +32,13 @@ def test_list_shows_units_that_wait_for_operator(
     assert run('list') == 0
     device = release_unit(database, CleaningPolicy.ONE_TIME)
     assert run('list', '--format', 'json') == 1
-    capsys_lines = capsys.readouterr().out
-    states = [
-        unit['state'] for unit in json.loads(capsys_lines[capsys_lines.find('[') :])
-    ]
-    assert states == ['dirty', 'used']
+    output = capsys.readouterr().out
+    units = json.loads(output[output.find('[') :])
+    assert [unit['state'] for unit in units] == ['dirty', 'used']
     run('list')
     header, _, line = capsys.readouterr().out.splitlines()
-    assert header.split() == [
-        'HOST',
-        'DEVICE',
-        'UNIT',
-        'STATE',
-        'STEP',
-        'AGE',
-        'REASON',
-    ]
+    columns = 'HOST DEVICE UNIT STATE STEP AGE REASON'
+    assert header.split() == columns.split()
     assert line.split()[:2] == [HOST, device]
 
 
