@@ -6,8 +6,9 @@ queue.
 """
 
 from pathlib import Path
+from typing import Any
 
-from kombu import Connection, Queue
+import kombu
 
 from tests.servers import rabbitmq
 from tests.servers.stack import Cloud, lines_of
@@ -43,13 +44,7 @@ def test_agent_start_fails_if_broker_refuses_queue(tmp_path: Path) -> None:
         ) as cloud,
     ):
         name = f'cyborg_lite.agent.{cloud.host}'
-        with Connection(bus.replace('rabbit://', 'amqp://')) as connection:
-            Queue(
-                name,
-                durable=True,
-                auto_delete=False,
-                queue_arguments={'x-queue-type': 'quorum'},
-            ).declare(channel=connection.default_channel)
+        _declare_quorum_queue(bus, name)
         agent = cloud.begin('agent', 'agent')
         cloud.until(lambda: agent.status is not None, 'the agent exits')
         assert agent.status == 1
@@ -57,3 +52,11 @@ def test_agent_start_fails_if_broker_refuses_queue(tmp_path: Path) -> None:
         assert 'Cannot start: ' in line
         assert f'queue {name} with ' in line
         assert not lines_of(agent, 'Ready.')
+
+
+def _declare_quorum_queue(bus: str, name: str) -> None:
+    library: Any = kombu  # Any: it has no types
+    with library.Connection(bus.replace('rabbit://', 'amqp://')) as connection:
+        arguments = {'x-queue-type': 'quorum'}
+        queue = library.Queue(name, durable=True, queue_arguments=arguments)
+        queue.declare(channel=connection.default_channel)
