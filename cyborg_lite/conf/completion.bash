@@ -12,8 +12,10 @@ _cyborg_lite() {
     "cyborg-lite-agent ready"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-api"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-conductor"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
-    "cyborg-lite-dbsync") words="upgrade current history create --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
-    "cyborg-lite-dbsync upgrade"*) words="--help" ;;
+    "cyborg-lite-dbsync") words="upgrade migrate-profiles online_data_migrations current history create --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-dbsync upgrade"*) words="--contract --expand --help" ;;
+    "cyborg-lite-dbsync migrate-profiles"*) words="--dry-run --help --record --undo" ;;
+    "cyborg-lite-dbsync online_data_migrations"*) words="--help --max-count" ;;
     "cyborg-lite-dbsync current"*) words="--help" ;;
     "cyborg-lite-dbsync history"*) words="--help" ;;
     "cyborg-lite-dbsync create"*) words="--help" ;;
@@ -49,8 +51,9 @@ _cyborg_lite() {
     "cyborg-lite-manage mode plan"*) words="--apply --format --help" ;;
     "cyborg-lite-manage import"*) words="--dry-run --format --from --help --record --undo" ;;
     "cyborg-lite-standalone"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --notrust-network --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --trust-network --use-journal --use-json --use-syslog --version" ;;
-    "cyborg-lite-status") words="show upgrade --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-status") words="show conductor upgrade --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-status show"*) words="--help" ;;
+    "cyborg-lite-status conductor"*) words="--help" ;;
     "cyborg-lite-status upgrade"*) words="--help --json" ;;
     *) words="" ;;
     esac
