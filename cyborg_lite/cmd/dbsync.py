@@ -11,7 +11,7 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
-from cyborg_lite.cmd import migrate_profiles
+from cyborg_lite.cmd import migrate_profiles, online_migration
 from cyborg_lite.cmd.one_line_errors import one_line_errors
 from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.db import migration
@@ -36,12 +36,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _upgrade(conf: cfg.ConfigOpts) -> None:
     before = migration.current_revision(conf.database.connection)
-    migration.upgrade(conf.database.connection, conf.command.revision)
+    target = conf.command.revision
+    if conf.command.expand:
+        target = migration.expand_target(conf.database.connection)
+    elif conf.command.contract:
+        online_migration.check_contraction(conf)
+    migration.upgrade(conf.database.connection, target)
     after = migration.current_revision(conf.database.connection)
     if before == after:
         print(f'The schema is already at revision {after}.')
     else:
         print(f'The schema was upgraded from revision {before} to {after}.')
+    if migration.has_pending_contraction(conf.database.connection):
+        print(
+            'Later revisions remove or rename columns. When all daemons are of this '
+            f'version, run `{PROG} upgrade --contract`.'
+        )
 
 
 def _current(conf: cfg.ConfigOpts) -> None:
@@ -70,14 +80,28 @@ _RUN: Final[Mapping[str, Callable[[cfg.ConfigOpts], int | None]]] = {
     'history': _history,
     'create': _create,
     'migrate-profiles': migrate_profiles.run,
+    'online_data_migrations': online_migration.run,
 }
 
 
 # Any: the type parameter of the argparse class is not public.
 def _add_parsers(parsers: '_SubParsersAction[Any]') -> None:
     upgrade = add_command(parsers, 'upgrade', 'upgrade the schema')
-    upgrade.add_argument('revision', nargs='?', default='head', help='default: head')
+    phase = upgrade.add_mutually_exclusive_group()
+    phase.add_argument('revision', nargs='?', default='head', help='default: head')
+    phase.add_argument(
+        '--expand',
+        action='store_true',
+        help='only add tables and columns; daemons of the previous version keep on',
+    )
+    phase.add_argument(
+        '--contract',
+        action='store_true',
+        help='also remove and rename columns; refused while daemons of another version '
+        'run or online data migrations have rows left',
+    )
     migrate_profiles.add_parsers(parsers)
+    online_migration.add_parsers(parsers)
     add_command(parsers, 'current', 'print the current revision of the database')
     add_command(parsers, 'history', 'print all revisions, oldest first')
     create = add_command(

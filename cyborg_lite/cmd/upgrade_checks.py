@@ -5,19 +5,22 @@ They run before the daemons are restarted with a new version.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 
-from cyborg_lite import version
-from cyborg_lite.cmd import address, database, message_keys
-from cyborg_lite.db import attach_handles, migration, services
+from cyborg_lite.cmd import address, database, message_keys, migrate_profiles
+from cyborg_lite.cmd.online_migration import list_daemons_of_other_versions
+from cyborg_lite.db import attach_handles, migration, online_migrations, services
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.jobs import JobCount, JobState
+from cyborg_lite.model.jobs import JobCount, JobState, JobType
 from cyborg_lite.model.services import Service
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.keys import Role
+
+_JOB_TYPES: Final = frozenset(str(job_type) for job_type in JobType)
 
 
 class Checks(UpgradeCommands):
@@ -51,6 +54,37 @@ class Checks(UpgradeCommands):
     def _jobs(self) -> Result:
         return _failure_on_error(lambda: _check_jobs(self._daemons_and_jobs()[1]))
 
+    def _job_types(self) -> Result:
+        return _failure_on_error(lambda: _check_job_types(self._daemons_and_jobs()[1]))
+
+    def _profiles(self) -> Result:
+        return _failure_on_error(self._check_profiles)
+
+    def _check_profiles(self) -> Result:
+        with database.open_database(self._conf) as db:
+            number = migrate_profiles.count_former_profiles(db)
+        if not number:
+            return Result(Code.SUCCESS)
+        return Result(
+            Code.WARNING,
+            f'{number} device profiles have former names of keys, resource classes or '
+            'traits: run cyborg-lite-dbsync migrate-profiles.',
+        )
+
+    def _online_migrations(self) -> Result:
+        return _failure_on_error(self._check_online_migrations)
+
+    def _check_online_migrations(self) -> Result:
+        with database.open_database(self._conf) as db:
+            unfinished = db.read(online_migrations.list_unfinished)
+        if not unfinished:
+            return Result(Code.SUCCESS)
+        return Result(
+            Code.WARNING,
+            f'Rows are not migrated: {", ".join(unfinished)}: '
+            'run cyborg-lite-dbsync online_data_migrations.',
+        )
+
     def _unmanaged_functions(self) -> Result:
         if self._conf.nova.attaches_unmanaged:
             return Result(Code.SUCCESS)
@@ -74,6 +108,9 @@ class Checks(UpgradeCommands):
         ('Message signatures', _signatures),
         ('Daemon versions', _versions),
         ('Failed jobs', _jobs),
+        ('Job types', _job_types),
+        ('Online data migrations', _online_migrations),
+        ('Device profiles', _profiles),
         ('Functions that keep their driver', _unmanaged_functions),
     )
 
@@ -100,6 +137,12 @@ def _check_schema(connection: str) -> Result:
     current, head = migration.current_revision(connection), migration.head_revision()
     if current == head:
         return Result(Code.SUCCESS)
+    if migration.is_expanded(connection):
+        return Result(
+            Code.WARNING,
+            f'The schema is at revision {current}, which all daemons can use. When '
+            'they are of this version, run cyborg-lite-dbsync upgrade --contract.',
+        )
     return Result(
         Code.FAILURE,
         f'The schema is at revision {current}, this version needs {head}: '
@@ -108,16 +151,27 @@ def _check_schema(connection: str) -> Result:
 
 
 def _check_versions(daemons: tuple[Service, ...]) -> Result:
-    outdated = [
-        f'{daemon.binary} on {daemon.host} ({daemon.version})'
-        for daemon in daemons
-        if daemon.version != version.version()
-    ]
+    outdated = list_daemons_of_other_versions(daemons)
     if not outdated:
         return Result(Code.SUCCESS)
     return Result(
         Code.WARNING,
         f'Restart the daemons of another version: {", ".join(outdated)}.',
+    )
+
+
+def _check_job_types(counts: tuple[JobCount, ...]) -> Result:
+    """Check for jobs that only conductors of another release can run."""
+    unknown = {
+        count.kind: count.count for count in counts if count.kind not in _JOB_TYPES
+    }
+    if not unknown:
+        return Result(Code.SUCCESS)
+    jobs = ', '.join(f'{number} {kind}' for kind, number in unknown.items())
+    return Result(
+        Code.WARNING,
+        f'Unfinished jobs of types that this version cannot run: {jobs}. Keep a '
+        'conductor of the other version until they end.',
     )
 
 

@@ -2,6 +2,7 @@
 """Revisions of the database schema: show and upgrade."""
 
 import contextlib
+import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Final
 import alembic.command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
+from alembic.script import Script, ScriptDirectory
 from alembic.util import CommandError
 from oslo_db.sqlalchemy import engines
 from sqlalchemy import Connection, event, inspect, text
@@ -28,6 +29,19 @@ _LOCK_STATEMENTS: Final = {
 }
 
 
+# Revisions before the first release that declare no phase, and rename columns.
+_CONTRACT_REVISIONS: Final = frozenset({'0002'})
+
+
+class Phase(enum.StrEnum):
+    """When a revision may run during a rolling upgrade."""
+
+    EXPAND = 'expand'
+    """Only adds: daemons of the previous release keep working."""
+    CONTRACT = 'contract'
+    """Removes or renames: all daemons must be of this release."""
+
+
 @dataclass(frozen=True, slots=True)
 class Revision:
     """A revision of the schema."""
@@ -35,6 +49,7 @@ class Revision:
     number: str
     title: str
     is_head: bool
+    phase: Phase = Phase.EXPAND
 
 
 def script_location() -> Path:
@@ -78,14 +93,68 @@ def check_revision(session: Session) -> None:
     if inspect(session.connection()).has_table(_VERSION_TABLE):
         statement = text(f'SELECT version_num FROM {_VERSION_TABLE}')
         current = session.execute(statement).scalar()
-    head = head_revision()
-    is_earlier = any(current == revision.number for revision in list_revisions())
-    if current is None or (is_earlier and current != head):
-        raise SchemaOutdated(current=current or 'none', head=head)
+    required = expanded_revision()
+    earlier = [revision.number for revision in list_revisions()]
+    earlier = earlier[: earlier.index(required)]
+    if current is None or current in earlier:
+        raise SchemaOutdated(current=current or 'none', head=required)
+
+
+def expanded_revision() -> str:
+    """Return the newest revision that adds something, which this version requires."""
+    expanding = [
+        revision.number
+        for revision in list_revisions()
+        if revision.phase is Phase.EXPAND
+    ]
+    return expanding[-1]
+
+
+def expand_target(connection: str) -> str:
+    """Return the newest revision that a database can reach without a contraction."""
+    current = current_revision(connection)
+    if current is None:
+        return head_revision()  # a new database has no daemons
+    target = current
+    for revision in _list_pending(current):
+        if revision.phase is Phase.CONTRACT:
+            break
+        target = revision.number
+    return target
+
+
+def has_pending_contraction(connection: str) -> bool:
+    """Check whether a revision that removes or renames has not run."""
+    current = current_revision(connection)
+    return current is not None and any(
+        revision.phase is Phase.CONTRACT for revision in _list_pending(current)
+    )
+
+
+def is_expanded(connection: str) -> bool:
+    """Check whether the schema has all that the daemons of this version require."""
+    current = current_revision(connection)
+    return current is not None and all(
+        revision.phase is Phase.CONTRACT for revision in _list_pending(current)
+    )
+
+
+def _list_pending(current: str) -> list[Revision]:
+    """Return the revisions after one; empty if a later release has made it."""
+    revisions = list(list_revisions())
+    numbers = [revision.number for revision in revisions]
+    return revisions[numbers.index(current) + 1 :] if current in numbers else []
+
+
+def _read_phase(script: Script) -> Phase:
+    """Return the phase that a revision declares; without one, it only adds."""
+    if script.revision in _CONTRACT_REVISIONS:
+        return Phase.CONTRACT
+    return Phase(getattr(script.module, 'phase', Phase.EXPAND))
 
 
 def head_revision() -> str:
-    """Return the newest revision, which this version requires."""
+    """Return the newest revision."""
     return ScriptDirectory.from_config(_config()).get_current_head() or ''
 
 
@@ -93,7 +162,7 @@ def list_revisions() -> tuple[Revision, ...]:
     """Return all revisions, oldest first."""
     scripts = ScriptDirectory.from_config(_config())
     revisions = [
-        Revision(script.revision, script.doc, script.is_head)
+        Revision(script.revision, script.doc, script.is_head, _read_phase(script))
         for script in scripts.walk_revisions()
     ]
     return tuple(reversed(revisions))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from oslo_upgradecheck.upgradecheck import Code
-from sqlalchemy import update
+from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite import conf as configuration
@@ -17,6 +17,7 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.jobs import JobType, NewJob
 from cyborg_lite.version import version
+from tests.builders.rows import add_card, add_profile
 from tests.servers.databases import create_sqlite_file
 from tests.servers.message_keys import write_lines
 
@@ -116,3 +117,32 @@ def test_check_signatures_without_secret_fails(tmp_path: Path, address: str) -> 
     result = checks._signatures()
     assert result.code is Code.FAILURE
     assert 'cyborg-lite-manage agent secret' in str(result.details)
+
+
+def test_check_old_jobs_rows_and_profiles_warns(
+    tmp_path: Path, address: str, capsys: Out
+) -> None:
+    create_sqlite_file(tmp_path / 'db.sqlite')
+    former = {'resources:CUSTOM_ACCELERATOR_FPGA': '1'}
+    with closing(Database(address)) as database:
+        add_profile(database, [former])
+        add_card(database, 1)
+    write(
+        address,
+        lambda session: session.execute(
+            insert(tables.Job).values(
+                uuid='1', kind='ancient', payload={}, run_after=0, created_at=0
+            )
+        ),
+        lambda session: queue.add_job(
+            session,
+            NewJob(
+                JobType.RELEASE, key=session.scalar(select(tables.AttachHandle.uuid))
+            ),
+        ),
+    )
+    assert build_checks(tmp_path, address).check() == Code.WARNING
+    output = ' '.join(capsys.readouterr().out.replace('|', ' ').split())
+    assert '1 ancient' in output
+    assert '1 device profiles have former names' in output
+    assert 'online_data_migrations' in output

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rolling upgrade: daemons of the previous release beside those of this one.
+
+Instances are bound and released all the time, with handles that the agent prepares.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from cyborg_lite import version
+from devstack.launcher.processes import Child
+from tests.chaos.faulty_cloud import FaultyCloud
+from tests.servers import previous_release, rabbitmq
+from tests.servers.databases import fresh_database
+from tests.servers.stack import Instance, expect
+
+_BINDS: Final = 2  # per mix of daemons
+
+
+class MixedCloud(FaultyCloud):
+    """Cloud with daemons of two releases."""
+
+    def __init__(self, directory: Path, transport_url: str, connection: str) -> None:
+        super().__init__(directory, transport_url, connection)
+        self._previous = previous_release.install(directory / 'previous')
+        self.bound = 0
+        self.failures: list[str] = []
+
+    def start_previous(self, binary: str, name: str) -> Child:
+        """Start a daemon of the previous release."""
+        child = self.begin(
+            name,
+            binary,
+            environment=previous_release.environment(
+                self._previous, *self.python_path[1:]
+            ),
+        )
+        child.until(lambda: 'Ready.' in self.log(child))
+        return child
+
+    def wait_for_binds(self) -> None:
+        """Wait until the present daemons have bound and released instances."""
+        goal = self.bound + _BINDS
+        self.until(lambda: self.failures or self.bound >= goal, 'binds have ended')
+        assert not self.failures
+
+    @contextmanager
+    def load(self) -> Iterator[None]:
+        """Bind and release instances until the block ends."""
+        provider, profile = self.provider_of('VGPU'), self.create_profile('VGPU')
+        stopping = threading.Event()
+
+        def run() -> None:
+            while not stopping.is_set():
+                try:
+                    self._bind(provider, profile)
+                except Exception as error:
+                    self.failures.append(repr(error))
+                    return
+                self.bound += 1
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield
+        finally:
+            stopping.set()
+            thread.join()
+
+    def _bind(self, provider: str, profile: str) -> None:
+        instance = Instance(self, provider, {'VGPU': 1})
+        instance.create_arqs(profile)
+        instance.allocate()
+        expect(instance.bind(), 202)
+        self.until(instance.is_resolved, 'Nova has the event')
+        # While the agent restarts, the API delays Nova; the events have the result.
+        assert {event['status'] for event in instance.events()} == {'completed'}
+        instance.delete()
+
+    def list_versions(self) -> set[str]:
+        """Return the versions of the daemons that have ever reported."""
+        return {text for (text,) in self.rows('SELECT version FROM services')}
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[MixedCloud]:
+    database = fresh_database('mariadb')
+    with ExitStack() as cleanup:
+        bus = cleanup.enter_context(rabbitmq.virtual_host())
+        connection = next(database)
+        cleanup.callback(next, database, None)
+        yield cleanup.enter_context(MixedCloud(tmp_path, bus, connection))
+
+
+def test_rolling_upgrade_binds_in_every_mix(cloud: MixedCloud) -> None:
+    cloud.migrate()
+    agent = cloud.start_previous('agent', 'agent-previous')
+    api = cloud.start_previous('api', 'api-previous')
+    new_conductor = cloud.start('conductor', name='conductor-new')
+    with cloud.load():
+        # New conductors with the previous agent and API.
+        cloud.wait_for_binds()
+        cloud.start_previous('conductor', 'conductor-previous')
+        # Conductors of both releases take the jobs of the other.
+        cloud.wait_for_binds()
+    api.end()
+    cloud.start('api', name='api-new')
+    with cloud.load():
+        agent.end()
+        cloud.start('agent', name='agent-new')
+        new_conductor.end()
+        # The reverse: the previous conductor with the new agent and API.
+        cloud.wait_for_binds()
+    assert cloud.list_versions() >= {previous_release.VERSION, version.version()}
+    cloud.settle()
+    assert not cloud.owners()
+    assert not cloud.list_prepared_arqs()
