@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deletion of old rows: the rows that each function selects, and their number."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.sql import Executable
+
+from cyborg_lite.db import programming, purging, services
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.tables import ArqEvent, ProgramJob, Service
+from cyborg_lite.model.arqs import Actor
+from cyborg_lite.model.services import CONDUCTOR
+from tests.builders.bound_arqs import create_bound_arqs
+from tests.builders.reports import card, report
+
+LIMIT = datetime.now(UTC) - timedelta(days=30)
+BEFORE, AFTER = LIMIT - timedelta(seconds=2), LIMIT + timedelta(seconds=2)
+
+
+def execute(database: Database, statement: Executable, *rows: Any) -> None:
+    database.write(lambda session: session.execute(statement, *rows))
+
+
+def test_delete_old_services_spares_recent_and_used(database: Database) -> None:
+    database.write(reports.store_report, report(card(1)))
+    database.write(services.record_start, CONDUCTOR, 'controller', '1')
+    execute(database, update(Service).values(heartbeat_at=AFTER))
+    assert database.write(purging.delete_old_services, LIMIT) == 0
+    execute(database, update(Service).values(heartbeat_at=BEFORE))
+    assert database.write(purging.delete_old_services, LIMIT) == 1
+    assert len(database.read(services.list_services)) == 1
+
+
+def test_delete_old_program_jobs_spares_running_jobs(database: Database) -> None:
+    for uuid in ('running', 'ended'):
+        database.write(programming.create_program_job, uuid, 'd', 'i', None)
+    database.write(programming.end_program_job, 'ended', 'CRC error')
+    execute(database, update(ProgramJob).values(updated_at=AFTER))
+    assert database.write(purging.delete_old_program_jobs, LIMIT) == 0
+    execute(database, update(ProgramJob).values(updated_at=BEFORE))
+    assert database.write(purging.delete_old_program_jobs, LIMIT) == 1
+
+
+def test_shorten_history_deletes_steps_above_maximum(database: Database) -> None:
+    (arq,) = create_bound_arqs(database, 1)
+    present = database.read(
+        lambda session: session.scalar(select(func.count(ArqEvent.id)))
+    )
+    row = {'arq_uuid': arq, 'step': 'Health', 'actor': Actor.AGENT, 'at': BEFORE}
+    missing = purging.MAX_STEPS - (present or 0)
+    execute(database, insert(ArqEvent), [row] * missing)
+    assert database.read(purging.list_long_histories) == []
+    assert database.write(purging.shorten_history, arq) == 0
+    execute(database, insert(ArqEvent), [row] * 3)
+    assert database.read(purging.list_long_histories) == [arq]
+    assert database.write(purging.shorten_history, arq) == 3
+    assert database.read(purging.list_long_histories) == []

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Endpoints that serve signed requests: permissions, challenges and replies."""
+
+from typing import Any
+
+import oslo_messaging
+import pytest
+
+from cyborg_lite.exceptions import DeviceProfileNotFound, MessageRefused
+from cyborg_lite.rpc import conductor, transport
+from cyborg_lite.rpc.context import RequestContext, daemon_context
+from cyborg_lite.rpc.keys import OwnKey, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.replay import Challenged
+from cyborg_lite.rpc.signed_endpoint import SignedEndpoint, is_allowed
+from cyborg_lite.rpc.signing import KEY, Request, Signer
+
+SECRET = 's' * 32
+AGENT, API = Peer(Role.AGENT, 'compute-1'), Peer(Role.API)
+CONDUCTOR = Peer(Role.CONDUCTOR, 'controller')
+
+
+class Methods:
+    """Endpoint that counts its calls."""
+
+    target = transport.interface(conductor.VERSION)
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    # Any: JSON.
+    @transport.endpoint
+    def heartbeat(self, context: RequestContext, **_arguments: Any) -> bool:
+        self.calls += 1
+        return True
+
+    @transport.endpoint
+    def delete_device_profiles(self, context: RequestContext, names: list[str]) -> None:
+        self.calls += 1
+        raise DeviceProfileNotFound(name=names[0])
+
+
+class Sender:
+    """Daemon that calls the endpoint of a conductor without a bus."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.signer = Signer(peer, OwnKey(peer, derive_key(SECRET, peer)))
+        self.methods = Methods()
+        receiver = Signer(CONDUCTOR, SecretKeys(SECRET))
+        self.endpoint = SignedEndpoint(self.methods, receiver)
+        self.tokens: dict[str, str] = {}
+
+    # Any, here and below: JSON.
+    def send(self, method: str, **arguments: Any) -> tuple[Request, Any]:
+        """Return a request and its reply."""
+        values = daemon_context().to_wire()
+        request = self.signer.sign(CONDUCTOR, method, values, arguments, self.tokens)
+        return request, self.deliver(method, values, request, **arguments)
+
+    def deliver(
+        self, method: str, values: dict[str, Any], request: Request, **arguments: Any
+    ) -> Any:
+        context = daemon_context()
+        context.received = {**values, KEY: request.proof}
+        return getattr(self.endpoint, method)(context, **arguments)
+
+    def call(self, method: str, **arguments: Any) -> Any:
+        """Return the result; answer the challenge that the first request gets."""
+        request, reply = self.send(method, **arguments)
+        with pytest.raises(Challenged) as challenge:
+            self.signer.read_reply(request, reply)
+        self.tokens[challenge.value.receiver] = challenge.value.token
+        assert self.methods.calls == 0
+        return self.signer.read_reply(*self.send(method, **arguments))
+
+
+def read_refusal(error: oslo_messaging.ExpectedException) -> str:
+    """Return the reason that the caller receives."""
+    refusal = error.exc_info[1]
+    assert isinstance(refusal, MessageRefused)
+    return str(refusal.kwargs['reason'])
+
+
+@pytest.mark.parametrize(
+    ('sender', 'method', 'arguments', 'allowed'),
+    [
+        (AGENT, 'heartbeat', {'host': 'compute-1'}, True),
+        (AGENT, 'heartbeat', {'host': 'compute-2'}, False),
+        (AGENT, 'heartbeat', {}, False),
+        (AGENT, 'report_host', {'report': {'hostname': 'compute-1'}}, True),
+        (AGENT, 'report_host', {'report': {'hostname': 'compute-2'}}, False),
+        (AGENT, 'report_host', {'report': 'compute-1', 'host': 'compute-1'}, False),
+        (AGENT, 'list_arqs', {'host': 'compute-1'}, False),
+        (API, 'list_arqs', {}, True),
+        (API, 'heartbeat', {'host': 'compute-1'}, False),
+        (CONDUCTOR, 'list_arqs', {}, False),
+        (CONDUCTOR, 'echo', {}, True),
+    ],
+)
+def test_is_allowed_by_role_and_host(
+    sender: Peer, method: str, arguments: dict[str, Any], allowed: bool
+) -> None:
+    assert is_allowed(sender, method, arguments) is allowed
+
+
+def test_call_after_challenge_returns_signed_result() -> None:
+    sender = Sender(AGENT)
+    assert sender.call('heartbeat', host='compute-1') is True
+    assert sender.methods.calls == 1
+
+
+def test_call_error_is_signed() -> None:
+    with pytest.raises(DeviceProfileNotFound, match='dp1'):
+        Sender(API).call('delete_device_profiles', names=['dp1'])
+
+
+def test_call_repeated_is_refused() -> None:
+    sender = Sender(AGENT)
+    sender.call('heartbeat', host='compute-1')
+    values = daemon_context().to_wire()
+    arguments = {'host': 'compute-1'}
+    request = sender.signer.sign(
+        CONDUCTOR, 'heartbeat', values, arguments, sender.tokens
+    )
+    assert sender.deliver('heartbeat', values, request, **arguments)
+    with pytest.raises(oslo_messaging.ExpectedException) as refusal:
+        sender.deliver('heartbeat', values, request, **arguments)
+    assert read_refusal(refusal.value) == 'repeated, from agent:compute-1'
+    assert sender.methods.calls == 2
+
+
+def test_call_of_another_host_runs_nothing() -> None:
+    sender = Sender(AGENT)
+    request, reply = sender.send('heartbeat', host='compute-2')
+    with pytest.raises(Challenged) as challenge:
+        sender.signer.read_reply(request, reply)
+    sender.tokens[challenge.value.receiver] = challenge.value.token
+    with pytest.raises(oslo_messaging.ExpectedException) as refusal:
+        sender.send('heartbeat', host='compute-2')
+    assert read_refusal(refusal.value) == 'not allowed, from agent:compute-1'
+    assert sender.methods.calls == 0
