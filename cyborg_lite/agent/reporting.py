@@ -93,6 +93,12 @@ class Reporter:
         self._recovery_reported = False
         self._sent_usages: dict[str, Usage] = {}
         self._error = ''
+        self._is_answered = False
+
+    @property
+    def is_answered(self) -> bool:
+        """True if the conductor has answered the last reports."""
+        return self._is_answered
 
     def wake(self) -> None:
         """Report changes now, or end the loop if the agent stops."""
@@ -121,7 +127,9 @@ class Reporter:
         """
         try:
             completed = self._send()
+            self._is_answered = True
         except CyborgError as error:
+            self._is_answered = False
             if isinstance(error, AgentIdentityRefused):
                 self._set_accepted(False)
             self._log_failure(error)

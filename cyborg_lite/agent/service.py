@@ -42,6 +42,9 @@ BINARY: Final = 'cyborg-lite-agent'
 # Seconds to wait for a running report at the stop. Nothing is lost if it is exceeded:
 # the next process reports again. The conductor may be unreachable.
 _STOP_TIMEOUT: Final = 5.0
+# The same while the conductor does not answer: the report would wait for its timeout.
+_UNANSWERED_STOP_TIMEOUT: Final = 0.5
+_REPORT: Final = 'report'  # name of the thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ class AgentService:
         self._wake_calls: list[Callable[[], None]] = []  # wake-up of each loop
         self._loops: list[threading.Thread] = []
         self._modes: Modes | None = None  # None: not started
+        self._reporter: Reporter | None = None  # None: not started
 
     def start(self) -> None:
         """Rebuild the prepared handles after a host reboot, then serve RPCs.
@@ -176,8 +180,9 @@ class AgentService:
             self._stopping,
             self._gate.set_accepted,
         )
+        self._reporter = reporter
         self._wake_calls.append(reporter.wake)
-        self._start_loop('report', reporter.run)
+        self._start_loop(_REPORT, reporter.run)
         return reporter
 
     def _create_modes(
@@ -241,9 +246,12 @@ class AgentService:
             wake()
 
     def _join_loops(self) -> None:
+        """Wait for the end of the loops, but not for an absent conductor."""
         self._stop_loops()
+        is_answered = self._reporter is not None and self._reporter.is_answered
         for loop in self._loops:
-            loop.join(_STOP_TIMEOUT)
+            is_stuck = loop.name == _REPORT and not is_answered
+            loop.join(_UNANSWERED_STOP_TIMEOUT if is_stuck else _STOP_TIMEOUT)
 
 
 def _check_conflicts(discovery: Discovery) -> None:

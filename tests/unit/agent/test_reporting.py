@@ -133,6 +133,15 @@ def test_first_reports_include_heartbeat_and_host_report(agent: ReportingAgent) 
     assert agent.conductor.heartbeats[0].boot_id == 'boot-1'
 
 
+def test_is_answered_follows_the_last_reports(heartbeat_agent: ReportingAgent) -> None:
+    answers = []
+    for refusal in (_UNAVAILABLE, None, _UNAVAILABLE):
+        heartbeat_agent.conductor.refusal = refusal
+        heartbeat_agent.send_reports()
+        answers.append(heartbeat_agent.reporter.is_answered)
+    assert answers == [False, True, False]
+
+
 def test_known_digest_is_reported_once_per_process(
     agent: ReportingAgent,
 ) -> None:
