@@ -15,7 +15,6 @@ from oslo_log import log
 
 from cyborg_lite.clients.placement import Consumer
 from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
-from cyborg_lite.conductor.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.liveness import check_hosts_up
 from cyborg_lite.conductor.nova_support import (
     FindsNamesWithTrait,
@@ -132,10 +131,7 @@ class BindHandler:
     ) -> None:
         self._database = database
         self._agents = agents
-        # Without a loader there are no bitstreams, and ARQs that require one fail.
-        self._loader = loader or BitstreamLoader(
-            database, agents, BitstreamCatalog(None, 0)
-        )
+        self._loader = loader or BitstreamLoader.without_glance(database, agents)
         self._placement = placement
         self._rules = rules
         self._nova = NovaSupport(placement, rules.nova)

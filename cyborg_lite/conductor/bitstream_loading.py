@@ -6,6 +6,7 @@ is stored at once, so that Placement is up to date before an ARQ becomes Bound.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Self
 
 from oslo_log import log
 
@@ -58,6 +59,14 @@ class BitstreamLoader:
         self._agents = agents
         self._catalog = catalog
         self._sync_placement = sync_placement
+
+    @classmethod
+    def without_glance(cls, database: Database, agents: AgentAPI) -> Self:
+        """Create a loader that loads only bitstreams which the agent still stores.
+
+        A bind of an ARQ that requires another one fails.
+        """
+        return cls(database, agents, BitstreamCatalog(None, 0))
 
     def load_for_arqs(
         self, arq_uuids: Sequence[str], generation: int, request_id: str | None

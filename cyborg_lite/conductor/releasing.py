@@ -7,7 +7,6 @@ the job for any length of time.
 """
 
 from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
-from cyborg_lite.conductor.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.liveness import check_hosts_up
 from cyborg_lite.db import attach_handles, release
 from cyborg_lite.db.engine import Database
@@ -29,10 +28,7 @@ class ReleaseHandler:
     ) -> None:
         self._database = database
         self._agents = agents
-        # Without Glance only a bitstream that the agent still stores can be restored.
-        self._loader = loader or BitstreamLoader(
-            database, agents, BitstreamCatalog(None, 0)
-        )
+        self._loader = loader or BitstreamLoader.without_glance(database, agents)
 
     def run(self, job: Job) -> Job | None:
         """Clean the handle, restore its bitstream and make the handle free."""

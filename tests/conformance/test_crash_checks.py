@@ -32,35 +32,15 @@ from tests.builders.bitstream_files import (
     xclbin,
 )
 from tests.builders.fpga_reports import FACTORY as FACTORY_FUNCTION
+from tests.doubles.file_driver import ADDRESS, INFO, FileKernel
 from tests.hosts.driver_benches import LOADING, LOOKING, PREPARING
 
 Check = Callable[[Scenario, Path], None]
 
-ADDRESS = '0000:5e:00.0'
 FACTORY = '0' * 32
-INFO = {'domain': '0000', 'bus': '5e', 'device': '00', 'function': '0'}
 FACTORY_IMAGE = 'aaaaaaaa-0000-4000-8000-00000000000f'
 XILINX_INTERFACE = 'cec91e5efe5a3c9b3e2a0b0e3b6a2c11'
 CONTENT = b'XeonFPGA' * 8
-
-
-class Files:
-    """Kernel in which a change is a file."""
-
-    def write(self, root: Path, path: str, text: str) -> None:
-        if text:
-            (root / path).write_text(text)
-        else:
-            (root / path).unlink(missing_ok=True)
-
-    def run(self, root: Path, tool: str, arguments: Sequence[str]) -> tuple[int, str]:
-        raise FileNotFoundError(tool)
-
-    def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
-        raise FileNotFoundError(command[0])
-
-    def holders(self, root: Path, files: Sequence[str]) -> list[int]:
-        return []
 
 
 class Plain:
@@ -124,9 +104,9 @@ class Plain:
 
 
 def bench(kind: type[Plain]) -> Bench:
-    def build(root: Path) -> Files:
+    def build(root: Path) -> FileKernel:
         (root / 'made').mkdir()
-        return Files()
+        return FileKernel()
 
     return Bench(lambda host: kind(host, {}), build)
 
