@@ -113,6 +113,11 @@ def _rename(rows: _Rows, revision: str) -> _Rows:
                 {columns.get(name, name): value for name, value in row.items()}
                 for row in rows[table]
             ]
+    _add_columns_and_tables(rows, revision)
+    return rows
+
+
+def _add_columns_and_tables(rows: _Rows, revision: str) -> None:
     for number, added in _ADDED.items():
         if number > revision:
             for table, values in added.items():
@@ -120,7 +125,6 @@ def _rename(rows: _Rows, revision: str) -> _Rows:
     for number, tables in _NEW_TABLES.items():
         if number > revision:
             rows.update((table, []) for table in tables)
-    return rows
 
 
 def _describe(url: str) -> dict[str, Any]:
