@@ -13,6 +13,7 @@ from cyborg_lite.exceptions import (
     DeployableNotFound,
     DeviceNotFound,
     JobNotFound,
+    ModeRefused,
     ServiceAlive,
     ServiceNotFound,
 )
@@ -32,6 +33,8 @@ from cyborg_lite.model.devices import (
     DeviceStatus,
 )
 from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.jobs import JobState
+from cyborg_lite.model.modes import DevicePlan, ModeChange
 from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import HeartbeatDetails, Service, ServiceState
@@ -56,6 +59,7 @@ class FakeConductor(ArqsInMemory):
         self.reports: dict[str, HostReport] = {}  # by host
         self.calls: list[str] = []  # methods that agents called
         self.cleanings: dict[str, DeviceCleanings] = {}  # by device uuid
+        self.plans: dict[str, DevicePlan] = {}  # modes by device uuid
 
     # --- devices, deployables, attributes ---
 
@@ -94,6 +98,21 @@ class FakeConductor(ArqsInMemory):
         self.devices[uuid] = dataclasses.replace(
             self.devices[uuid], status=status, status_reason=reason
         )
+
+    def plan_modes(self, context: RequestContext, uuid: str) -> DevicePlan:
+        self._heard(context)
+        if uuid not in self.plans:
+            raise DeviceNotFound(uuid=uuid)
+        return self.plans[uuid]
+
+    def change_mode(self, context: RequestContext, uuid: str, mode: str) -> DevicePlan:
+        plan = self.plan_modes(context, uuid)
+        if plan.arqs or plan.find(mode) is None:
+            reason = f'ARQs use it: {", ".join(plan.arqs)}.'
+            raise ModeRefused(uuid=uuid, mode=mode, reason=reason)
+        change = ModeChange(mode, JobState.WAITING)
+        self.plans[uuid] = dataclasses.replace(plan, change=change)
+        return self.plans[uuid]
 
     def list_cleanings(
         self, context: RequestContext, device_uuid: str
