@@ -74,6 +74,7 @@ def _hardware(recorder: Recorder) -> None:
     reason = {'op': 'add', 'path': '/reason', 'value': 'The fan is changed.'}
     status = {'op': 'replace', 'path': '/status', 'value': 'maintaining'}
     ask('patch_v2_devices_uuid', path, [status, reason])
+    ask('get_v2_devices_uuid_modes', f'{path}/modes', spoken='2.7')
     ask('post_v2_devices_uuid_disable', f'{path}/disable')
     ask('post_v2_devices_uuid_enable', f'{path}/enable')
     deployables = ask('get_v2_deployables', '/v2/deployables')['deployables']
