@@ -46,7 +46,7 @@ def add_parsers(parsers: Any) -> None:
 
 def _plan(conf: cfg.ConfigOpts) -> int:
     command = conf.command
-    with _open_service(conf) as service:
+    with open_service(conf) as service:
         plans = service.plan_host(daemon_context(), command.of_host)
         if command.format == 'json':
             print(json.dumps([dataclasses.asdict(plan) for plan in plans], indent=2))
@@ -59,7 +59,8 @@ def _plan(conf: cfg.ConfigOpts) -> int:
 
 
 @contextmanager
-def _open_service(conf: cfg.ConfigOpts) -> Iterator[ModeService]:
+def open_service(conf: cfg.ConfigOpts) -> Iterator[ModeService]:
+    """Connect to the database and the message bus for one command."""
     signer = message_keys.create_signer(conf, Role.CONDUCTOR)
     bus = transport.connect(conf, signer=signer)
     try:

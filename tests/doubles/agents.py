@@ -2,14 +2,22 @@
 """Fake agents of all hosts, without a message bus."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from cyborg_lite.exceptions import CyborgError, HostAway
 from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.modes import (
+    DeviceMode,
+    DeviceModes,
+    ModeOrder,
+    list_inventory,
+)
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.fpga_reports import holding, with_shell
+from tests.builders.reports import card, with_root
 
 
 class FakeAgents(AgentAPI):
@@ -76,3 +84,31 @@ class FakeAgents(AgentAPI):
             raise HostAway(host=host)
         if self.refusal is not None:
             raise self.refusal
+
+
+class ModeAgents(FakeAgents):
+    """Agents of a card with the modes a and b."""
+
+    BEFORE: ClassVar[Device] = card(0x3B, handles=4)
+    AFTER: ClassVar[Device] = with_root(
+        BEFORE, traits=('OWNER_CYBORG', 'CUSTOM_MODE_B')
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.orders: list[ModeOrder] = []
+        self.error: CyborgError | None = None  # raised by ``set_mode``
+
+    def list_modes(self, context: RequestContext, host: str) -> tuple[DeviceModes, ...]:
+        before, after = (
+            list_inventory(item.root) for item in (self.BEFORE, self.AFTER)
+        )
+        modes = DeviceMode('a', before, is_current=True), DeviceMode('b', after)
+        address = self.BEFORE.control_address
+        return (DeviceModes(address, before, modes, declared='b'),)
+
+    def set_mode(self, context: RequestContext, host: str, order: ModeOrder) -> Device:
+        self.orders.append(order)
+        if self.error is not None:
+            raise self.error
+        return self.AFTER

@@ -13,7 +13,6 @@ from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.tables import AttachHandle
 from cyborg_lite.exceptions import (
-    CyborgError,
     DeviceNotFound,
     DriverError,
     HostAway,
@@ -21,39 +20,17 @@ from cyborg_lite.exceptions import (
     ModeUnknown,
 )
 from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
-from cyborg_lite.model.inventory import Device, HostReport
+from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.jobs import Job, JobState, JobType
-from cyborg_lite.model.modes import DeviceMode, DeviceModes, ModeOrder, list_inventory
+from cyborg_lite.model.modes import list_inventory
 from cyborg_lite.model.queries import Query
-from cyborg_lite.rpc.context import RequestContext, daemon_context
-from tests.builders.reports import HOST, card, with_root
+from cyborg_lite.rpc.context import daemon_context
+from tests.builders.reports import HOST
 from tests.builders.rows import OWNER, add_arqs
-from tests.doubles.agents import FakeAgents
+from tests.doubles.agents import ModeAgents
 from tests.doubles.placement import FakePlacement
 
-_BEFORE = card(0x3B, handles=4)
-_AFTER = with_root(_BEFORE, traits=('OWNER_CYBORG', 'CUSTOM_MODE_B'))
-
-
-class ModeAgents(FakeAgents):
-    """Agents of cards with the modes a and b."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.orders: list[ModeOrder] = []
-        self.error: CyborgError | None = None  # raised by ``set_mode``
-
-    def list_modes(self, context: RequestContext, host: str) -> tuple[DeviceModes, ...]:
-        before, after = (list_inventory(item.root) for item in (_BEFORE, _AFTER))
-        mode_names = DeviceMode('a', before, is_current=True), DeviceMode('b', after)
-        address = _BEFORE.control_address
-        return (DeviceModes(address, before, mode_names, declared='b'),)
-
-    def set_mode(self, context: RequestContext, host: str, order: ModeOrder) -> Device:
-        self.orders.append(order)
-        if self.error is not None:
-            raise self.error
-        return _AFTER
+_BEFORE, _AFTER = ModeAgents.BEFORE, ModeAgents.AFTER
 
 
 class Cloud:
