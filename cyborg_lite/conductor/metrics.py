@@ -5,7 +5,7 @@ Counting is always on and costs little. ``[conductor] metrics_port`` decides whe
 metrics are served.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from oslo_log import log
@@ -18,12 +18,12 @@ from prometheus_client import (
     start_http_server,
 )
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
+from cyborg_lite.conductor.database_metrics import DatabaseCollector
 from cyborg_lite.conductor.device_metrics import DeviceCollector
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.exceptions import ConfigurationError, CyborgError
+from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.jobs import Job, JobType, NovaEventPayload
 
 LOG = log.getLogger(__name__)
@@ -179,46 +179,30 @@ class Metrics:
         raise ConfigurationError(reason=reason)
 
 
-class _JobCollector(Collector):
-    """The numbers of jobs in the job table. All conductors serve the same values."""
+class _JobCollector(DatabaseCollector):
+    """The numbers of jobs in the job table."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    subject = 'Job'
 
-    def describe(self) -> Iterable[GaugeMetricFamily]:
-        """Return the metrics without samples.
+    def _create_families(self) -> Sequence[GaugeMetricFamily]:
+        return (
+            GaugeMetricFamily(
+                'cyborg_lite_jobs',
+                'Jobs that have not succeeded.',
+                labels=['kind', 'state'],
+            ),
+            GaugeMetricFamily(
+                'cyborg_lite_job_queue_age_seconds',
+                'Time for which the oldest due job has waited for a worker.',
+                labels=['kind'],
+            ),
+        )
 
-        Registration calls this method. It must not open the database.
-        """
-        return _create_families()
-
-    def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Return the metrics, or nothing if the database does not answer."""
-        count_family, age_family = _create_families()
-        try:
-            counts = self._database.read(queue.count_jobs)
-            waits = self._database.read(administration.list_longest_waits)
-        except CyborgError as error:
-            # The other metrics matter most while the database is unreachable.
-            LOG.error('Job metrics omitted from a scrape: %s', error.text)
-            return ()
+    def _add_samples(self, families: Sequence[GaugeMetricFamily]) -> None:
+        count_family, age_family = families
+        counts = self._database.read(queue.count_jobs)
+        waits = self._database.read(administration.list_longest_waits)
         for count in counts:
             count_family.add_metric([count.kind, count.state], count.count)
         for job_type, seconds in waits.items():
             age_family.add_metric([job_type], seconds)
-        return count_family, age_family
-
-
-def _create_families() -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
-    return (
-        GaugeMetricFamily(
-            'cyborg_lite_jobs',
-            'Jobs that have not succeeded.',
-            labels=['kind', 'state'],
-        ),
-        GaugeMetricFamily(
-            'cyborg_lite_job_queue_age_seconds',
-            'Time for which the oldest due job has waited for a worker.',
-            labels=['kind'],
-        ),
-    )
