@@ -105,7 +105,7 @@ def test_failed_clean_is_retried_before_next_bind(host: DriveHost) -> None:
     assert 'Internal Error' in failed['units'][0]['reason']
     assert host.providers()[_DRIVE].free == 0
     assert host.content.read_text() == _SECRET
-    assert expect(host.decide('POST', '/retry'), 202)
+    expect(host.decide('POST', '/retry'), 202)
     assert len(host.wait_for('clean_failed')['cleanings']) == 2
 
     host.broken.unlink()

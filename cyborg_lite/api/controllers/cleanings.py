@@ -37,11 +37,6 @@ class _CleaningResource(Resource):
             raise DeviceNotFound(uuid=format_value(self.identifier))
         return UnitSelection(uuid, (body or {}).get('unit', ''))
 
-    def _build_view(self, call: Call) -> CleaningList:
-        uuid = self._select().device_uuid
-        device = self.conductor.list_cleanings(call.caller, uuid)
-        return CleaningList.build(uuid, device, call.links)
-
 
 class CleaningCollection(_CleaningResource):
     """``/v2/devices/{uuid}/cleanings``"""
@@ -52,35 +47,35 @@ class CleaningCollection(_CleaningResource):
     @accepts()
     def get(self, call: Call) -> CleaningList:
         """List the units and the cleans of a device."""
-        return self._build_view(call)
+        uuid = self._select().device_uuid
+        device = self.conductor.list_cleanings(call.caller, uuid)
+        return CleaningList.build(uuid, device, call.links)
 
 
 class RetryCleaning(_CleaningResource):
     """``/v2/devices/{uuid}/cleanings/retry``"""
 
-    @expose(CleaningList, status=HTTPStatus.ACCEPTED, errors=(404, 409))
+    @expose(status=HTTPStatus.ACCEPTED, errors=(404, 409))
     @requires('cyborg:cleaning:retry')
     @since(V2_6, 'The retry of a clean')
     @accepts(body=schemas.RETRY)
-    def post(self, call: Call) -> CleaningList:
+    def post(self, call: Call) -> None:
         """Clean units again that wait for an operator."""
         body = getattr(call, 'body', None)
         actor = call.caller.user_id or 'unknown'
         self.conductor.retry_cleaning(call.caller, self._select(body), actor)
-        return self._build_view(call)
 
 
 class AcceptUnits(_CleaningResource):
     """``/v2/devices/{uuid}/cleanings/accept``"""
 
-    @expose(CleaningList, errors=(404, 409))
+    @expose(status=HTTPStatus.NO_CONTENT, errors=(404, 409))
     @requires('cyborg:cleaning:accept')
     @since(V2_6, 'The acceptance of a unit')
     @accepts(body=schemas.ACCEPT)
-    def post(self, call: Call) -> CleaningList:
+    def post(self, call: Call) -> None:
         """Declare units clean that wait for an operator, by name."""
         name = call.body['name'].strip()
         if not name or not is_storable(name):
             raise InvalidInput(reason='name must be text without NUL characters.')
         self.conductor.accept_units(call.caller, self._select(call.body), name)
-        return self._build_view(call)

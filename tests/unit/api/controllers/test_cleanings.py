@@ -76,10 +76,11 @@ def test_accept_unit_records_name(newest: Client) -> None:
     assert newest.post(f'{path}/accept', {}).status == 400
     assert newest.post(f'{path}/accept', {'name': ' '}).status == 400
     assert newest.as_(MANAGER).post(f'{path}/accept', {'name': 'x'}).status == 403
-    answer = newest.post(f'{path}/accept', {'name': 'Jo', 'unit': UNIT})
-    assert answer.status == 200
-    assert answer.json['units'][0]['state'] == 'clean'
-    latest = answer.json['cleanings'][0]
+    body = {'name': 'Jo', 'unit': UNIT}
+    assert newest.post(f'{path}/accept', body).status == 204
+    shown = newest.get(path).json
+    assert shown['units'][0]['state'] == 'clean'
+    latest = shown['cleanings'][0]
     assert (latest['state'], latest['actor']) == ('accepted', 'Jo')
     assert newest.post(f'{path}/accept', {'name': 'Jo'}).status == 409
 
@@ -87,9 +88,8 @@ def test_accept_unit_records_name(newest: Client) -> None:
 def test_retry_without_body_cleans_all_units(newest: Client) -> None:
     path = add_failed(newest)
     assert newest.as_(MANAGER).post(f'{path}/retry').status == 403
-    answer = newest.post(f'{path}/retry')
-    assert answer.status == 202
-    assert answer.json['units'][0]['state'] == 'dirty'
+    assert newest.post(f'{path}/retry').status == 202
+    assert newest.get(path).json['units'][0]['state'] == 'dirty'
     assert newest.post(f'{path}/retry', {'unit': 'another'}).status == 409
 
 
