@@ -6,11 +6,10 @@ The agent is the only one to know the modes of a device. Each plan therefore cal
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol
 
 from oslo_log import log
 
-from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db import clock, modes
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.modes import ModeDevice
@@ -47,6 +46,14 @@ _RETRIED: Final = (
     PlacementConflict,
     ServiceUnavailable,
 )
+
+
+class ListsConsumers(Protocol):
+    """The part of the client of Placement that a change of modes needs."""
+
+    def list_consumers(self, provider: str, /) -> frozenset[str]:
+        """Return the consumers with allocations of a provider."""
+        ...
 
 
 class ModeService:
@@ -136,7 +143,7 @@ class ModeHandler:
         self,
         database: Database,
         agents: AgentAPI,
-        placement: Placement,
+        placement: ListsConsumers,
         sync_placement: Callable[[str], object],
     ) -> None:
         """Store the arguments.

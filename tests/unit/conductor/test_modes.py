@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select, update
 
+from cyborg_lite.clients.placement import Consumer
 from cyborg_lite.conductor.modes import ModeHandler, ModeService
 from cyborg_lite.db import devices, modes
 from cyborg_lite.db.engine import Database
@@ -26,7 +27,7 @@ from cyborg_lite.model.modes import list_inventory
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import daemon_context
 from tests.builders.reports import HOST
-from tests.builders.rows import OWNER, add_arqs
+from tests.builders.rows import OWNER, PROJECT, add_arqs
 from tests.doubles.agents import ModeAgents
 from tests.doubles.placement import FakePlacement
 
@@ -133,9 +134,8 @@ def test_change_device_claimed_meanwhile_fails(cloud: Cloud) -> None:
 def test_change_with_allocation_fails(cloud: Cloud) -> None:
     job = cloud.change()
     provider = _BEFORE.root.provider_uuid
-    cloud.placement.list_consumers = (  # type: ignore[method-assign]  # one consumer
-        lambda uuid: frozenset({'instance'}) if uuid == provider else frozenset()
-    )
+    consumer = Consumer('instance', PROJECT, PROJECT, 1, {provider: {'VGPU': 1}})
+    cloud.placement.consumers['instance'] = consumer
     cloud.handler.run(job)
     ((_, error),) = cloud.list_jobs()
     assert 'Placement has allocations of it: instance' in error

@@ -13,6 +13,7 @@ from cyborg_lite.model.jobs import (
     ConnectPayload,
     JobPayload,
     JobType,
+    ModePayload,
     NewJob,
     NovaEventPayload,
     PlacementSyncPayload,
@@ -34,6 +35,7 @@ PAYLOADS: list[JobPayload] = [
     PlacementSyncPayload('compute-1'),
     PlacementSyncPayload('compute-1', deep=True),
     ProgramPayload('deployable', 'image', is_shell=True),
+    ModePayload('device', 'sym;asym'),
     AuditPayload(),
 ]
 

@@ -13,6 +13,12 @@ from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.cleaning import CleanOrder, CleanProgressState
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.modes import (
+    DeviceMode,
+    DeviceModes,
+    ModeOrder,
+    OfferedInventory,
+)
 from cyborg_lite.rpc import transport, wire
 from cyborg_lite.rpc.agent import VERSION, AgentAPI
 from cyborg_lite.rpc.context import daemon_context
@@ -21,6 +27,12 @@ from tests.builders.reports import card
 from tests.builders.unclean_units import build_progress
 from tests.doubles.drivers import handle
 
+MODES = DeviceModes(
+    '0000:01:00.0',
+    (OfferedInventory('CUSTOM_QAT', 4, ('CUSTOM_DC',)),),
+    (DeviceMode('dc', (), is_current=True),),
+    declared='dc',
+)
 ORDER = LoadOrder('0000:01:00.0', '_region0', bitstream(), ordered_at=3)
 
 
@@ -69,6 +81,16 @@ class RecordingAgent:
     def abort_cleaning(self, context: Any, order: Any) -> Any:
         self._record('abort_cleaning', wire.load(CleanOrder, order))
         return wire.dump(PROGRESS)
+
+    @transport.endpoint
+    def list_modes(self, context: Any) -> Any:
+        self._record('list_modes', None)
+        return wire.dump([MODES])
+
+    @transport.endpoint
+    def set_mode(self, context: Any, order: Any) -> Any:
+        self._record('set_mode', wire.load(ModeOrder, order))
+        return wire.dump(card(1))
 
     @transport.endpoint
     def program(self, context: Any, order: Any) -> Any:
@@ -182,3 +204,10 @@ def test_call_to_unreachable_host_raises_host_away(
 ) -> None:
     with pytest.raises(HostAway, match='compute-2'):
         call(AgentAPI(bus, timeout=0, load_timeout=0))
+
+
+def test_modes_are_transferred(client: AgentAPI, agent: RecordingAgent) -> None:
+    assert client.list_modes(daemon_context(), 'compute-1') == (MODES,)
+    order = ModeOrder('0000:01:00.0', 'dc', ordered_at=3)
+    assert client.set_mode(daemon_context(), 'compute-1', order) == card(1)
+    assert agent.calls == [('list_modes', None), ('set_mode', order)]

@@ -87,6 +87,13 @@ FINGERPRINTS: Final = {
     'DeviceCleanings': '3b4dd3c39d34',
     'UnitSelection': '6a25880e99a8',
     'UnitState': '1b280d5f53bd',
+    'DeviceMode': 'ba30180cf1d0',
+    'DeviceModes': 'af98e8db8388',
+    'DevicePlan': 'c734178f628e',
+    'ModeChange': '6920e1f19b6a',
+    'ModeOrder': '492d8ba78a97',
+    'ModePlan': 'd957122df024',
+    'OfferedInventory': '8545d4d6982b',
 }
 
 

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the hold of a device while its mode changes."""
+
+import pytest
+from sqlalchemy import select, update
+
+from cyborg_lite.db import modes
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.db.tables import AttachHandle, Device
+from cyborg_lite.exceptions import DeviceNotFound, JobLost, ModeRefused
+from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.jobs import Job, JobState, JobType, ModePayload, Owner
+from tests.builders.reports import HOST, card
+from tests.builders.rows import OWNER
+
+_OTHER = Owner('other', OWNER.lease_ms)
+
+
+@pytest.fixture
+def payload(database: Database) -> ModePayload:
+    devices = card(0x3B, handles=2), card(0x5E, handles=2)
+    database.write(reports.store_report, HostReport(HOST, 'boot', devices))
+    (first, _) = database.read(modes.list_devices, HOST)
+    return ModePayload(first.uuid, 'fast')
+
+
+def lease(database: Database, payload: ModePayload) -> Job:
+    database.write(modes.add_change, payload, None)
+    (job,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.MODE,))
+    return job
+
+
+def list_preparing(database: Database) -> list[bool]:
+    statement = select(AttachHandle.preparing).order_by(AttachHandle.id)
+    return list(database.read(lambda session: session.scalars(statement).all()))
+
+
+def test_hold_concerns_one_device(database: Database, payload: ModePayload) -> None:
+    job = lease(database, payload)
+    device = database.write(modes.hold_device, job, payload)
+    assert (device.hostname, device.address) == (HOST, '0000:3b:00.0')
+    assert device.provider_uuids == (card(0x3B).root.provider_uuid,)
+    assert sorted(list_preparing(database)) == [False, False, True, True]
+    assert database.write(modes.hold_device, job, payload) == device
+    database.write(modes.end_change, job)
+    assert not any(list_preparing(database))
+
+
+def test_hold_of_lost_job_raises(database: Database, payload: ModePayload) -> None:
+    job = lease(database, payload)
+    stolen = update(modes.JobRow).values(owner=_OTHER.name, lease=job.lease + 1)
+    database.write(lambda session: session.execute(stolen))
+    with pytest.raises(JobLost):
+        database.write(modes.hold_device, job, payload)
+    assert not any(list_preparing(database))
+
+
+def test_foreign_handle_refuses_change(
+    database: Database, payload: ModePayload
+) -> None:
+    used = update(AttachHandle).values(in_use=True)
+    database.write(lambda session: session.execute(used))
+    with pytest.raises(ModeRefused, match='a program of its host uses it'):
+        database.write(modes.add_change, payload, None)
+
+
+def test_new_change_replaces_failed_one(
+    database: Database, payload: ModePayload
+) -> None:
+    job = lease(database, payload)
+    database.write(modes.end_change, job, 'It broke.')
+    (change,) = database.read(modes.list_changes).values()
+    assert (change.mode, change.state, change.reason) == (
+        'fast',
+        JobState.FAILED,
+        'It broke.',
+    )
+    database.write(modes.add_change, ModePayload(payload.device_uuid, 'slow'), None)
+    (change,) = database.read(modes.list_changes).values()
+    assert (change.mode, change.state) == ('slow', JobState.WAITING)
+
+
+def test_failed_change_can_be_retried(database: Database, payload: ModePayload) -> None:
+    job = lease(database, payload)
+    database.write(modes.hold_device, job, payload)
+    database.write(modes.end_change, job, 'It broke.')
+    database.write(administration.retry_job, job.uuid)
+    (again,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.MODE,))
+    database.write(modes.hold_device, again, payload)
+    assert sorted(list_preparing(database)) == [False, False, True, True]
+
+
+def test_removed_device_ends_change(database: Database, payload: ModePayload) -> None:
+    job = lease(database, payload)
+    database.write(modes.hold_device, job, payload)
+    removed = update(Device).values(uuid='00000000-0000-4000-8000-000000000000')
+    database.write(
+        lambda session: session.execute(
+            removed.where(Device.uuid == payload.device_uuid)
+        )
+    )
+    database.write(modes.end_change, job, 'It is gone.')
+    assert database.read(modes.list_changes)[payload.device_uuid].state == 'failed'
+    with pytest.raises(DeviceNotFound):
+        database.read(modes.find_device, payload.device_uuid)
