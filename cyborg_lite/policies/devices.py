@@ -24,8 +24,8 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
         base.build_rule(
             'cyborg:device:update',
             base.ADMIN,
-            'Start or end the maintenance of a device, with a reason. The rule '
-            'cyborg:device:disable or cyborg:device:enable is checked too.',
+            'Change the mode of a device, or start or end its maintenance. For the '
+            'latter, cyborg:device:disable or cyborg:device:enable is checked too.',
             'PATCH /v2/devices/{uuid}',
         ),
         base.build_rule(
@@ -33,13 +33,6 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             base.ADMIN,
             'Show the modes of a device and what a change would do.',
             'GET /v2/devices/{uuid}/modes',
-        ),
-        base.build_rule(
-            'cyborg:device:set_mode',
-            base.ADMIN,
-            'Change the mode of a device. The rule cyborg:device:update is checked '
-            'too.',
-            'PATCH /v2/devices/{uuid}',
         ),
         base.build_rule(
             'cyborg:device:enable',

@@ -80,7 +80,6 @@ class DeviceResource(Resource):
 
     def _change_mode(self, call: Call) -> DeviceModesView:
         call.require_version(V2_7, f'The path {_MODE}')
-        call.authorize('cyborg:device:set_mode')
         mode = _parse_mode(call.body)
         uuid = _parse_uuid(self.identifier)
         plan = self.conductor.change_mode(call.caller, uuid, mode)

@@ -90,10 +90,14 @@ ROUTES: Final = [
     ('cyborg:device:get_all', MANAGERS, ['GET /devices']),
     ('cyborg:device:get_one', MANAGERS, [f'GET /devices/{U}']),
     ('cyborg:device:update', ADMINS, [f'PATCH /devices/{U}']),
+    ('cyborg:device:get_modes', ADMINS, [f'GET /devices/{U}/modes']),
     ('cyborg:service:get_all', ADMINS, ['GET /services']),
     ('cyborg:service:delete', ADMINS, [f'DELETE /services/{U}']),
     ('cyborg:device:enable', ADMINS, [f'POST /devices/{U}/enable']),
     ('cyborg:device:disable', ADMINS, [f'POST /devices/{U}/disable']),
+    ('cyborg:cleaning:get_all', MANAGERS, [f'GET /devices/{U}/cleanings']),
+    ('cyborg:cleaning:retry', ADMINS, [f'POST /devices/{U}/cleanings/retry']),
+    ('cyborg:cleaning:accept', ADMINS, [f'POST /devices/{U}/cleanings/accept']),
     ('cyborg:deployable:get_all', MANAGERS, ['GET /deployables']),
     ('cyborg:deployable:get_one', MANAGERS, [f'GET /deployables/{U}']),
     (
@@ -128,7 +132,7 @@ def test_rule_allows_exactly_its_personas(
 ) -> None:
     method, path = request_.split()
     headers = {**PERSONAS[name], **SERVICE_TOKEN}
-    answer = shared_client.as_(headers, '2.5').send(method, path, raw=b'{')
+    answer = shared_client.as_(headers, '2.7').send(method, path, raw=b'{')
     assert (answer.status != 403) is allowed
     if not allowed:
         assert answer.fault == f"Policy doesn't allow {rule} to be performed."
@@ -141,7 +145,7 @@ def test_rule_requires_project_scope(shared_client: Client, name: str) -> None:
     for rule, _, requests in ROUTES:
         for request in requests:
             method, path = request.split()
-            answer = shared_client.as_(headers, '2.5').send(method, path)
+            answer = shared_client.as_(headers, '2.7').send(method, path)
             assert answer.status == 403
             assert rule in answer.fault
 

@@ -9,6 +9,7 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.tables import AttachHandle, Device
+from cyborg_lite.db.tables import Job as JobRow
 from cyborg_lite.exceptions import DeviceNotFound, JobLost, ModeRefused
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.jobs import Job, JobState, JobType, ModePayload, Owner
@@ -50,7 +51,7 @@ def test_hold_concerns_one_device(database: Database, payload: ModePayload) -> N
 
 def test_hold_of_lost_job_raises(database: Database, payload: ModePayload) -> None:
     job = lease(database, payload)
-    stolen = update(modes.JobRow).values(owner=_OTHER.name, lease=job.lease + 1)
+    stolen = update(JobRow).values(owner=_OTHER.name, lease=job.lease + 1)
     database.write(lambda session: session.execute(stolen))
     with pytest.raises(JobLost):
         database.write(modes.hold_device, job, payload)

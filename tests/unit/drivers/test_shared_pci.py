@@ -158,3 +158,27 @@ def test_option_malformed_pair_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match='regex'):
         VIRTUAL_FUNCTIONS_OPTION.type([text])
     assert VIRTUAL_FUNCTIONS_OPTION.type(['* = 4']) == ['* = 4']
+
+
+def test_vfs_at_start_are_created_and_kept(kernel: FakeKernel) -> None:
+    kernel.disable(_FLEX)
+    rules = ['8086:56c0 = 4']
+    driver = _intel(kernel, virtual_functions=rules, virtual_functions_at_start=True)
+    device = _device(driver)
+    assert driver.prepare_device(device)
+    assert not driver.prepare_device(device)
+    handle, *_ = _handles(_device(driver))
+    driver.prepare(handle)
+    driver.release(handle)
+    numbers = [text for path, text in kernel.written if path.endswith('numvfs')]
+    assert numbers == ['4']
+
+
+def test_vfs_at_start_lost_card_is_left_alone(kernel: FakeKernel) -> None:
+    kernel.disable(_FLEX)
+    rules = ['8086:56c0 = 4']
+    driver = _intel(kernel, virtual_functions=rules, virtual_functions_at_start=True)
+    device = _device(driver)
+    kernel.lose(_FLEX)
+    assert not driver.prepare_device(device)
+    assert kernel.written == []
