@@ -4,7 +4,7 @@
 import pytest
 
 from cyborg_lite.conductor.cleaning import CleanHandler, CleaningService
-from cyborg_lite.conductor.job_attempts import JobAttempts
+from cyborg_lite.conductor.job_attempts import Handler, JobAttempts
 from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.db import cleanings
 from cyborg_lite.db.engine import Database
@@ -66,7 +66,7 @@ class ScriptedAgents(AgentAPI):
 
 def run(database: Database, agents: AgentAPI) -> None:
     """Lease the clean job and run one attempt."""
-    handlers = {JobType.CLEAN: CleanHandler(database, agents)}
+    handlers: dict[str, Handler] = {JobType.CLEAN: CleanHandler(database, agents)}
     JobAttempts(database, handlers, Metrics()).run(lease_clean_job(database))
 
 
@@ -80,7 +80,7 @@ def run_cancelled(database: Database, agents: AgentAPI) -> None:
     """Run the attempt that ends a cancelled job."""
     (job,) = database.write(queue.lease_jobs, OWNER, 9, [JobType.CLEAN])
     assert job.expired
-    handlers = {JobType.CLEAN: CleanHandler(database, agents)}
+    handlers: dict[str, Handler] = {JobType.CLEAN: CleanHandler(database, agents)}
     JobAttempts(database, handlers, Metrics()).run(job)
 
 
