@@ -37,7 +37,7 @@ def recorder(cloud: KeystoneCloud, real_glance: RealGlance) -> Recorder:
     recorder = Recorder(cloud)
     recorder.ask('get', '/')
     recorder.ask('get_v2', '/v2')
-    _hardware(recorder)
+    _hardware(recorder, cloud)
     _profiles(recorder)
     _requests(recorder, cloud)
     _bitstreams(recorder, cloud, real_glance)
@@ -66,7 +66,7 @@ def _forget_host(recorder: Recorder, cloud: KeystoneCloud) -> None:
     recorder.ask('delete_v2_services_uuid', path, spoken='2.5')
 
 
-def _hardware(recorder: Recorder) -> None:
+def _hardware(recorder: Recorder, cloud: KeystoneCloud) -> None:
     ask = recorder.ask
     device = ask('get_v2_devices', '/v2/devices')['devices'][0]['uuid']
     path = f'/v2/devices/{device}'
@@ -75,6 +75,7 @@ def _hardware(recorder: Recorder) -> None:
     status = {'op': 'replace', 'path': '/status', 'value': 'maintaining'}
     ask('patch_v2_devices_uuid', path, [status, reason])
     ask('get_v2_devices_uuid_modes', f'{path}/modes', spoken='2.7')
+    _cleanings(recorder, cloud, f'{path}/cleanings')
     ask('post_v2_devices_uuid_disable', f'{path}/disable')
     ask('post_v2_devices_uuid_enable', f'{path}/enable')
     deployables = ask('get_v2_deployables', '/v2/deployables')['deployables']
@@ -84,6 +85,31 @@ def _hardware(recorder: Recorder) -> None:
     ask('get_v2_attributes', '/v2/attributes?deployable_id=1')
     ask('get_v2_attributes_uuid', f'/v2/attributes/{created}')
     ask('delete_v2_attributes_uuid', f'/v2/attributes/{created}')
+
+
+def _cleanings(recorder: Recorder, cloud: KeystoneCloud, path: str) -> None:
+    """Decide about a unit whose state is written into the database."""
+    prefix, unit = 'v2_devices_uuid_cleanings', _set_clean_state(cloud, 'used')
+    accept = {'name': 'R. Jones', 'unit': unit}
+    recorder.ask(f'post_{prefix}_accept', f'{path}/accept', accept, spoken='2.6')
+    recorder.ask(f'get_{prefix}', path, spoken='2.6')
+    _set_clean_state(cloud, 'used')
+    recorder.ask(f'post_{prefix}_retry', f'{path}/retry', {'unit': unit}, spoken='2.6')
+    # The driver has no clean steps.
+    _set_clean_state(cloud, 'clean')
+
+
+def _set_clean_state(cloud: KeystoneCloud, state: str) -> str:
+    """Set the state of the first unit; return its key."""
+    with closing(sqlite3.connect(cloud.directory / 'db.sqlite')) as database, database:
+        ((number, key),) = database.execute(
+            'SELECT id, key FROM attach_handles ORDER BY id LIMIT 1'
+        ).fetchall()
+        values = state, number
+        database.execute(
+            'UPDATE attach_handles SET clean_state = ? WHERE id = ?', values
+        )
+    return str(key)
 
 
 def _profiles(recorder: Recorder) -> None:
