@@ -52,10 +52,18 @@ def _list(conf: cfg.ConfigOpts) -> int:
     with database.open_database(conf) as db:
         jobs = db.read(administration.list_jobs, command.kind, command.state)
     if command.format == 'json':
-        print(json.dumps([dataclasses.asdict(job) for job in jobs], indent=2))
+        print(json.dumps([_document(job) for job in jobs], indent=2))
     else:
         print(format_table(_rows(jobs)))
     return int(any(job.state is JobState.FAILED for job in jobs))
+
+
+def _document(job: JobRecord) -> dict[str, object]:
+    """Return the JSON object; its keys are stable."""
+    return {
+        'kind' if name == 'type' else name: value
+        for name, value in dataclasses.asdict(job).items()
+    }
 
 
 def _rows(jobs: Iterable[JobRecord]) -> list[Sequence[object]]:
@@ -69,7 +77,7 @@ def _rows(jobs: Iterable[JobRecord]) -> list[Sequence[object]]:
             error = f'{error[: _ERROR_WIDTH - 3]}...'
         age = f'{job.age:.0f} s'
         rows.append(
-            (job.uuid, job.kind, state, _about(job), age, job.attempts, error or '-')
+            (job.uuid, job.type, state, _about(job), age, job.attempts, error or '-')
         )
     return rows
 

@@ -99,7 +99,7 @@ def _show(conf: cfg.ConfigOpts) -> int:
         print('\nFor the errors of failed jobs run cyborg-lite-manage jobs list.')
     failing = [job for job in sync_jobs if job.last_error]
     for job in failing:
-        host = job_key(job.kind, job.payload)
+        host = job_key(job.type, job.payload)
         print(f'\nPlacement is not up to date for host {host}: {job.last_error}')
     for device in conflicts:
         print(
@@ -135,7 +135,7 @@ def _daemon_rows(
 def _job_rows(counts: Iterable[JobCount]) -> list[Sequence[object]]:
     number: Counter[tuple[str, JobState]] = Counter()
     for count in counts:
-        number[count.kind, count.state] += count.count
+        number[count.type, count.state] += count.count
     kinds = sorted({kind for kind, _state in number})
     heads = [state.upper() for state in JobState]
     rows = [(kind, *(number[kind, state] for state in JobState)) for kind in kinds]

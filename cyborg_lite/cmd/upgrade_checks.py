@@ -163,7 +163,7 @@ def _check_versions(daemons: tuple[Service, ...]) -> Result:
 def _check_job_types(counts: tuple[JobCount, ...]) -> Result:
     """Check for jobs that only conductors of another release can run."""
     unknown = {
-        count.kind: count.count for count in counts if count.kind not in _JOB_TYPES
+        count.type: count.count for count in counts if count.type not in _JOB_TYPES
     }
     if not unknown:
         return Result(Code.SUCCESS)

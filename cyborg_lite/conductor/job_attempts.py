@@ -69,7 +69,7 @@ class JobAttempts:
             current = replacement
 
     def _attempt(self, job: Job) -> Job | None:
-        handler = self._handlers[job.kind]
+        handler = self._handlers[job.type]
         # Log lines of the job carry the ids of the API request that caused it.
         context.request_context(job.request_id, read_caller(job.payload))
         try:
@@ -87,7 +87,7 @@ class JobAttempts:
         except CyborgError as error:
             return self._postpone(handler, job, error.text)
         except Exception:  # a programming error must not end the worker thread
-            LOG.exception('Attempt at job %s (%s) failed', job.uuid, job.kind)
+            LOG.exception('Attempt at job %s (%s) failed', job.uuid, job.type)
             return self._postpone(
                 handler, job, 'Unexpected error; see the log of the conductor.'
             )
@@ -95,7 +95,7 @@ class JobAttempts:
 
     def _postpone(self, handler: Handler, job: Job, reason: str) -> Job | None:
         delay = _choose_delay(job)
-        LOG.info('Job %s (%s) postponed %d ms: %s', job.uuid, job.kind, delay, reason)
+        LOG.info('Job %s (%s) postponed %d ms: %s', job.uuid, job.type, delay, reason)
         try:
             overdue = self._database.write(queue.postpone_job, job, delay, reason)
             if overdue is not None:
@@ -106,14 +106,14 @@ class JobAttempts:
         except CyborgError as error:
             # The row is unchanged. Its lease ends, and a conductor leases it again.
             LOG.error(
-                'Postponing job %s (%s) failed: %s', job.uuid, job.kind, error.text
+                'Postponing job %s (%s) failed: %s', job.uuid, job.type, error.text
             )
         except Exception:  # a programming error; the row is unchanged as above
-            LOG.exception('Postponing job %s (%s) failed', job.uuid, job.kind)
+            LOG.exception('Postponing job %s (%s) failed', job.uuid, job.type)
         return None
 
     def _fail(self, job: Job, reason: str) -> None:
-        LOG.error('Job %s (%s) failed: %s', job.uuid, job.kind, reason)
+        LOG.error('Job %s (%s) failed: %s', job.uuid, job.type, reason)
         try:
             self._database.write(queue.fail_job, job, reason)
             self._metrics.count_result(job, EXPIRED)
@@ -123,7 +123,7 @@ class JobAttempts:
             LOG.error(
                 'Storing the failure of job %s (%s) failed: %s',
                 job.uuid,
-                job.kind,
+                job.type,
                 error.text,
             )
 
@@ -137,7 +137,7 @@ class JobAttempts:
             'Attempt at job %s (%s) abandoned: its lease ended and another conductor '
             'has leased it',
             job.uuid,
-            job.kind,
+            job.type,
         )
         self._metrics.count_lost_lease(job)
 

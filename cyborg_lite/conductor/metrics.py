@@ -83,18 +83,18 @@ class Metrics:
 
     def count_attempt(self, job: Job) -> None:
         """Count the start of an attempt at a job."""
-        self._attempts.labels(job.kind).inc()
+        self._attempts.labels(job.type).inc()
 
     def count_result(self, job: Job, result: str) -> None:
         """Count the end of an attempt at a job.
 
         :param result: DONE, POSTPONED or EXPIRED
         """
-        self._results.labels(job.kind, result).inc()
+        self._results.labels(job.type, result).inc()
 
     def count_lost_lease(self, job: Job) -> None:
         """Count a job that another conductor has leased during an attempt."""
-        self._lost_leases.labels(job.kind).inc()
+        self._lost_leases.labels(job.type).inc()
 
     def observe_replacement(
         self, job: Job, replacement: Job | None, seconds: float
@@ -103,7 +103,7 @@ class Metrics:
 
         :param seconds: time since the job was written
         """
-        if job.kind == JobType.BIND and replacement is not None:
+        if job.type == JobType.BIND and replacement is not None:
             event = NovaEventPayload.from_json(replacement.payload)
             result = 'succeeded' if event.succeeded else 'failed'
             self._bind_seconds.labels(result).observe(seconds)
@@ -203,6 +203,6 @@ class _JobCollector(DatabaseCollector):
         counts = self._database.read(queue.count_jobs)
         waits = self._database.read(administration.list_longest_waits)
         for count in counts:
-            count_family.add_metric([count.kind, count.state], count.count)
+            count_family.add_metric([count.type, count.state], count.count)
         for job_type, seconds in waits.items():
             age_family.add_metric([job_type], seconds)

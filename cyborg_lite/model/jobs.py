@@ -52,7 +52,7 @@ class Owner:
 class NewJob:
     """A job to be written in the transaction that requires the side effect."""
 
-    kind: str  # a JobType; tests use other strings
+    type: str  # a JobType; tests use other strings
     payload: Mapping[str, Any] = field(
         default_factory=dict
     )  # JSON of the payload class
@@ -73,7 +73,7 @@ class Job:
     """A row of the job table while this process holds its lease."""
 
     uuid: str
-    kind: str  # a JobType; tests use other strings
+    type: str  # a JobType; tests use other strings
     payload: Mapping[str, Any]  # JSON of the payload class
     owner: str
     lease: int  # lease number; a changed number means that the lease is lost
@@ -128,7 +128,7 @@ class JobRecord:
     """A job as shown to operators. Times are in seconds from now."""
 
     uuid: str
-    kind: str  # a JobType, or a type of a newer conductor
+    type: str  # a JobType, or a type of a newer conductor
     state: JobState
     key: str | None
     payload: Mapping[str, Any]  # JSON of the payload class
@@ -147,7 +147,7 @@ class JobRecord:
 class JobCount:
     """The number of jobs of one type in one state."""
 
-    kind: str  # a JobType, or a type of a newer conductor
+    type: str  # a JobType, or a type of a newer conductor
     state: JobState
     count: int
 

@@ -256,7 +256,7 @@ class Cloud:
                     self._database.write(administration.retry_job, job.uuid)
             self._run_in_conductor(_Conductor.run_jobs)
             self._report()
-        errors = [f'{job.kind}: {job.last_error}' for job in self._list_jobs()]
+        errors = [f'{job.type}: {job.last_error}' for job in self._list_jobs()]
         raise ConformanceError(f'jobs do not end: {"; ".join(errors)}')
 
     def _list_jobs(self) -> Sequence[JobRecord]:

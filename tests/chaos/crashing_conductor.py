@@ -98,7 +98,7 @@ def _is_aside(args: tuple[object, ...]) -> bool:
     """Check whether the call belongs to a periodic job and to no ARQ."""
     return any(
         isinstance(argument, Job)
-        and argument.kind in (JobType.PLACEMENT_SYNC, JobType.AUDIT)
+        and argument.type in (JobType.PLACEMENT_SYNC, JobType.AUDIT)
         for argument in args
     )
 

@@ -35,7 +35,7 @@ def _record(row: Row, current: int) -> JobRecord:
     has_deadline = row.deadline is not None and not cancelled
     return JobRecord(
         uuid=row.uuid,
-        kind=row.kind,
+        type=row.kind,
         state=JobState(row.state),
         key=row.key,
         payload=row.payload,

@@ -127,7 +127,7 @@ def add_running_job(session: Session, new: NewJob, owner: Owner) -> Job:
     change(session, _ADD_OWNED, values)
     return Job(
         uuid=values['uuid'],
-        kind=new.kind,
+        type=new.type,
         payload=values['payload'],
         owner=owner.name,
         lease=1,
@@ -141,7 +141,7 @@ def _values(new: NewJob) -> dict[str, Any]:
     """Return the parameters of ``_ADD``; the database supplies the times."""
     return {
         'uuid': str(uuid4()),
-        'kind': new.kind,
+        'kind': new.type,
         'key': new.key,
         'payload': add_caller(new.payload, new.request_id),
         'state': JobState.WAITING,
@@ -205,9 +205,9 @@ def add_and_lease_job(session: Session, owner: Owner, new: NewJob) -> Job | None
     :returns: None: another worker runs the job
     """
     key = new.key or ''
-    if not has_keyed_job(session, new.kind, key):
+    if not has_keyed_job(session, new.type, key):
         add_job(session, new)
-    return lease_keyed_job(session, owner, new.kind, key)
+    return lease_keyed_job(session, owner, new.type, key)
 
 
 def has_keyed_job(session: Session, kind: str, key: str) -> bool:
@@ -276,7 +276,7 @@ def _lock_jobs(
 def _job(row: Row, expired: bool, age_ms: int) -> Job:
     return Job(
         uuid=row.uuid,
-        kind=row.kind,
+        type=row.kind,
         payload=row.payload,
         owner=row.owner or '',
         lease=row.lease,
@@ -352,7 +352,7 @@ def replace_job(session: Session, job: Job, new: NewJob) -> Job:
     :raises JobLost: this process has lost the lease
     """
     values: dict[str, Any] = {
-        'kind': new.kind,
+        'kind': new.type,
         'payload': add_caller(new.payload, job.request_id),
         'limit_ms': new.limit_ms,
         'attempts': 1,
@@ -363,7 +363,7 @@ def replace_job(session: Session, job: Job, new: NewJob) -> Job:
     _change(session, job, _BECOME, values)
     return Job(
         uuid=job.uuid,
-        kind=new.kind,
+        type=new.type,
         payload=values['payload'],
         owner=job.owner,
         lease=job.lease,
@@ -466,7 +466,7 @@ def count_jobs(session: Session) -> tuple[JobCount, ...]:
         .order_by(Row.kind, Row.state)
     )
     return tuple(
-        JobCount(kind=kind, state=JobState(state), count=number)
+        JobCount(type=kind, state=JobState(state), count=number)
         for kind, state, number in rows
     )
 

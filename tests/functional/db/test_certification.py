@@ -149,7 +149,7 @@ class BindScenario:
         waiting = [
             job_count
             for job_count in self.database.read(queue.count_jobs)
-            if job_count.kind != 'placement-sync'
+            if job_count.type != 'placement-sync'
         ]
         handle_count = len(owners(self.database))
         return (

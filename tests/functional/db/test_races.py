@@ -74,7 +74,7 @@ def accept_bind(database: Database, uuids: list[str], card: str, instance: str) 
     binding_by_arq = bindings(uuids, card, instance)
     return database.write(
         binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
-    ).kind
+    ).type
 
 
 def claim_handles(database: Database, job: Job, uuids: list[str]) -> int:

@@ -283,7 +283,7 @@ class ArqStateMachine(RuleBasedStateMachine):
     @rule(succeeds=st.booleans())
     def clean(self, succeeds: bool) -> None:
         for job in self.database.write(queue.lease_jobs, OWNER, 1):
-            if job.kind != JobType.RELEASE:
+            if job.type != JobType.RELEASE:
                 self.database.write(queue.finish_job, job)
                 continue
             handle = self.database.read(

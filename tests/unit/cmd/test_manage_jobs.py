@@ -75,7 +75,7 @@ def test_list_json_contains_whole_error(
     fail_job(database)
     assert manage.main([*options, 'jobs', 'list', '--format', 'json']) == 1
     (job,) = json.loads(capsys.readouterr().out)
-    assert (job['uuid'], job['state']) == (uuid, 'failed')
+    assert (job['uuid'], job['kind'], job['state']) == (uuid, 'release', 'failed')
     assert job['last_error'] == 'No answer. ' * 20
     assert job['payload'] == {'handle': 'h1'}
 

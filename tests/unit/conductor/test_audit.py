@@ -29,7 +29,7 @@ def run_releases(cloud: Cloud) -> None:
 
 
 def kinds(cloud: Cloud) -> list[str]:
-    return [job.kind for job in cloud.database.read(administration.list_jobs)]
+    return [job.type for job in cloud.database.read(administration.list_jobs)]
 
 
 # --- no findings ----------------------------------------------------------
@@ -246,7 +246,7 @@ def test_remedy_lost_bind_fails_and_releases(cloud: Cloud, needs_host: bool) -> 
     assert cloud.remedy(finding)
     assert not cloud.remedy(finding), 'one job is enough'
     (late,) = cloud.database.write(queue.lease_jobs, OWNER, 10)
-    assert (late.kind, late.expired) == (JobType.BIND, True)
+    assert (late.type, late.expired) == (JobType.BIND, True)
     agents = FakeAgents()
     handler = BindHandler(cloud.database, agents, cloud.consumers, RULES)
     event = handler.expire(late, 'too late')

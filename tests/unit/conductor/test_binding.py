@@ -91,7 +91,7 @@ def test_bind_passthrough_does_not_call_agent(database: Database) -> None:
     bind = Bind(database)
     event = bind.handler.run(bind.accept())
     assert event is not None
-    assert event.kind == JobType.NOVA_EVENT
+    assert event.type == JobType.NOVA_EVENT
     assert event.payload == {
         'instance': bind.instance,
         'arqs': sorted(bind.uuids),
@@ -220,7 +220,7 @@ def test_bind_deleted_during_preparation_is_cancelled(
     assert bind.handler.run(take_over(database)) is None
     # Separate jobs release the prepared handles.
     released = database.write(queue.lease_jobs, OWNER, 10)
-    assert [job.kind for job in released] == [JobType.RELEASE] * 2
+    assert [job.type for job in released] == [JobType.RELEASE] * 2
 
 
 def test_bind_cancelled_does_not_call_agent_again(database: Database) -> None:
@@ -232,7 +232,7 @@ def test_bind_cancelled_does_not_call_agent_again(database: Database) -> None:
     assert bind.handler.run(take_over(database)) is None
     assert bind.agents.calls == [('prepare', 'compute-1', 2)]
     released = database.write(queue.lease_jobs, OWNER, 10)
-    assert [job.kind for job in released] == [JobType.RELEASE] * 2
+    assert [job.type for job in released] == [JobType.RELEASE] * 2
 
 
 def test_bind_agent_down_does_not_call_agent(

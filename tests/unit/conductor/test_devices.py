@@ -72,7 +72,7 @@ def test_set_status_placement_down_changes_nothing(database: Database) -> None:
 def test_set_status_writes_sync_job(database: Database) -> None:
     _, uuid, _ = create_service(database, placement_with_host())
     database.write(devices.set_device_status, uuid, MAINTAINING)
-    assert [count.kind for count in database.read(queue.count_jobs)] == [
+    assert [count.type for count in database.read(queue.count_jobs)] == [
         'placement-sync'
     ]
 

@@ -90,7 +90,7 @@ def test_runner_runs_replacement_job(
     runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
     def become(job: Job) -> Job | None:
-        if job.kind == JobType.NOVA_EVENT:
+        if job.type == JobType.NOVA_EVENT:
             handler.finish(job)
             return None
         return database.write(queue.replace_job, job, NewJob(JobType.NOVA_EVENT))
@@ -98,7 +98,7 @@ def test_runner_runs_replacement_job(
     handler.act = become
     run_owned_job(runner, database)
     wait_and_stop(runner, handler)
-    assert [job.kind for job in handler.jobs] == [JobType.RELEASE, JobType.NOVA_EVENT]
+    assert [job.type for job in handler.jobs] == [JobType.RELEASE, JobType.NOVA_EVENT]
     assert rows(database) == []
 
 
@@ -237,7 +237,7 @@ def test_runner_ignores_job_type_without_handler(
     database.write(queue.add_job, NewJob(JobType.RELEASE))
     runner.start()
     wait_and_stop(runner, handler)
-    assert [job.kind for job in handler.jobs] == [JobType.RELEASE]
+    assert [job.type for job in handler.jobs] == [JobType.RELEASE]
     assert database.read(queue.count_jobs) == (
         JobCount(JobType.PROGRAM, JobState.WAITING, 1),
     )

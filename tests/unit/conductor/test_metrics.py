@@ -135,7 +135,7 @@ def test_metrics_observe_bind_duration_by_result(
     succeeded: bool,
 ) -> None:
     def become(job: Job) -> Job | None:
-        if job.kind == JobType.NOVA_EVENT:
+        if job.type == JobType.NOVA_EVENT:
             handler.finish(job)
             return None
         event = NewJob(
@@ -147,7 +147,7 @@ def test_metrics_observe_bind_duration_by_result(
     database.write(queue.add_job, NewJob(JobType.BIND))
     (job,) = database.write(queue.lease_jobs, runner.owner, 1)
     runner.start()
-    runner.run(Job(job.uuid, job.kind, {}, job.owner, job.lease, age=20.0))
+    runner.run(Job(job.uuid, job.type, {}, job.owner, job.lease, age=20.0))
     wait_and_stop(runner, handler)
     result = 'succeeded' if succeeded else 'failed'
     assert figure(metrics, 'bind_seconds_count', result=result) == 1

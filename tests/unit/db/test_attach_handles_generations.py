@@ -192,7 +192,7 @@ def test_fail_earlier_bind_releases_its_own_handle(database: Database) -> None:
     database.write(binding.fail_bind, first, rebound.uuids, 'late', EVENT)
     assert states(database, rebound.uuids) == ['BindStarted']
     (job,) = database.write(queue.lease_jobs, OWNER, 10)
-    assert job.kind == JobType.RELEASE
+    assert job.type == JobType.RELEASE
     database.write(release.record_release, job, rebound.handle)
     rebound.check_second_bind_goes_on(rebound.claim(second))
 
@@ -206,7 +206,7 @@ def test_fail_later_bind_keeps_handle_of_earlier(database: Database) -> None:
     database.write(binding.fail_bind, second, rebound.uuids, 'late', EVENT)
     assert states(database, rebound.uuids) == ['BindFailed']
     assert rebound.handle.preparing
-    counts = {count.kind for count in database.read(queue.count_jobs)}
+    counts = {count.type for count in database.read(queue.count_jobs)}
     assert JobType.RELEASE not in counts
 
 
@@ -220,7 +220,7 @@ def test_events_of_earlier_bind_are_none(database: Database, succeeded: bool) ->
     if not succeeded:
         database.write(_set_failed, rebound.uuids)
     event = NovaEventPayload(rebound.instance, tuple(rebound.uuids), succeeded, 1)
-    assert job.kind == JobType.NOVA_EVENT
+    assert job.type == JobType.NOVA_EVENT
     assert database.read(binding.list_arqs_by_outcome, event) == ()
     for generation in (0, 2):
         current = replace(event, generation=generation)

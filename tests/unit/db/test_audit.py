@@ -83,7 +83,7 @@ def test_fail_bind_without_job_adds_expired_bind_job(database: Database) -> None
     assert database.read(audit.list_arqs_being_bound) == set(uuids)
     assert database.read(audit.list_lost_binds, LATER) == ()
     (job,) = database.write(queue.lease_jobs, OWNER, 10)
-    assert (job.kind, job.expired, job.request_id) == (JobType.BIND, True, 'req-1')
+    assert (job.type, job.expired, job.request_id) == (JobType.BIND, True, 'req-1')
 
 
 def test_fail_bind_second_arq_of_instance_is_refused(database: Database) -> None:

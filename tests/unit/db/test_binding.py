@@ -91,7 +91,7 @@ def test_accept_bind_without_free_worker_adds_waiting_job(database: Database) ->
     database.write(binding.accept_waiting_bind, requested, ANY_PROJECT, new_job)
     assert states(database, uuids) == ['BindStarted']
     (leased,) = database.write(queue.lease_jobs, OWNER, 10)
-    assert (leased.kind, leased.host) == (JobType.BIND, 'compute-1')
+    assert (leased.type, leased.host) == (JobType.BIND, 'compute-1')
     claim_handles(database, leased, uuids)
 
 
@@ -212,7 +212,7 @@ def test_claim_passthrough_is_bound_at_once(database: Database) -> None:
         database, accept_bind(database, bindings(uuids, card)), uuids
     )
     assert claimed.handles == ()
-    assert claimed.job.kind == JobType.NOVA_EVENT
+    assert claimed.job.type == JobType.NOVA_EVENT
     assert states(database, uuids) == ['Bound'] * 3
     assert owners(database) == sorted(uuids)
     assert list_job_types(database) == ['nova-event']

@@ -81,7 +81,7 @@ def test_forget_host_deletes_all_rows(database: Database) -> None:
         assert count_rows(database, table) == 0
     # Placement follows with this job.
     (job,) = database.read(administration.list_jobs)
-    assert (job.kind, job.key) == (JobType.PLACEMENT_SYNC, HOST)
+    assert (job.type, job.key) == (JobType.PLACEMENT_SYNC, HOST)
 
 
 def test_forget_host_keeps_other_hosts(database: Database) -> None:
@@ -120,7 +120,7 @@ def test_forget_host_deletes_arqs_that_wait_for_cleaning(database: Database) -> 
     assert (removed.arqs, removed.jobs) == (2, 2)
     assert count_rows(database, Arq) == 0
     (job,) = database.read(administration.list_jobs)
-    assert job.kind == JobType.PLACEMENT_SYNC
+    assert job.type == JobType.PLACEMENT_SYNC
 
 
 @pytest.mark.parametrize(

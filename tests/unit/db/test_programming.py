@@ -93,7 +93,7 @@ def test_begin_load_reserves_handles_until_end(database: Database) -> None:
     assert list_preparing(database) == [False, False]
     program_job = database.read(programming.find_program_job, job.uuid, PROJECT)
     assert program_job.state == ProgramState.DONE
-    kinds = [count.kind for count in database.read(queue.count_jobs)]
+    kinds = [count.type for count in database.read(queue.count_jobs)]
     assert kinds == [JobType.PLACEMENT_SYNC]
 
 
@@ -146,7 +146,7 @@ def test_record_load_stores_image_and_attributes(database: Database) -> None:
     assert region.image_id == bitstream().image_id
     assert region.attributes['bitstream_name'] == bitstream().name
     (job,) = database.read(queue.count_jobs)
-    assert job.kind == JobType.PLACEMENT_SYNC
+    assert job.type == JobType.PLACEMENT_SYNC
 
 
 def test_mark_region_unusable_reserves_all_handles(database: Database) -> None:

@@ -236,4 +236,4 @@ def test_add_sync_job_twice_writes_one_job(
     for _ in range(2):
         database.write(queue.add_job, queue.placement_sync_job(HOST, f'req-{uuid4()}'))
     (count,) = database.read(queue.count_jobs)
-    assert (count.kind, count.count) == ('placement-sync', 1)
+    assert (count.type, count.count) == ('placement-sync', 1)

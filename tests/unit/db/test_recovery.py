@@ -71,7 +71,7 @@ def list_nova_events(database: Database) -> list[tuple[list[str], bool]]:
     return [
         (job.payload['arqs'], job.payload['succeeded'])
         for job in lease_jobs(database)
-        if job.kind == JobType.NOVA_EVENT
+        if job.type == JobType.NOVA_EVENT
     ]
 
 
@@ -196,9 +196,9 @@ def test_recovery_lost_arq_fails_and_is_released(
     assert sorted(
         (job.payload['arqs'], job.payload['succeeded'])
         for job in jobs
-        if job.kind == JobType.NOVA_EVENT
+        if job.type == JobType.NOVA_EVENT
     ) == sorted([([rebuilt], True), ([failed], False)])
-    (release_job,) = (job for job in jobs if job.kind == JobType.RELEASE)
+    (release_job,) = (job for job in jobs if job.type == JobType.RELEASE)
     assert release_job.payload == {'handle': handles[failed].uuid}
     last = rebooted_once.read(arqs.list_steps, failed, ANY_PROJECT)[-1]
     assert (last.step, last.actor) == ('BindFailed', 'agent')

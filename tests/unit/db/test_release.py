@@ -30,11 +30,11 @@ NOVA_WITH_OTHER_PROJECT = Scope(project_id='c' * 32, of_instances=True)
 
 def lease_release_jobs(database: Database) -> list[Job]:
     leased = database.write(queue.lease_jobs, OWNER, 10)
-    return [job for job in leased if job.kind == JobType.RELEASE]
+    return [job for job in leased if job.type == JobType.RELEASE]
 
 
 def list_job_types(database: Database) -> list[str]:
-    return sorted(job_count.kind for job_count in database.read(queue.count_jobs))
+    return sorted(job_count.type for job_count in database.read(queue.count_jobs))
 
 
 def count_arqs(database: Database) -> int:

@@ -55,7 +55,7 @@ def test_list_jobs_running_job_has_all_fields(database: Database) -> None:
     job = database.write(queue.add_running_job, BIND, OWNER)
     database.write(queue.record_job_step, job, 'Claimed')
     record = read_only_job(database)
-    assert (record.uuid, record.kind, record.state) == (job.uuid, 'bind', 'running')
+    assert (record.uuid, record.type, record.state) == (job.uuid, 'bind', 'running')
     assert (record.payload, record.request_id) == ({'instance': 'i1'}, 'req-1')
     assert (record.owner, record.step, record.attempts) == (OWNER.name, 'Claimed', 1)
     assert 0 <= record.age < 60
@@ -70,7 +70,7 @@ def test_list_jobs_filters_by_type_and_state(database: Database) -> None:
     database.write(queue.add_running_job, BIND, OWNER)
 
     def list_kinds(*filters: Any) -> list[str]:
-        return [job.kind for job in list_jobs(database, *filters)]
+        return [job.type for job in list_jobs(database, *filters)]
 
     assert list_kinds() == ['release', 'placement-sync', 'bind']
     assert list_kinds(['release', 'bind']) == ['release', 'bind']
@@ -82,7 +82,7 @@ def test_list_jobs_filters_by_type_and_state(database: Database) -> None:
 def test_list_jobs_unknown_type_is_listed(database: Database) -> None:
     database.write(queue.add_job, SYNC)
     change_jobs(database, kind='from-the-future')
-    assert read_only_job(database).kind == 'from-the-future'
+    assert read_only_job(database).type == 'from-the-future'
 
 
 # --- retry ----------------------------------------------------------------------------

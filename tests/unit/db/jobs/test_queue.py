@@ -46,7 +46,7 @@ def test_lease_jobs_waiting_job_is_leased_once(database: Database) -> None:
         queue.add_job, NewJob(JobType.RELEASE, {'handle': 'h'}, request_id='req-1')
     )
     (job,) = database.write(queue.lease_jobs, OWNER, 10)
-    assert (job.kind, job.payload) == (JobType.RELEASE, {'handle': 'h'})
+    assert (job.type, job.payload) == (JobType.RELEASE, {'handle': 'h'})
     assert (job.attempts, job.lease, job.request_id) == (1, 1, 'req-1')
     assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
 
@@ -162,7 +162,7 @@ def test_replace_job_keeps_uuid_and_lease(database: Database) -> None:
     event = database.write(
         queue.replace_job, bind, NewJob(JobType.NOVA_EVENT, {'to': 'nova'})
     )
-    assert (event.uuid, event.kind) == (bind.uuid, JobType.NOVA_EVENT)
+    assert (event.uuid, event.type) == (bind.uuid, JobType.NOVA_EVENT)
     assert database.write(queue.lease_jobs, SUCCESSOR, 10) == ()
     database.write(queue.finish_job, event)
     assert database.read(_rows) == []
@@ -260,7 +260,7 @@ def test_lease_jobs_leases_given_types_only(
     database.write(queue.add_job, NewJob(JobType.RELEASE))
     assert database.write(queue.lease_jobs, OWNER, 10, []) == ()
     (job,) = database.write(queue.lease_jobs, OWNER, 10, [JobType.RELEASE])
-    assert job.kind == JobType.RELEASE
+    assert job.type == JobType.RELEASE
 
 
 def test_job_id_may_exceed_32_bits(database: Database) -> None:
@@ -268,4 +268,4 @@ def test_job_id_may_exceed_32_bits(database: Database) -> None:
     late = update(Row).values(id=2**31)
     database.write(lambda session: session.execute(late))
     (job,) = database.write(queue.lease_jobs, OWNER, 10)
-    assert job.kind == JobType.RELEASE
+    assert job.type == JobType.RELEASE
