@@ -5,7 +5,8 @@ from cyborg_lite import runtime  # isort: skip  # must be imported first: it may
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -14,9 +15,13 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.api.app import assemble
 from cyborg_lite.api.server import ApiServer
 from cyborg_lite.cmd import daemon, message_keys
+from cyborg_lite.model.queries import Query
+from cyborg_lite.model.services import CONDUCTOR, ServiceState
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.keys import Role
+from cyborg_lite.rpc.upgrade_levels import Pins
 
 __all__ = ['ApiDaemon', 'application_from_files', 'build', 'main', 'runtime']
 
@@ -29,6 +34,8 @@ _DESCRIPTION: Final = (
 # so only a timeout detects it. The default of oslo.messaging, 60 s, is also the timeout
 # of most clients, which would then never see the 503.
 _RPC_TIMEOUT: Final = 30
+# Seconds. The versions of the conductors are read during a call.
+_VERSIONS_TIMEOUT: Final = 5.0
 
 
 class ApiDaemon:
@@ -104,7 +111,19 @@ def _connect(conf: cfg.ConfigOpts) -> transport.Transport:
     :raises ConfigurationError: the transport or the key file is invalid
     """
     signer = message_keys.create_signer(conf, Role.API)
-    return transport.connect(conf, _RPC_TIMEOUT, signer)
+    bus = transport.connect(conf, _RPC_TIMEOUT, signer)
+    read_versions = partial(
+        _read_versions, ConductorAPI(bus).with_timeout(_VERSIONS_TIMEOUT)
+    )
+    transport.pin_versions(bus, Pins(conf.upgrade_levels, read_versions))
+    return bus
+
+
+def _read_versions(conductor: ConductorAPI) -> Iterator[tuple[str, str]]:
+    """Yield binary and version of each running conductor."""
+    query = Query(filters={'binary': (CONDUCTOR,), 'state': (ServiceState.UP,)})
+    for service in conductor.list_services(daemon_context(), query):
+        yield service.binary, service.version
 
 
 if __name__ == '__main__':

@@ -4,7 +4,8 @@
 from cyborg_lite import runtime  # isort: skip  # must be imported first: it may monkey-patch
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from oslo_config import cfg
@@ -23,11 +24,14 @@ from cyborg_lite.conductor.service import (
     Connections,
 )
 from cyborg_lite.conf import nova
+from cyborg_lite.db import services
+from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.devices import DeviceStatus
-from cyborg_lite.model.services import CONDUCTOR
+from cyborg_lite.model.services import CONDUCTOR, ServiceState
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.keys import Role
+from cyborg_lite.rpc.upgrade_levels import Pins
 
 __all__ = ['build', 'main', 'runtime']
 
@@ -53,10 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return daemon.run(conf, identity, build)
 
 
-def build(conf: cfg.ConfigOpts) -> ConductorService:
-    """Build the conductor from the configuration, without starting it.
+def _connect(conf: cfg.ConfigOpts) -> Connections:
+    """Connect to the message bus, the database and the other services.
 
-    :raises ConfigurationError: if the URL or the credentials of a service are invalid
+    :raises ConfigurationError: as ``build``
     """
     try:
         peers = Connections(
@@ -70,6 +74,26 @@ def build(conf: cfg.ConfigOpts) -> ConductorService:
         )
     except cfg.Error as error:
         raise ConfigurationError(reason=str(error)) from None
+    transport.pin_versions(
+        peers.transport,
+        Pins(conf.upgrade_levels, partial(_read_versions, peers.database)),
+    )
+    return peers
+
+
+def _read_versions(db: Database) -> Iterator[tuple[str, str]]:
+    """Yield binary and version of each running daemon."""
+    for service in db.read(services.list_services):
+        if service.state is ServiceState.UP:
+            yield service.binary, service.version
+
+
+def build(conf: cfg.ConfigOpts) -> ConductorService:
+    """Build the conductor from the configuration, without starting it.
+
+    :raises ConfigurationError: if the URL or the credentials of a service are invalid
+    """
+    peers = _connect(conf)
     settings = ConductorSettings(
         host=conf.host,
         rules=BindRules(

@@ -26,6 +26,7 @@ from cyborg_lite.conf import (
     glance,
     nova,
     placement,
+    upgrade_levels,
 )
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.version import version
@@ -44,6 +45,7 @@ _SECTIONS: Final[tuple[ModuleType, ...]] = (
     placement,
     nova,
     glance,
+    upgrade_levels,
 )
 
 # The default of oslo.log, but with the ids of the caller and without the fields that

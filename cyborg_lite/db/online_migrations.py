@@ -8,7 +8,7 @@ refused while a migration has rows left. A migration is removed two releases lat
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
@@ -29,7 +29,7 @@ class OnlineMigration:
     has_rows: Callable[[Session], bool]
 
 
-def _select_release_hosts() -> Select[Any]:
+def _select_release_hosts() -> Select[int, str]:
     """Return a SELECT of release jobs without a host, with the host of the handle."""
     return (
         select(Job.id, Device.hostname)

@@ -28,6 +28,7 @@ from cyborg_lite.rpc.keys import Peer, Role
 from cyborg_lite.rpc.signed_calls import SignedCaller
 from cyborg_lite.rpc.signed_endpoint import SignedEndpoint
 from cyborg_lite.rpc.signing import Signer
+from cyborg_lite.rpc.upgrade_levels import Pins, parse_level
 
 LOG = log.getLogger(__name__)
 
@@ -44,6 +45,9 @@ _EXCEPTION_MODULES: Final = ['cyborg_lite.exceptions', 'cyborg_lite.rpc.wire']
 # Measured: 16 threads serve twice the calls of the library default of 64, at a third of
 # the latency, because they compete less for the interpreter lock.
 _WORKERS: Final = 16
+
+# All servers have it, so the oldest one need not be found.
+_FIRST_VERSION: Final = '1.0'
 
 
 # Seconds between the checks of an idle connection for a stop. The library default is 5,
@@ -79,6 +83,7 @@ _FAILURES: Final = (
 
 # The signer of each transport whose messages are signed.
 _signers: WeakKeyDictionary[oslo_messaging.Transport, Signer] = WeakKeyDictionary()
+_pins: WeakKeyDictionary[oslo_messaging.Transport, Pins] = WeakKeyDictionary()
 
 
 class _ContextSerializer(oslo_messaging.NoOpSerializer):  # type: ignore[misc]  # untyped
@@ -152,6 +157,11 @@ def connect(
 def find_signer(transport: oslo_messaging.Transport) -> Signer | None:
     """Return the signer of a transport; None: its messages are not signed."""
     return _signers.get(transport)
+
+
+def pin_versions(transport: oslo_messaging.Transport, pins: Pins) -> None:
+    """Limit the interface versions of the calls over a transport."""
+    _pins[transport] = pins
 
 
 def _register_options(conf: cfg.ConfigOpts) -> None:
@@ -302,6 +312,7 @@ class Caller:
         :raises ServiceUnavailable: no server replied; the call may still be executed
         :raises CyborgError: the error that the server raised
         """
+        self._check_level(method, since)
         client = self._prepare_client(since, timeout=timeout)
         receiver = Peer(Role.CONDUCTOR)
         return self._call(client, receiver, context, method, arguments)
@@ -318,9 +329,23 @@ class Caller:
         **arguments: Any,
     ) -> Any:
         """Call the server on one host; see ``call``."""
+        self._check_level(method, since)
         client = self._prepare_client(since, server=host, timeout=timeout)
         receiver = Peer(Role.AGENT, host)
         return self._call(client, receiver, context, method, arguments)
+
+    def _check_level(self, method: str, since: str) -> None:
+        """Refuse a call that a server of an earlier release cannot serve.
+
+        :raises ServiceUnavailable: as from such a server
+        """
+        pins = _pins.get(self._transport)
+        if pins is None or since == _FIRST_VERSION:
+            return
+        level = pins.find_level(self._peer)
+        if level is not None and parse_level(since) > parse_level(level):
+            error = oslo_messaging.UnsupportedVersion(since, method)
+            raise ServiceUnavailable(what=f'cyborg-lite-{self._peer}') from error
 
     def _prepare_client(
         self, since: str, server: str | None = None, timeout: float | None = None

@@ -15,14 +15,14 @@ from cyborg_lite.model.device_profiles import Group, Limits
 from cyborg_lite.model.group_keys import parse_entry
 from cyborg_lite.model.profile_renames import migrate_group
 
-_EXAMPLES = [
-    pytest.param(pair['before'], pair['after'], id=f'{file.stem}-{number}')
+_PAIRS: list[tuple[dict[str, str], dict[str, str]]] = [
+    (pair['before'], pair['after'])
     for file in sorted(Path(__file__).with_name('profile_formats').glob('*.json'))
-    for number, pair in enumerate(json.loads(file.read_text()))
+    for pair in json.loads(file.read_text())
 ]
 
 
-@pytest.mark.parametrize(('before', 'after'), _EXAMPLES)
+@pytest.mark.parametrize(('before', 'after'), _PAIRS)
 def test_migrate_group_returns_present_names(
     before: Mapping[str, str], after: Mapping[str, str]
 ) -> None:
@@ -60,7 +60,7 @@ def test_group_of_old_arq_is_read_with_former_key() -> None:
 def test_former_trait_parts_select_each_renamed_trait() -> None:
     traits = [
         key.removeprefix('trait:')
-        for before, _after in (example.values for example in _EXAMPLES)
+        for before, _after in _PAIRS
         for key in before
         if key.startswith('trait:')
     ]

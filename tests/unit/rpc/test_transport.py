@@ -31,6 +31,7 @@ from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import RequestContext, daemon_context
 from cyborg_lite.rpc.keys import OwnKey, Peer, Role
 from cyborg_lite.rpc.signing import KEY, Signer
+from cyborg_lite.rpc.upgrade_levels import Pins
 
 HANDLE = AllocatedHandle(
     uuid='u',
@@ -205,6 +206,18 @@ def test_read_boot_id_earlier_agent_returns_empty(bus: Any) -> None:
     server.start()
     assert AgentAPI(bus, timeout=30).read_boot_id(daemon_context(), 'cpu1') == ''
     server.stop()
+
+
+def test_pinned_call_is_not_sent(bus: Any) -> None:
+    """The answer is as from an agent of the earlier release, without waiting for it."""
+    transport.pin_versions(bus, Pins({'agent': '1.1'}, lambda: ()))
+    assert AgentAPI(bus, timeout=30).read_boot_id(daemon_context(), 'cpu1') == ''
+    with pytest.raises(HostAway):
+        AgentAPI(bus, timeout=30).connect(daemon_context(), 'cpu1', [HANDLE])
+    conductor = ConductorAPI(bus)
+    transport.pin_versions(bus, Pins({'conductor': '1.1'}, lambda: ()))
+    with pytest.raises(ServiceUnavailable, match='cyborg-lite-conductor'):
+        conductor.delete_service(daemon_context(), 'x')
 
 
 def test_agent_call_without_server_raises_with_host(bus: Any) -> None:
