@@ -207,7 +207,7 @@ class Cleaning:
             self._record(run, replace(result, finished_at=finished, error=error.text))
             raise
         self._record(
-            run, replace(result, finished_at=datetime.now(UTC), tool=tool[:MAX_TOOL])
+            run, replace(result, finished_at=datetime.now(UTC), tool=_clip(tool))
         )
 
     def _record(self, run: _Run, result: CleanStepResult) -> None:
@@ -218,6 +218,11 @@ class Cleaning:
     def _end(self, run: _Run, state: CleanProgressState, reason: str) -> None:
         with self._guard:
             run.progress = replace(run.progress, state=state, reason=reason)
+
+
+def _clip(tool: str) -> str:
+    """Return the printable characters of a tool version that can be stored."""
+    return ''.join(filter(str.isprintable, tool))[:MAX_TOOL]
 
 
 def check_steps(steps: Sequence[CleanStep]) -> None:

@@ -16,6 +16,7 @@ from cyborg_lite.db import cleanings
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model import message_rules
 from cyborg_lite.model.cleaning import (
     CleanProgress,
     CleanProgressState,
@@ -61,10 +62,11 @@ class CleanHandler:
         context = request_context(job.request_id)
         host, order = work.order.handle.hostname, work.order
         progress = self._agents.read_cleaning(context, host, order)
-        if progress.state not in _TO_START:
-            return progress
-        session = progress.session
-        return self._agents.start_cleaning(context, host, order, session)
+        if progress.state in _TO_START:
+            session = progress.session
+            progress = self._agents.start_cleaning(context, host, order, session)
+        message_rules.check_clean_progress(progress)
+        return progress
 
     def _store(self, job: Job, work: CleanWork, progress: CleanProgress) -> None:
         if progress.state is CleanProgressState.SUCCEEDED:
@@ -112,6 +114,7 @@ class CleanHandler:
         try:
             check_hosts_up([work.order.handle])
             progress = self._agents.abort_cleaning(context, host, work.order)
+            message_rules.check_clean_progress(progress)
         except CyborgError as error:
             return f'Not cancelled: {error.text}', None
         if progress.state is CleanProgressState.RUNNING:

@@ -5,6 +5,12 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.model.cleaning import (
+    MAX_STEP_NAME,
+    MAX_STEPS,
+    MAX_TOOL,
+    CleanProgress,
+)
 from cyborg_lite.model.host_events import HostEvent, RecoveryResult
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.services import HeartbeatDetails
@@ -85,6 +91,21 @@ def check_events(host: str, events: Sequence[HostEvent]) -> None:
     _check_numbers(numbers)
     if numbers != sorted(set(numbers)):
         raise InvalidInput(reason='The events are not in order.')
+
+
+def check_clean_progress(progress: CleanProgress) -> None:
+    """Check that the progress of a clean can be stored.
+
+    :raises InvalidInput: a value is invalid
+    """
+    _check_texts(_MAX_ID, progress.session)
+    _check_texts(_MAX_LONG_REASON, progress.reason)
+    _check_count(MAX_STEPS, 'steps', progress.steps)
+    _check_count(MAX_STEPS, 'results', progress.results)
+    names = [step.name for step in progress.steps]
+    _check_texts(MAX_STEP_NAME, *names, *(item.name for item in progress.results))
+    _check_texts(MAX_TOOL, *(item.tool for item in progress.results))
+    _check_texts(_MAX_LONG_REASON, *(item.error for item in progress.results))
 
 
 def _check_host(host: str, boot_id: str) -> None:

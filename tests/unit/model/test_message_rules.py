@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the rules for heartbeats that agents send."""
+"""Tests of the rules for heartbeats and progress that agents send."""
+
+from dataclasses import replace
 
 import pytest
 
 from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.model.cleaning import CleanProgress, CleanProgressState, CleanStep
 from cyborg_lite.model.inventory import Health
-from cyborg_lite.model.message_rules import check_heartbeat
+from cyborg_lite.model.message_rules import check_clean_progress, check_heartbeat
 from cyborg_lite.model.services import HeartbeatDetails
 from cyborg_lite.model.usage import Usage
+from tests.builders.unclean_units import build_progress
 
 HOST, ADDRESS = 'compute-1', '0000:01:00.0'
+PROGRESS = build_progress(CleanProgressState.FAILED, reason='medium error')
 
 
 def test_check_heartbeat_plausible_telemetry_is_accepted() -> None:
@@ -65,3 +70,20 @@ def test_check_heartbeat_out_of_bounds_names_raise(
 ) -> None:
     with pytest.raises(InvalidInput):
         check_heartbeat(host, details)
+
+
+@pytest.mark.parametrize(
+    'progress',
+    [
+        replace(PROGRESS, reason='\0'),
+        replace(PROGRESS, session='x' * 65),
+        replace(PROGRESS, steps=(CleanStep('x' * 41, 'nothing'),)),
+        replace(PROGRESS, steps=(CleanStep('x', 'nothing'),) * 65),
+        replace(PROGRESS, results=(replace(PROGRESS.results[0], tool='x' * 256),)),
+        replace(PROGRESS, results=(replace(PROGRESS.results[0], error='\0'),)),
+    ],
+)
+def test_check_clean_progress_unstorable_raises(progress: CleanProgress) -> None:
+    check_clean_progress(PROGRESS)
+    with pytest.raises(InvalidInput):
+        check_clean_progress(progress)
