@@ -223,27 +223,32 @@ def check_group_is_repeatable(bench: Bench, root: Path) -> None:
     for members in _list_groups(driver):
         for member in members:
             _as_preparing(driver).prepare(member)
-        prepared = read_files(setup.host.root)
-        try:
-            driver.activate(members)
-        except DriverError:
-            unchanged = read_files(setup.host.root) == prepared
-            expect(unchanged, 'a refused group changes the host')
-        files = read_files(setup.host.root)
-        successor = bench.make(setup.host)
-        assert isinstance(successor, ActivatesGroups)
-        for _ in range(2):
-            successor.deactivate(members)
-            unchanged = read_files(setup.host.root) == prepared
-            expect(unchanged, 'deactivate does not undo activate')
-        if files != prepared:
-            for _ in range(2):
-                successor.activate(members)
-                unchanged = read_files(setup.host.root) == files
-                expect(unchanged, 'a second activate changes the host')
-            successor.deactivate(members)
+        _check_group(setup, bench, members)
         for member in members:
             _as_preparing(driver).release(member)
+
+
+def _check_group(
+    setup: _Setup, bench: Bench, members: Sequence[AllocatedHandle]
+) -> None:
+    driver, successor = setup.driver, bench.make(setup.host)
+    assert isinstance(driver, ActivatesGroups)
+    assert isinstance(successor, ActivatesGroups)
+    prepared = read_files(setup.host.root)
+    try:
+        driver.activate(members)
+    except DriverError:
+        unchanged = read_files(setup.host.root) == prepared
+        expect(unchanged, 'a refused group changes the host')
+        return
+    files = read_files(setup.host.root)
+    successor.activate(members)
+    is_same = read_files(setup.host.root) == files
+    expect(is_same, 'a second activate changes the host')
+    for _ in range(2):
+        successor.deactivate(members)
+        is_undone = read_files(setup.host.root) == prepared
+        expect(is_undone, 'deactivate does not undo activate')
 
 
 PREPARATION_CHECKS: Final[Sequence[Callable[[Bench, Path], None]]] = (

@@ -45,6 +45,7 @@ def test_fixture_hosts_every_function_has_a_result(
         with FixtureAgent(cloud, tmp_path / fixture, fixture) as host:
             host.switch_on()
             check_expectations(host)
+            bind_every_class(host)
             table += rows_of(host, tmp_path / f'{fixture}-tree')
     assert all(row[-1] for row in table)
     rows_offered = [row for row in table if row[4] != '-']
@@ -90,6 +91,33 @@ def check_handles(host: FixtureAgent, fields: dict[str, Any]) -> None:
     handles = host.handles(fields['pci'])
     assert [entry for entry, _ in handles] == [handle_type] * count
     assert handles[0][1] == json.loads(info)
+
+
+def bind_every_class(host: FixtureAgent) -> None:
+    """Bind and release a unit of each resource class that Nova attaches as PCI."""
+    chosen: dict[str, Shown] = {}
+    for provider in host.providers().values():
+        for name in provider.inventory if provider.free else ():
+            chosen.setdefault(name, provider)
+    chosen.pop('VGPU', None)  # of several types; other tests bind them
+    instances = [
+        Instance(host.cloud, provider.uuid, {name: 1})
+        for name, provider in chosen.items()
+    ]
+    for instance in instances:
+        instance.create_arqs(host.cloud.create_profile(*instance.resources))
+        instance.allocate()
+        expect(instance.bind(), 202)
+    for instance in instances:
+        host.cloud.until(instance.is_resolved, f'{instance.resources} is bound')
+        (arq,) = instance.shown()
+        assert (arq['state'], arq['attach_handle_type']) == ('Bound', 'PCI')
+        is_port = 'CUSTOM_NIC' in instance.resources
+        assert ('physical_network' in arq['attach_handle_info']) == is_port
+        instance.delete()
+    for instance in instances:
+        host.cloud.until(instance.gone, f'{instance.resources} is released')
+    host.settle()
 
 
 def rows_of(host: FixtureAgent, tree: Path) -> Iterator[Row]:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loading of bitstreams into FPGA cards: the file is checked, the result read back."""
 
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from oslo_config import cfg, types
 from oslo_log import log
@@ -36,6 +37,8 @@ from cyborg_lite.model.bitstreams import Bitstream
 from cyborg_lite.model.inventory import Device, DiscoveryResult
 
 LOG = log.getLogger(__name__)
+
+_VERSION: Final = re.compile(r'[\w.+~-]{1,64}', re.ASCII)  # of a host driver
 
 
 class ProgrammableFpgaDriver(FpgaDriver):
@@ -300,7 +303,7 @@ def _read_driver_version(host: Host, name: str) -> str:
     if version is None and 'O' not in (host.text(f'{module}/taint') or ''):
         is_loaded = host.has(module)
         version = host.text('proc/sys/kernel/osrelease') if is_loaded else None
-    return '_'.join((version or '').split())
+    return version if version and _VERSION.fullmatch(version) else ''
 
 
 def loading_options(tool: str) -> tuple[cfg.Opt, ...]:
