@@ -15,6 +15,7 @@ from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import (
+    convert_config,
     manage_agents,
     manage_audit,
     manage_cleaning,
@@ -66,6 +67,7 @@ def _add_parsers(parsers: Any) -> None:
         manage_host,
         manage_modes,
         manage_import,
+        convert_config,
     )
     for group in groups:
         group.add_parsers(parsers)

@@ -46,8 +46,8 @@ Sections = Mapping[str, Mapping[str, Sequence[str]]]  # values by section and op
 def warn_of_unknown_options(conf: cfg.ConfigOpts) -> None:
     """Log a warning for each unknown section and option, with the nearest name."""
     for path in conf.config_file or ():
-        sections = _read_sections(str(path))
-        valid_names = _list_known_names(conf, sections)
+        sections = read_sections(str(path))
+        valid_names = list_known_names(conf, sections)
         for text in describe_unknown(sections, valid_names):
             LOG.warning('%s: %s', path, text)
 
@@ -70,14 +70,17 @@ def _suggest(name: str, valid_names: Mapping[str, object] | set[str], form: str)
     return f' Did you mean {form.format(nearest[0])}?' if nearest else ''
 
 
-def _read_sections(path: str) -> Sections:
+def read_sections(path: str) -> Sections:
+    """Return the values in a file.
+
+    :raises ParseError: its syntax is invalid
+    """
     sections: dict[str, dict[str, list[str]]] = {}
-    # ``parse`` read the file before, so its syntax is valid.
     cfg.ConfigParser(path, sections).parse()
     return sections
 
 
-def _list_known_names(conf: cfg.ConfigOpts, sections: Sections) -> Names:
+def list_known_names(conf: cfg.ConfigOpts, sections: Sections) -> Names:
     """Return the registered names, and those of libraries while a name is unknown."""
     valid_names = _list_registered_names(conf)
     _add_plugin_options(valid_names, sections)
