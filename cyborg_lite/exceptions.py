@@ -289,13 +289,6 @@ class JobRefused(Conflict):
     advice = 'Run cyborg-lite-manage jobs list to see the state of the job.'
 
 
-class CleaningRefused(Conflict):
-    """No unit of the device waits for the decision of an operator."""
-
-    message = 'Device {uuid} has no unit to {action}: {reason}'
-    advice = 'List the units with `cyborg-lite-manage cleaning list`.'
-
-
 class ArqsNotResolved(CyborgError):
     """Bind jobs of the instance are still running."""
 
@@ -425,13 +418,6 @@ class DeviceGone(DriverError):
     message = 'Device {address} does not answer.'
 
 
-class CleanAborted(DriverError):
-    """A clean step ended before it was complete."""
-
-    message = 'The step was aborted by an operator.'
-    advice = 'Retry the clean, or accept the unit as clean.'
-
-
 class ToolTimedOut(DriverError):
     """A host tool was killed at its timeout. The state of the device is unknown."""
 
@@ -466,23 +452,6 @@ class LoadingFailed(DriverError):
 
     message = 'Loading bitstream {image} failed: {reason}'
     advice = 'Check the log of the agent, then program the deployable again.'
-
-
-class ModeUnknown(DriverError):
-    """A change of the mode of a device failed, and so did its rollback."""
-
-    message = 'Device {address} has no known mode: {reason}'
-    advice = (
-        'Check the device and the log of the agent, then change the mode again and '
-        'enable the device.'
-    )
-
-
-class ModeRefused(Conflict):
-    """The mode of a device cannot be changed now."""
-
-    message = 'Device {uuid} cannot change its mode to {mode}: {reason}'
-    advice = 'Run cyborg-lite-manage mode plan HOST to see what stands in the way.'
 
 
 class DeployableInUse(Conflict):

@@ -22,7 +22,6 @@ from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.drivers.base import CleansHandles
 from cyborg_lite.exceptions import (
-    CleanAborted,
     CyborgError,
     DeviceBusy,
     DeviceGone,
@@ -40,6 +39,7 @@ from cyborg_lite.model.cleaning import (
     list_completed,
     merge_results,
 )
+from cyborg_lite.model.device_errors import CleanAborted
 from cyborg_lite.model.devices import AllocatedHandle
 
 LOG = log.getLogger(__name__)

@@ -24,8 +24,8 @@ from cyborg_lite.exceptions import (
     DeviceBusy,
     DeviceGone,
     DriverError,
-    ModeUnknown,
 )
+from cyborg_lite.model.device_errors import ModeUnknown
 from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.modes import DeviceModes, ModeOrder, list_inventory

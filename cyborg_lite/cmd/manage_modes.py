@@ -13,7 +13,7 @@ from cyborg_lite.cmd import database, message_keys
 from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.conductor.modes import ModeService
-from cyborg_lite.exceptions import ModeRefused
+from cyborg_lite.model.device_errors import ModeRefused
 from cyborg_lite.model.modes import DevicePlan, ModePlan
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.agent import AgentAPI

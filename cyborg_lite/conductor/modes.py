@@ -19,12 +19,11 @@ from cyborg_lite.exceptions import (
     HostAway,
     HostSyncBusy,
     JobLost,
-    ModeRefused,
-    ModeUnknown,
     PlacementConflict,
     ServiceUnavailable,
 )
 from cyborg_lite.model import report_rules
+from cyborg_lite.model.device_errors import ModeRefused, ModeUnknown
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.jobs import Job, JobState, ModePayload
 from cyborg_lite.model.modes import (

@@ -35,7 +35,7 @@ from cyborg_lite.db.tables import (
     now,
 )
 from cyborg_lite.db.tables import Job as JobRow
-from cyborg_lite.exceptions import CleaningRefused, DeviceNotFound
+from cyborg_lite.exceptions import DeviceNotFound
 from cyborg_lite.model.cleaning import (
     OPERATOR_STATES,
     CleaningRecord,
@@ -52,6 +52,7 @@ from cyborg_lite.model.cleaning import (
     list_completed,
     merge_results,
 )
+from cyborg_lite.model.device_errors import CleaningRefused
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import CleaningPolicy
 from cyborg_lite.model.jobs import CleanPayload, Job, JobType

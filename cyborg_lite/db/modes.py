@@ -19,7 +19,8 @@ from cyborg_lite.db.change import change
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device, now
 from cyborg_lite.db.tables import Job as JobRow
-from cyborg_lite.exceptions import DeviceNotFound, ModeRefused
+from cyborg_lite.exceptions import DeviceNotFound
+from cyborg_lite.model.device_errors import ModeRefused
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.inventory import Device as ReportedDevice
 from cyborg_lite.model.jobs import Job, JobState, JobType, ModePayload, NewJob

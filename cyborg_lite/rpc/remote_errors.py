@@ -5,6 +5,7 @@ from typing import Any
 
 from cyborg_lite import exceptions
 from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model import device_errors
 
 
 # Any: values of JSON.
@@ -20,7 +21,7 @@ def dump(error: CyborgError) -> list[Any]:
 def load(value: Any) -> CyborgError:
     """Return the error of a reply; CyborgError if its class is not known."""
     name, fields = value
-    kind = getattr(exceptions, name, None)
+    kind = getattr(exceptions, name, None) or getattr(device_errors, name, None)
     if not (isinstance(kind, type) and issubclass(kind, CyborgError)):
         return CyborgError()
     try:

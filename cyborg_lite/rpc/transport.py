@@ -40,7 +40,11 @@ AGENT_TOPIC: Final = 'cyborg_lite.agent'
 
 # Modules whose exceptions are rebuilt by class. Daemons of the previous revision send
 # MalformedMessage as a class of `rpc.wire`.
-_EXCEPTION_MODULES: Final = ['cyborg_lite.exceptions', 'cyborg_lite.rpc.wire']
+EXCEPTION_MODULES: Final = [
+    'cyborg_lite.exceptions',
+    'cyborg_lite.model.device_errors',
+    'cyborg_lite.rpc.wire',
+]
 
 # Measured: 16 threads serve twice the calls of the library default of 64, at a third of
 # the latency, because they compete less for the interpreter lock.
@@ -141,7 +145,7 @@ def connect(
     scheme = address(conf).partition(':')[0]
     try:
         bus = oslo_messaging.get_rpc_transport(
-            conf, allowed_remote_exmods=_EXCEPTION_MODULES
+            conf, allowed_remote_exmods=EXCEPTION_MODULES
         )
     except oslo_messaging.DriverLoadFailure as error:
         reason = f'[DEFAULT] transport_url: there is no transport {scheme}.'

@@ -9,11 +9,9 @@ from uuid import uuid4
 from cyborg_lite.exceptions import (
     AttributeExists,
     AttributeNotFound,
-    CleaningRefused,
     DeployableNotFound,
     DeviceNotFound,
     JobNotFound,
-    ModeRefused,
     ServiceAlive,
     ServiceNotFound,
 )
@@ -26,6 +24,7 @@ from cyborg_lite.model.cleaning import (
     DeviceCleanings,
     UnitSelection,
 )
+from cyborg_lite.model.device_errors import CleaningRefused, ModeRefused
 from cyborg_lite.model.devices import (
     Attribute,
     DeployableRecord,

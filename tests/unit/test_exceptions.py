@@ -9,6 +9,7 @@ from oslo_messaging._drivers import common
 
 from cyborg_lite import exceptions
 from cyborg_lite.exceptions import CyborgError, MalformedMessage, NotFound
+from cyborg_lite.rpc import remote_errors, transport
 
 
 def _subclasses(root: type[CyborgError]) -> Iterator[type[CyborgError]]:
@@ -68,10 +69,12 @@ def test_error_sent_by_rpc_keeps_class_and_fields(cls: type[CyborgError]) -> Non
             (cls, error, error.__traceback__)
         )
     rebuilt = common.deserialize_remote_exception(
-        serialized, ['cyborg_lite.exceptions', 'cyborg_lite.rpc.wire']
+        serialized, transport.EXCEPTION_MODULES
     )
     assert isinstance(rebuilt, cls)
     assert rebuilt.text == error.text
+    if cls is not CyborgError:
+        assert type(remote_errors.load(remote_errors.dump(error))) is cls
     assert rebuilt.kwargs == error.kwargs
 
 

@@ -16,7 +16,8 @@ from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.agent.recovery import HostRecovery
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.qat import IntelQat
-from cyborg_lite.exceptions import DeviceBusy, DriverError, ModeUnknown
+from cyborg_lite.exceptions import DeviceBusy, DriverError
+from cyborg_lite.model.device_errors import ModeUnknown
 from cyborg_lite.model.inventory import Device, Health
 from cyborg_lite.model.modes import DeviceModes, ModeOrder
 from cyborg_lite.testing.preparation_checks import build_handle

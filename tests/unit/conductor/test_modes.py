@@ -13,13 +13,8 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.tables import AttachHandle
-from cyborg_lite.exceptions import (
-    DeviceNotFound,
-    DriverError,
-    HostAway,
-    ModeRefused,
-    ModeUnknown,
-)
+from cyborg_lite.exceptions import DeviceNotFound, DriverError, HostAway
+from cyborg_lite.model.device_errors import ModeRefused, ModeUnknown
 from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.jobs import Job, JobState, JobType

@@ -13,7 +13,6 @@ from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device
 from cyborg_lite.exceptions import (
-    CleaningRefused,
     DeviceNotFound,
     HandlesContended,
     JobLost,
@@ -26,6 +25,7 @@ from cyborg_lite.model.cleaning import (
     CleanWork,
     UnitSelection,
 )
+from cyborg_lite.model.device_errors import CleaningRefused
 from cyborg_lite.model.inventory import CleaningPolicy
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 from tests.builders.reports import card, report, with_root

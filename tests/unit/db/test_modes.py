@@ -10,7 +10,8 @@ from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.tables import AttachHandle, Device
 from cyborg_lite.db.tables import Job as JobRow
-from cyborg_lite.exceptions import DeviceNotFound, JobLost, ModeRefused
+from cyborg_lite.exceptions import DeviceNotFound, JobLost
+from cyborg_lite.model.device_errors import ModeRefused
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.jobs import Job, JobState, JobType, ModePayload, Owner
 from tests.builders.reports import HOST, card
