@@ -63,8 +63,8 @@ class AgentProcess:
             )
         self._monitor.restore_results()
         self.preparation = Preparation(*parts)
-        # Without threads, so that each crash point is reached in the same order.
-        self.cleaning = Cleaning(self._discovery, self.cache, lambda work, _: work())
+        self.cleaning = Cleaning(self._discovery, self.cache, self._defer_clean)
+        self._deferred_cleans: list[Callable[[], None]] = []
         image_cache = ImageCache(
             state / 'images', images, largest=MAX_IMAGE_SIZE, capacity=MAX_IMAGE_SIZE
         )
@@ -74,6 +74,19 @@ class AgentProcess:
         self.modes = Modes(self._discovery, self.cache, ModeStore(state), lock)
         self._monitor.scan()
         self.modes.restore_all()
+
+    def _defer_clean(self, work: Callable[[], None], _name: str) -> None:
+        """Keep a clean until its progress is read.
+
+        Without a thread each crash point is reached in the same order.
+        """
+        self._deferred_cleans.append(work)
+
+    def read_cleaning(self, order: CleanOrder) -> CleanProgress:
+        """Run the cleans that have started, and return the progress of one."""
+        while self._deferred_cleans:
+            self._deferred_cleans.pop()()
+        return self.cleaning.read(order)
 
     @property
     def results(self) -> tuple[DiscoveryResult, ...]:
@@ -181,12 +194,12 @@ class CrashableAgents(AgentAPI):
     ) -> CleanProgress:
         """Read the progress of a clean, as ``AgentAPI.read_cleaning``."""
         received = wire.load(CleanOrder, wire.dump(order))
-        return self._call('read_cleaning', lambda agent: agent.cleaning.read(received))
+        return self._call('read_cleaning', lambda agent: agent.read_cleaning(received))
 
     def start_cleaning(
         self, context: RequestContext, host: str, order: CleanOrder, session: str
     ) -> CleanProgress:
-        """Run a clean to its end, as ``AgentAPI.start_cleaning``."""
+        """Start a clean, as ``AgentAPI.start_cleaning``."""
         received = wire.load(CleanOrder, wire.dump(order))
         return self._call(
             'start_cleaning', lambda agent: agent.cleaning.start(received, session)
