@@ -4,7 +4,7 @@
 # Runs test suites of tox.ini. The last line counts the tests of all suites.
 #
 #   run-tests.sh             lint, types and unit at the same time; needs no server
-#   run-tests.sh --all       also conformance, functional, chaos, nova and docs
+#   run-tests.sh --all       also conformance, functional, chaos, nova, ansible and docs
 #   run-tests.sh SUITE ...   the given suites, e.g. `run-tests.sh lint unit`
 #
 # The virtual environments and the results are in .tox/ at the top of the checkout.
@@ -21,7 +21,7 @@ case "${1:-}" in
         # They share no server. Each alone leaves a processor unused for some time.
         mode=(run-parallel --parallel auto --parallel-no-spinner)
         ;;
-    --all) suites=("${quick[@]}" conformance functional chaos nova docs lowest) ;;
+    --all) suites=("${quick[@]}" conformance functional chaos nova ansible docs lowest) ;;
     -*)
         echo "Usage: $0 [--all | SUITE ...]" >&2
         exit 2

@@ -13,7 +13,7 @@ import pytest
 ROOT: Final = Path(__file__).parents[2]
 
 _TREES: Final = (
-    *('alembic', 'benchmarks', 'cyborg_lite', 'devstack', 'doc', 'etc'),
+    *('alembic', 'ansible', 'benchmarks', 'cyborg_lite', 'devstack', 'doc', 'etc'),
     *('releasenotes', 'tests'),
 )
 _IGNORE: Final = shutil.ignore_patterns('__pycache__', 'build', '.standalone')
