@@ -12,6 +12,7 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
+from cyborg_lite import version
 from cyborg_lite.api.app import assemble
 from cyborg_lite.api.server import ApiServer
 from cyborg_lite.cmd import daemon, message_keys
@@ -120,10 +121,11 @@ def _connect(conf: cfg.ConfigOpts) -> transport.Transport:
 
 
 def _read_versions(conductor: ConductorAPI) -> Iterator[tuple[str, str]]:
-    """Yield binary and version of each running conductor."""
+    """Yield binary and version of each running conductor of another version."""
     query = Query(filters={'binary': (CONDUCTOR,), 'state': (ServiceState.UP,)})
     for service in conductor.list_services(daemon_context(), query):
-        yield service.binary, service.version
+        if service.version != version.version():
+            yield service.binary, service.version
 
 
 if __name__ == '__main__':

@@ -11,6 +11,7 @@ from typing import Final
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
+from cyborg_lite import version
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
@@ -82,9 +83,10 @@ def _connect(conf: cfg.ConfigOpts) -> Connections:
 
 
 def _read_versions(db: Database) -> Iterator[tuple[str, str]]:
-    """Yield binary and version of each running daemon."""
+    """Yield binary and version of each running daemon of another version."""
     for service in db.read(services.list_services):
-        if service.state is ServiceState.UP:
+        is_other = service.version != version.version()
+        if is_other and service.state is ServiceState.UP:
             yield service.binary, service.version
 
 

@@ -29,7 +29,7 @@ _INTERVAL: Final = 60.0  # seconds between two reads of the versions
 _RELEASE_NUMBER: Final = re.compile(r'(\d+)\.(\d+)\.(\d+)')
 
 Versions = Callable[[], Iterable[tuple[str, str]]]
-"""Returns binary and package version of each running daemon."""
+"""Returns binary and package version of each running daemon of another version."""
 
 
 def parse_level(level: str) -> tuple[int, ...]:
