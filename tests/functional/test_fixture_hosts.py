@@ -104,8 +104,8 @@ def bind_every_class(host: FixtureAgent) -> None:
         Instance(host.cloud, provider.uuid, {name: 1})
         for name, provider in chosen.items()
     ]
-    for instance in instances:
-        instance.create_arqs(host.cloud.create_profile(*instance.resources))
+    for name, instance in zip(chosen, instances, strict=True):
+        instance.create_arqs(host.cloud.create_profile(name))
         instance.allocate()
         expect(instance.bind(), 202)
     for instance in instances:

@@ -29,7 +29,7 @@ def find_network_user(function: PciFunction, routed: Collection[str]) -> str | N
     """
     for name in function.names():
         if _VDPA.fullmatch(name):
-            return f'it has the vDPA device {name}'
+            return f'it has the vDPA device {_describe_vdpa(function, name)}'
     names = list_interfaces(function)
     for name in names:
         upper = _find_upper(function, name)
@@ -41,6 +41,15 @@ def find_network_user(function: PciFunction, routed: Collection[str]) -> str | N
     if is_network and function.driver and not function.has_guest_driver and not names:
         return f'bound to {function.driver}, and no network interface is visible'
     return None
+
+
+def _describe_vdpa(function: PciFunction, name: str) -> str:
+    """Return a vDPA device with its driver, which says who can use it.
+
+    Only ``vhost_vdpa`` gives it to guests (kernel: ABI/testing/sysfs-bus-vdpa).
+    """
+    driver = function.host.target(f'sys/bus/vdpa/devices/{name}/driver')
+    return f'{name} of type {driver}' if driver else f'{name} without a driver'
 
 
 def find_active_interface(function: PciFunction) -> str | None:

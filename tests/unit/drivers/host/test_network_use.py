@@ -37,7 +37,7 @@ def test_find_network_user_interface_up_is_free(host: Host, plug: Plug) -> None:
             {'links': {'net/ens1/upper_vlan7': 'sys/devices/virtual/net/vlan7'}},
             'its interface ens1 is part of vlan7',
         ),
-        ({'dirs': ['vdpa3']}, 'it has the vDPA device vdpa3'),
+        ({'dirs': ['vdpa3']}, 'it has the vDPA device vdpa3 without a driver'),
         ({'net': []}, 'bound to mlx5_core, and no network interface is visible'),
     ],
 )
@@ -47,6 +47,16 @@ def test_find_network_user_names_user(
     for name in ('bond0', 'vlan7'):
         (host.root / 'sys/devices/virtual/net' / name).mkdir(parents=True)
     assert _find_user(host, plug, fields) == user
+
+
+def test_find_network_user_names_type_of_vdpa(host: Host, plug: Plug) -> None:
+    device = host.root / 'sys/bus/vdpa/devices/vdpa3'
+    driver = host.root / 'sys/bus/vdpa/drivers/vhost_vdpa'
+    for directory in (device, driver):
+        directory.mkdir(parents=True)
+    (device / 'driver').symlink_to(driver)
+    user = _find_user(host, plug, {'dirs': ['vdpa3']})
+    assert user == 'it has the vDPA device vdpa3 of type vhost_vdpa'
 
 
 @pytest.mark.parametrize('driver', ['vfio-pci', None])
