@@ -123,6 +123,32 @@ def test_bind_loads_bitstream_and_updates_placement(
     assert intel.shown(_INTEL)[0] == traits
 
 
+def test_bind_finds_bitstream_by_image_name(
+    intel: FpgaHost, real_glance: RealGlance
+) -> None:
+    name = 'loopback-by-name.gbs'
+    properties = dict(image().properties)
+    real_glance.upload(gbs(), (TAG,), properties, name)
+    by_name = {'accel:bitstream_name': name}
+    assert intel.state(intel.bind(_INTEL, by_name)) == 'Bound'
+    second = real_glance.upload(gbs(), (TAG,), properties, name)
+    (failed,) = intel.arqs(intel.bind('0000:be:00.0', by_name))
+    assert '2 images fit' in (failed.status_reason or '')
+    assert f'{second} ({name})' in (failed.status_reason or '')
+
+
+def test_bind_gives_function_of_topology(
+    intel: FpgaHost, real_glance: RealGlance
+) -> None:
+    topology = json.dumps({'pf_1': {'pci_offset': '0'}, 'pf_2': {'pci_offset': '7'}})
+    uuid = upload_image(real_glance, gbs(), topology=topology)
+    (arq,) = intel.arqs(intel.bind(_INTEL, by_id(uuid)))
+    assert (arq.attach_handle_info or {})['function'] == '0'
+    first, second = intel.deployable(_INTEL).children[-2:]
+    assert first.attributes['address'] == _INTEL
+    assert 'address' not in second.attributes
+
+
 def test_release_restores_previous_bitstream_without_glance(
     intel: FpgaHost, real_glance: RealGlance, shop: DisconnectableGlance
 ) -> None:
@@ -205,6 +231,18 @@ _REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     'another version': ({'version': '2.0'}, 'It is for version 2.0, not 1.1.3.'),
     'another shell': ({'shell_id': 'other'}, 'It needs shell other, not'),
     'another region': ({'region_uuid': 'ab' * 16}, 'It is for region abab'),
+    'another type': (
+        {'type': 'xclbin'},
+        'Its type xclbin is unknown; the card loads gbs.',
+    ),
+    'another driver': (
+        {'driver': 'xocl'},
+        'Its driver xocl is unknown; the card has dfl-pci, intel-fpga-pci.',
+    ),
+    'newer driver': (
+        {'driver': 'dfl-pci', 'driver_ver': '99.1'},
+        'It needs version 99.1 of driver dfl-pci; the host has ',
+    ),
     'no uuid': ({'bs-uuid': ''}, 'It lacks bs-uuid.'),
     'no vendor, no board': (
         {'vendor': '', 'board': ''},
