@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of inserting and deleting imported rows; on servers in ``tests/functional``."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db import cyborg_import, providers
+from cyborg_lite.db.cyborg_source import read_source
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.tables import AttachHandle, Deployable
+from cyborg_lite.model.cyborg_import.plan import (
+    CloudRows,
+    ImportPlan,
+    StoredRows,
+    Table,
+)
+from cyborg_lite.model.cyborg_import.planning import plan_import
+from tests.builders import cyborg_sample
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> ImportPlan:
+    """Return the plan of the sample in an empty database."""
+    url = f'sqlite:///{tmp_path}/cyborg.sqlite'
+    cyborg_sample.load(url)
+    cloud = CloudRows(frozenset(), frozenset(), {}, None)
+    stored = StoredRows()
+    return plan_import(read_source(url), stored, cloud, datetime.now(UTC))
+
+
+def test_insert_rows_are_found_as_stored(database: Database, plan: ImportPlan) -> None:
+    database.write(cyborg_import.insert_rows, plan)
+    stored = database.read(cyborg_import.read_stored_rows)
+    for table, uuids in plan.list_uuids().items():
+        assert stored.uuids[table] == set(uuids)
+    assert stored.rp_uuids == {row.rp_uuid for row in plan.deployables}
+    assert stored.profile_names['fpga-one'] in stored.uuids[Table.PROFILES]
+    traits = database.read(providers.list_published_traits, [cyborg_sample.PROVIDER])
+    assert traits == {'CUSTOM_FAKE_DEVICE'}
+
+
+def test_delete_rows_leaves_nothing(database: Database, plan: ImportPlan) -> None:
+    database.write(cyborg_import.insert_rows, plan)
+    deleted, notes = database.write(cyborg_import.delete_rows, plan.list_uuids())
+    assert (deleted[Table.HANDLES], notes) == (32, ())
+    stored = database.read(cyborg_import.read_stored_rows)
+    assert not any(stored.uuids.values())
+    assert not database.read(providers.list_published_traits)
+
+
+def test_delete_rows_keeps_device_that_agent_extended(
+    database: Database, plan: ImportPlan
+) -> None:
+    database.write(cyborg_import.insert_rows, plan)
+    database.write(_add_handle)
+    deleted, notes = database.write(cyborg_import.delete_rows, plan.list_uuids())
+    assert deleted[Table.DEVICES] == 1
+    assert {note.table for note in notes} == {Table.DEPLOYABLES, Table.DEVICES}
+
+
+def _add_handle(session: Session) -> None:
+    """Add a handle to a deployable, as a host report does."""
+    deployable = session.scalar(
+        select(Deployable.id).where(Deployable.rp_uuid == cyborg_sample.PROVIDER)
+    )
+    row = {
+        'uuid': str(uuid4()),
+        'deployable_id': deployable,
+        'key': 'new',
+        'type': 'TEST_PCI',
+        'info': {},
+    }
+    session.execute(insert(AttachHandle).values(**row))

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of reading databases of Cyborg of several releases."""
+
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.db.cyborg_source import read_source
+from cyborg_lite.exceptions import DatabaseError, InvalidInput
+from tests.builders import cyborg_sample
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f'sqlite:///{tmp_path}/cyborg.sqlite'
+
+
+def test_read_source_returns_all_rows(url: str) -> None:
+    cyborg_sample.load(url)
+    source = read_source(url)
+    assert source.revision == 'b47c8f2d1e3a'
+    counts = (
+        len(source.profiles),
+        len(source.devices),
+        len(source.control_paths),
+        len(source.deployables),
+        len(source.handles),
+        len(source.attributes),
+        len(source.arqs),
+    )
+    assert counts == (9, 2, 2, 2, 32, 4, 8)
+    assert source.devices[0].device_state == 'available'
+    assert source.profiles[-1].description == 'With a description, ünïcode'
+
+
+def test_read_source_missing_column_is_none(url: str) -> None:
+    cyborg_sample.load(url, 'schema-4cc1d79978fc.sql')
+    cyborg_sample.run(
+        url,
+        "INSERT INTO devices VALUES (NULL, NULL, 1, 'u', 'GPU', 'v', 'm', NULL, NULL, "
+        "'host')",
+    )
+    (device,) = read_source(url).devices
+    assert (device.status, device.device_state) == (None, None)
+
+
+def test_read_source_missing_table_is_refused(url: str) -> None:
+    cyborg_sample.load(url)
+    cyborg_sample.run(url, 'DROP TABLE attributes')
+    with pytest.raises(InvalidInput, match='attributes'):
+        read_source(url)
+
+
+def test_read_source_missing_file_raises_database_error(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseError):
+        read_source(f'sqlite:///{tmp_path}/missing/cyborg.sqlite')
