@@ -16,6 +16,9 @@ def test_bind_creates_and_release_deletes_vgpus(host: VgpuHost) -> None:
     guests = [host.boot_bound(number) for number in (0, 1)]
     vgpus = read_vgpus(guests[0]) | read_vgpus(guests[1])
     assert len(vgpus) == sum(host.generation.vgpus_per_card)
+    devices = {device.source for g in guests for device in host.define_guest(g)}
+    assert devices == {vgpu.uuid or vgpu.function for vgpu in vgpus}
+    # Nova has created none.
     assert host.made() == vgpus | strangers
     for guest in guests:
         host.end(guest)

@@ -10,10 +10,11 @@ from typing import Any, Final, Self
 
 from devstack.launcher.processes import Child
 from tests.chaos.faulty_cloud import FaultyCloud
+from tests.doubles.nova_guest import HostDevice, NovaHost
 from tests.hosts import kernel_service
 from tests.hosts.kernel import FakeKernel
 from tests.hosts.kernel_service import KernelService
-from tests.servers.stack import Instance, expect
+from tests.servers.stack import NOVA, Instance, expect
 
 _FUNCTIONS: Final = 'sys/bus/pci/devices'
 _MDEVS: Final = 'sys/bus/mdev/devices'
@@ -196,6 +197,11 @@ class VgpuHost:
         self.cloud.until(guest.is_resolved, 'Nova receives an event per ARQ')
         assert guest.states() == {'Bound'}, guest.shown()
         return guest
+
+    def define_guest(self, guest: Instance) -> list[HostDevice]:
+        """Return the devices of a guest as Nova 34 defines it. It creates mdevs."""
+        answer = expect(guest.cloud.api(NOVA).ask('GET', guest.path), 200)
+        return NovaHost(self.kernel).define_guest(answer['arqs'])
 
     def end(self, guest: Instance) -> None:
         """Delete an instance and wait until its cleanup is finished."""
