@@ -6,6 +6,7 @@ Instances are bound and released all the time, with handles that the agent prepa
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -27,50 +28,45 @@ class MixedCloud(FaultyCloud):
 
     def __init__(self, directory: Path, transport_url: str, connection: str) -> None:
         super().__init__(directory, transport_url, connection)
+        self._drivers = self.python_path[-1]
         self._previous = previous_release.install(directory / 'previous')
         self.bound = 0
-        self.failures: list[str] = []
 
     def start_previous(self, binary: str, name: str) -> Child:
         """Start a daemon of the previous release."""
         child = self.begin(
             name,
             binary,
-            environment=previous_release.environment(
-                self._previous, *self.python_path[1:]
-            ),
+            environment=previous_release.environment(self._previous, self._drivers),
         )
         child.until(lambda: 'Ready.' in self.log(child))
         return child
 
-    def wait_for_binds(self) -> None:
+    def wait_for_binds(self, load: Future[None]) -> None:
         """Wait until the present daemons have bound and released instances."""
         goal = self.bound + _BINDS
-        self.until(lambda: self.failures or self.bound >= goal, 'binds have ended')
-        assert not self.failures
+        self.until(lambda: load.done() or self.bound >= goal, 'binds have ended')
+        if load.done():
+            load.result()
 
     @contextmanager
-    def load(self) -> Iterator[None]:
-        """Bind and release instances until the block ends."""
+    def load(self) -> Iterator[Future[None]]:
+        """Bind and release instances until the block ends, or a bind fails."""
         provider, profile = self.provider_of('VGPU'), self.create_profile('VGPU')
         stopping = threading.Event()
 
         def run() -> None:
             while not stopping.is_set():
-                try:
-                    self._bind(provider, profile)
-                except Exception as error:
-                    self.failures.append(repr(error))
-                    return
+                self._bind(provider, profile)
                 self.bound += 1
 
-        thread = threading.Thread(target=run)
-        thread.start()
-        try:
-            yield
-        finally:
-            stopping.set()
-            thread.join()
+        with ThreadPoolExecutor(max_workers=1) as executor:
+            future = executor.submit(run)
+            try:
+                yield future
+            finally:
+                stopping.set()
+            future.result()
 
     def _bind(self, provider: str, profile: str) -> None:
         instance = Instance(self, provider, {'VGPU': 1})
@@ -102,20 +98,20 @@ def test_rolling_upgrade_binds_in_every_mix(cloud: MixedCloud) -> None:
     agent = cloud.start_previous('agent', 'agent-previous')
     api = cloud.start_previous('api', 'api-previous')
     new_conductor = cloud.start('conductor', name='conductor-new')
-    with cloud.load():
+    with cloud.load() as load:
         # New conductors with the previous agent and API.
-        cloud.wait_for_binds()
+        cloud.wait_for_binds(load)
         cloud.start_previous('conductor', 'conductor-previous')
         # Conductors of both releases take the jobs of the other.
-        cloud.wait_for_binds()
+        cloud.wait_for_binds(load)
     api.end()
     cloud.start('api', name='api-new')
-    with cloud.load():
+    with cloud.load() as load:
         agent.end()
         cloud.start('agent', name='agent-new')
         new_conductor.end()
         # The reverse: the previous conductor with the new agent and API.
-        cloud.wait_for_binds()
+        cloud.wait_for_binds(load)
     assert cloud.list_versions() >= {previous_release.VERSION, version.version()}
     cloud.settle()
     assert not cloud.owners()
