@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.drivers.base import Driver
+from cyborg_lite.drivers.base import Driver, SetsModes
 from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver
 from cyborg_lite.drivers.host import privileges
 from cyborg_lite.drivers.host.kernel import Kernel
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.testing import preparation_checks
 from cyborg_lite.testing.driver_checks import Bench
-from tests.hosts.driver_benches import LOADING, PREPARING
+from tests.hosts.driver_benches import LOADING, MODES, PREPARING
 from tests.hosts.privileged_process import PRIVILEGES, install_privileges
 
 _IMAGE = Path('/var/lib/cyborg-lite/images/5e1f-0a.bin')
@@ -69,6 +69,23 @@ def test_privileges_file_allows_changes_of_driver(name: str, tmp_path: Path) -> 
     assert writes or commands
     assert [write for write in writes if not allowed.allows_write(*write)] == []
     for tool, *arguments in commands:
+        assert allowed.allows_run(tool, arguments)
+
+
+@pytest.mark.parametrize('name', MODES)
+def test_privileges_file_allows_changes_of_modes(name: str, tmp_path: Path) -> None:
+    kernel = RecordingKernel(MODES[name].build(tmp_path))
+    driver = MODES[name].make(Host('kit-host', tmp_path, kernel))
+    assert isinstance(driver, SetsModes)
+    for device in [result.device for result in driver.discover() if result.device]:
+        # The first mode is set again to undo the change.
+        for mode in [*driver.modes(device)[:2], *driver.modes(device)[:1]]:
+            driver.set_mode(device, mode.name)
+    allowed = _read(driver)
+    assert kernel.writes or kernel.commands
+    denied = [write for write in kernel.writes if not allowed.allows_write(*write)]
+    assert denied == []
+    for tool, *arguments in kernel.commands:
         assert allowed.allows_run(tool, arguments)
 
 

@@ -143,3 +143,10 @@ CLEANING: Final = {
         lambda root: NvmeKernel('nvme-lvm', root),
     ),
 }
+MODES: Final = {
+    'QAT': on_demand_bench(IntelQat, 'qat-services', '0000:e8:00.0'),
+    'MIG': bench(
+        NvidiaGpu, 'a100-sriov-mig', vgpu_types=['0000:c1:00.0=nvidia-474+nvidia-476']
+    ),
+    'DFL': bench(IntelFpga, 'fpga-intel'),
+}

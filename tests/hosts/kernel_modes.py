@@ -17,6 +17,7 @@ from tests.hosts.kernel_errors import fail
 _DEVICES: Final = 'sys/bus/pci/devices'
 _SERVICES: Final = frozenset({'sym', 'asym', 'dc', 'dcc'})
 _MIG: Final = 'proc/driver/nvidia/capabilities/gpu{}/mig'
+_EIGHTH: Final = 5  # GiB of the cards of the fixtures
 _PLACES: Final = {8: (0,), 4: (2, 1), 2: (6, 5, 4, 3), 1: (13, 12, 11, 10, 9, 8, 7)}
 _NO_ROOM: Final = 'Unable to create a GPU instance: Insufficient Resources'
 
@@ -81,8 +82,8 @@ class CardModes:
         return 2, 'Invalid option'
 
     def _create_instance(self, directory: Path, profile: str) -> tuple[int, str]:
-        slices = int(profile.partition('g.')[0])
-        size = {7: 8, 4: 4, 3: 4, 2: 2, 1: 1}[slices]
+        slices, _, memory = profile.removesuffix('gb').partition('g.')
+        size = int(memory) // _EIGHTH
         used = {int(name.name[2:]) for name in directory.glob('gi*')}
         blocked = {place for item in used for place in _list_relatives(item)}
         free = [place for place in _PLACES[size] if place not in blocked]
