@@ -136,8 +136,6 @@ class ActivatesGroups(Protocol):
     multiples of it.
     """
 
-    NAME: ClassVar[str]
-
     def find_group(self, handle: AllocatedHandle) -> str:
         """Return the name of the group of a handle; empty: it has none.
 
