@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from tests.chaos.faulty_cloud import FaultyCloud
+from tests.doubles.spdk import NQN, FakeSpdk
 from tests.hosts.fixture_agent import FIXTURES, FixtureAgent, Shown
 from tests.hosts.fixture_hosts import renumber_buses, with_text, without
 from tests.hosts.sysfs_tree import build_from
@@ -54,6 +55,13 @@ def test_fixture_hosts_every_function_has_a_result(
     for row in table:
         cells = (f'{cell:<{size}}' for cell, size in zip(row, widths, strict=False))
         print('  '.join([*cells, row[-1]]))
+
+
+@pytest.mark.parametrize('host', ['h100-hgx', 'l4-blackwell-vgpu'], indirect=True)
+def test_fixture_host_matches_expectation(host: FixtureAgent) -> None:
+    host.switch_on()
+    check_expectations(host)
+    bind_every_class(host)
 
 
 def check_expectations(host: FixtureAgent) -> None:
@@ -141,6 +149,42 @@ def rows_of(host: FixtureAgent, tree: Path) -> Iterator[Row]:
         assert bool(any(part.free for part in parts.values())) == is_offered, address
         ids, pci_class = (result['ids'], result['class']) if result else ('-', '-')
         yield fixture, address, ids, pci_class, ' + '.join(there) or '-', reason
+
+
+# --- targets of SPDK ---
+
+
+@pytest.mark.parametrize('host', ['nvme-lvm'], indirect=True)
+def test_spdk_target_is_bound_and_released(
+    host: FixtureAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets: list[FakeSpdk] = []
+    build = host.fixture.build
+
+    def build_with_spdk() -> Path:
+        root = build()
+        targets.append(FakeSpdk(root))
+        return root
+
+    monkeypatch.setattr(host.fixture, 'build', build_with_spdk)
+    host.switch_on()
+    (spdk,) = targets
+    provider = host.providers()[f'nvmf-{NQN}']
+    assert (provider.inventory, provider.free) == ({'CUSTOM_NVMF': 1}, 1)
+    profile = host.cloud.create_profile('CUSTOM_NVMF', attach_target='host')
+    instance = Instance(host.cloud, provider.uuid, {'CUSTOM_NVMF': 1})
+    instance.create_arqs(profile)
+    instance.allocate()
+    expect(instance.bind(), 202)
+    host.cloud.until(instance.is_resolved, 'the target is bound')
+    assert instance.states() == {'Bound'}
+    ((handle_type, info),) = host.handles(f'nvmf-{NQN}')
+    assert (handle_type, info['nqn']) == ('NVMF', NQN)
+    assert spdk.list_hosts() == [f'nqn.2014-08.org.nvmexpress:uuid:{instance.uuid}']
+    instance.delete()
+    host.cloud.until(instance.gone, 'the target is released')
+    assert spdk.list_hosts() == []
+    spdk.stop()
 
 
 # --- removed, returned and moved cards ---

@@ -17,6 +17,7 @@ from cyborg_lite.drivers.intel_gpu import IntelGpu
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.drivers.nvme import NvmeDrive
 from cyborg_lite.drivers.qat import IntelQat
+from cyborg_lite.drivers.spdk import SpdkTargets
 from cyborg_lite.drivers.sriov_nic import SriovNic
 
 DRIVERS: Final[tuple[type[Driver], ...]] = (
@@ -30,6 +31,7 @@ DRIVERS: Final[tuple[type[Driver], ...]] = (
     IntelQat,
     NvidiaGpu,
     NvmeDrive,
+    SpdkTargets,
     SriovNic,
     XilinxFpga,
 )
