@@ -68,7 +68,7 @@ def _add_handle(session: Session) -> None:
     deployable = session.scalar(
         select(Deployable.id).where(Deployable.rp_uuid == cyborg_sample.PROVIDER)
     )
-    row = {
+    row: dict[str, object] = {
         'uuid': str(uuid4()),
         'deployable_id': deployable,
         'key': 'new',
