@@ -15,8 +15,8 @@ def _option(kind: str) -> cfg.Opt:
         regex=r'auto|[0-9]+\.[0-9]+',
         help=f"""
 Highest version of the RPC interface that is used in calls to each {kind}, for example
-1.2. With auto it is that of the oldest running {kind}, read once a minute. Set it only if
-daemons that report no version must be called.
+1.2. With auto it is that of the oldest running {kind}, read once a minute. Set it only
+if daemons that report no version must be called.
 """,
     )
 
