@@ -38,7 +38,7 @@ class PlayResult:
     output: str
 
     @property
-    def changed(self) -> int:
+    def change_count(self) -> int:
         """Return the number of changed tasks."""
         match = re.search(r'changed=(\d+)', self.output)
         assert match is not None, self.output

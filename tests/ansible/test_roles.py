@@ -122,7 +122,7 @@ def test_site_first_run_installs_second_changes_nothing(
     )
     assert b'cyborg-lite:' in files['/etc/passwd'][1]
     second = play.run('site')
-    assert (second.returncode, second.changed) == (0, 0), second.output
+    assert (second.returncode, second.change_count) == (0, 0), second.output
 
 
 def test_hardware_teardown_restores_recorded_state(
@@ -146,12 +146,12 @@ def test_hardware_teardown_restores_recorded_state(
         )
         assert f'/etc/systemd/system/cyborg-lite-{family}.service' in files
     second = play.run('hardware', *tags)
-    assert (second.returncode, second.changed) == (0, 0), second.output
+    assert (second.returncode, second.change_count) == (0, 0), second.output
     teardown = play.run('hardware_teardown', *tags)
     assert teardown.returncode == 0, teardown.output
     assert play.list_files() == before
     repeated = play.run('hardware_teardown', *tags)
-    assert (repeated.returncode, repeated.changed) == (0, 0), repeated.output
+    assert (repeated.returncode, repeated.change_count) == (0, 0), repeated.output
 
 
 @pytest.mark.parametrize(

@@ -57,5 +57,5 @@ def test_format_table_shows_name_of_device() -> None:
     lines = format_table([row]).splitlines()
     assert lines[2].split() == [
         'name',
-        *'NVIDIA Corporation TU104GL [Tesla T4]'.split(),
+        *['NVIDIA', 'Corporation', 'TU104GL', '[Tesla', 'T4]'],
     ]
