@@ -32,11 +32,12 @@ class MixedCloud(FaultyCloud):
         self._previous = previous_release.install(directory / 'previous')
         self.bound = 0
 
-    def start_previous(self, binary: str, name: str) -> Child:
-        """Start a daemon of the previous release."""
+    def start_previous(self, binary: str, name: str, **default: object) -> Child:
+        """Start a daemon of the previous release with options of ``[DEFAULT]``."""
         child = self.begin(
             name,
             binary,
+            options={'DEFAULT': default},
             environment=previous_release.environment(self._previous, self._drivers),
         )
         child.until(lambda: 'Ready.' in self.log(child))
@@ -97,11 +98,11 @@ def test_rolling_upgrade_binds_in_every_mix(cloud: MixedCloud) -> None:
     cloud.migrate()
     agent = cloud.start_previous('agent', 'agent-previous')
     api = cloud.start_previous('api', 'api-previous')
-    new_conductor = cloud.start('conductor', name='conductor-new')
+    new_conductor = cloud.start('conductor', name='conductor-new', host='new')
     with cloud.load() as load:
         # New conductors with the previous agent and API.
         cloud.wait_for_binds(load)
-        cloud.start_previous('conductor', 'conductor-previous')
+        cloud.start_previous('conductor', 'conductor-previous', host='previous')
         # Conductors of both releases take the jobs of the other.
         cloud.wait_for_binds(load)
     api.end()
