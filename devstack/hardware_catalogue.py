@@ -25,9 +25,9 @@ Supported hardware
 ==================
 
 This page lists the drivers of the package, and the models that each of them knows by
-name. Enable a driver with its name in ``[agent] enabled_drivers``. A driver whose models
-are *any* also offers models that the table does not list. Ids are vendor and device in
-hexadecimal digits, as ``lspci -nn`` shows them.
+name. Enable a driver with its name in ``[agent] enabled_drivers``. A driver whose
+models are *any* also offers models that the table does not list. Ids are vendor and
+device in hexadecimal digits, as ``lspci -nn`` shows them.
 """
 _ABILITIES: Final[Mapping[str, str]] = {
     'PreparesHandles': 'prepares units on the host',

@@ -164,7 +164,7 @@ class BindHandler:
                 uuids,
                 project_id,
                 event_job,
-                self._build_connect_job(job, payload, connecting),
+                *self._build_connect_jobs(job, payload, connecting),
             )
             _log_bound(payload)
             return replacement
@@ -265,24 +265,25 @@ class BindHandler:
                 time.sleep(random.uniform(0.01, 0.05) * (attempt + 1))
         raise HandlesContended()
 
-    def _build_connect_job(
+    def _build_connect_jobs(
         self, job: Job, payload: BindPayload, connecting: Sequence[AllocatedHandle]
-    ) -> NewJob | None:
+    ) -> tuple[NewJob, ...]:
         """Return the job for handles whose drivers wait until the instance is spawned.
 
-        :returns: None if there are no such handles
+        :returns: empty if there are no such handles
         """
         if not connecting:
-            return None
+            return ()
         arqs = tuple(sorted(handle.arq_uuid for handle in connecting))
         connect = ConnectPayload(payload.instance_uuid, arqs, payload.generation)
-        return NewJob(
+        new_job = NewJob(
             JobType.CONNECT,
             connect.to_json(),
             limit_ms=self._rules.connect_deadline * 1000,
             request_id=job.request_id,
             host=job.host,
         )
+        return (new_job,)
 
     def _prepare(
         self, job: Job, handles: Sequence[AllocatedHandle]

@@ -249,11 +249,11 @@ def complete_bind(
     uuids: Sequence[str],
     project_id: str | None,
     bound: NewJob,
-    connecting: NewJob | None = None,
+    *connecting: NewJob,
 ) -> Job:
     """Move all ARQs to Bound after the host has prepared their handles.
 
-    :param connecting: job that runs beside ``bound``; None: none
+    :param connecting: jobs that run beside ``bound``
     :returns: the job ``bound``, which replaces ``job``
     :raises BindCancelled: an ARQ was unbound, deleted or bound again meanwhile
     :raises JobLost: another conductor took over the job
@@ -262,8 +262,8 @@ def complete_bind(
     record_step(session, uuids, State.BOUND, Actor.AGENT)
     handles = AttachHandle.arq_uuid.in_(uuids)
     change(session, update(AttachHandle).where(handles).values(preparing=False))
-    if connecting is not None:
-        queue.add_job(session, connecting)
+    for new in connecting:
+        queue.add_job(session, new)
     return queue.replace_job(session, job, bound)
 
 
