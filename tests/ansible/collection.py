@@ -45,12 +45,17 @@ class PlayResult:
         return int(match[1])
 
 
-def run_program(name: str, *arguments: str, cwd: Path | None = None) -> str:
-    """Run a program of Ansible and return its output."""
+def run_program(
+    collections: Path, name: str, *arguments: str, cwd: Path | None = None
+) -> str:
+    """Run a program of Ansible and return its output.
+
+    :param collections: directory of the collections, and of the files of Ansible
+    """
     run = subprocess.run(
         [str(PROGRAMS / name), *arguments],
         cwd=cwd,
-        env=_list_variables(cwd.parents[2] if cwd else Path('/nonexistent')),
+        env=_list_variables(collections),
         capture_output=True,
         text=True,
         timeout=_TIMEOUT,
@@ -62,15 +67,12 @@ def run_program(name: str, *arguments: str, cwd: Path | None = None) -> str:
 
 def install_collection(directory: Path) -> None:
     """Build the collection and install it into a directory of collections."""
-    run_program(
-        'ansible-galaxy', 'collection', 'build', str(ROOT / 'ansible'),
-        '--output-path', str(directory),
-    )  # fmt: skip
+    galaxy = ('ansible-galaxy', 'collection')
+    output = ('--output-path', str(directory))
+    run_program(directory, *galaxy, 'build', str(ROOT / 'ansible'), *output)
     [archive] = directory.glob('*.tar.gz')
-    run_program(
-        'ansible-galaxy', 'collection', 'install', str(archive), '--offline',
-        '--collections-path', str(directory),
-    )  # fmt: skip
+    path = ('--collections-path', str(directory))
+    run_program(directory, *galaxy, 'install', str(archive), '--offline', *path)
 
 
 def _list_variables(collections: Path) -> dict[str, str]:

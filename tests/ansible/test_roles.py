@@ -167,4 +167,4 @@ def test_hardware_family_has_known_lists(path: Path) -> None:
 def test_collection_passes_ansible_lint(collections: Path) -> None:
     options = ('--offline', '--config-file', str(ROOT / 'ansible/.ansible-lint'))
     installed = collections / 'ansible_collections/cyborg_lite/deploy'
-    run_program('ansible-lint', *options, '.', cwd=installed)
+    run_program(collections, 'ansible-lint', *options, '.', cwd=installed)

@@ -64,8 +64,8 @@ class ArqCollection(Resource):
 
         :raises CyborgError: Nova must not start the instance, or a bind is running
         """
-        # The API of Nova reads the ARQs of an instance only to shelve it. After an error
-        # the instance would stay in the task `shelving`.
+        # The API of Nova reads the ARQs of an instance only to shelve it. After an
+        # error the instance would stay in the task `shelving`.
         if call.microversion < V2_4 and not call.is_from_nova_api:
             # A client that sends bind_state expects failed binds in the response.
             if self.context.refuse_failed_binds and not _needs_resolved(call):
