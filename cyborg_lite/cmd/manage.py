@@ -22,6 +22,7 @@ from cyborg_lite.cmd import (
     manage_device,
     manage_host,
     manage_import,
+    manage_init,
     manage_jobs,
     manage_modes,
     manage_ownership,
@@ -68,6 +69,7 @@ def _add_parsers(parsers: Any) -> None:
         manage_modes,
         manage_import,
         convert_config,
+        manage_init,
     )
     for group in groups:
         group.add_parsers(parsers)

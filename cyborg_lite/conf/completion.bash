@@ -19,7 +19,7 @@ _cyborg_lite() {
     "cyborg-lite-dbsync current"*) words="--help" ;;
     "cyborg-lite-dbsync history"*) words="--help" ;;
     "cyborg-lite-dbsync create"*) words="--help" ;;
-    "cyborg-lite-manage") words="jobs audit device cleaning placement ownership agent host mode import convert-config --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-manage") words="jobs audit device cleaning placement ownership agent host mode import convert-config init --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-manage jobs") words="list retry cancel --help" ;;
     "cyborg-lite-manage jobs list"*) words="--format --help --kind --state" ;;
     "cyborg-lite-manage jobs retry"*) words="--help" ;;
@@ -51,6 +51,7 @@ _cyborg_lite() {
     "cyborg-lite-manage mode plan"*) words="--apply --format --help" ;;
     "cyborg-lite-manage import"*) words="--dry-run --format --from --help --record --undo" ;;
     "cyborg-lite-manage convert-config"*) words="--help --output" ;;
+    "cyborg-lite-manage init"*) words="--auth-url --connection --enabled-drivers --help --no-check --output --password --project-domain-name --project-name --role --transport-url --user-domain-name --username" ;;
     "cyborg-lite-standalone"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --notrust-network --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --trust-network --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-status") words="show conductor upgrade --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-status show"*) words="--help" ;;
