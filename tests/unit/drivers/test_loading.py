@@ -116,6 +116,7 @@ def test_list_opts_includes_all_drivers() -> None:
         'change_timeout',
         'creates_mdevs',
         'vgpu_resource_class',
+        'modes',
     ]
     assert 'fake_driver' not in options
 
