@@ -107,12 +107,14 @@ CHANGES: Final = st.lists(
         {'op': some('replace', 'add'), 'value': some(True, 'dp2', 'maintaining', None)},
         optional={
             'path': some(
-                '/name', '/groups', '/enabled', '/is_public', '/status', '/reason', '/'
+                *('/name', '/groups', '/enabled', '/is_public'),
+                *('/status', '/reason', '/mode', '/'),
             )
         },
     ),
     max_size=3,
 )
+DECISION: Final = st.fixed_dictionaries({}, optional={'name': TEXTS, 'unit': TEXTS})
 # Operations by method and path, from the API document.
 BODIES: Final[dict[str, st.SearchStrategy[Any]]] = {
     'POST /v2/device_profiles': st.lists(PROFILE, max_size=2),
@@ -132,6 +134,8 @@ BODIES: Final[dict[str, st.SearchStrategy[Any]]] = {
     'POST /v2/devices/{uuid}/enable': JSON,
     'POST /v2/devices/{uuid}/disable': JSON,
     'PATCH /v2/devices/{uuid}': OPERATIONS | CHANGES,
+    'POST /v2/devices/{uuid}/cleanings/accept': DECISION | JSON,
+    'POST /v2/devices/{uuid}/cleanings/retry': DECISION | JSON,
 }
 OPERATIONS_THERE: Final = {
     f'{method.upper()} {path}': operation
