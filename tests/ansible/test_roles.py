@@ -12,20 +12,12 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tests.ansible.collection import ROOT, Play, install_collection, run_program
+from tests.ansible.collection import ROOT, Play, run_program
 
 GROUPS: Final = ('cyborg_lite_conductor', 'cyborg_lite_api', 'cyborg_lite_agent')
 # Two of the families: a task of Ansible takes a quarter of a second.
 FAMILIES: Final = ('nvidia_gpu', 'sriov_nic')
 REQUIRED: Final = 'CYBORG_LITE_TEST_REQUIRE_SERVERS'
-
-
-@pytest.fixture(scope='module')
-def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Directory with the built and installed collection."""
-    directory = tmp_path_factory.mktemp('collections')
-    install_collection(directory)
-    return directory
 
 
 @pytest.fixture(scope='module')
