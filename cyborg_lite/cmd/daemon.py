@@ -201,6 +201,7 @@ def _run_single_worker(conf: cfg.ConfigOpts, build: Build, queue: _SignalQueue) 
     except _StoppedDuringStart as stop:
         LOG.info('Received %s during the start.', signal.Signals(stop.number).name)
         stop.abort_start(conf.graceful_shutdown_timeout)
+        LOG.info('Stopped.')
         return 0
     except CyborgError as error:
         failure = error
