@@ -14,10 +14,12 @@ from typing import Final
 
 from cyborg_lite.drivers.host import privileges
 from tests.hosts.kernel import FakeKernel
+from tests.hosts.nvme_tools import NvmeKernel
 from tests.hosts.privileged_process import install_privileges
 
 _BOOT_ID: Final = 'proc/sys/kernel/random/boot_id'
 _IMAGES: Final = '/var/lib/cyborg-lite/images'  # in the privileges files
+_DRIVES: Final = 'nvme'  # at the start of the names of hosts with drives to erase
 # Each virtual function has about 60 files.
 _MAX_FUNCTIONS: Final = 16
 
@@ -30,7 +32,8 @@ class SampleKernel:
 
         :param images: image directory of the agent
         """
-        self._emulated = FakeKernel(fixture, root, _MAX_FUNCTIONS)
+        kernel = NvmeKernel if fixture.startswith(_DRIVES) else FakeKernel
+        self._emulated = kernel(fixture, root, _MAX_FUNCTIONS)
         self._root = root
         self._images = str(images)
         self._prepare_boot()

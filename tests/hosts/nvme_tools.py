@@ -60,10 +60,14 @@ class NvmeTools:
 
 
 class NvmeKernel(FakeKernel):
-    """Emulated kernel of a host with one drive, which its tools can erase."""
+    """Emulated kernel of a host with drives, which the tools can erase."""
 
-    def __init__(self, host: str, root: Path) -> None:
-        super().__init__(host, root)
+    def __init__(self, host: str, root: Path, *limits: int) -> None:
+        """Build the host.
+
+        :param limits: those of ``FakeKernel``
+        """
+        super().__init__(host, root, *limits)
         self.tools = NvmeTools(sanicap=1)
         self.tools.polls = 0
 
