@@ -84,6 +84,7 @@ def _list_variables(collections: Path) -> dict[str, str]:
         'ANSIBLE_NOCOLOR': '1',
         'ANSIBLE_LOCALHOST_WARNING': '0',
         'PYTHONPATH': '',
+        'PYTHONDONTWRITEBYTECODE': '1',  # a test compares the files before and after
     }
 
 
