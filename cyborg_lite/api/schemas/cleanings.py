@@ -27,6 +27,6 @@ ACCEPT: Final = Schema(
             'unit': _UNIT,
         },
         'additionalProperties': False,
-        'examples': [{'name': 'R. Operator', 'unit': '0000:c2:00.0'}],
+        'examples': [{'name': 'operator', 'unit': '0000:c2:00.0'}],
     }
 )
