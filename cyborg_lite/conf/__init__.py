@@ -24,7 +24,10 @@ from cyborg_lite.conf import (
     database,
     default,
     glance,
+    limits,
+    notifications,
     nova,
+    oslo_limit,
     placement,
     upgrade_levels,
 )
@@ -45,6 +48,9 @@ _SECTIONS: Final[tuple[ModuleType, ...]] = (
     placement,
     nova,
     glance,
+    notifications,
+    limits,
+    oslo_limit,
     upgrade_levels,
 )
 

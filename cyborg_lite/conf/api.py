@@ -78,6 +78,26 @@ service on this host uses the port.
 """,
     ),
     cfg.IntOpt(
+        'max_limit',
+        default=1000,
+        min=1,
+        max=100000,
+        help="""
+Maximum number of elements of a page, for requests with microversion 2.15 or later.
+Other requests get all elements. Lower it if lists of a large deployment use too much
+memory.
+""",
+    ),
+    cfg.ListOpt(
+        'extra_accel_keys',
+        default=[],
+        help="""
+Names, without the prefix accel:, that device profiles may use in addition to those of
+this service, for requests with microversion 2.18 or later. Name the keys that drivers
+of other projects read.
+""",
+    ),
+    cfg.IntOpt(
         'workers',
         default=1,
         min=1,
@@ -228,6 +248,23 @@ need longer descriptions.
         help="""
 Maximum length of the name and of the value of an accel: key in a device profile, in
 characters. Raise it if a driver of another vendor supports longer values.
+""",
+    ),
+    cfg.PortOpt(
+        'metrics_port',
+        default=0,
+        help="""
+TCP port on which cyborg-lite-api serves metrics in Prometheus format: requests by path,
+status and duration. Each worker uses one port, counting up from this one. 0 turns it
+off. Other WSGI servers ignore it. Set it if a Prometheus server collects metrics.
+""",
+    ),
+    cfg.HostAddressOpt(
+        'metrics_host',
+        default='127.0.0.1',
+        help="""
+IP address or name on which metrics_port listens. The port requires no token. Set it to
+an address in a network that only the monitoring servers can reach.
 """,
     ),
 ]

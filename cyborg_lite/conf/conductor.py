@@ -145,6 +145,56 @@ until they are released. An object is released orphan_grace seconds after its la
 change at the earliest. Set it to false to only log orphans.
 """,
     ),
+    cfg.IntOpt(
+        'alternative_lifetime',
+        default=5,
+        min=0,
+        max=300,
+        help="""
+Seconds for which the choice of the alternatives of a device profile is valid. Nova
+reads the profile for each request to create instances. The first read after this time
+asks Placement which alternative has free capacity. With 0 each read asks Placement.
+""",
+    ),
+    cfg.IntOpt(
+        'usage_retention',
+        default=400,
+        min=1,
+        help="""
+Days for which the use of units is kept after its end. GET /v2/usages sums the use of
+this time only. Raise it if longer accounts are needed; a use takes about 300 bytes in
+the database.
+""",
+    ),
+    cfg.IntOpt(
+        'device_event_retention',
+        default=90,
+        min=1,
+        help="""
+Days for which events of devices are kept. Raise it if the history of a device is needed
+for longer, or lower it if devices often change.
+""",
+    ),
+    cfg.IntOpt(
+        'cleaning_retention',
+        default=400,
+        min=1,
+        help="""
+Days for which the record of a clean is kept after its end. The last record of each unit
+is kept as long as its device. Raise it if the proof that a unit was cleaned is needed
+for longer; a record takes about 1 kB in the database.
+""",
+    ),
+    cfg.IntOpt(
+        'reconfiguration_retention',
+        default=90,
+        min=1,
+        help="""
+Days for which a change of the configuration of a device by a hardware set is kept after
+its end, with its log of at most 48 kB. The last change of each device is kept as long
+as the device. Lower it if playbooks run often.
+""",
+    ),
     cfg.PortOpt(
         'metrics_port',
         default=0,
@@ -212,6 +262,17 @@ Hosts that are not compute nodes of Nova, by the [DEFAULT] host of their agents,
 for any characters and ? for one. The conductor creates a root provider with this name
 in Placement for each host, and the accelerators below it. Set it for hosts whose
 accelerators serve clients other than Nova; nova-compute cannot start under such a name.
+""",
+    ),
+    cfg.StrOpt(
+        'hardware_sets',
+        default='',
+        help="""
+File with the hardware sets: the playbooks of Ansible that administrators may run to
+change the configuration of devices, and for which devices. All conductors have the same
+file. Needs ansible-runner and ansible-core, for example from `pip install
+cyborg-lite[ansible]`. Empty: no playbook can run. See the page "Ansible" of the
+documentation.
 """,
     ),
     cfg.IntOpt(

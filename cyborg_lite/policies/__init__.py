@@ -14,20 +14,24 @@ from cyborg_lite.policies import (
     deployables,
     device_profiles,
     devices,
+    hosts,
     jobs,
     services,
+    usages,
 )
 
 _MODULES = (
     device_profiles,
     arqs,
     devices,
+    hosts,
     cleanings,
     deployables,
     attributes,
     bitstreams,
     jobs,
     services,
+    usages,
 )
 
 

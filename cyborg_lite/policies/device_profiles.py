@@ -33,12 +33,7 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             'Change a device profile.',
             'PATCH /v2/device_profiles/{device_profile}',
         ),
-        base.build_rule(
-            'cyborg:device_profile:explain',
-            base.ADMIN,
-            'Explain on which hosts a device profile fits, and what other hosts lack.',
-            'POST /v2/device_profiles/{device_profile}/explain',
-        ),
+        *_list_capacity_rules(),
         base.build_rule(
             'cyborg:device_profile:access',
             base.ADMIN,
@@ -54,5 +49,23 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             'Delete device profiles.',
             'DELETE /v2/device_profiles',
             'DELETE /v2/device_profiles/{device_profile}',
+        ),
+    ]
+
+
+def _list_capacity_rules() -> list[policy.DocumentedRuleDefault]:
+    """Return the rules about the hosts on which a device profile fits."""
+    return [
+        base.build_rule(
+            'cyborg:device_profile:explain',
+            base.ADMIN,
+            'Explain on which hosts a device profile fits, and what other hosts lack.',
+            'POST /v2/device_profiles/{device_profile}/explain',
+        ),
+        base.build_rule(
+            'cyborg:device_profile:capacity',
+            base.ADMIN,
+            'Count the further servers that fit on each host with a device profile.',
+            'GET /v2/device_profiles/{device_profile}/capacity',
         ),
     ]

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policy rules for the use of units."""
+
+from oslo_policy import policy
+
+from cyborg_lite.policies import base
+
+
+def list_rules() -> list[policy.DocumentedRuleDefault]:
+    """Return the rules for the use of units."""
+    return [
+        base.build_rule(
+            'cyborg:usage:get',
+            base.READER_OR_ADMIN,
+            'Show the use of units of the project, and for an admin of all projects.',
+            'GET /v2/usages',
+        ),
+    ]
