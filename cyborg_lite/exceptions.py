@@ -283,7 +283,7 @@ class InstanceDeviceLost(Conflict):
 
 
 class JobRefused(Conflict):
-    """The job cannot be retried or cancelled. Shown by cyborg-lite-manage only."""
+    """The job cannot be retried or cancelled."""
 
     message = 'Job {job} was not changed: {reason}'
     advice = 'Run cyborg-lite-manage jobs list to see the state of the job.'

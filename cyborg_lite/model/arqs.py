@@ -195,6 +195,9 @@ class Arq:
     device_uuid: str | None = None
     # Time of the last change to each state. Empty: the query was not detailed.
     state_times: Mapping[str, datetime] = field(default_factory=dict)
+    # Which alternative of the group of the profile ``device_profile_group`` is; 0: the
+    # preferred one, or the only one.
+    alternative: int = 0
 
     @property
     def is_resolved(self) -> bool:

@@ -26,7 +26,7 @@ CONDUCTOR_ACTOR: Final = 'cyborg-lite'
 
 
 class CleanState(enum.StrEnum):
-    """Whether an ARQ can claim a unit that no ARQ owns."""
+    """The state of cleaning, which decides if an ARQ can claim a free unit."""
 
     CLEAN = 'clean'
     DIRTY = 'dirty'
@@ -85,7 +85,7 @@ class CleanOrder:
 
 @dataclass(frozen=True, slots=True)
 class CleanProgress:
-    """What the agent has done for an order."""
+    """The progress of the agent with an order."""
 
     state: CleanProgressState
     session: str  # of the agent process; only a start with this value is accepted

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of cleans and of changes of modes."""
+"""Errors of cleans, and of changes of modes and of configurations."""
 
-from cyborg_lite.exceptions import Conflict, DriverError
+from cyborg_lite.exceptions import (
+    Conflict,
+    CyborgError,
+    DriverError,
+    HandlesContended,
+    InvalidInput,
+)
 
 
 class CleanAborted(DriverError):
@@ -32,4 +38,49 @@ class ModeRefused(Conflict):
     """The mode of a device cannot be changed now."""
 
     message = 'Device {uuid} cannot change its mode to {mode}: {reason}'
-    advice = 'Run cyborg-lite-manage mode plan HOST to see what stands in the way.'
+    advice = 'Run cyborg-lite-manage mode plan HOST to see what prevents the change.'
+
+
+class InvalidSettings(InvalidInput):
+    """The hardware set does not declare the settings of the request."""
+
+    message = 'Settings of hardware set {name} are invalid: {reason}'
+    advice = 'Show the settings with GET /v2/devices/DEVICE/configuration.'
+
+
+class ReconfigurationRefused(Conflict):
+    """The configuration of a device cannot be changed now."""
+
+    message = 'Device {uuid} cannot be configured by {name}: {reason}'
+    advice = (
+        'Run cyborg-lite-manage device configuration DEVICE to see the hardware sets '
+        'and what prevents the change.'
+    )
+
+
+class ReconfigurationDelayed(CyborgError):
+    """A change of the configuration of a device cannot go on yet; it is retried."""
+
+    code = 503
+    message = 'The change of the configuration waits: {reason}'
+    advice = 'Compare [conductor] hardware_sets of all conductors, and see the log.'
+
+
+class PlaybookFailed(CyborgError):
+    """A playbook of a hardware set failed. The device is between two states."""
+
+    message = 'Playbook {phase} failed: {reason}'
+    advice = 'Remove the cause, start the change again, then enable the device.'
+
+
+class UnitsBeingCleaned(HandlesContended):
+    """Enough handles exist, but hosts are still releasing or cleaning them. Retry."""
+
+    message = (
+        'Units of resource provider {provider} that the host is still cleaning: '
+        '{number}.'
+    )
+    advice = (
+        'Ask the operator for `cyborg-lite-manage cleaning list`, then create the '
+        'instance again.'
+    )

@@ -6,12 +6,15 @@ grammar of device profiles is in ``profile_grammar.py``.
 """
 
 import enum
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Final
 
 from cyborg_lite.model.profile_renames import RENAMED_KEYS
+from cyborg_lite.model.typed_attributes import AttributeDeclaration
 
 _RESOURCES: Final = 'resources:'
 _TRAIT: Final = 'trait:'
@@ -67,6 +70,12 @@ class GroupRequirements:
         return self.total
 
     @property
+    def unit_classes(self) -> tuple[str, ...]:
+        """The resource class of the unit of each ARQ; empty for a companion ARQ."""
+        units = [name for name, amount in self.amounts for _ in range(amount)]
+        return (*units, *[''] * (self.arq_count - len(units)))
+
+    @property
     def handle_count(self) -> int:
         """The number of attach handles that all ARQs of the group need."""
         return self.count_handles(self.arq_count)
@@ -98,20 +107,7 @@ class Group:
         An unknown attach target, which only a foreign row can have, counts as VM. ARQs
         keep the keys of their creation, so former names of keys are accepted.
         """
-        keys = {RENAMED_KEYS.get(key, key): value for key, value in keys.items()}
-        amounts = _select(keys, _RESOURCES)
-        traits = _select(keys, _TRAIT)
-        properties = _select(keys, _ACCEL)
-        requirements = GroupRequirements(
-            amounts=tuple(sorted((name, int(text)) for name, text in amounts.items())),
-            required=frozenset(name for name in traits if traits[name] == 'required'),
-            forbidden=frozenset(name for name in traits if traits[name] == 'forbidden'),
-        )
-        try:
-            target = AttachTarget(properties.get('attach_target', AttachTarget.VM))
-        except ValueError:
-            target = AttachTarget.VM
-        return cls(requirements, target, properties)
+        return _parse_group(tuple(keys.items()))
 
     @property
     def requests_bitstream(self) -> bool:
@@ -124,6 +120,26 @@ class Group:
         requirements = self.requirements
         names = {*requirements.resource_classes, *requirements.required}
         return any(_FPGA in name for name in names | requirements.forbidden)
+
+
+# The ARQs of a page have few different groups.
+@functools.lru_cache(maxsize=1024)
+def _parse_group(items: tuple[tuple[str, str], ...]) -> Group:
+    """Parse the items of the stored mapping of a group."""
+    keys = {RENAMED_KEYS.get(key, key): value for key, value in items}
+    amounts = _select(keys, _RESOURCES)
+    traits = _select(keys, _TRAIT)
+    properties = _select(keys, _ACCEL)
+    requirements = GroupRequirements(
+        amounts=tuple(sorted((name, int(text)) for name, text in amounts.items())),
+        required=frozenset(name for name in traits if traits[name] == 'required'),
+        forbidden=frozenset(name for name in traits if traits[name] == 'forbidden'),
+    )
+    try:
+        target = AttachTarget(properties.get('attach_target', AttachTarget.VM))
+    except ValueError:
+        target = AttachTarget.VM
+    return Group(requirements, target, properties)
 
 
 def _select(keys: Mapping[str, str], prefix: str) -> dict[str, str]:
@@ -148,12 +164,16 @@ class DeviceProfile:
     updated_at: datetime | None = None
     enabled: bool = True  # False: no new ARQs are created from the profile
     is_public: bool = True  # False: for administrators and projects with access
+    # For each group those that may be used instead of it, in order of preference;
+    # empty: none, for no group. See ``alternatives.py``.
+    alternatives: tuple[tuple[Mapping[str, str], ...], ...] = ()
+    generation: int = 0  # grows with each change
 
     def resource_classes(self) -> frozenset[str]:
-        """Return the resource classes of all groups."""
+        """Return the resource classes of all groups and alternatives."""
         return frozenset(
             name
-            for group in self.groups
+            for group in (*self.groups, *chain.from_iterable(self.alternatives))
             for name in Group.parse(group).requirements.resource_classes
         )
 
@@ -171,6 +191,7 @@ class ProfileChange:
     groups: tuple[Mapping[str, str], ...] | None = None
     enabled: bool | None = None
     is_public: bool | None = None
+    alternatives: tuple[tuple[Mapping[str, str], ...], ...] = ()  # of the groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +204,11 @@ class Limits:
     description: int = 255
     value: int = 255  # of an `accel:` key, and of its name
     standard_traits: frozenset[str] = frozenset()  # accepted in `trait:` keys
+    selector: int = 1024  # of `accel:selector`, where it is compiled
+    # Attributes that selectors may use. None: selectors are not compiled.
+    attributes: tuple[AttributeDeclaration, ...] | None = None
+    sets: bool = False  # True: `accel:same` is compiled
+    # Names that are accepted after `accel:`; empty: any name.
+    accel_keys: frozenset[str] = frozenset()
+    alternatives: int = 1  # groups of which one is used; 1: a group has no alternatives
+    choices: int = 16  # of alternatives for all groups together

@@ -9,6 +9,7 @@ from typing import Final
 
 from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.inventory import CleaningPolicy, Health
+from cyborg_lite.model.typed_attributes import TypedAttribute
 from cyborg_lite.model.usage import Usage
 
 
@@ -42,6 +43,9 @@ class DeviceRecord:
     arqs: tuple[str, ...] = ()  # that use the device; empty: the query was not detailed
     updated_at: datetime | None = None
     usage: Usage | None = None  # None: the driver has not reported telemetry
+    health_since: datetime | None = None  # None: sent by an earlier release
+    usage_at: datetime | None = None  # None: there is no telemetry, or as above
+    generation: int = 0  # grows with each change; telemetry is no change
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,7 @@ class Attribute:
     value: str
     created_at: datetime
     updated_at: datetime | None = None
+    generation: int = 0  # grows with each change
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,7 @@ class DeployableRecord:
     created_at: datetime
     updated_at: datetime | None = None
     attributes: tuple[Attribute, ...] = ()
+    typed_attributes: tuple[TypedAttribute, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

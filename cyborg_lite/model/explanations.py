@@ -8,6 +8,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cyborg_lite.model.cleaning import UncleanUnit
 from cyborg_lite.model.device_profiles import GroupRequirements
 
 
@@ -81,6 +82,8 @@ class Explanation:
     summary: str
     hosts: tuple[HostFit, ...]
     warnings: tuple[Reason, ...]
+    # Index of the explained alternative of each group; empty: no group has any.
+    choice: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ class ProviderCapacity:
     has_unmanaged: bool = False  # functions that must keep their driver
     closed_for_guest: ReasonCode | None = None  # None: Nova can attach its handles
     closed_for_guest_text: str = ''
+    unclean: tuple[UncleanUnit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

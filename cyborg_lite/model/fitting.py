@@ -49,7 +49,7 @@ def explain_fit(
         summary=f'{fitting} of {len(host_fits)} hosts can serve an instance with this '
         f'profile now.',
         hosts=host_fits,
-        warnings=(*impossible, *_list_foreign_providers(groups, providers)),
+        warnings=(*impossible, *list_foreign_providers(groups, providers)),
     )
 
 
@@ -89,7 +89,7 @@ def _check_together(
     return (Reason(ReasonCode.NOT_TOGETHER, text),)
 
 
-def _list_foreign_providers(
+def list_foreign_providers(
     groups: Sequence[GroupCandidates], providers: Sequence[ProviderCapacity]
 ) -> Iterator[Reason]:
     """Yield a warning for each group that foreign providers may also serve."""

@@ -10,8 +10,9 @@ Names of resource classes and traits are converted to the form of Placement: upp
 with underscores instead of hyphens.
 """
 
+import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +20,7 @@ from cyborg_lite.exceptions import InvalidDeviceProfile
 from cyborg_lite.model import uuids
 from cyborg_lite.model.device_profiles import AttachTarget, Limits
 from cyborg_lite.model.inventory import CleaningPolicy
+from cyborg_lite.model.profile_renames import RENAMED_KEYS
 from cyborg_lite.model.text import format_value, is_storable
 
 _WORD: Final = re.compile(r'[A-Za-z0-9_-]+')
@@ -50,7 +52,7 @@ def parse_entry(
     if colon and kind == 'trait':
         return _trait(group_name, name, value, limits.standard_traits)
     if colon and kind == 'accel':
-        return _accel(group_name, name, value, limits.value)
+        return _accel(group_name, name, value, limits)
     raise InvalidDeviceProfile(
         reason=f'{group_name} must start with resources:, trait: or accel:'
     )
@@ -104,12 +106,38 @@ def _is_custom(name: str) -> bool:
     return fits and len(name) <= _MAX_PLACEMENT_LENGTH
 
 
-def _accel(group_name: str, name: str, value: object, longest: int) -> _Entry | None:
+def _find_longest(name: str, limits: Limits) -> int:
+    is_compiled = name == 'selector' and limits.attributes is not None
+    return limits.selector if is_compiled else limits.value
+
+
+def list_accel_names() -> frozenset[str]:
+    """Return the names after ``accel:`` that this service reads."""
+    former = (key.removeprefix('accel:') for key in RENAMED_KEYS)
+    return frozenset([*_RULES, *former])
+
+
+def _check_accel_name(group_name: str, name: str, valid_names: Set[str]) -> None:
+    """Check that a name after ``accel:`` is valid.
+
+    :raises InvalidDeviceProfile: the name is unknown; the error has the nearest one
+    """
+    if name in valid_names:
+        return
+    nearest = difflib.get_close_matches(name, sorted(valid_names), 1)
+    hint = f'; did you mean accel:{nearest[0]}?' if nearest else ''
+    raise InvalidDeviceProfile(reason=f'{group_name} is no known key{hint}')
+
+
+def _accel(group_name: str, name: str, value: object, limits: Limits) -> _Entry | None:
+    longest = _find_longest(name, limits)
     if not _WORD.fullmatch(name) or len(name) > longest:
         raise InvalidDeviceProfile(
             reason=f'{group_name} must have letters, digits, hyphens and underscores '
             f'after accel:'
         )
+    if limits.accel_keys:
+        _check_accel_name(group_name, name, limits.accel_keys)
     if value is None:
         return None
     if not isinstance(value, str) or len(value) > longest or not is_storable(value):

@@ -39,3 +39,4 @@ class RecoveryResult:
     boot_id: str
     rebuilt: tuple[str, ...] = ()  # uuids of handles that are ready
     lost: Mapping[str, str] = field(default_factory=dict)  # reasons, by handle uuid
+    connecting: tuple[str, ...] = ()  # uuids of ready handles to connect later

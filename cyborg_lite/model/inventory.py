@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Final
 
+from cyborg_lite.model.typed_attributes import TypedAttribute
+
 # Agents of the previous revision compute digests with these field names.
 _WIRE_NAMES: Final = {
     'control_address': 'address',
@@ -47,7 +49,7 @@ class HandleType(enum.StrEnum):
 
 
 class CleaningPolicy(enum.StrEnum):
-    """When a unit is cleaned."""
+    """The occasion at which a unit is cleaned."""
 
     NEVER = 'never'
     """The next user gets the unit as the last one left it."""
@@ -87,6 +89,7 @@ class Deployable:
     handles: tuple[AttachHandle, ...] = field(default=(), metadata={'wire': 'units'})
     attributes: Mapping[str, str] = field(default_factory=dict)
     children: tuple['Deployable', ...] = field(default=(), metadata={'wire': 'parts'})
+    typed_attributes: tuple[TypedAttribute, ...] = ()  # what selectors compare
 
     @property
     def provider_uuid(self) -> str:
@@ -133,6 +136,7 @@ def _wire_dict(values: list[tuple[str, Any]]) -> dict[str, Any]:
         _WIRE_NAMES.get(name, name): value
         for name, value in values
         if value is not CleaningPolicy.NEVER
+        and not (name == 'typed_attributes' and not value)
     }
 
 

@@ -269,7 +269,13 @@ def _diff_layouts(
 def _placement_values(layout: Layout) -> tuple[object, ...]:
     """Return all values that the providers of a host depend on."""
     deployables = {
-        path: (facts.resource_class, facts.traits, facts.total, facts.reserved)
+        path: (
+            facts.resource_class,
+            facts.traits,
+            facts.total,
+            facts.reserved,
+            facts.typed_attributes,  # selectors compare them
+        )
         for path, facts in layout.deployables.items()
     }
     handles = {

@@ -21,6 +21,7 @@ from cyborg_lite.model.inventory import (
     Health,
 )
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.model.typed_attributes import TypedAttribute
 
 ROOT: Final = ''
 
@@ -54,6 +55,7 @@ class DeployableFacts:
     total: int
     reserved: int
     driver_name: str
+    typed_attributes: tuple[TypedAttribute, ...] = ()  # by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,9 @@ def walk_deployables(
             total=deployable.total,
             reserved=deployable.reserved,
             driver_name=device.driver,
+            typed_attributes=tuple(
+                sorted(deployable.typed_attributes, key=lambda item: item.name)
+            ),
         )
         yield suffix, facts, deployable
         for child in deployable.children:

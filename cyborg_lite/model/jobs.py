@@ -29,6 +29,8 @@ class JobType(enum.StrEnum):
     AUDIT = 'audit'
     CLEAN = 'clean'
     MODE = 'mode'
+    SELECTORS = 'selectors'
+    RECONFIGURE = 'reconfigure'
 
 
 class JobState(enum.StrEnum):
@@ -143,6 +145,25 @@ class JobRecord:
     request_id: str | None
 
 
+class JobRequestKind(enum.StrEnum):
+    """Work that an administrator may request."""
+
+    AUDIT = 'audit'
+    """Find ARQs whose instance or job no longer exists."""
+    RECONCILE = 'reconcile'
+    """Read all providers of a host from Placement again, and correct them."""
+    REFRESH = 'refresh'
+    """Have the agent of a host send a complete report, and reconcile the host."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """A request of an administrator for a job."""
+
+    kind: JobRequestKind
+    hostname: str = ''  # empty for AUDIT
+
+
 @dataclass(frozen=True, slots=True)
 class JobCount:
     """The number of jobs of one type in one state."""
@@ -220,7 +241,7 @@ class _Entry:
 
     @property
     def is_omitted(self) -> bool:
-        """True if the key is absent while the field has its default."""
+        """Check whether the key is absent while the field has its default."""
         return self.default is not MISSING and self.default is not None
 
     def read(self, job_type: JobType, data: Mapping[str, Any]) -> Any:
@@ -282,6 +303,8 @@ _GENERATION: Final = 'generation'
 _ACTOR: Final = 'actor'
 _DEVICE: Final = 'device'
 _MODE: Final = 'mode'
+_RECORD: Final = 'record'
+_ALTERNATIVES: Final = 'alternatives'
 
 CALLER_KEY: Final = 'caller'
 """Key of the caller in the payload of a job of any type."""
@@ -295,6 +318,7 @@ _JOB_KEYS: Final[Mapping[str, str]] = {
     JobType.CLEAN: _HANDLE,
     JobType.PLACEMENT_SYNC: _HOST,
     JobType.MODE: _DEVICE,
+    JobType.RECONFIGURE: _DEVICE,
 }
 
 
@@ -311,6 +335,8 @@ class BindPayload(JobPayload):
     # for the instance. None: not named.
     project_id: Annotated[str | None, _PROJECT] = None
     generation: Annotated[int, _GENERATION] = 0  # of the bind; 0: by an earlier release
+    # The group of an ARQ has alternatives in its profile.
+    has_alternatives: Annotated[bool, _ALTERNATIVES] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,10 +415,27 @@ class ModePayload(JobPayload):
 
 
 @dataclass(frozen=True, slots=True)
+class ReconfigurePayload(JobPayload):
+    """The device whose configuration is changed, and the record of the change."""
+
+    TYPE = JobType.RECONFIGURE
+
+    device_uuid: Annotated[str, _DEVICE]
+    record_uuid: Annotated[str, _RECORD]
+
+
+@dataclass(frozen=True, slots=True)
 class AuditPayload(JobPayload):
     """The input of an audit, which has no parameters."""
 
     TYPE = JobType.AUDIT
+
+
+@dataclass(frozen=True, slots=True)
+class SelectorsPayload(JobPayload):
+    """The input of an evaluation of all selectors, which has no parameters."""
+
+    TYPE = JobType.SELECTORS
 
 
 def job_key(kind: str, payload: Mapping[str, Any]) -> str | None:
@@ -400,9 +443,16 @@ def job_key(kind: str, payload: Mapping[str, Any]) -> str | None:
     return payload.get(_JOB_KEYS.get(kind, ''))
 
 
-def add_bind_generation(job: NewJob, generation: int) -> NewJob:
-    """Return a bind job that names the generation of its bind."""
+def add_bind_generation(
+    job: NewJob, generation: int, *, has_alternatives: bool
+) -> NewJob:
+    """Return a bind job that names the generation of its bind.
+
+    :param has_alternatives: the group of an ARQ has alternatives
+    """
     payload = {**job.payload, **_generation_to_json(generation)}
+    if has_alternatives:
+        payload[_ALTERNATIVES] = True
     return replace(job, payload=payload)
 
 

@@ -63,7 +63,8 @@ def check_recovery_result(result: RecoveryResult) -> None:
     """
     _check_host(result.host, result.boot_id)
     _check_count(_MAX_HANDLES, 'handles', (*result.rebuilt, *result.lost))
-    _check_texts(_MAX_ID, *result.rebuilt, *result.lost)
+    _check_count(_MAX_HANDLES, 'handles', result.connecting)
+    _check_texts(_MAX_ID, *result.rebuilt, *result.lost, *result.connecting)
     _check_texts(_MAX_LONG_REASON, *result.lost.values())
 
 

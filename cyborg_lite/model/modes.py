@@ -18,7 +18,7 @@ MODE_NAME: Final = re.compile(r'[\w.;:+-]{1,128}', re.ASCII)
 
 @dataclass(frozen=True, slots=True, order=True)
 class OfferedInventory:
-    """What one deployable of a device offers."""
+    """The inventory that one deployable of a device offers."""
 
     resource_class: str
     total: int
@@ -69,7 +69,7 @@ class ModeChange:
 
 @dataclass(frozen=True, slots=True)
 class ModePlan:
-    """What a change of a device to one of its modes would do."""
+    """The effect of a change of a device to one of its modes."""
 
     mode: str
     is_current: bool
@@ -79,7 +79,7 @@ class ModePlan:
 
 @dataclass(frozen=True, slots=True)
 class DevicePlan:
-    """The modes of a stored device, and what stands in the way of a change."""
+    """The modes of a stored device, and what prevents a change."""
 
     device_uuid: str
     hostname: str
@@ -133,12 +133,12 @@ def plan_modes(modes: DeviceModes) -> tuple[ModePlan, ...]:
 
 
 def _subtract(
-    left: Iterable[OfferedInventory], right: Iterable[OfferedInventory]
+    items: Iterable[OfferedInventory], subtrahend: Iterable[OfferedInventory]
 ) -> tuple[OfferedInventory, ...]:
     """Return the items of one inventory that another one lacks, duplicates included."""
-    rest = list(right)
+    rest = list(subtrahend)
     missing = []
-    for item in left:
+    for item in items:
         if item in rest:
             rest.remove(item)
         else:

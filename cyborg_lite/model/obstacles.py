@@ -6,7 +6,9 @@ request group.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
+from cyborg_lite.model.cleaning import CleanState, UncleanUnit
 from cyborg_lite.model.device_profiles import GroupRequirements
 from cyborg_lite.model.explanations import (
     GroupCandidates,
@@ -14,6 +16,9 @@ from cyborg_lite.model.explanations import (
     Reason,
     ReasonCode,
 )
+from cyborg_lite.model.selectors import TRAIT_PREFIX
+
+_MAX_NAMED: Final = 3  # units of one provider that a reason names
 
 
 def can_serve_now(group: GroupCandidates, provider: ProviderCapacity) -> bool:
@@ -61,7 +66,7 @@ def explain_provider(
     if not _has_matching_traits(group, provider):
         missing = sorted(requirements.required - provider.traits)
         if missing:
-            text = f'It lacks trait {", ".join(missing)}.'
+            text = _describe_missing(missing)
             return reason(ReasonCode.MISSING_TRAIT, text, missing)
         present = sorted(requirements.forbidden & provider.traits)
         text = f'It has the forbidden trait {", ".join(present)}.'
@@ -77,12 +82,41 @@ def explain_provider(
     if provider.free < amount or provider.free_handles < requirements.handle_count:
         free = min(provider.free, provider.free_handles)
         text = f'{free} of {provider.total} units are free, {amount} are requested.'
-        return reason(ReasonCode.NO_FREE_UNIT, text)
+        return reason(ReasonCode.NO_FREE_UNIT, text + _describe_unclean(provider))
     text = (
         'Placement does not offer it. It is not updated yet, or it has allocations, '
         'reservations or traits there that this service did not create.'
     )
     return reason(ReasonCode.NOT_OFFERED, text)
+
+
+def _describe_unclean(provider: ProviderCapacity) -> str:
+    """Return sentences about the first units that are not clean; empty: all are."""
+    texts = [f' {_describe_unit(unit)}' for unit in provider.unclean[:_MAX_NAMED]]
+    further = len(provider.unclean) - len(texts)
+    if further:
+        texts.append(f' Further units that are not clean: {further}.')
+    return ''.join(texts)
+
+
+def _describe_unit(unit: UncleanUnit) -> str:
+    reason = unit.reason.rstrip('.')
+    match unit.state:
+        case CleanState.FAILED:
+            text = f'Unit {unit.unit} is clean_failed and waits for an operator'
+        case CleanState.USED:
+            text = f'Unit {unit.unit} was for one use and waits for an operator'
+        case _ if unit.progress:
+            text = f'Unit {unit.unit} is being cleaned, at step {unit.progress}'
+        case _:
+            text = f'Unit {unit.unit} waits for its clean'
+    return f'{text}: {reason}.' if reason else f'{text}.'
+
+
+def _describe_missing(traits: Sequence[str]) -> str:
+    if all(trait.startswith(TRAIT_PREFIX) for trait in traits):
+        return 'It does not match the selector of the group.'
+    return f'It lacks trait {", ".join(traits)}.'
 
 
 def explain_all_providers(
@@ -121,6 +155,11 @@ def _explain_traits(
     missing = tuple(sorted(requirements.required - present))
     if missing:
         text = f'No provider of {name} has trait {", ".join(missing)}.'
+        if all(trait.startswith(TRAIT_PREFIX) for trait in missing):
+            text = (
+                f'No provider of {name} matches the selector of the group or what its '
+                f'units must share.'
+            )
         return Reason(ReasonCode.MISSING_TRAIT, text, index, name, missing)
     if requirements.required:
         text = f'No provider of {name} has all required traits and no forbidden trait.'

@@ -51,7 +51,7 @@ class OwnershipRule:
 
     @property
     def is_address(self) -> bool:
-        """True if the rule names one card."""
+        """Return True if the rule names one card."""
         return _ADDRESS.fullmatch(self.card) is not None
 
     @property
@@ -74,7 +74,7 @@ class OwnershipRule:
 
 @dataclass(frozen=True, slots=True)
 class OwnershipPlan:
-    """All rules, in order. An empty plan states nothing."""
+    """The rules, in order. An empty plan states nothing."""
 
     rules: tuple[OwnershipRule, ...] = ()
 
@@ -195,8 +195,8 @@ def _find_fault(rule: OwnershipRule | None, device: OwnedDevice) -> str:
             'excluded_devices on the host.'
         )
     if device.schedulable and rule.vgpu_class not in ('', *device.resource_classes):
-        offered = ' and '.join(device.resource_classes)
-        return f'This service offers it as {offered} and not as {rule.vgpu_class}.'
+        classes = ' and '.join(device.resource_classes)
+        return f'This service offers it as {classes} and not as {rule.vgpu_class}.'
     return device.owner_reason
 
 

@@ -5,12 +5,13 @@ The grammar of the keys in a group is in ``group_keys.py``.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from cyborg_lite.exceptions import InvalidDeviceProfile
-from cyborg_lite.model import group_keys, uuids
+from cyborg_lite.model import group_keys, profile_sets, selector_keys, uuids
+from cyborg_lite.model.alternatives import KEY, check_alternatives
 from cyborg_lite.model.device_profiles import (
     DeviceProfile,
     Group,
@@ -21,6 +22,7 @@ from cyborg_lite.model.text import format_value, is_storable
 
 _NAME: Final = re.compile(r'[A-Za-z0-9_-]+')
 _FLAGS: Final = ('enabled', 'is_public')
+_Groups = tuple[dict[str, str], ...]
 
 
 def is_valid_name(text: str) -> bool:
@@ -41,12 +43,14 @@ def parse_profile(
     """
     if not isinstance(body, Mapping):
         raise InvalidDeviceProfile(reason='it must be an object')
+    groups, alternatives = _groups(body.get('groups'), limits)
     return DeviceProfile(
         uuid=_uuid(body.get('uuid'), fresh_uuid),
         name=_name(body.get('name'), limits.name),
         description=_description(body.get('description'), limits.description),
-        groups=_groups(body.get('groups'), limits),
+        groups=groups,
         created_at=moment,
+        alternatives=alternatives,
     )
 
 
@@ -63,7 +67,10 @@ def parse_profile_change(body: Mapping[str, object], limits: Limits) -> ProfileC
         elif field == 'description':
             values[field] = _description(value, limits.description)
         elif field == 'groups':
-            values[field] = _groups(value, limits)
+            values[field], alternatives = _groups(value, limits)
+            # A client that cannot read alternatives must not delete them.
+            if limits.alternatives > 1:
+                values[KEY] = alternatives
         elif field in _FLAGS:
             values[field] = _flag(field, value)
         else:
@@ -108,21 +115,62 @@ def _flag(field: str, value: object) -> bool:
     return value
 
 
-def _groups(value: object, limits: Limits) -> tuple[dict[str, str], ...]:
+def _groups(value: object, limits: Limits) -> tuple[_Groups, tuple[_Groups, ...]]:
+    """Return the groups, and for each group its alternatives; empty: none for any."""
     if not isinstance(value, list) or not 1 <= len(value) <= limits.groups:
         raise InvalidDeviceProfile(
             reason=f'groups must be a list of 1 to {limits.groups} objects'
         )
-    groups = tuple(
-        _group(f'groups[{index}]', group, limits) for index, group in enumerate(value)
-    )
-    total = sum(Group.parse(group).requirements.total for group in groups)
+    options = [
+        _options(f'groups[{index}]', group, limits) for index, group in enumerate(value)
+    ]
+    total = sum(max(map(_count_units, groups)) for groups in options)
     if total > limits.accelerators:
         raise InvalidDeviceProfile(
             reason=f'groups ask for {total} accelerators, '
             f'at most {limits.accelerators} are allowed'
         )
-    return groups
+    groups = tuple(first for first, *_ in options)
+    further = tuple(tuple(others) for _, *others in options)
+    if limits.sets and any(further):
+        _check_no_sets(options)
+    elif limits.sets:
+        groups = profile_sets.merge_sets(groups)
+        further = ((),) * len(groups)
+    check_alternatives(groups, further, limits)
+    return groups, further if any(further) else ()
+
+
+def _check_no_sets(options: Sequence[_Groups]) -> None:
+    """Check that no group of a profile with alternatives is in a set.
+
+    A set becomes one group; its alternatives would be those of several groups.
+    """
+    if any(selector_keys.SAME in group for groups in options for group in groups):
+        reason = f'a profile cannot have both {selector_keys.SAME} and {KEY}'
+        raise InvalidDeviceProfile(reason=reason)
+
+
+def _count_units(group: Mapping[str, str]) -> int:
+    return Group.parse(group).requirements.total
+
+
+def _options(name: str, value: object, limits: Limits) -> _Groups:
+    """Return a group and its alternatives."""
+    if limits.alternatives <= 1 or not isinstance(value, Mapping) or KEY not in value:
+        return (_group(name, value, limits),)
+    others = value[KEY]
+    most = limits.alternatives - 1
+    if not isinstance(others, list) or len(others) > most:
+        raise InvalidDeviceProfile(
+            reason=f'{name}.{KEY} must be a list of at most {most} objects'
+        )
+    keys = {key: item for key, item in value.items() if key != KEY}
+    named = ((f'{name}.{KEY}[{index}]', group) for index, group in enumerate(others))
+    return (
+        _group(name, keys, limits),
+        *(_group(title, group, limits) for title, group in named),
+    )
 
 
 def _group(group_name: str, value: object, limits: Limits) -> dict[str, str]:
@@ -141,5 +189,9 @@ def _group(group_name: str, value: object, limits: Limits) -> dict[str, str]:
     if 'accel:bitstream_id' in group and 'accel:function_id' in group:
         raise InvalidDeviceProfile(
             reason=f'{group_name} has both accel:bitstream_id and accel:function_id'
+        )
+    if limits.attributes is not None:
+        return selector_keys.compile_group(
+            group_name, group, limits.attributes, sets=limits.sets
         )
     return group

@@ -18,13 +18,15 @@ from cyborg_lite.model.providers import (
 )
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG, OWNER_NOVA
 
-# Names of traits that only drivers generate: for a product, a function or a region.
+# Names of traits that only this service generates: for a product, a function, a region
+# or a selector.
 # Such a trait is stale if it is not desired any more, even if the record of published
 # traits is lost. Operators name their traits differently.
 _GENERATED: Final = re.compile(
     r'CUSTOM_NVIDIA_[0-9A-F]{4}(_[A-Z0-9_]+)?'
     r'|CUSTOM_[A-Z]+_PRODUCT_ID_[0-9A-F]{4,}'
     r'|CUSTOM_FPGA_(FUNCTION_ID|REGION)_[A-Z]+_[0-9A-F]{8,}'
+    r'|CUSTOM_CYBORG_SEL_[0-9A-F]{24}'
 )
 
 # Resource classes of the drivers. Those that an operator names are in the record.

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.model import typed_attributes
 from cyborg_lite.model.inventory import AttachHandle, Deployable, Device, HostReport
 from cyborg_lite.model.text import format_value, is_storable
 
@@ -91,10 +92,24 @@ def _check_deployable(deployable: Deployable) -> None:
         if not 0 <= number <= _MAX_NUMBER:
             raise InvalidInput(reason=f'{deployable.name} cannot have {number} units.')
     _check_mapping('attributes', deployable.attributes)
+    _check_typed_attributes(deployable)
     keys = (handle.key for handle in deployable.handles)
     _check_unique(f'attach handle of {deployable.name}', keys)
     for handle in deployable.handles:
         _check_handle(handle)
+
+
+def _check_typed_attributes(deployable: Deployable) -> None:
+    attributes = deployable.typed_attributes
+    _check_count(typed_attributes.MAX_ATTRIBUTES, 'typed attributes', attributes)
+    label = f'typed attribute of {deployable.name}'
+    _check_unique(label, (attribute.name for attribute in attributes))
+    for attribute in attributes:
+        _check_text('value', attribute.value, typed_attributes.MAX_VALUE)
+        fault = typed_attributes.find_fault(attribute)
+        if fault is not None:
+            reason = f'{deployable.name} has an invalid typed attribute: {fault}.'
+            raise InvalidInput(reason=reason)
 
 
 def _check_handle(handle: AttachHandle) -> None:

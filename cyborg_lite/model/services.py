@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Daemons of the service, and the heartbeats that they send."""
 
+import base64
 import enum
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,6 +13,7 @@ from cyborg_lite.model.usage import Usage
 
 AGENT: Final = 'cyborg-lite-agent'
 CONDUCTOR: Final = 'cyborg-lite-conductor'
+_TOKEN_BYTES: Final = 6
 
 
 class ServiceState(enum.StrEnum):
@@ -58,10 +61,17 @@ class Heartbeat:
     boot_id: str
     identity: str = ''
 
+    @property
+    def token(self) -> str:
+        """Short hash of the values, by which an agent repeats them."""
+        values = self.host, self.version, self.digest, self.boot_id, self.identity
+        digest = hashlib.sha256('\0'.join(values).encode()).digest()
+        return base64.b64encode(digest[:_TOKEN_BYTES]).decode()
+
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord:
-    """What the database stores about the agent of a host."""
+    """The record of the agent of a host in the database."""
 
     digest: str | None  # of the stored host report; None: it must be sent
     boot_id: str | None  # None: not reported yet

@@ -21,7 +21,7 @@ _MAX_PROJECT_LENGTH: Final = 64
 _WITH_INSTANCE: Final = frozenset({State.BOUND, State.BIND_FAILED})
 _UNFINISHED: Final[Mapping[str, str]] = {
     'BindStarted': 'Cyborg had not finished its bind. Wait for the bind, or delete the '
-    'server, then import again.',
+    'server. Then undo this import, and import again.',
     'Deleting': 'Cyborg had not finished its deletion. Delete it in Cyborg, then '
     'import again.',
 }
@@ -29,7 +29,7 @@ _UNFINISHED: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArqSources:
-    """What the conversion of ARQs depends on."""
+    """The data that the conversion of ARQs depends on."""
 
     profiles: Mapping[int, DeviceProfile]  # that can be imported, by id
     handles: Mapping[int, str]  # uuid of the handles that can be imported, by id
@@ -111,8 +111,8 @@ def _find_handle_refusal(
         return f'Another ARQ owns its attach handle {handle}.'
     if sources.stored.has(Table.HANDLES, handle):
         return (
-            f'Its attach handle {handle} was imported before, and this service has '
-            'released it since.'
+            f'Its attach handle {handle} was imported before. Either no ARQ owned it '
+            'then, or this service has released it since.'
         )
     return ''
 

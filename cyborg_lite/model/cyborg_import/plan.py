@@ -24,7 +24,7 @@ class Table(enum.StrEnum):
 
 
 class NoteKind(enum.StrEnum):
-    """What an import does with a row that it reports."""
+    """The treatment of a row that an import reports."""
 
     REFUSED = 'refused'
     """The row is not imported."""
@@ -115,7 +115,7 @@ class NewArq:
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """What the database contains before an import."""
+    """The content of the database before an import."""
 
     uuids: Mapping[Table, frozenset[str]] = field(default_factory=dict)
     # Current and former names of device profiles, with the uuid of the profile.
@@ -131,7 +131,7 @@ class StoredRows:
 
 @dataclass(frozen=True, slots=True)
 class CloudRows:
-    """What Placement and Nova report about the rows of the source."""
+    """The answers of Placement and Nova about the rows of the source."""
 
     rp_uuids: frozenset[str]  # existing providers
     compute_nodes: frozenset[str]  # hosts with a root provider

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of device profiles."""
+
+from cyborg_lite.exceptions import Conflict
+
+
+class DeviceProfileHasAlternatives(Conflict):
+    """A client that cannot read the alternatives of a profile replaces its groups."""
+
+    message = (
+        'Device profile {name} has alternatives, which the microversion of the '
+        'request does not have.'
+    )
+    advice = 'Repeat the request with API microversion 2.20 or later.'
