@@ -6,8 +6,9 @@ the history in its transaction. The creation has no row; its time is that of the
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, Final
 from uuid import uuid4
 
@@ -26,6 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db import outbox
 from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.device_profiles import former_servers
@@ -33,6 +35,7 @@ from cyborg_lite.db.device_profiles.profiles import has_name, is_visible_to
 from cyborg_lite.db.devices import describe_loss, is_lost
 from cyborg_lite.db.query import (
     Collection,
+    PlainRow,
     Rows,
     as_strings,
     convert_rows,
@@ -46,6 +49,7 @@ from cyborg_lite.db.tables import (
     Deployable,
     Device,
     DeviceProfile,
+    ProfileChoice,
     Service,
 )
 from cyborg_lite.exceptions import (
@@ -81,7 +85,9 @@ _STATE: Final[ColumnElement[str]] = case(
 )
 
 # States whose times are events. The time of Initial is that of the creation.
+_INITIAL: Final = State.INITIAL.value
 _STATES_WITH_EVENT: Final = tuple(sorted(STORED_STATES - {State.INITIAL}))
+_STATE_NAMES: Final = tuple(state.value for state in _STATES_WITH_EVENT)
 # Subqueries that use an index, for each row of the page. A join would multiply the rows
 # and break the limit of the page.
 _STATE_TIMES: Final = tuple(
@@ -94,8 +100,18 @@ _STATE_TIMES: Final = tuple(
 
 # The host of the ARQ is the host of its device, because Nova sends the host whose
 # provider it has chosen.
+_ARQ: Final = PlainRow(Row)
+_HANDLE: Final = PlainRow(
+    AttachHandle,
+    AttachHandle.uuid,
+    AttachHandle.type,
+    AttachHandle.info,
+    AttachHandle.managed,
+    AttachHandle.missing,
+    AttachHandle.needs_host,
+)
 _WITH_HANDLES: Final[Select[*tuple[Any, ...]]] = (
-    select(Row, AttachHandle, _STATE, Device.health, Device.health_reason)
+    select(_ARQ, _HANDLE, _STATE, Device.health, Device.health_reason)
     .outerjoin(AttachHandle, AttachHandle.arq_uuid == Row.uuid)
     .outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
     .outerjoin(Device, Device.id == Deployable.device_id)
@@ -105,14 +121,21 @@ _WITH_DETAILS: Final = _WITH_HANDLES.add_columns(
     Deployable.uuid, Device.uuid, *_STATE_TIMES
 )
 
-_PROFILE: Final = select(
+_ANY_PROFILE: Final = select(
     DeviceProfile.id,
     DeviceProfile.name,
     DeviceProfile.groups,
+    DeviceProfile.alternatives,
     DeviceProfile.enabled,
+    ProfileChoice.choice,
     # The audit compares the age of an ARQ with the clock of the database.
     now_utc().label('current_time'),
-).where(has_name(bindparam('name', type_=String)))
+)
+_PROFILE: Final = (
+    _ANY_PROFILE.select_from(DeviceProfile)
+    .outerjoin(ProfileChoice, ProfileChoice.device_profile_id == DeviceProfile.id)
+    .where(has_name(bindparam('name', type_=String)))
+)
 _VISIBLE_PROFILE: Final = _PROFILE.where(
     is_visible_to(bindparam('viewer', type_=String))
 )
@@ -165,30 +188,92 @@ def create_arqs(  # noqa: PLR0913  # all are keys of one call
     # ARQs of a disabled profile may only be bound to an instance that had it before.
     for_former_server = not profile.enabled
     if for_former_server:
-        may_restore = former_servers.has_former_servers(session, profile.id)
-        if not (of_service and may_restore):
-            raise DeviceProfileDisabled(name=profile_name)
+        _check_restorable(session, profile, profile_name, of_service)
     created_at = profile.current_time.replace(tzinfo=UTC)
-    rows = [
-        _new_row(
-            profile.name,
-            index,
-            add_image_properties(group, image_properties or {}),
-            project_id,
-            created_at,
-        )
-        for index, group in enumerate(profile.groups)
-        for _ in range(Group.parse(group).requirements.arq_count)
+    units = [
+        (group, resource_class)
+        for group in _list_groups(profile, image_properties or {})
+        for resource_class in Group.parse(group.keys).requirements.unit_classes
     ]
-    if not rows:
+    if not units:
         raise EmptyDeviceProfile(name=profile_name)
-    common = {
-        'device_profile_id': profile.id,
-        'for_former_server': for_former_server,
-    }
-    change(session, _CREATE, [{**row, **common} for row in rows])
+    rows = [
+        _new_row(profile.name, group, project_id, created_at) for group, _class in units
+    ]
+    common = {'device_profile_id': profile.id, 'for_former_server': for_former_server}
+    columns = [
+        {**common, 'resource_class': name, 'alternatives': group.alternatives}
+        for group, name in units
+    ]
+    _insert_arqs(session, rows, columns)
     state_times = {State.INITIAL.value: created_at}
     return tuple(Arq(**row, state_times=state_times) for row in rows)
+
+
+def list_profile_groups(
+    session: Session, profile_name: str, viewer: str | None
+) -> Sequence[Mapping[str, str]]:
+    """Return the groups of a device profile with all alternatives.
+
+    :param viewer: the project that must be able to see the profile; None: any profile
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    """
+    profile = _find_profile(session, profile_name, viewer)
+    return *profile.groups, *chain.from_iterable(profile.alternatives or ())
+
+
+def _insert_arqs(
+    session: Session, rows: Sequence[dict[str, Any]], columns: Sequence[dict[str, Any]]
+) -> None:
+    """Insert ARQs.
+
+    :param columns: of each ARQ, those that it does not show
+    """
+    stored = [{**row, **further} for row, further in zip(rows, columns, strict=True)]
+    change(session, _CREATE, stored)
+    outbox.add_new_arqs(session, [row['uuid'] for row in rows])
+
+
+def _check_restorable(
+    session: Session, profile: Any, name: str, of_service: bool
+) -> None:
+    """Check that ARQs of a disabled profile may be created.
+
+    :param profile: the row of ``_PROFILE``
+    :param name: as the client wrote it
+    """
+    may_restore = former_servers.has_former_servers(session, profile.id)
+    if not (of_service and may_restore):
+        raise DeviceProfileDisabled(name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class _NewGroup:
+    """A group of which an instance gets ARQs."""
+
+    index: int  # in the profile
+    keys: dict[str, str]
+    alternative: int  # index of the keys in the alternatives
+    alternatives: list[dict[str, str]] | None  # None: the group has none
+
+
+# Any: the row of ``_PROFILE``.
+def _list_groups(profile: Any, image_properties: Mapping[str, str]) -> list[_NewGroup]:
+    """Return the groups of the last choice of alternatives, with image properties."""
+    choice = profile.choice or ()
+    groups = []
+    for index, group in enumerate(profile.groups):
+        alternatives = profile.alternatives[index] if profile.alternatives else ()
+        options = [
+            add_image_properties(keys, image_properties)
+            for keys in (group, *alternatives)
+        ]
+        number = choice[index] if index < len(choice) else 0
+        if number >= len(options):
+            number = 0  # the profile has changed since
+        stored = options if alternatives else None
+        groups.append(_NewGroup(index, options[number], number, stored))
+    return groups
 
 
 def _find_profile(session: Session, name: str, viewer: str | None) -> Any:
@@ -202,19 +287,16 @@ def _find_profile(session: Session, name: str, viewer: str | None) -> Any:
 
 
 def _new_row(
-    profile_name: str,
-    group_id: int,
-    group: dict[str, str],
-    project_id: str | None,
-    created_at: datetime,
+    profile_name: str, group: _NewGroup, project_id: str | None, created_at: datetime
 ) -> dict[str, Any]:
     return {
         'uuid': str(uuid4()),
         'state': State.INITIAL,
         'device_profile_name': profile_name,
-        'device_profile_group_id': group_id,
+        'device_profile_group_id': group.index,
         # A copy: later changes of the profile do not change the ARQ.
-        'device_profile_group': group,
+        'device_profile_group': group.keys,
+        'alternative': group.alternative,
         'project_id': project_id,
         'created_at': created_at,
     }
@@ -249,32 +331,34 @@ def scope_filter(scope: Scope) -> ColumnElement[bool]:
 
 # Any: the columns that ``_WITH_DETAILS`` adds, in their order.
 def _detailed_arq(row: Row, handle: AttachHandle | None, *details: Any) -> Arq:
-    state, health, reason, deployable, device, *times = details
-    arq = _arq(row, handle, state, health, reason)
-    return replace(
-        arq,
-        status_reason=arq.status_reason or arq.device_loss or None,
-        deployable_uuid=deployable,
-        device_uuid=device,
-        state_times=_state_times(row.created_at, times),
-    )
+    state, health, health_reason, deployable, device, *times = details
+    fields = _arq_fields(row, handle, state, health, health_reason)
+    fields['status_reason'] = row.status_reason or fields['device_loss'] or None
+    fields['state_times'] = _state_times(row.created_at, times)
+    return Arq(**fields, deployable_uuid=deployable, device_uuid=device)
 
 
 def _state_times(
     created_at: datetime, times: Sequence[datetime | None]
 ) -> dict[str, datetime]:
-    by_state = zip(_STATES_WITH_EVENT, times, strict=True)
-    entered = {state.value: at for state, at in by_state if at is not None}
-    return {State.INITIAL.value: created_at, **entered}
+    by_state = zip(_STATE_NAMES, times, strict=True)
+    entered = {state: at for state, at in by_state if at is not None}
+    return {_INITIAL: created_at, **entered}
 
 
-def _arq(
+# Any: the columns that ``_WITH_HANDLES`` adds, in their order.
+def _arq(row: Row, handle: AttachHandle | None, *columns: Any) -> Arq:
+    return Arq(**_arq_fields(row, handle, *columns))
+
+
+def _arq_fields(
     row: Row,
     handle: AttachHandle | None,
     shown_state: str,
     health: str | None,
     health_reason: str | None,
-) -> Arq:
+) -> dict[str, Any]:
+    """Return the fields of an ARQ. A second object for each would double the cost."""
     state = State(shown_state)
     needs_host = handle is not None and handle.needs_host
     loss = ''
@@ -284,25 +368,26 @@ def _arq(
     # while it is cleaned after a release.
     if handle is not None and state not in HANDLE_SHOWN_STATES:
         handle = None
-    return Arq(
-        uuid=row.uuid,
-        state=state,
-        device_profile_name=row.device_profile_name,
-        device_profile_group_id=row.device_profile_group_id,
-        device_profile_group=as_strings(row.device_profile_group),
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        project_id=row.project_id,
-        hostname=row.hostname,
-        device_rp_uuid=row.device_rp_uuid,
-        instance_uuid=row.instance_uuid,
-        status_reason=row.status_reason,
-        attach_handle_uuid=handle.uuid if handle else None,
-        attach_handle_type=handle.type if handle else None,
-        attach_handle_info=_handle_info(handle) if handle else {},
-        needs_host=needs_host,
-        device_loss=loss,
-    )
+    return {
+        'uuid': row.uuid,
+        'state': state,
+        'device_profile_name': row.device_profile_name,
+        'device_profile_group_id': row.device_profile_group_id,
+        'device_profile_group': as_strings(row.device_profile_group),
+        'created_at': row.created_at,
+        'updated_at': row.updated_at,
+        'project_id': row.project_id,
+        'hostname': row.hostname,
+        'device_rp_uuid': row.device_rp_uuid,
+        'instance_uuid': row.instance_uuid,
+        'status_reason': row.status_reason,
+        'attach_handle_uuid': handle.uuid if handle else None,
+        'attach_handle_type': handle.type if handle else None,
+        'attach_handle_info': _handle_info(handle) if handle else {},
+        'needs_host': needs_host,
+        'device_loss': loss,
+        'alternative': row.alternative,
+    }
 
 
 def _handle_info(handle: AttachHandle) -> dict[str, str]:
@@ -331,6 +416,7 @@ def record_step(
     rows = [{'arq_uuid': uuid, **values} for uuid in uuids]
     if rows:
         change(session, _INSERT, rows)
+        outbox.add_step(session, [str(row['arq_uuid']) for row in rows], step)
 
 
 def list_steps(session: Session, uuid: str, scope: Scope) -> tuple[Step, ...]:

@@ -24,7 +24,7 @@ from cyborg_lite.db.attach_handles import (
 )
 from cyborg_lite.db.change import change, values_by_row
 from cyborg_lite.db.claiming import claim_handles
-from cyborg_lite.db.clock import now_utc
+from cyborg_lite.db.clock import now_ms, now_utc
 from cyborg_lite.db.device_profiles import former_servers
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import Arq, AttachHandle
@@ -60,6 +60,7 @@ CLAIMED: Final = 'Claimed'
 _ARQS: Final = (
     select(Arq.uuid, Arq.state, Arq.project_id, Arq.instance_uuid, Arq.generation)
     .add_columns(Arq.for_former_server, Arq.device_profile_id, Arq.device_profile_name)
+    .add_columns(Arq.alternatives.is_not(None).label('has_alternatives'))
     .where(
         or_(
             Arq.uuid.in_(bindparam('uuids')),
@@ -79,6 +80,8 @@ _START: Final = _BY_UUID.where(
     Arq.generation < bindparam(GENERATION_PARAMETER),
 )
 _END: Final = _BY_UUID.where(Arq.state == State.BIND_STARTED, IS_CURRENT_BIND)
+# The use of the unit begins; see usages.py.
+_END_BOUND: Final = _END.values(bound_at=now_ms())
 _UUIDS: Final = (
     select(Arq.uuid).where(Arq.uuid.in_(bindparam('uuids'))).order_by(Arq.id)
 )
@@ -147,7 +150,8 @@ def _accept(
         release.delete_failed_arqs(session, instance, list(bindings), job.request_id)
     generation = _start(session, bindings, instance, requested)
     record_step(session, bindings, State.BIND_STARTED, Actor.CLIENT)
-    return add_bind_generation(job, generation)
+    has_alternatives = any(row.has_alternatives for row in requested)
+    return add_bind_generation(job, generation, has_alternatives=has_alternatives)
 
 
 def _start(
@@ -337,5 +341,5 @@ def _set_bound(
     }
     if project_id is not None:
         values['project_id'] = project_id
-    if change(session, _END, values) != len(uuids):
+    if change(session, _END_BOUND, values) != len(uuids):
         raise BindCancelled()

@@ -6,7 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from sqlalchemy import Row, Select, and_, bindparam, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    case,
+    func,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.attach_handles import (
@@ -27,7 +38,8 @@ from cyborg_lite.db.tables import (
 )
 from cyborg_lite.exceptions import BindCancelled, HandlesContended, NoFreeHandle
 from cyborg_lite.model.arqs import State
-from cyborg_lite.model.cleaning import CleanState
+from cyborg_lite.model.cleaning import OPERATOR_STATES, CleanState
+from cyborg_lite.model.device_errors import UnitsBeingCleaned
 from cyborg_lite.model.device_profiles import Group
 from cyborg_lite.model.inventory import UNUSABLE_HEALTH, HandleType, Health
 from cyborg_lite.model.services import ServiceState
@@ -157,9 +169,10 @@ class _LockedHandle:
 
 def _list_targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]:
     rows = session.execute(_TARGETS, {'uuids': uuids}).all()
-    if any(row.unclean is not None for row in rows):
+    unclean = [row.device_rp_uuid for row in rows if row.unclean is not None]
+    if unclean:
         # The ARQ was bound before, and the host is still cleaning its former handle.
-        raise HandlesContended()
+        raise UnitsBeingCleaned(number=len(unclean), provider=unclean[0])
     return tuple(_target(row) for row in rows)
 
 
@@ -255,17 +268,31 @@ def _raise_shortage(session: Session, target: _Target, needed: int) -> NoReturn:
     is_dirty = and_(
         AttachHandle.clean_state == CleanState.DIRTY, AttachHandle.missing.is_(False)
     )
-    count = (
-        select(func.count())
+    unavailable = or_(is_being_cleaned, is_dirty)
+    waiting = AttachHandle.clean_state.in_(OPERATOR_STATES)
+    row = session.execute(
+        select(
+            _count(or_(FREE, unavailable, is_being_loaded)),
+            _count(unavailable),
+            _count(waiting),
+        )
         .select_from(AttachHandle)
         .outerjoin(Arq, Arq.uuid == AttachHandle.arq_uuid)
         .where(AttachHandle.deployable_id == target.deployable_id)
-        .where(or_(FREE, is_being_cleaned, is_being_loaded, is_dirty))
-    )
-    if (session.scalar(count) or 0) >= needed:
+    ).one()
+    usable_later, cleaning, failed = map(int, row)
+    if usable_later >= needed and cleaning:
+        raise UnitsBeingCleaned(number=cleaning, provider=target.rp_uuid)
+    if usable_later >= needed:
         raise HandlesContended()
     reason = f'No free accelerator is left on resource provider {target.rp_uuid}.'
+    if failed:
+        reason += f' Units that an operator must clean or accept: {failed}.'
     raise NoFreeHandle(reason=reason)
+
+
+def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
 
 
 def _claim(

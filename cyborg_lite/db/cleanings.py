@@ -6,6 +6,7 @@ stored for this generation and by the process that holds the lease of the job. T
 of a clean numbers the orders for the agent: a later clean has a higher number.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -14,6 +15,7 @@ from uuid import uuid4
 from sqlalchemy import (
     ColumnElement,
     Row,
+    ScalarSelect,
     Select,
     and_,
     insert,
@@ -22,6 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db import device_events
 from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_ms
 from cyborg_lite.db.inventory import reports
@@ -53,6 +56,7 @@ from cyborg_lite.model.cleaning import (
     merge_results,
 )
 from cyborg_lite.model.device_errors import CleaningRefused
+from cyborg_lite.model.device_events import DeviceEventKind, EventDetails
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import CleaningPolicy
 from cyborg_lite.model.jobs import CleanPayload, Job, JobType
@@ -113,6 +117,7 @@ def begin_cleaning(session: Session, job: Job) -> CleanWork | None:
     if record is None:
         values = {'state': CleaningState.RUNNING, 'steps': [], 'actor': payload.actor}
         _insert_record(session, row, values)
+        _add_event(session, row.device_id, row.key, DeviceEventKind.CLEANING_STARTED)
         record = session.execute(_select_running(row)).one()
     stored = _parse_steps(record.steps)
     order = CleanOrder(record.id, _build_handle(row), list_completed(stored))
@@ -191,10 +196,12 @@ def record_clean(
 
     :raises JobLost: another conductor took over the job
     """
-    ended = {'state': CleaningState.SUCCEEDED, 'finished_at': now(), 'reason': ''}
-    _store_steps(session, work, progress, ended)
+    values = {'state': CleaningState.SUCCEEDED, 'finished_at': now(), 'reason': ''}
+    _store_steps(session, work, progress, values)
     handle = work.order.handle
     _set_state(session, _is_same(handle), CleanState.CLEAN)
+    device = _device_of(work)
+    _add_event(session, device, handle.key, DeviceEventKind.CLEANED)
     _follow(session, handle)
     queue.finish_job(session, job)
 
@@ -212,12 +219,28 @@ def record_clean_failure(
     :raises JobLost: another conductor took over the job
     """
     reason = reason[:REASON_MAX_LENGTH]
-    ended = {'state': CleaningState.FAILED, 'finished_at': now(), 'reason': reason}
-    _store_steps(session, work, progress, ended)
+    values = {'state': CleaningState.FAILED, 'finished_at': now(), 'reason': reason}
+    _store_steps(session, work, progress, values)
     handle = work.order.handle
     _set_state(session, _is_same(handle), CleanState.FAILED, reason)
+    device, kind = _device_of(work), DeviceEventKind.CLEANING_FAILED
+    _add_event(session, device, handle.key, kind, reason)
     _follow(session, handle)
     queue.finish_job(session, job)
+
+
+# Any: an id, or SQL for it.
+def _add_event(
+    session: Session, device_id: Any, unit: str, kind: DeviceEventKind, reason: str = ''
+) -> None:
+    details = EventDetails(unit=unit, reason=reason)
+    device_events.add_events(session, Device.id == device_id, kind, details)
+
+
+def _device_of(work: CleanWork) -> ScalarSelect[int]:
+    """Return SQL for the id of the device of a clean."""
+    record = select(Cleaning.device_id).where(Cleaning.uuid == work.record_uuid)
+    return record.scalar_subquery()
 
 
 def _is_same(handle: AllocatedHandle) -> ColumnElement[bool]:
@@ -362,6 +385,8 @@ def accept_units(session: Session, selection: UnitSelection, actor: str) -> int:
             'finished_at': moment,
         }
         _insert_record(session, row, record)
+        kind, reason = DeviceEventKind.UNIT_ACCEPTED, f'Accepted by {actor}.'
+        _add_event(session, row.device_id, row.key, kind, reason[:REASON_MAX_LENGTH])
     _set_state(session, _is_any(rows), CleanState.CLEAN)
     for handle in map(_build_handle, rows):
         _follow(session, handle)
@@ -393,11 +418,26 @@ def _is_any(rows: Sequence[Row[*tuple[Any, ...]]]) -> ColumnElement[bool]:
 
 def list_unclean_units(session: Session) -> tuple[UncleanUnit, ...]:
     """Return the units that are not clean, with the progress of their jobs."""
+    return tuple(map(_unclean_unit, session.execute(_select_unclean())))
+
+
+def list_unclean_by_provider(session: Session) -> dict[str, list[UncleanUnit]]:
+    """Return the units that are not clean, by uuid of their resource provider."""
+    units: defaultdict[str, list[UncleanUnit]] = defaultdict(list)
+    statement = _select_unclean().where(Deployable.rp_uuid.is_not(None))
+    for row in session.execute(statement):
+        units[row.rp_uuid].append(_unclean_unit(row))
+    return units
+
+
+# Any: the columns, here and below.
+def _select_unclean() -> Select[*tuple[Any, ...]]:
     of_unit = and_(JobRow.kind == JobType.CLEAN, JobRow.key == AttachHandle.uuid)
-    rows = session.execute(
+    return (
         select(
             Device.hostname,
             Device.uuid,
+            Deployable.rp_uuid,
             AttachHandle.key,
             AttachHandle.clean_state,
             AttachHandle.clean_reason,
@@ -412,15 +452,15 @@ def list_unclean_units(session: Session) -> tuple[UncleanUnit, ...]:
         .where(AttachHandle.clean_state != CleanState.CLEAN)
         .order_by(Device.hostname, AttachHandle.id)
     )
-    return tuple(
-        UncleanUnit(
-            hostname=row.hostname,
-            device_uuid=row.uuid,
-            unit=row.key,
-            state=CleanState(row.clean_state),
-            progress=row.step or '',
-            reason=row.clean_reason or row.last_error or '',
-            age=float(row.age or 0) / 1000,
-        )
-        for row in rows
+
+
+def _unclean_unit(row: Row[*tuple[Any, ...]]) -> UncleanUnit:
+    return UncleanUnit(
+        hostname=row.hostname,
+        device_uuid=row.uuid,
+        unit=row.key,
+        state=CleanState(row.clean_state),
+        progress=row.step or '',
+        reason=row.clean_reason or row.last_error or '',
+        age=float(row.age or 0) / 1000,
     )

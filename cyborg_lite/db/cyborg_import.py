@@ -7,6 +7,7 @@ from typing import Any, Final
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db import usages
 from cyborg_lite.db.change import change
 from cyborg_lite.db.inventory.changes import build_device_row, build_handle_row
 from cyborg_lite.db.tables import (
@@ -83,6 +84,7 @@ def insert_rows(session: Session, plan: ImportPlan) -> None:
     profiles = _list_ids(session, DeviceProfile)
     _insert(session, Arq, (_arq_row(row, profiles) for row in plan.arqs))
     _insert(session, AttachHandle, _handle_rows(plan, deployables))
+    usages.complete_arqs(session, len(plan.arqs))
 
 
 # --- rows -----------------------------------------------------------------------------

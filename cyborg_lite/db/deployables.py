@@ -15,6 +15,7 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.change import change
+from cyborg_lite.db.generations import check_generation
 from cyborg_lite.db.query import (
     Collection,
     Rows,
@@ -35,6 +36,7 @@ from cyborg_lite.exceptions import (
 from cyborg_lite.model.attribute_keys import attribute_sort_key
 from cyborg_lite.model.devices import Attribute, DeployableRecord
 from cyborg_lite.model.queries import Query
+from cyborg_lite.model.typed_attributes import read_attributes
 
 _PARENT: Final = aliased(Row)
 _ROOT: Final = aliased(Row)
@@ -117,6 +119,7 @@ def _record(row: Row, attributes: list[Attribute]) -> DeployableRecord:
         attributes=tuple(
             sorted(attributes, key=lambda attribute: attribute_sort_key(attribute.key))
         ),
+        typed_attributes=read_attributes(row.typed_attributes),
     )
 
 
@@ -169,6 +172,7 @@ def create_attribute(
         'key': key,
         'value': value,
         'created_at': now(),
+        'generation': 0,
     }
     deleted = (AttributeRow.deployable_id == deployable_id) & (AttributeRow.key == key)
     change(
@@ -183,15 +187,23 @@ def create_attribute(
     return attribute_from_row(AttributeRow(**row))
 
 
-def delete_attribute(session: Session, uuid: str) -> None:
+def delete_attribute(
+    session: Session, uuid: str, generation: int | None = None
+) -> None:
     """Delete an attribute.
 
     The row of a reported attribute is kept but hidden, so that the next host report
     does not create it again.
 
+    :param generation: that the attribute must have; None: any
     :raises AttributeNotFound: no attribute has the uuid
+    :raises GenerationConflict: the attribute has another generation
     """
     visible = (AttributeRow.uuid == uuid) & AttributeRow.hidden.is_(False)
+    if generation is not None:
+        if session.scalar(select(AttributeRow.id).where(visible)) is None:
+            raise AttributeNotFound(uuid=uuid)
+        check_generation(session, AttributeRow, uuid, generation)
     reported = update(AttributeRow).where(visible, AttributeRow.reported.is_(True))
     if change(session, reported.values(hidden=True)):
         return
@@ -208,4 +220,5 @@ def attribute_from_row(row: AttributeRow) -> Attribute:
         value=row.value,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        generation=row.generation,
     )

@@ -5,9 +5,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import case, or_, select, union, update
+from sqlalchemy import and_, case, or_, select, union, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db import device_events
 from cyborg_lite.db.change import change, value_by_row
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device, Service
 from cyborg_lite.model.inventory import Health
@@ -48,6 +49,8 @@ def store_conflicts(session: Session, reasons: Mapping[str, str]) -> None:
     if not reasons:
         return
     reason = value_by_row(Device.uuid, reasons)
+    differs = and_(Device.uuid.in_(reasons), Device.conflict != reason)
+    device_events.add_owner_changes(session, differs, reason)
     change(
         session,
         update(Device).where(Device.uuid.in_(reasons)).values(conflict=reason),

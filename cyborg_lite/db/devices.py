@@ -16,10 +16,13 @@ from sqlalchemy import ColumnElement, Select, case, func, or_, select, update
 from sqlalchemy import Row as ResultRow
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db import device_events
 from cyborg_lite.db.change import change
+from cyborg_lite.db.generations import check_generation
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.query import (
     Collection,
+    PlainRow,
     Rows,
     apply_query,
     convert_rows,
@@ -30,6 +33,7 @@ from cyborg_lite.db.tables import Arq, AttachHandle, Deployable, now
 from cyborg_lite.db.tables import Device as Row
 from cyborg_lite.exceptions import DeviceNotFound
 from cyborg_lite.model.arqs import DEVICE_IN_USE_STATES, State
+from cyborg_lite.model.device_events import DeviceEventKind, EventDetails
 from cyborg_lite.model.device_impact import DeviceImpact
 from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.inventory import UNUSABLE_HEALTH, Health
@@ -60,6 +64,32 @@ _DEVICES: Final = Collection(
 )
 
 
+_RECORD: Final = select(
+    PlainRow(
+        Row,
+        Row.id,
+        Row.uuid,
+        Row.type,
+        Row.vendor,
+        Row.model,
+        Row.hostname,
+        Row.std_board_info,
+        Row.vendor_board_info,
+        Row.status,
+        Row.status_reason,
+        Row.health,
+        Row.health_reason,
+        Row.conflict,
+        Row.telemetry,
+        Row.telemetry_at,
+        Row.health_since,
+        Row.created_at,
+        Row.updated_at,
+        Row.generation,
+    )
+)
+
+
 def list_devices(session: Session, query: Query) -> tuple[DeviceRecord, ...]:
     """Return the devices that match the query, in one SELECT; two if it is detailed.
 
@@ -67,7 +97,7 @@ def list_devices(session: Session, query: Query) -> tuple[DeviceRecord, ...]:
     """
 
     def read(part: Query) -> tuple[Rows, Iterable[DeviceRecord]]:
-        rows = select_page(session, select(Row), part, _DEVICES)
+        rows: Rows = select_page(session, _RECORD, part, _DEVICES)
         arqs = _arqs_by_device(session, part) if rows and part.detailed else {}
         return rows, convert_rows(rows, lambda row: _record(row, arqs.get(row.id, ())))
 
@@ -111,6 +141,9 @@ def _record(row: Row, arqs: Sequence[str]) -> DeviceRecord:
         created_at=row.created_at,
         updated_at=row.updated_at,
         usage=None if row.telemetry is None else usage_from_json(row.telemetry),
+        health_since=row.health_since or row.created_at,
+        usage_at=row.telemetry_at,
+        generation=row.generation,
     )
 
 
@@ -124,18 +157,25 @@ class PreviousStatus:
 
 
 def set_device_status(
-    session: Session, uuid: str, status: DeviceStatus, reason: str = ''
+    session: Session,
+    uuid: str,
+    status: DeviceStatus,
+    reason: str = '',
+    generation: int | None = None,
 ) -> PreviousStatus | None:
     """Set the status that the operator requires, and write a Placement sync job.
 
+    :param generation: that the device must have; None: any
     :returns: None if the device had the status already; only the reason is stored then
     :raises DeviceNotFound: no device has the uuid
+    :raises GenerationConflict: the device has another generation
     """
     columns = (Row.hostname, Row.status, Row.status_reason)
     statement = select(*columns).where(Row.uuid == uuid).with_for_update()
     row = session.execute(statement).one_or_none()
     if row is None:
         raise DeviceNotFound(uuid=uuid)
+    check_generation(session, Row, uuid, generation)
     previous = PreviousStatus(
         hostname=row.hostname,
         status=DeviceStatus(row.status),
@@ -144,6 +184,9 @@ def set_device_status(
     if (previous.status, previous.reason) != (status, reason):
         values = {'status': status, 'status_reason': reason, 'updated_at': now()}
         change(session, update(Row).where(Row.uuid == uuid).values(**values))
+        details = EventDetails(value=status.value, reason=reason)
+        kind = DeviceEventKind.STATUS_CHANGED
+        device_events.add_events(session, Row.uuid == uuid, kind, details)
     if previous.status is status:
         return None
     queue.add_job(session, queue.placement_sync_job(previous.hostname))

@@ -4,7 +4,6 @@
 import threading
 import time
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 from oslo_db import api as oslo_db_api
@@ -12,10 +11,12 @@ from oslo_db.sqlalchemy import enginefacade
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import dialects, failures
+from cyborg_lite.db import dialects, failures, outbox
 
 P = ParamSpec('P')
 T = TypeVar('T')
+
+_WRITER, _READER = 'writer', 'reader'
 
 _RECONNECT_TIMEOUT: Final = 1.5  # seconds; then the caller gets ServiceUnavailable
 
@@ -32,12 +33,14 @@ class Database:
         connection: str,
         *,
         max_pool_size: int = 16,
+        notifies: bool = False,
         **options: Any,  # of various types
     ) -> None:
         """Check the URL and store the options.
 
         :param max_pool_size: connections that stay open; at most twice as many are used
             at once, unless the options contain ``max_overflow``
+        :param notifies: changes write notifications; see outbox.py
         :param options: other options of the section ``[database]`` of oslo.db
         :raises ConfigurationError: ``connection`` is not a URL of a supported database
         """
@@ -47,9 +50,10 @@ class Database:
             'max_overflow': options.pop('max_overflow', max_pool_size),
             'pool_timeout': options.pop('pool_timeout', 5),
         }
+        self._notifies = notifies
         self._options = options
         self._lock = threading.Lock()
-        self._facade: Any = None  # None: not started; oslo.db has no types
+        self._started: _Started | None = None  # None: no transaction yet
         self._keeper: Connection | None = None  # SQLite only
 
     def write(
@@ -67,7 +71,7 @@ class Database:
         :raises InvalidInput: a value does not fit its column
         :raises DatabaseError: any other error of the database
         """
-        return self._run('writer', lambda session: work(session, *args, **kwargs))
+        return self._run(_WRITER, lambda session: work(session, *args, **kwargs))
 
     def read(
         self,
@@ -76,24 +80,24 @@ class Database:
         **kwargs: P.kwargs,
     ) -> T:
         """Run ``work`` in one read transaction and return its result; see ``write``."""
-        return self._run('reader', lambda session: work(session, *args, **kwargs))
+        return self._run(_READER, lambda session: work(session, *args, **kwargs))
 
     @property
     def engines(self) -> tuple[Engine, ...]:
         """The engine of the writers, and that of the readers if it differs."""
-        facade = self._start()
+        facade = self._start().facade
         engines = (facade.writer.get_engine(), facade.reader.get_engine())
         return tuple(dict.fromkeys(engines))
 
     def close(self) -> None:
         """Close all idle connections. Another transaction would open new ones."""
         with self._lock:
-            facade, self._facade = self._facade, None
+            started, self._started = self._started, None
             keeper, self._keeper = self._keeper, None
         if keeper is not None:
             keeper.close()
-        if facade is not None:
-            facade.dispose_pool()
+        if started is not None:
+            started.facade.dispose_pool()
 
     def _run(self, side: str, work: Callable[[Session], T]) -> T:
         deadline = time.monotonic() + _RECONNECT_TIMEOUT
@@ -107,10 +111,16 @@ class Database:
         def attempt() -> T:
             nonlocal committing
             committing = False
-            with getattr(self._start(), side).using(SimpleNamespace()) as session:
+            # The transaction contexts of the facade serve nested functions, of which
+            # there are none. Measured without any statement: they take about
+            # 35 µs of CPU time for a writer, and 55 µs for a reader.
+            with self._start().sessions[side]() as session:
+                session.info[outbox.ENABLED] = self._notifies
                 result = work(session)
                 session.flush()
-                committing = True
+                if side == _WRITER:
+                    committing = True
+                    session.commit()
             return result
 
         try:
@@ -118,16 +128,16 @@ class Database:
         except failures.DATABASE_ERRORS as error:
             raise failures.translate_error(error) from error
 
-    def _start(self) -> Any:
+    def _start(self) -> '_Started':
         with self._lock:
-            if self._facade is None:
+            if self._started is None:
                 facade = self._new_facade()
                 if self._url.get_backend_name() == 'sqlite':
                     writer = facade.writer.get_engine()
                     self._keeper = dialects.open_keeper(writer)
                     event.listen(writer, 'begin', dialects.begin_immediately)
-                self._facade = facade
-            return self._facade
+                self._started = _Started(facade)
+            return self._started
 
     def _new_facade(self) -> Any:
         facade = enginefacade.transaction_context()
@@ -148,6 +158,21 @@ class Database:
         )
         facade.append_on_engine_create(dialects.configure_connections)
         return facade
+
+
+class _Started:
+    """The facade of oslo.db and its factories of sessions."""
+
+    def __init__(self, facade: Any) -> None:
+        """Create the engines.
+
+        :param facade: Any: oslo.db has no types
+        """
+        self.facade = facade
+        self.sessions: dict[str, Callable[[], Session]] = {
+            _WRITER: facade.writer.get_sessionmaker(),
+            _READER: facade.reader.get_sessionmaker(),
+        }
 
 
 def _retry_if(is_retryable: Callable[[Exception], bool]) -> Any:

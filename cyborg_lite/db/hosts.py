@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from oslo_db.exception import RetryRequest
-from sqlalchemy import ColumnElement, Select, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import device_owners, services
+from cyborg_lite.db import device_events, device_owners, outbox, services
 from cyborg_lite.db.arqs import record_step
 from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_utc
@@ -32,6 +32,7 @@ from cyborg_lite.exceptions import (
     ServiceAlive,
 )
 from cyborg_lite.model.arqs import Actor, State
+from cyborg_lite.model.device_events import DeviceEventKind, EventDetails
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.host_events import HostEvent
 from cyborg_lite.model.hosts import HostArq, HostSummary, RemovedHost
@@ -107,6 +108,9 @@ def set_status(
     _check_known(session, host)
     values = {'status': status, 'status_reason': reason, 'updated_at': now()}
     differs = (Device.hostname == host) & (Device.status != status)
+    details = EventDetails(value=status.value, reason=reason)
+    kind = DeviceEventKind.STATUS_CHANGED
+    device_events.add_events(session, differs, kind, details)
     changed = change(session, update(Device).where(differs).values(**values))
     if changed:
         queue.add_job(session, queue.placement_sync_job(host))
@@ -149,13 +153,13 @@ def _check_known(session: Session, host: str) -> None:
 def _check_unused(session: Session, host: str) -> None:
     arqs = list_arqs(session, host)
     if arqs:
-        named = ', '.join(
+        listing = ', '.join(
             f'{arq.uuid} of instance {arq.instance_uuid}'
             for arq in arqs[:_MAX_NAMED_ARQS]
         )
         rest = len(arqs) - _MAX_NAMED_ARQS
         more = f' and {rest} more' if rest > 0 else ''
-        raise HostInUse(host=host, arqs=f'{named}{more}')
+        raise HostInUse(host=host, arqs=f'{listing}{more}')
 
 
 def _deployables_of(host: str) -> Select[int]:
@@ -200,7 +204,9 @@ def _free_handles(session: Session, host: str, handles: Collection[str]) -> int:
         return 0
     owner = Arq.uuid.in_(owners)
     _record_unbound(session, owner & (Arq.state == State.UNBIND_FAILED))
-    return change(session, delete(Arq).where(owner, Arq.state == State.DELETING))
+    is_deleted = and_(owner, Arq.state == State.DELETING)
+    outbox.add_deletions(session, is_deleted)
+    return change(session, delete(Arq).where(is_deleted))
 
 
 def _record_unbound(session: Session, failed: ColumnElement[bool]) -> None:
@@ -230,7 +236,10 @@ def _delete_devices(session: Session, host: str) -> int:
         unlinked = {'parent_id': None, 'root_id': None}
         change(session, update(Deployable).where(children).values(**unlinked))
         change(session, delete(Deployable).where(children))
-    return change(session, delete(Device).where(Device.hostname == host))
+    on_host = Device.hostname == host
+    details = EventDetails(reason='The host was removed.')
+    device_events.add_events(session, on_host, DeviceEventKind.REMOVED, details)
+    return change(session, delete(Device).where(on_host))
 
 
 # --- events that agents report ---

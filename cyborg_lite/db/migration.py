@@ -34,7 +34,7 @@ _CONTRACT_REVISIONS: Final = frozenset({'0002'})
 
 
 class Phase(enum.StrEnum):
-    """When a revision may run during a rolling upgrade."""
+    """The phase of a rolling upgrade in which a revision may run."""
 
     EXPAND = 'expand'
     """Only adds: daemons of the previous release keep working."""

@@ -10,18 +10,18 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import ColumnElement, and_, delete, func, select, update
+from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import programming
-from cyborg_lite.db.attach_handles import FREE
+from cyborg_lite.db import device_events, device_hold, programming
 from cyborg_lite.db.change import change
+from cyborg_lite.db.generations import check_generation, raise_generation
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.db.tables import AttachHandle, Deployable, Device, now
+from cyborg_lite.db.tables import AttachHandle, Deployable, Device
 from cyborg_lite.db.tables import Job as JobRow
 from cyborg_lite.exceptions import DeviceNotFound
 from cyborg_lite.model.device_errors import ModeRefused
-from cyborg_lite.model.devices import DeviceStatus
+from cyborg_lite.model.device_events import DeviceEventKind, EventDetails
 from cyborg_lite.model.inventory import Device as ReportedDevice
 from cyborg_lite.model.jobs import Job, JobState, JobType, ModePayload, NewJob
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
@@ -86,13 +86,22 @@ def list_changes(session: Session) -> dict[str, ModeChange]:
     return changes
 
 
-def add_change(session: Session, payload: ModePayload, request_id: str | None) -> None:
+def add_change(
+    session: Session,
+    payload: ModePayload,
+    request_id: str | None,
+    generation: int | None = None,
+) -> None:
     """Add the job that changes the mode of a device; delete its failed jobs.
 
+    :param generation: that the device must have; None: any
     :raises DeviceNotFound: no device has the uuid
+    :raises GenerationConflict: the device has another generation
     :raises ModeRefused: the device is in use, or its mode is being changed
     """
     device = _lock_device(session, payload.device_uuid)
+    check_generation(session, Device, device.uuid, generation)
+    raise_generation(session, Device, device.uuid)
     if queue.has_keyed_job(session, JobType.MODE, device.uuid):
         reason = 'its mode is being changed already.'
         raise ModeRefused(uuid=device.uuid, mode=payload.mode, reason=reason)
@@ -122,15 +131,7 @@ def hold_device(session: Session, job: Job, payload: ModePayload) -> ModeDevice:
     if is_held(session, job):
         return device
     _check_unused(session, device, payload.mode)
-    handles = update(AttachHandle).where(_of_device(device), FREE)
-    change(session, handles.values(preparing=True))
-    is_enabled = Device.id == device.id, Device.status == DeviceStatus.ENABLED
-    held = {
-        'status': DeviceStatus.MAINTAINING,
-        'status_reason': _hold_reason(payload.mode),
-        'updated_at': now(),
-    }
-    change(session, update(Device).where(*is_enabled).values(**held))
+    device_hold.hold_devices(session, [device.id], _hold_reason(payload.mode))
     queue.record_job_step(session, job, HELD)
     queue.add_job(session, queue.placement_sync_job(device.hostname))
     return device
@@ -152,8 +153,9 @@ def end_change(
         maintenance with the failure as the reason.
     :raises JobLost: another conductor took over the job
     """
+    payload = ModePayload.from_json(job.payload)
+    _record_end(session, payload, failure)
     if is_held(session, job):
-        payload = ModePayload.from_json(job.payload)
         try:
             device = _lock_device(session, payload.device_uuid)
         except DeviceNotFound:
@@ -167,6 +169,14 @@ def end_change(
     queue.fail_job(session, job, failure)
 
 
+def _record_end(session: Session, payload: ModePayload, failure: str) -> None:
+    kinds = DeviceEventKind.MODE_CHANGED, DeviceEventKind.MODE_CHANGE_FAILED
+    reason = failure[:REASON_MAX_LENGTH]
+    details = EventDetails(value=payload.mode, reason=reason)
+    is_device = Device.uuid == payload.device_uuid
+    device_events.add_events(session, is_device, kinds[bool(failure)], details)
+
+
 def is_held(session: Session, job: Job) -> bool:
     """Return True if the device is held for a job, by this or an earlier worker."""
     step = session.scalar(select(JobRow.step).where(JobRow.uuid == job.uuid))
@@ -174,13 +184,8 @@ def is_held(session: Session, job: Job) -> bool:
 
 
 def _end_hold(session: Session, device: ModeDevice, mode: str, trouble: str) -> None:
-    of_change = _of_device(device), AttachHandle.arq_uuid.is_(None)
-    change(session, update(AttachHandle).where(*of_change).values(preparing=False))
-    is_held = Device.id == device.id, Device.status_reason == _hold_reason(mode)
-    text = f'Its mode is unknown: {trouble}'[:REASON_MAX_LENGTH] if trouble else ''
-    status = DeviceStatus.MAINTAINING if trouble else DeviceStatus.ENABLED
-    values = {'status': status, 'status_reason': text, 'updated_at': now()}
-    change(session, update(Device).where(*is_held).values(**values))
+    text = f'Its mode is unknown: {trouble}' if trouble else ''
+    device_hold.end_hold(session, [device.id], _hold_reason(mode), text)
     queue.add_job(session, queue.placement_sync_job(device.hostname))
 
 
@@ -189,26 +194,9 @@ def _check_unused(session: Session, device: ModeDevice, mode: str) -> None:
 
     :raises ModeRefused: some are not
     """
-    busy = and_(_of_device(device), AttachHandle.missing.is_(False), ~FREE)
-    arqs = [
-        str(arq)
-        for arq in session.scalars(
-            select(AttachHandle.arq_uuid)
-            .where(busy, AttachHandle.arq_uuid.is_not(None))
-            .order_by(AttachHandle.id)
-        )
-    ]
-    if arqs:
-        reason = f'ARQs use it: {", ".join(arqs[:10])}.'
+    reason = device_hold.find_obstacle(session, [device.id])
+    if reason:
         raise ModeRefused(uuid=device.uuid, mode=mode, reason=reason)
-    if session.scalar(select(func.count()).select_from(AttachHandle).where(busy)):
-        reason = 'a program of its host uses it, or a job prepares it.'
-        raise ModeRefused(uuid=device.uuid, mode=mode, reason=reason)
-
-
-def _of_device(device: ModeDevice) -> ColumnElement[bool]:
-    deployables = select(Deployable.id).where(Deployable.device_id == device.id)
-    return AttachHandle.deployable_id.in_(deployables)
 
 
 def _lock_device(session: Session, uuid: str) -> ModeDevice:
@@ -245,4 +233,4 @@ def _select_devices(
 
 
 def _hold_reason(mode: str) -> str:
-    return f'The mode of the device is being changed to {mode}.'[:REASON_MAX_LENGTH]
+    return f'The mode of the device is being changed to {mode}.'

@@ -13,6 +13,7 @@ from typing import Final
 from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db import usages
 from cyborg_lite.db.change import change, value_by_row
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device, Job
 from cyborg_lite.model.jobs import JobType
@@ -62,6 +63,7 @@ def _has_release_hosts(session: Session) -> bool:
 
 MIGRATIONS: Final = (
     OnlineMigration('hosts of release jobs', _fill_release_hosts, _has_release_hosts),
+    OnlineMigration('use of ARQs', usages.complete_arqs, usages.has_incomplete_arqs),
 )
 """All migrations, in the order in which they must run."""
 

@@ -9,11 +9,12 @@ job for a day after its end.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 from sqlalchemy import (
     ColumnElement,
+    ScalarSelect,
     Select,
     and_,
     delete,
@@ -25,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from cyborg_lite.db import loaded_regions, services
+from cyborg_lite.db import device_events, loaded_regions, services
 from cyborg_lite.db.attach_handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.db.change import change
 from cyborg_lite.db.inventory.changes import load_inventory, write_changes
@@ -43,6 +44,7 @@ from cyborg_lite.db.tables import ProgramJob as ProgramJobRow
 from cyborg_lite.exceptions import DeployableInUse, DeployableNotFound, JobNotFound
 from cyborg_lite.model import bitstreams
 from cyborg_lite.model.bitstreams import Bitstream
+from cyborg_lite.model.device_events import DeviceEventKind, EventDetails
 from cyborg_lite.model.inventory import Device, HostReport
 from cyborg_lite.model.inventory_diff import diff_report
 from cyborg_lite.model.inventory_facts import StoredInventory, name_suffix
@@ -279,6 +281,7 @@ def record_load(
     :param card: the card as its host reports it after the load
     """
     store_card(session, region.hostname, card)
+    _record_image(session, region, bitstream)
     if bitstream.is_shell:
         _clear_card(session, region.device_id)
         queue.add_job(session, queue.placement_sync_job(region.hostname))
@@ -298,6 +301,13 @@ def record_load(
         },
     )
     queue.add_job(session, queue.placement_sync_job(region.hostname))
+
+
+def _record_image(session: Session, region: StoredRegion, bitstream: Bitstream) -> None:
+    details = EventDetails(unit=region.part, value=bitstream.image_id or '')
+    is_device = DeviceRow.id == region.device_id
+    kind = DeviceEventKind.PROGRAMMED
+    device_events.add_events(session, is_device, kind, details)
 
 
 def mark_region_unusable(session: Session, region: StoredRegion, reason: str) -> None:
@@ -430,6 +440,17 @@ def create_program_job(
             reason='',
         )
     )
+    details = EventDetails(value=image)
+    is_device = DeviceRow.id == _device_of(deployable)
+    kind = DeviceEventKind.PROGRAMMING_STARTED
+    device_events.add_events(session, is_device, kind, details)
+
+
+# Any: a uuid, or SQL for it.
+def _device_of(deployable: Any) -> ScalarSelect[int]:
+    """Return SQL for the id of the device of a deployable."""
+    device = select(Deployable.device_id).where(Deployable.uuid == deployable)
+    return device.scalar_subquery()
 
 
 def record_program_step(
@@ -453,7 +474,15 @@ def end_program_job(session: Session, uuid: str, failure: str | None) -> None:
     else:
         reason = failure[:REASON_MAX_LENGTH]
         values = {'state': ProgramState.FAILED, 'reason': reason}
+        _record_failure(session, uuid, reason)
     change(session, update(ProgramJobRow).where(_is_running(uuid)).values(**values))
+
+
+def _record_failure(session: Session, uuid: str, reason: str) -> None:
+    job = select(ProgramJobRow.deployable_uuid).where(_is_running(uuid))
+    is_device = DeviceRow.id == _device_of(job.scalar_subquery())
+    kind = DeviceEventKind.PROGRAMMING_FAILED
+    device_events.add_events(session, is_device, kind, EventDetails(reason=reason))
 
 
 def _is_running(uuid: str) -> ColumnElement[bool]:

@@ -2,12 +2,14 @@
 """Providers with their free capacity, and with the instances whose ARQs name them."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Label, Row, case, func, select
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db import cleanings, selectors
 from cyborg_lite.db.attach_handles import FREE
 from cyborg_lite.db.providers import is_allocated, is_unavailable
 from cyborg_lite.db.tables import (
@@ -18,17 +20,26 @@ from cyborg_lite.db.tables import (
     LoadedRegion,
     Service,
 )
+from cyborg_lite.model.cleaning import CleanState
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.explanations import ProviderCapacity, ReasonCode
 from cyborg_lite.model.inventory import UNUSABLE_HEALTH, HandleType, Health
 from cyborg_lite.model.providers import valid_symbol
+from cyborg_lite.model.selectors import Selector, select_traits
 from cyborg_lite.model.services import ServiceState
 from cyborg_lite.model.sharing import OwnProvider
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 
-def list_provider_capacities(session: Session) -> tuple[ProviderCapacity, ...]:
-    """Return one capacity for each deployable that can be scheduled, in one SELECT."""
+def list_provider_capacities(
+    session: Session, active: Sequence[Selector] = ()
+) -> tuple[ProviderCapacity, ...]:
+    """Return one capacity for each deployable that can be scheduled, in one SELECT.
+
+    A second SELECT reads the units that are not clean, if there are any.
+
+    :param active: selectors whose traits the capacities have where they match
+    """
     counts = _handle_counts().subquery()
     columns = (
         counts.c.free,
@@ -36,6 +47,7 @@ def list_provider_capacities(session: Session) -> tuple[ProviderCapacity, ...]:
         counts.c.allocated,
         counts.c.mdevs,
         counts.c.unmanaged,
+        counts.c.unclean,
     )
     rows = session.execute(
         select(
@@ -43,6 +55,7 @@ def list_provider_capacities(session: Session) -> tuple[ProviderCapacity, ...]:
             Device,
             Service.state.label('agent'),
             LoadedRegion.unusable_reason,
+            selectors.GROUP_SIZE.label('group_size'),
         )
         .add_columns(*(func.coalesce(count, 0).label(count.name) for count in columns))
         .join(Device, Deployable.device_id == Device.id)
@@ -51,8 +64,15 @@ def list_provider_capacities(session: Session) -> tuple[ProviderCapacity, ...]:
         .outerjoin(counts, counts.c.deployable_id == Deployable.id)
         .where(Deployable.rp_uuid.is_not(None), Deployable.resource_class.is_not(None))
         .order_by(Device.hostname, Deployable.name)
+    ).all()
+    capacities = tuple(_capacity(row, active) for row in rows)
+    if not any(row.unclean for row in rows):
+        return capacities
+    units = cleanings.list_unclean_by_provider(session)
+    return tuple(
+        replace(capacity, unclean=tuple(units.get(capacity.rp_uuid, ())))
+        for capacity in capacities
     )
-    return tuple(_capacity(row) for row in rows)
 
 
 def _handle_counts() -> Any:
@@ -65,6 +85,7 @@ def _handle_counts() -> Any:
             _count(is_allocated(), 'allocated'),
             _count(AttachHandle.type == HandleType.MDEV, 'mdevs'),
             _count(AttachHandle.managed.is_(False), 'unmanaged'),
+            _count(AttachHandle.clean_state != CleanState.CLEAN, 'unclean'),
         )
         .outerjoin(Arq, Arq.uuid == AttachHandle.arq_uuid)
         .group_by(AttachHandle.deployable_id)
@@ -76,17 +97,24 @@ def _count(condition: ColumnElement[bool], name: str) -> Label[int]:
 
 
 # Any: the columns of list_provider_capacities.
-def _capacity(row: Row[*tuple[Any, ...]]) -> ProviderCapacity:
+def _capacity(
+    row: Row[*tuple[Any, ...]], active: Sequence[Selector]
+) -> ProviderCapacity:
     deployable: Deployable = row.Deployable
     total = deployable.num_accelerators
     reserved = min(total, deployable.reserved + int(row.unavailable))
     closed, text = next(_closures(row), (None, ''))
+    attributes = selectors.list_attributes(
+        row.Device, deployable.typed_attributes, row.group_size
+    )
     return ProviderCapacity(
         rp_uuid=deployable.rp_uuid or '',
         name=deployable.name,
         hostname=row.Device.hostname,
         resource_class=valid_symbol(deployable.resource_class or ''),
-        traits=frozenset(map(valid_symbol, deployable.traits)) | {OWNER_CYBORG},
+        traits=frozenset(map(valid_symbol, deployable.traits))
+        | select_traits(active, attributes)
+        | {OWNER_CYBORG},
         total=total,
         free=max(0, total - reserved - int(row.allocated)),
         free_handles=int(row.free),

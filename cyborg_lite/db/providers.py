@@ -2,7 +2,7 @@
 """Resource providers: what Placement must contain, and when to compare it."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db import selectors
 from cyborg_lite.db.attach_handles import needs_cleaning
 from cyborg_lite.db.change import Upsert, change
 from cyborg_lite.db.clock import now_utc, read_time_before
@@ -32,33 +33,22 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import (
     Arq,
     AttachHandle,
-    Attribute,
     Deployable,
     Device,
     LoadedRegion,
     ProviderTraits,
     Service,
 )
-from cyborg_lite.model.attribute_keys import GROUP_SIZE
 from cyborg_lite.model.cleaning import CleanState
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.inventory import UNUSABLE_HEALTH, Health
 from cyborg_lite.model.profile_renames import rename_trait
 from cyborg_lite.model.providers import ProviderRow, valid_symbol
+from cyborg_lite.model.selectors import Selector, select_traits
 from cyborg_lite.model.services import AGENT, ServiceState
 
 _MAX_DIGITS: Final = 10
 _MAX_HOSTS: Final = 1000  # audits that one transaction schedules
-_GROUP_SIZE: Final = (
-    select(Attribute.value)
-    .where(
-        Attribute.deployable_id == Deployable.id,
-        Attribute.key == GROUP_SIZE,
-        Attribute.reported.is_(True),
-    )
-    .correlate(Deployable)
-    .scalar_subquery()
-)
 _UPSERT_TRAITS: Final = Upsert(ProviderTraits, [ProviderTraits.rp_uuid], ['traits'])
 
 
@@ -71,11 +61,30 @@ def list_providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow
     reserved: Placement rejects writing an allocation again if the allocated and the
     reserved amounts exceed the total.
     """
-    rows = session.execute(
+    rows = _read_rows(session, hostname)
+    providers = tuple(_provider(row) for row in rows)
+    if any(row.has_selectors for row in rows):
+        active = selectors.list_selectors(session)
+        providers = tuple(
+            _add_selector_traits(provider, row, active)
+            for provider, row in zip(providers, rows, strict=True)
+        )
+    if not any(row.uses_former_traits for row in rows):
+        return providers
+    former = list_former_traits(session, hostname)
+    return tuple(_add_former_traits(provider, former) for provider in providers)
+
+
+# Any: the columns of the SELECT.
+def _read_rows(session: Session, hostname: str) -> Sequence[Row[*tuple[Any, ...]]]:
+    return session.execute(
         select(
             Deployable,
             Device.uuid.label('device_uuid'),
             Device.driver,
+            Device.type,
+            Device.model,
+            Device.vendor,
             Device.status,
             Device.health,
             Device.health_reason,
@@ -84,7 +93,8 @@ def list_providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow
             Service.state.label('agent'),
             LoadedRegion.unusable_reason,
             uses_former_traits(hostname).label('uses_former_traits'),
-            _GROUP_SIZE.label('group_size'),
+            selectors.has_selectors().label('has_selectors'),
+            selectors.GROUP_SIZE.label('group_size'),
             *_handle_counts(),
         )
         .join(Device, Deployable.device_id == Device.id)
@@ -98,11 +108,23 @@ def list_providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow
         )
         .order_by(Deployable.name)
     ).all()
-    providers = tuple(_provider(row) for row in rows)
-    if not any(row.uses_former_traits for row in rows):
-        return providers
-    former = list_former_traits(session, hostname)
-    return tuple(_add_former_traits(provider, former) for provider in providers)
+
+
+# Any: the columns of list_providers_of_host.
+def _add_selector_traits(
+    provider: ProviderRow, row: Row[*tuple[Any, ...]], active: Sequence[Selector]
+) -> ProviderRow:
+    """Return the provider with the traits of the selectors that it matches.
+
+    It has none of them while its attributes may be outdated.
+    """
+    if not selectors.is_reliable(row.agent, row.health):
+        return provider
+    attributes = selectors.list_attributes(
+        row, row.Deployable.typed_attributes, row.group_size
+    )
+    names = select_traits(active, attributes)
+    return replace(provider, traits=(*provider.traits, *sorted(names)))
 
 
 def _add_former_traits(provider: ProviderRow, former: frozenset[str]) -> ProviderRow:

@@ -8,18 +8,20 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import delete, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, delete, exists, func, or_, select
+from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_ms
 from cyborg_lite.db.tables import (
     ArqEvent,
+    Cleaning,
     Deployable,
     Device,
     Job,
     ProgramJob,
     ProviderTraits,
+    Reconfiguration,
     Service,
 )
 from cyborg_lite.model.jobs import JobState
@@ -27,6 +29,7 @@ from cyborg_lite.model.program_jobs import ProgramState
 from cyborg_lite.model.services import AGENT
 
 MAX_STEPS: Final = 500  # of the history of one ARQ
+MAX_RECORDS: Final = 500  # that one transaction deletes
 _MAX_ARQS: Final = 100  # per transaction
 
 
@@ -93,3 +96,52 @@ def shorten_history(session: Session, arq_uuid: str) -> int:
     if last is None:
         return 0
     return change(session, delete(ArqEvent).where(of_arq, ArqEvent.id <= last))
+
+
+def delete_old_cleanings(session: Session, before: datetime) -> int:
+    """Delete cleans that ended before a time, except the last one of each unit.
+
+    At most ``MAX_RECORDS`` are deleted. The record with the highest id stays, because
+    each order for an agent must have a higher number than the orders before it.
+
+    :returns: number of deleted rows
+    """
+    later = aliased(Cleaning)
+    of_unit = (later.device_id == Cleaning.device_id, later.unit == Cleaning.unit)
+    has_later = exists().where(*of_unit, later.id > Cleaning.id, _has_ended(later))
+    return _delete_records(session, Cleaning, before, has_later)
+
+
+def delete_old_reconfigurations(session: Session, before: datetime) -> int:
+    """Delete changes that ended before a time, except the last one of each device.
+
+    At most ``MAX_RECORDS`` are deleted.
+
+    :returns: number of deleted rows
+    """
+    later = aliased(Reconfiguration)
+    of_device = later.device_id == Reconfiguration.device_id
+    has_later = exists().where(
+        of_device, later.id > Reconfiguration.id, _has_ended(later)
+    )
+    return _delete_records(session, Reconfiguration, before, has_later)
+
+
+def _has_ended(
+    record: type[Cleaning] | type[Reconfiguration],
+) -> ColumnElement[bool]:
+    return record.finished_at.is_not(None)
+
+
+def _delete_records(
+    session: Session,
+    table: type[Cleaning] | type[Reconfiguration],
+    before: datetime,
+    has_later: ColumnElement[bool],
+) -> int:
+    """Delete the first records that ended before a time and have a later one."""
+    old = select(table.id).where(table.finished_at < before, has_later)
+    ids = session.scalars(old.order_by(table.id).limit(MAX_RECORDS)).all()
+    if not ids:
+        return 0
+    return change(session, delete(table).where(table.id.in_(ids)))

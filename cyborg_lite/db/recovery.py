@@ -6,12 +6,14 @@ reports.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import and_, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db import usages
 from cyborg_lite.db.arqs import record_step
 from cyborg_lite.db.attach_handles import list_handles_to_rebuild
 from cyborg_lite.db.change import change, value_by_row
@@ -27,12 +29,20 @@ from cyborg_lite.db.tables import (
 from cyborg_lite.model.arqs import Actor, Event, State, next_state
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import RecoveryResult
-from cyborg_lite.model.jobs import JobType, NewJob, NovaEventPayload
+from cyborg_lite.model.jobs import ConnectPayload, JobType, NewJob, NovaEventPayload
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 
 _REBUILDING: Final = next_state(State.BOUND, Event.REBUILD)
 _REBUILT: Final = next_state(_REBUILDING, Event.SUCCEED)
 _LOST: Final = next_state(_REBUILDING, Event.FAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class JobLimits:
+    """Milliseconds in which the jobs of a recovery must end."""
+
+    event: int
+    connect: int
 
 
 def record_host_reboot(session: Session, host: str, boot_id: str) -> bool:
@@ -66,13 +76,13 @@ def record_host_reboot(session: Session, host: str, boot_id: str) -> bool:
 
 
 def record_recovery(
-    session: Session, result: RecoveryResult, event_limit_ms: int
+    session: Session, result: RecoveryResult, limits: JobLimits
 ) -> tuple[AllocatedHandle, ...]:
     """Move ARQs to Bound or BindFailed and write the jobs that notify Nova.
 
-    Lost handles get a release job, as after a delete.
+    Lost handles get a release job, as after a delete. Rebuilt handles whose drivers
+    connect them get a connect job, as after a bind.
 
-    :param event_limit_ms: deadline of the jobs, from now
     :returns: handles that the agent must rebuild and that the result does not contain
     """
     record_host_reboot(session, result.host, result.boot_id)
@@ -88,7 +98,11 @@ def record_recovery(
     _record_lost(session, lost, result.lost)
     for finished, succeeded in ((rebuilt, True), (lost, False)):
         notified = [arqs[handle.arq_uuid] for handle in finished]
-        _add_nova_events(session, notified, succeeded, event_limit_ms)
+        _add_nova_events(session, notified, succeeded, limits.event)
+    connecting = [
+        arqs[handle.arq_uuid] for handle in rebuilt if handle.uuid in result.connecting
+    ]
+    _add_connect_jobs(session, connecting, limits.connect, result.host)
     return tuple(
         handle for handle in handles if handle not in rebuilt and handle not in lost
     )
@@ -125,7 +139,8 @@ def _record_lost(
     arq_reasons = {
         handle.arq_uuid: reasons[handle.uuid][:REASON_MAX_LENGTH] for handle in handles
     }
-    values = {'state': _LOST, 'updated_at': now_utc()}
+    usages.end_periods(session, list(arq_reasons))
+    values = {'state': _LOST, 'bound_at': None, 'updated_at': now_utc()}
     reason = value_by_row(Arq.uuid, arq_reasons)
     failed = update(Arq).where(Arq.uuid.in_(arq_reasons))
     change(session, failed.values(status_reason=reason, **values))
@@ -135,16 +150,30 @@ def _record_lost(
         queue.add_job(session, queue.release_job(handle.uuid, handle.hostname, None))
 
 
-def _add_nova_events(
-    session: Session, arqs: Sequence[Arq], succeeded: bool, limit_ms: int
-) -> None:
-    """Write one job for each bind, which is of one instance."""
+def _group_by_bind(
+    arqs: Sequence[Arq],
+) -> Iterator[tuple[str, int, tuple[str, ...]]]:
+    """Yield instance, generation and ARQs of each bind, which is of one instance."""
     by_bind: dict[tuple[str, int], list[str]] = defaultdict(list)
     for arq in arqs:
         if arq.instance_uuid is not None:
             by_bind[arq.instance_uuid, arq.generation].append(arq.uuid)
     for (instance, generation), uuids in by_bind.items():
-        payload = NovaEventPayload(
-            instance, tuple(sorted(uuids)), succeeded, generation
-        ).to_json()
+        yield instance, generation, tuple(sorted(uuids))
+
+
+def _add_connect_jobs(
+    session: Session, arqs: Sequence[Arq], limit_ms: int, host: str
+) -> None:
+    for instance, generation, uuids in _group_by_bind(arqs):
+        payload = ConnectPayload(instance, uuids, generation).to_json()
+        job = NewJob(JobType.CONNECT, payload, limit_ms=limit_ms, host=host)
+        queue.add_job(session, job)
+
+
+def _add_nova_events(
+    session: Session, arqs: Sequence[Arq], succeeded: bool, limit_ms: int
+) -> None:
+    for instance, generation, uuids in _group_by_bind(arqs):
+        payload = NovaEventPayload(instance, uuids, succeeded, generation).to_json()
         queue.add_job(session, NewJob(JobType.NOVA_EVENT, payload, limit_ms=limit_ms))

@@ -12,6 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Row, Select, and_, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db import outbox, usages
 from cyborg_lite.db.arqs import record_step
 from cyborg_lite.db.attach_handles import list_handles_of_arqs
 from cyborg_lite.db.change import change
@@ -89,6 +90,7 @@ def unbind_arqs(
                 device_rp_uuid=None,
                 instance_uuid=None,
                 instance_slot=None,
+                bound_at=None,
                 updated_at=now_utc(),
             ),
         )
@@ -186,6 +188,7 @@ def _delete(
     deleting = {handle.arq_uuid for handle in handles}
     deleted = [uuid for uuid in uuids if uuid not in deleting]
     if deleted:
+        outbox.add_deletions(session, Arq.uuid.in_(deleted))
         change(session, _DELETE, {'uuids': deleted})
     if deleting:
         # The ARQ leaves its instance at once: an instance that is evacuated gets new
@@ -198,6 +201,7 @@ def _delete(
                 state=State.DELETING,
                 instance_uuid=None,
                 instance_slot=None,
+                bound_at=None,
                 updated_at=now_utc(),
             ),
         )
@@ -209,6 +213,7 @@ def _release_handles(
     session: Session, uuids: Sequence[str], request_id: str | None
 ) -> list[AllocatedHandle]:
     """Free the handles of ARQs and return those that their hosts must clean first."""
+    usages.end_periods(session, uuids)
     handles = list_handles_of_arqs(session, uuids)
     _free(session, [handle for handle in handles if not handle.needs_host])
     unclean = [handle for handle in handles if handle.needs_host]
@@ -258,7 +263,9 @@ def record_release(session: Session, job: Job, handle: AllocatedHandle) -> None:
 
 def _record_released(session: Session, arq_uuid: str) -> None:
     owner = Arq.uuid == arq_uuid
-    if not change(session, delete(Arq).where(owner, Arq.state == State.DELETING)):
+    is_deleted = and_(owner, Arq.state == State.DELETING)
+    outbox.add_deletions(session, is_deleted)
+    if not change(session, delete(Arq).where(is_deleted)):
         failed = and_(owner, Arq.state == State.UNBIND_FAILED)
         unbound = {
             'state': State.UNBOUND,

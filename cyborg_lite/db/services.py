@@ -7,17 +7,15 @@ forgets it.
 """
 
 from collections.abc import Collection as AnyCollection
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import uuid4
 
 from sqlalchemy import (
-    JSON,
     ColumnElement,
     and_,
     delete,
-    literal,
     or_,
     select,
     update,
@@ -25,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import recovery
-from cyborg_lite.db.change import Upsert, change, value_by_row
+from cyborg_lite.db.change import Upsert, change
 from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.query import (
@@ -35,8 +33,8 @@ from cyborg_lite.db.query import (
     fill_page,
     select_page,
 )
-from cyborg_lite.db.tables import Device
 from cyborg_lite.db.tables import Service as Row
+from cyborg_lite.db.telemetry import store_telemetry
 from cyborg_lite.exceptions import AgentIdentityRefused
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import (
@@ -47,7 +45,6 @@ from cyborg_lite.model.services import (
     Service,
     ServiceState,
 )
-from cyborg_lite.model.usage import Usage, usage_to_json
 
 _SERVICES: Final = Collection(
     Row,
@@ -66,6 +63,9 @@ _SERVICES: Final = Collection(
         'heartbeat_at': Row.heartbeat_at,
     },
 )
+SYNCS_PER_SECOND: Final = 20
+"""Rate at which the Placement sync jobs start when many agents go down or come back."""
+
 _OPPOSITE: Final = {
     ServiceState.UP: ServiceState.DOWN,
     ServiceState.DOWN: ServiceState.UP,
@@ -130,7 +130,7 @@ def record_agent_heartbeat(
 ) -> bool:
     """Store a heartbeat of an agent with its telemetry.
 
-    One statement if digest and boot id are as stored, one more for telemetry.
+    One statement if digest and boot id are as stored, two more for telemetry.
 
     :returns: True if the agent must send a host report: the database holds another
         inventory, or that of another boot
@@ -139,7 +139,8 @@ def record_agent_heartbeat(
     needs_report = record_agent_digest(session, host, version, digest, details)
     if needs_report:
         recovery.record_host_reboot(session, host, details.boot_id)
-    _store_telemetry(session, host, details.telemetry)
+    if details.telemetry:
+        store_telemetry(session, {host: details.telemetry})
     return needs_report
 
 
@@ -207,27 +208,6 @@ def _is_repeated(heartbeat: Heartbeat, row: Any) -> bool:
     return heartbeat == Heartbeat(row.host, row.version, row.digest, boot_id, identity)
 
 
-def _store_telemetry(
-    session: Session, host: str, telemetry: Mapping[str, Usage]
-) -> None:
-    """Store the telemetry of devices, by control address; ignore unknown devices."""
-    if not telemetry:
-        return
-    values = {
-        address: literal(usage_to_json(usage), JSON)
-        for address, usage in telemetry.items()
-    }
-    reported = update(Device).where(
-        Device.hostname == host, Device.control_address.in_(values)
-    )
-    changed = {
-        Device.telemetry: value_by_row(Device.control_address, values),
-        # Telemetry is no change of the device, so the time of the last change stays.
-        Device.updated_at: Device.updated_at,
-    }
-    change(session, reported.values(changed))
-
-
 def delete_service(session: Session, uuid: str) -> None:
     """Delete the row of a daemon."""
     change(session, delete(Row).where(Row.uuid == uuid))
@@ -246,18 +226,48 @@ def list_stale_services(session: Session, oldest: datetime) -> tuple[Service, ..
     return tuple(map(_service, rows))
 
 
-def switch_state(session: Session, service: Service, oldest: datetime) -> bool:
-    """Switch a service between up and down. For an agent, write a Placement sync job.
+def switch_states(
+    session: Session, services: Sequence[Service], oldest: datetime, previous: int = 0
+) -> tuple[Service, ...]:
+    """Switch services between up and down. For agents, write Placement sync jobs.
 
-    :returns: False if a heartbeat came meanwhile, or another conductor was faster
+    At most five statements for any number of services. The jobs of many agents start
+    one after the other, so that they occupy neither all workers nor Placement.
+
+    :param previous: number of services that the caller has switched just before
+    :returns: the services that were switched. For each other service a heartbeat
+        arrived, or another conductor changed the state first.
     """
-    stale = and_(Row.uuid == service.uuid, _is_stale(service.state, oldest))
-    switched = update(Row).where(stale).values(state=_OPPOSITE[service.state])
-    if not change(session, switched):
-        return False
-    if service.binary == AGENT:
-        queue.add_job(session, queue.placement_sync_job(service.host))
-    return True
+    uuids: set[str] = set()
+    for state in ServiceState:
+        stale = [service.uuid for service in services if service.state is state]
+        if stale:
+            uuids |= _switch_from(session, state, stale, oldest)
+    switched = tuple(service for service in services if service.uuid in uuids)
+    jobs = [
+        (
+            queue.placement_sync_job(service.host),
+            1000 * ((previous + index) // SYNCS_PER_SECOND),
+        )
+        for index, service in enumerate(switched)
+        if service.binary == AGENT
+    ]
+    queue.add_delayed_jobs(session, jobs)
+    return switched
+
+
+def _switch_from(
+    session: Session, state: ServiceState, uuids: Sequence[str], oldest: datetime
+) -> set[str]:
+    """Switch the services that are still in a state and stale; return their uuids."""
+    stale = and_(Row.uuid.in_(uuids), _is_stale(state, oldest))
+    # The order in which all transactions lock the rows.
+    locking = select(Row.uuid).where(stale).order_by(Row.id).with_for_update()
+    locked = set(session.scalars(locking))
+    if locked:
+        switched = update(Row).where(Row.uuid.in_(locked))
+        change(session, switched.values(state=_OPPOSITE[state]))
+    return locked
 
 
 def _is_stale(state: ServiceState, oldest: datetime) -> ColumnElement[bool]:

@@ -12,23 +12,21 @@ from sqlalchemy import (
     JSON,
     BigInteger,
     ColumnElement,
-    DateTime,
     ForeignKey,
     Index,
     Integer,
     MetaData,
     String,
     Text,
-    TypeDecorator,
     UniqueConstraint,
     and_,
     false,
+    text,
     true,
 )
-from sqlalchemy.dialects import mysql
-from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from cyborg_lite.db.column_types import UtcDateTime
 from cyborg_lite.model.services import AGENT
 
 # Explicit names, so that a later revision can drop a constraint of an earlier one.
@@ -42,29 +40,6 @@ _NAMES = {
 # Ids of tables that grow with each bind. SQLite generates ids only for columns of type
 # INTEGER, which have 64 bits there.
 _BIG = BigInteger().with_variant(Integer, 'sqlite')
-
-
-class UtcDateTime(TypeDecorator[datetime]):
-    """A time: aware UTC in Python, naive UTC with microseconds in every database."""
-
-    impl = DateTime
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: Dialect) -> Any:
-        """Return the column type of a database."""
-        if dialect.name in ('mysql', 'mariadb'):
-            return dialect.type_descriptor(mysql.DATETIME(fsp=6))
-        return dialect.type_descriptor(DateTime())
-
-    def process_bind_param(
-        self, value: datetime | None, dialect: Dialect
-    ) -> datetime | None:
-        """Convert an aware time to naive UTC."""
-        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
-
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        """Convert naive UTC to an aware time."""
-        return None if value is None else value.replace(tzinfo=UTC)
 
 
 def now() -> datetime:
@@ -84,6 +59,20 @@ class _Timed:
 
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime | None] = mapped_column(onupdate=now)
+
+
+class _Numbered:
+    """The generation of a row: 0, and 1 more with each change.
+
+    A statement that changes nothing that clients see must set it to itself.
+    """
+
+    generation: Mapped[int] = mapped_column(
+        default=0,
+        server_default='0',
+        onupdate=text('generation + 1'),
+        sort_order=1,
+    )
 
 
 class Service(Base):
@@ -121,7 +110,7 @@ class Service(Base):
         return and_(cls.binary == AGENT, cls.host == hostname)
 
 
-class Device(_Timed, Base):
+class Device(_Timed, _Numbered, Base):
     """A device that an agent has reported."""
 
     __tablename__ = 'devices'
@@ -148,6 +137,10 @@ class Device(_Timed, Base):
     telemetry: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     # The other service that manages the device, according to Placement; empty: none.
     conflict: Mapped[str] = mapped_column(String(255), default='')
+    # Time of the last change of the health. NULL: before revision 0007.
+    health_since: Mapped[datetime | None] = mapped_column(sort_order=1)
+    # Time at which the telemetry was received. NULL: as above, or no telemetry.
+    telemetry_at: Mapped[datetime | None] = mapped_column(sort_order=1)
 
 
 class Deployable(_Timed, Base):
@@ -173,6 +166,11 @@ class Deployable(_Timed, Base):
     rp_uuid: Mapped[str | None] = mapped_column(String(36), unique=True)
     driver_name: Mapped[str | None] = mapped_column(String(64))
     bitstream_id: Mapped[str | None] = mapped_column(String(36))
+    # What selectors compare; see model/typed_attributes.py. NULL: none, or reported by
+    # an agent of an earlier release.
+    typed_attributes: Mapped[list[dict[str, str]] | None] = mapped_column(
+        JSON(none_as_null=True), sort_order=1
+    )
 
 
 class LoadedRegion(Base):
@@ -211,7 +209,7 @@ class ProviderTraits(Base):
     traits: Mapped[list[str]] = mapped_column(JSON)
 
 
-class Attribute(_Timed, Base):
+class Attribute(_Timed, _Numbered, Base):
     """A key and a value that describe a deployable."""
 
     __tablename__ = 'attributes'
@@ -231,7 +229,7 @@ class Attribute(_Timed, Base):
     )
 
 
-class DeviceProfile(_Timed, Base):
+class DeviceProfile(_Timed, _Numbered, Base):
     """A device profile."""
 
     __tablename__ = 'device_profiles'
@@ -243,6 +241,26 @@ class DeviceProfile(_Timed, Base):
     groups: Mapped[list[dict[str, str]]] = mapped_column(JSON)
     enabled: Mapped[bool] = mapped_column(default=True, server_default=true())
     is_public: Mapped[bool] = mapped_column(default=True, server_default=true())
+    # For each group those that may be used instead of it. NULL: none, for no group.
+    alternatives: Mapped[list[list[dict[str, str]]] | None] = mapped_column(
+        JSON(none_as_null=True), sort_order=1
+    )
+
+
+class ProfileChoice(Base):
+    """The last choice of the alternatives of a device profile; see choices.py.
+
+    Not columns of the profile: a choice is no change of the profile.
+    """
+
+    __tablename__ = 'profile_choices'
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    device_profile_id: Mapped[int] = mapped_column(
+        ForeignKey('device_profiles.id', ondelete='CASCADE'), unique=True
+    )
+    choice: Mapped[list[int]] = mapped_column(JSON)  # the index for each group
+    chosen_at: Mapped[int] = mapped_column(BigInteger)  # ms of the database clock
 
 
 class DeviceProfileName(Base):
@@ -321,6 +339,20 @@ class Arq(_Timed, Base):
     # Raised when a bind is accepted; see attach_handles.py. 0: never bound, or by an
     # earlier release.
     generation: Mapped[int] = mapped_column(default=0, server_default='0', sort_order=1)
+    # The class of the unit that the ARQ requests. Empty: none, it is a companion.
+    # NULL: written by an earlier release.
+    resource_class: Mapped[str | None] = mapped_column(String(255), sort_order=1)
+    # Start of the use of the unit; milliseconds as in `usage_periods`. NULL: no use.
+    bound_at: Mapped[int | None] = mapped_column(BigInteger, sort_order=1)
+    # The groups of which the ARQ may request a unit, in order of preference. The group
+    # is `device_profile_group`. NULL: no other.
+    alternatives: Mapped[list[dict[str, str]] | None] = mapped_column(
+        JSON(none_as_null=True), sort_order=1
+    )
+    # Index of the group in them.
+    alternative: Mapped[int] = mapped_column(
+        Integer, default=0, server_default='0', sort_order=1
+    )
 
 
 class ArqEvent(Base):
@@ -406,6 +438,30 @@ class Cleaning(Base):
     finished_at: Mapped[datetime | None]
 
 
+class Reconfiguration(Base):
+    """A change of the configuration of a device by playbooks; deleted with it."""
+
+    __tablename__ = 'reconfigurations'
+
+    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    device_id: Mapped[int] = mapped_column(
+        ForeignKey('devices.id', ondelete='CASCADE'), index=True
+    )
+    hardware_set: Mapped[str] = mapped_column(String(64))
+    settings: Mapped[dict[str, Any]] = mapped_column(JSON)
+    # Ids of the devices that the change holds; empty: it has not begun.
+    held_ids: Mapped[list[int]] = mapped_column(JSON)
+    state: Mapped[str] = mapped_column(String(16))  # of ReconfigurationState
+    phase: Mapped[str] = mapped_column(String(16), default='')  # of Phase, or empty
+    tasks: Mapped[int] = mapped_column(default=0)  # number of tasks that have ended
+    log: Mapped[str] = mapped_column(Text, default='')
+    reason: Mapped[str] = mapped_column(String(1024), default='')
+    actor: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    finished_at: Mapped[datetime | None]
+
+
 class Job(Base):
     """A job that is waiting, running or failed.
 
@@ -457,6 +513,77 @@ class ProgramJob(_Timed, Base):
     state: Mapped[str] = mapped_column(String(16))
     step: Mapped[str] = mapped_column(String(16))
     reason: Mapped[str] = mapped_column(String(255), default='')
+
+
+class UsagePeriod(Base):
+    """A period in which an ARQ had a unit, after its end. Outlives the ARQ.
+
+    Times are milliseconds since the epoch, by the clock of the database.
+    """
+
+    __tablename__ = 'usage_periods'
+    __table_args__ = (
+        Index('ix_usage_periods_end', 'ended_at'),
+        Index('ix_usage_periods_project', 'project_id', 'ended_at'),
+    )
+
+    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    arq_uuid: Mapped[str] = mapped_column(String(36), index=True)
+    project_id: Mapped[str | None] = mapped_column(String(64))
+    resource_class: Mapped[str] = mapped_column(String(255))
+    device_profile_name: Mapped[str] = mapped_column(String(255))
+    hostname: Mapped[str | None] = mapped_column(String(255))
+    instance_uuid: Mapped[str | None] = mapped_column(String(36))
+    started_at: Mapped[int] = mapped_column(BigInteger)
+    ended_at: Mapped[int] = mapped_column(BigInteger)
+
+
+class DeviceEvent(Base):
+    """A step in the history of a device. Outlives the device."""
+
+    __tablename__ = 'device_events'
+
+    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    # No foreign key: the history of a removed device can be read.
+    device_uuid: Mapped[str] = mapped_column(String(36), index=True)
+    hostname: Mapped[str] = mapped_column(String(255))
+    kind: Mapped[str] = mapped_column(String(32))  # a value of DeviceEventKind
+    unit: Mapped[str] = mapped_column(String(128), default='')  # empty: all units
+    value: Mapped[str] = mapped_column(String(255), default='')
+    reason: Mapped[str] = mapped_column(String(255), default='')
+    at: Mapped[datetime] = mapped_column(default=now, index=True)
+
+
+class Notification(Base):
+    """A notification that is not sent yet. The row is deleted when it is sent."""
+
+    __tablename__ = 'notifications'
+
+    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    uuid: Mapped[str] = mapped_column(String(36), unique=True)
+    event_type: Mapped[str] = mapped_column(String(64))
+    payload: Mapped[dict[str, Any]] = mapped_column(JSON)
+    created_at: Mapped[int] = mapped_column(BigInteger)  # milliseconds, as of a job
+
+
+class Lease(Base):
+    """Work that only one conductor does at a time."""
+
+    __tablename__ = 'leases'
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(64), unique=True)
+    owner: Mapped[str] = mapped_column(String(255))
+    lease_until: Mapped[int] = mapped_column(BigInteger)  # milliseconds, as of a job
+
+
+class ProjectLock(Base):
+    """A row that calls lock to create ARQs of one project one after the other."""
+
+    __tablename__ = 'project_locks'
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project_id: Mapped[str] = mapped_column(String(64), unique=True)
 
 
 # Independent of the defaults of the database: all of Unicode, and comparisons that are

@@ -2,6 +2,7 @@
 """Groups of device profiles in former formats, and their replacement."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import ColumnElement, Text, cast, exists, or_, select, update
@@ -69,6 +70,7 @@ def uses_former_traits(hostname: str) -> ColumnElement[bool]:
     """
     return or_(
         exists().where(_has_former_trait(DeviceProfile.groups)),
+        exists().where(_has_former_trait(DeviceProfile.alternatives)),
         exists().where(
             Arq.hostname == hostname,
             Arq.instance_uuid.is_not(None),
@@ -85,8 +87,12 @@ def _has_former_trait(column: Any) -> ColumnElement[bool]:
 
 def list_former_traits(session: Session, hostname: str) -> frozenset[str]:
     """Return renamed traits that a profile or an instance of a host still names."""
-    profiles = session.scalars(select(DeviceProfile.groups))
-    groups = [group for rows in profiles for group in rows]
+    profiles = session.execute(select(DeviceProfile.groups, DeviceProfile.alternatives))
+    groups = [
+        group
+        for rows, alternatives in profiles
+        for group in chain(rows, *(alternatives or ()))
+    ]
     groups += session.scalars(
         select(Arq.device_profile_group).where(
             Arq.hostname == hostname, Arq.instance_uuid.is_not(None)

@@ -7,7 +7,8 @@ profile that has it now.
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, cast
 
 from oslo_db.exception import DBDuplicateEntry, DBReferenceError
@@ -15,7 +16,9 @@ from sqlalchemy import (
     BindParameter,
     ColumnElement,
     Insert,
+    String,
     Table,
+    bindparam,
     exists,
     func,
     insert,
@@ -28,23 +31,36 @@ from sqlalchemy import (
 from sqlalchemy import delete as delete_rows
 from sqlalchemy.orm import Session, aliased
 
+from cyborg_lite.db import outbox
 from cyborg_lite.db.change import change
+from cyborg_lite.db.generations import check_generation
 from cyborg_lite.db.query import (
     Collection,
+    PlainRow,
     Rows,
     as_strings,
     convert_rows,
     fill_page,
     select_page,
 )
-from cyborg_lite.db.tables import Arq, DeviceProfileAccess, DeviceProfileName, now
+from cyborg_lite.db.selectors import schedule_evaluation
+from cyborg_lite.db.tables import (
+    Arq,
+    DeviceProfileAccess,
+    DeviceProfileName,
+    ProfileChoice,
+    now,
+)
 from cyborg_lite.db.tables import DeviceProfile as Row
 from cyborg_lite.exceptions import (
     DeviceProfileExists,
     DeviceProfileInUse,
     DeviceProfileNotFound,
 )
+from cyborg_lite.model.alternatives import list_all_groups
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
+from cyborg_lite.model.notifications import CREATED, DELETED, UPDATED
+from cyborg_lite.model.profile_errors import DeviceProfileHasAlternatives
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import is_storable
 
@@ -77,9 +93,11 @@ def create_profile(session: Session, profile: DeviceProfile) -> DeviceProfile:
         'name': profile.name,
         'description': profile.description,
         'groups': [dict(group) for group in profile.groups],
+        'alternatives': _store_alternatives(profile.alternatives),
         'enabled': profile.enabled,
         'is_public': profile.is_public,
         'created_at': now(),
+        'generation': 0,
     }
     try:
         inserted = change(session, insert_unless_taken(row))
@@ -87,6 +105,7 @@ def create_profile(session: Session, profile: DeviceProfile) -> DeviceProfile:
         raise DeviceProfileExists(name=_duplicate(profile, error)) from None
     if not inserted:
         raise DeviceProfileExists(name=profile.name)
+    outbox.add_profiles(session, Row.uuid == profile.uuid, CREATED)
     return _profile(Row(**row))
 
 
@@ -97,7 +116,16 @@ def create_profiles(
 
     :raises DeviceProfileExists: as above
     """
-    return tuple(create_profile(session, profile) for profile in profiles)
+    created = tuple(create_profile(session, profile) for profile in profiles)
+    schedule_evaluation(session, *map(list_all_groups, profiles))
+    return created
+
+
+def _store_alternatives(
+    alternatives: Sequence[Sequence[Mapping[str, str]]],
+) -> list[list[dict[str, str]]] | None:
+    """Return the column; None: no group has alternatives."""
+    return [[dict(group) for group in groups] for groups in alternatives] or None
 
 
 def _duplicate(profile: DeviceProfile, error: DBDuplicateEntry) -> str:
@@ -120,9 +148,13 @@ def list_profiles(
     :param viewer: the project that must be able to see the profiles; None: all profiles
     :raises InvalidInput: an unknown filter, sort key or marker
     """
-    statement = select(Row).where(is_visible_to(viewer))
     filters = dict(query.filters)
     names = filters.pop('name', None)
+    if names is not None and query == Query(filters={'name': names}):
+        # A row that cannot be read is skipped below.
+        with suppress(ValueError, TypeError):
+            return _list_named_profiles(session, names, viewer)
+    statement = select(Row).where(is_visible_to(viewer))
     if names is not None:
         storable = [name for name in names if is_storable(name)]
         statement = statement.where(has_any_name(storable))
@@ -136,63 +168,89 @@ def list_profiles(
 
 
 def update_profile(
-    session: Session, uuid: str, changes: ProfileChange, viewer: str | None = None
+    session: Session,
+    uuid: str,
+    changes: ProfileChange,
+    viewer: str | None = None,
+    generation: int | None = None,
 ) -> DeviceProfile:
     """Change a profile and return it. ARQs that were created from it do not change.
 
     :param viewer: the project that must be able to see the profile; None: any profile
+    :param generation: that the profile must have; None: any
     :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    :raises GenerationConflict: the profile has another generation
     :raises DeviceProfileExists: another profile has or had the new name
+    :raises DeviceProfileHasAlternatives: the change has groups without alternatives,
+        of a client that cannot read those of the profile
     """
     statement = select(Row).where(Row.uuid == uuid, is_visible_to(viewer))
     row = session.scalar(statement.with_for_update(of=Row))
     if row is None:
         raise DeviceProfileNotFound(name=uuid)
+    check_generation(session, Row, uuid, generation)
     values: dict[str, Any] = {
         field: getattr(changes, field) for field in changes.fields
     }
-    values['updated_at'] = now()
     before = _profile(row)
+    values |= {'updated_at': now(), 'generation': before.generation + 1}
     after = dataclasses.replace(before, **values)
     if 'groups' in values:
+        if before.alternatives and 'alternatives' not in values:
+            raise DeviceProfileHasAlternatives(name=before.name)
         values['groups'] = [dict(group) for group in after.groups]
+        values['alternatives'] = _store_alternatives(after.alternatives)
+        schedule_evaluation(session, list_all_groups(before), list_all_groups(after))
+        # Its indexes are those of other groups.
+        of_profile = ProfileChoice.device_profile_id == row.id
+        change(session, delete_rows(ProfileChoice).where(of_profile))
     try:
         change(session, update(Row).where(Row.uuid == uuid).values(**values))
     except DBDuplicateEntry:
         raise DeviceProfileExists(name=after.name) from None
     if after.name != before.name:
         rename_profile(session, row.id, before.name, after.name)
+    outbox.add_profiles(session, Row.uuid == uuid, UPDATED)
     return after
 
 
 def delete_profiles(
-    session: Session, names: Sequence[str], viewer: str | None = None
+    session: Session,
+    names: Sequence[str],
+    viewer: str | None = None,
+    generation: int | None = None,
 ) -> None:
     """Delete all profiles or none.
 
     :param names: uuids or current names. Former names are not accepted: a client that
         uses one may not know that the profile was renamed.
     :param viewer: the project that must be able to see the profiles; None: all profiles
+    :param generation: that each profile must have; None: any
     :raises DeviceProfileNotFound: a profile does not exist or is not visible
+    :raises GenerationConflict: a profile has another generation
     :raises DeviceProfileInUse: an ARQ of a profile exists
     """
     matches = or_(Row.uuid.in_(names), Row.name.in_(names))
     statement = (
-        select(Row.id, Row.uuid, Row.name)
+        select(Row)
         .where(matches, is_visible_to(viewer))
         .order_by(Row.id)
         # Of two concurrent calls the second waits, and does not find the profile.
         .with_for_update(of=Row)
     )
-    rows = session.execute(statement).all()
+    rows = session.scalars(statement).all()
     by_name = {row.name: row for row in rows}
     # A name may equal the uuid of another profile. The uuid has precedence.
     by_name.update({row.uuid: row for row in rows})
     for name in names:
         if name not in by_name:
             raise DeviceProfileNotFound(name=name)
+        check_generation(session, Row, by_name[name].uuid, generation)
     deleted = {by_name[name].id: by_name[name].name for name in names}
+    deleting = [_profile(by_name[name]) for name in names]
+    schedule_evaluation(session, *map(list_all_groups, deleting))
     _check_unused(session, deleted)
+    outbox.add_profiles(session, Row.id.in_(deleted), DELETED)
     try:
         change(session, delete_rows(Row).where(Row.id.in_(deleted)))
     except DBReferenceError:
@@ -213,7 +271,8 @@ def _check_unused(session: Session, profiles: dict[int, str]) -> None:
         raise DeviceProfileInUse(name=profiles[profile_id])
 
 
-def _profile(row: Row) -> DeviceProfile:
+# Any: an object of the class, or a `PlainRow`.
+def _profile(row: Any) -> DeviceProfile:
     return DeviceProfile(
         uuid=row.uuid,
         name=row.name,
@@ -223,6 +282,11 @@ def _profile(row: Row) -> DeviceProfile:
         updated_at=row.updated_at,
         enabled=row.enabled,
         is_public=row.is_public,
+        alternatives=tuple(
+            tuple(as_strings(group) for group in groups)
+            for groups in row.alternatives or ()
+        ),
+        generation=row.generation,
     )
 
 
@@ -321,13 +385,40 @@ def has_name(name: str | BindParameter[str]) -> ColumnElement[bool]:
     return Row.id == profile_id
 
 
-def has_any_name(names: Sequence[str]) -> ColumnElement[bool]:
+def has_any_name(
+    names: Sequence[str] | BindParameter[Sequence[str]],
+) -> ColumnElement[bool]:
     """Return SQL that is true for profiles with any of the current or former names."""
     is_current = exists().where(_NAMED.name == DeviceProfileName.name)
     former = select(DeviceProfileName.device_profile_id).where(
         DeviceProfileName.name.in_(names), ~is_current
     )
     return or_(Row.name.in_(names), Row.id.in_(former))
+
+
+# Built once: Nova reads a profile by name for each instance.
+_BY_NAME: Final = (
+    select(PlainRow(Row))
+    .where(has_any_name(bindparam('names', type_=String, expanding=True)))
+    .order_by(Row.id)
+)
+_VISIBLE_BY_NAME: Final = _BY_NAME.where(
+    is_visible_to(bindparam('viewer', type_=String))
+)
+
+
+def _list_named_profiles(
+    session: Session, names: Sequence[str], viewer: str | None
+) -> tuple[DeviceProfile, ...]:
+    """Return the profiles with any of the current or former names, in one SELECT.
+
+    :raises ValueError: a row has an invalid value
+    :raises TypeError: a row has a value of another type
+    """
+    statement = _BY_NAME if viewer is None else _VISIBLE_BY_NAME
+    storable = [name for name in names if is_storable(name)]
+    rows = session.execute(statement, {'names': storable, 'viewer': viewer}).all()
+    return tuple(convert_rows(rows, _profile))
 
 
 def insert_unless_taken(row: dict[str, Any]) -> Insert:

@@ -13,12 +13,14 @@ from oslo_db.exception import RetryRequest
 from sqlalchemy import Select, delete, insert, not_, or_, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db import device_events
 from cyborg_lite.db.attach_handles import HELD
-from cyborg_lite.db.change import change
+from cyborg_lite.db.change import change, value_by_row
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device
+from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device, now
 from cyborg_lite.exceptions import HandlesContended
 from cyborg_lite.model.cleaning import CONDUCTOR_ACTOR, CleanState
+from cyborg_lite.model.device_events import DeviceEventKind, EventDetails
 from cyborg_lite.model.devices import NEW_DEVICE_REASON, DeviceStatus
 from cyborg_lite.model.inventory import CleaningPolicy, HandleType, Health
 from cyborg_lite.model.inventory_diff import InventoryChanges
@@ -32,13 +34,15 @@ from cyborg_lite.model.inventory_facts import (
     StoredInventory,
     name_suffix,
 )
+from cyborg_lite.model.typed_attributes import read_attributes
 
 
 @dataclass(frozen=True, slots=True)
 class RowIds:
-    """Primary keys of the rows of a host, by path."""
+    """Primary keys of the rows of a host, by path, and the health of its devices."""
 
     devices: dict[str, int] = field(default_factory=dict)
+    health: dict[str, str] = field(default_factory=dict)
     deployables: dict[DeployablePath, int] = field(default_factory=dict)
     handles: dict[LeafPath, int] = field(default_factory=dict)
     attributes: dict[LeafPath, int] = field(default_factory=dict)
@@ -106,6 +110,7 @@ def _inventory(
         },
     )
     ids.devices.update((row.hardware_id, row.id) for row in devices)
+    ids.health.update((row.hardware_id, row.health) for row in devices)
     ids.deployables.update((path, number) for number, path in paths.items())
     for handle in handles:
         ids.handles[*paths[handle.deployable_id], handle.key] = handle.id
@@ -150,6 +155,7 @@ def _deployable_facts(
         total=row.num_accelerators,
         reserved=row.reserved,
         driver_name=row.driver_name or '',
+        typed_attributes=read_attributes(row.typed_attributes),
     )
 
 
@@ -219,7 +225,9 @@ class _Writer:
             self._run(delete(Deployable).where(Deployable.id.in_(deployables)))
         devices = [ids.devices[identity] for identity in changes.devices.removed]
         if devices:
-            self._run(delete(Device).where(Device.id.in_(devices)))
+            removed = Device.id.in_(devices)
+            device_events.add_events(self.session, removed, DeviceEventKind.REMOVED)
+            self._run(delete(Device).where(removed))
 
     def _delete_handles(self, ids: Collection[int]) -> None:
         if not ids:
@@ -247,6 +255,7 @@ class _Writer:
 
     def _write_devices(self) -> None:
         delta = self.changes.devices
+        self._record_health(delta.changed)
         self._update(
             Device,
             [
@@ -258,6 +267,7 @@ class _Writer:
             return
         is_held = self.new_status is DeviceStatus.MAINTAINING
         owner = {
+            'health_since': now(),
             'hostname': self.hostname,
             'status': self.new_status,
             'status_reason': NEW_DEVICE_REASON if is_held else '',
@@ -271,6 +281,25 @@ class _Writer:
             )
         )
         self.ids.devices.update((identity, number) for identity, number in rows)
+        added = Device.id.in_([self.ids.devices[identity] for identity in delta.new])
+        details = EventDetails(value=Device.health, reason=Device.health_reason)
+        device_events.add_events(self.session, added, DeviceEventKind.ADDED, details)
+
+    def _record_health(self, changed: Mapping[str, DeviceFacts]) -> None:
+        """Store the devices whose health changes; call it before the change."""
+        facts = {
+            self.ids.devices[identity]: item
+            for identity, item in changed.items()
+            if item.health != self.ids.health[identity]
+        }
+        if not facts:
+            return
+        health, reason = (
+            value_by_row(Device.id, {n: getattr(f, name) for n, f in facts.items()})
+            for name in ('health', 'health_reason')
+        )
+        differing = Device.id.in_(facts)
+        device_events.add_health_changes(self.session, differing, health, reason)
 
     def _write_deployables(self) -> None:
         pending = dict(self.changes.deployables.new)
@@ -334,6 +363,8 @@ class _Writer:
             'num_accelerators': facts.total,
             'reserved': facts.reserved,
             'driver_name': facts.driver_name,
+            'typed_attributes': [item.to_json() for item in facts.typed_attributes]
+            or None,
         }
 
     def _write_handles(self) -> None:

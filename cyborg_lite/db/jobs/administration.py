@@ -5,21 +5,34 @@ Nothing here ends a running job. A conductor ends a cancelled job, because the h
 of the job type knows which resources it must release.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection as Strings
+from collections.abc import Iterable
+from typing import Final
 
 from sqlalchemy import case, delete, func, literal, select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db import services
 from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_ms
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.jobs.queue import CANCELLED
+from cyborg_lite.db.query import (
+    Collection,
+    Rows,
+    convert_rows,
+    fill_page,
+    select_page,
+)
 from cyborg_lite.db.tables import Job as Row
-from cyborg_lite.exceptions import JobNotFound, JobRefused
-from cyborg_lite.model.jobs import JobRecord, JobState, JobType, job_key
+from cyborg_lite.exceptions import HostNotFound, JobNotFound, JobRefused
+from cyborg_lite.model.jobs import JobRecord, JobState, JobType, NewJob, job_key
+from cyborg_lite.model.queries import Query
+from cyborg_lite.model.services import AGENT
 
 
 def list_jobs(
-    session: Session, kinds: Collection[str] = (), states: Collection[str] = ()
+    session: Session, kinds: Strings[str] = (), states: Strings[str] = ()
 ) -> tuple[JobRecord, ...]:
     """Return jobs by type and state, oldest first; an empty filter matches all."""
     statement = select(Row, now_ms()).order_by(Row.id)
@@ -28,6 +41,48 @@ def list_jobs(
     if states:
         statement = statement.where(Row.state.in_(states))
     return tuple(_record(row, current) for row, current in session.execute(statement))
+
+
+_JOBS: Final = Collection(
+    Row,
+    filters={'uuid': Row.uuid, 'kind': Row.kind, 'state': Row.state},
+    sorts={'uuid': Row.uuid, 'kind': Row.kind, 'state': Row.state},
+)
+
+
+def list_job_page(session: Session, query: Query) -> tuple[JobRecord, ...]:
+    """Return the jobs that match the query, in one SELECT.
+
+    :raises InvalidInput: an unknown filter, sort key or marker
+    """
+
+    def read(part: Query) -> tuple[Rows, Iterable[JobRecord]]:
+        rows = select_page(session, select(Row, now_ms()), part, _JOBS)
+        return rows, convert_rows(rows, _record)
+
+    return fill_page(query, read)
+
+
+def request_job(
+    session: Session, new: NewJob, hostname: str | None, is_refresh: bool
+) -> JobRecord:
+    """Write a job that has a key, and return the stored job with this key.
+
+    :param hostname: host of the job; None: the job is of no host
+    :param is_refresh: True: the agent of the host sends a complete report at its next
+        heartbeat
+    :raises HostNotFound: no agent of the host is stored
+    """
+    if hostname is not None:
+        filters = {'binary': (AGENT,), 'host': (hostname,)}
+        if not services.list_services(session, Query(filters=filters)):
+            raise HostNotFound(host=hostname)
+        if is_refresh:
+            services.clear_digest(session, hostname)
+    queue.add_job(session, new)
+    statement = select(Row, now_ms()).where(Row.kind == new.type, Row.key == new.key)
+    row, current = session.execute(statement).one()
+    return _record(row, current)
 
 
 def _record(row: Row, current: int) -> JobRecord:

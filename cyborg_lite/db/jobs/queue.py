@@ -60,6 +60,10 @@ _KEYS: Final = [Row.kind, Row.key]
 _RERUN: Final = {'rerun_requested': Row.rerun_requested + 1}
 _ADD_OR_RERUN: Final = Upsert(Row, _KEYS, also=_RERUN, computed=_TIMES)
 _ADD_OR_WIDEN: Final = Upsert(Row, _KEYS, ['payload'], also=_RERUN, computed=_TIMES)
+_DELAY: Final = now_ms() + bindparam('delay_ms', type_=BigInteger)
+_ADD_DELAYED: Final = Upsert(
+    Row, _KEYS, also=_RERUN, computed={**_TIMES, 'run_after': _DELAY}
+)
 _ADD_OWNED: Final = _ADD.values(
     lease_until=now_ms() + bindparam('lease_ms', type_=BigInteger)
 )
@@ -113,6 +117,16 @@ def add_job(session: Session, new: NewJob) -> None:
         # One statement: reading first would leave a gap in which the stored job ends
         # and the new request is lost.
         (_ADD_OR_WIDEN if new.widens else _ADD_OR_RERUN).run(session, values)
+
+
+def add_delayed_jobs(session: Session, jobs: Sequence[tuple[NewJob, int]]) -> None:
+    """Add jobs with keys as ``add_job`` does, in at most one statement.
+
+    :param jobs: each with the milliseconds until it may start
+    """
+    rows = [{**_values(new), 'delay_ms': delay} for new, delay in jobs]
+    if rows:
+        _ADD_DELAYED.run(session, rows)
 
 
 def add_running_job(session: Session, new: NewJob, owner: Owner) -> Job:
@@ -417,12 +431,14 @@ def pause_job(
     _change(session, job, _WAIT.values(**values))
 
 
-def withdraw_cancellation(session: Session, job: Job, delay_ms: int, why: str) -> None:
+def withdraw_cancellation(
+    session: Session, job: Job, delay_ms: int, reason: str
+) -> None:
     """Let a cancelled job go on after a delay, because it cannot be ended now.
 
     :raises JobLost: this process has lost the lease
     """
-    error = why[:_ERROR_MAX_LENGTH]
+    error = reason[:_ERROR_MAX_LENGTH]
     values = {'run_after': now_ms() + delay_ms, 'deadline': None, 'last_error': error}
     _change(session, job, _WAIT.values(**values))
 
