@@ -8,6 +8,7 @@
 1.4  list_modes, set_mode
 1.5  Bitstream.type
 1.6  AllocatedHandle.instance_uuid; connect, named by the answer of prepare
+1.7  scan
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.earlier_peers import is_unsupported
 from cyborg_lite.rpc.transport import AGENT_TOPIC, Caller
 
-VERSION: Final = '1.6'
+VERSION: Final = '1.7'
 
 _BOOT_ID_TIMEOUT: Final = 5.0  # seconds; Nova waits for the result
 
@@ -89,6 +90,22 @@ class AgentAPI:
                 return ''
             raise HostAway(host=host) from error
         return str(boot_id)
+
+    def scan(self, context: RequestContext, host: str) -> str | None:
+        """Have an agent scan its host and report changes; return the digest.
+
+        :returns: None if the agent is of an earlier release
+        :raises HostAway: the agent does not answer
+        """
+        try:
+            digest = self._caller.call_host(
+                context, host, 'scan', since='1.7', timeout=self._timeout
+            )
+        except ServiceUnavailable as error:
+            if is_unsupported(error):
+                return None
+            raise HostAway(host=host) from error
+        return str(digest)
 
     def program(self, context: RequestContext, host: str, order: LoadOrder) -> Device:
         """Load a bitstream and return the device as scanned afterwards. Safe to repeat.

@@ -9,46 +9,68 @@
 1.3  AttachHandle.cleaning; list_cleanings, retry_cleaning, accept_units
 1.4  plan_modes, change_mode
 1.5  HandleType NVMF and VHOST_USER
+1.6  report_changes
+1.7  Deployable.typed_attributes, DeployableRecord.typed_attributes
+1.8  show_host_topology
+1.9  list_jobs, request_job, retry_job, cancel_job
+1.10  list_device_events, sum_usages; DeviceRecord.health_since and usage_at
+1.11  list_attribute_declarations; selectors of device profiles
+1.12  show_configuration, change_configuration
+1.13  repeat: a short heartbeat
+1.14  RecoveryResult.connecting: handles to connect again after a host reboot
+1.15  list_arqs, list_devices and list_deployables: the argument packed
+1.16  choose_alternatives; DeviceProfile.alternatives, ProfileChange.alternatives,
+     Arq.alternative, Explanation.choice
+1.17  generation of DeviceProfile, DeviceRecord and Attribute, and of their changes
+1.18  count_profile_capacity
 """
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from oslo_messaging import Transport
 
-from cyborg_lite.exceptions import CyborgError, ServiceUnavailable
+from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.arqs import Arq, Binding, Step
 from cyborg_lite.model.bitstream_list import ListedBitstream
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
-from cyborg_lite.model.devices import (
-    AllocatedHandle,
-    Attribute,
-    DeployableRecord,
-    DeviceRecord,
-    DeviceStatus,
-)
+from cyborg_lite.model.devices import Attribute, DeployableRecord, DeviceStatus
 from cyborg_lite.model.explanations import Explanation
-from cyborg_lite.model.host_events import HostEvent
-from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.modes import DevicePlan
 from cyborg_lite.model.program_jobs import ProgramJob
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.services import HeartbeatDetails, Service
-from cyborg_lite.model.usage import usage_to_json
+from cyborg_lite.model.services import Service
+from cyborg_lite.model.typed_attributes import AttributeDeclaration
 from cyborg_lite.rpc import wire
+from cyborg_lite.rpc.capacities import CapacityCalls
 from cyborg_lite.rpc.cleanings import CleaningCalls
+from cyborg_lite.rpc.configurations import ConfigurationCalls
 from cyborg_lite.rpc.context import RequestContext
-from cyborg_lite.rpc.earlier_peers import is_unsupported
+from cyborg_lite.rpc.generations import expect_generation
+from cyborg_lite.rpc.histories import HistoryCalls
+from cyborg_lite.rpc.host_calls import HostCalls
+from cyborg_lite.rpc.host_topology import TopologyCalls
+from cyborg_lite.rpc.jobs import JobCalls
+from cyborg_lite.rpc.lists import ListCalls
 from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Caller
 
-VERSION: Final = '1.5'
+VERSION: Final = '1.18'
 
 # Seconds. The conductor replies earlier, with ProgrammingTimedOut if it must.
 _PROGRAM_TIMEOUT: Final = 60.0
 
 
-class ConductorAPI(CleaningCalls):
+class ConductorAPI(
+    CapacityCalls,
+    CleaningCalls,
+    ConfigurationCalls,
+    HistoryCalls,
+    HostCalls,
+    JobCalls,
+    ListCalls,
+    TopologyCalls,
+):
     """Typed client of the conductor.
 
     Every method raises what the conductor raises, or ServiceUnavailable. A device
@@ -86,17 +108,6 @@ class ConductorAPI(CleaningCalls):
             since='1.0',
             device_profile_name=device_profile_name,
             image_uuid=image_uuid,
-        )
-        return wire.load_all(Arq, answer)
-
-    def list_arqs(self, context: RequestContext, query: Query) -> tuple[Arq, ...]:
-        """Return the ARQs that match the query and that the caller may see.
-
-        Filters: ``instance_uuid``, ``uuid``, ``state``, ``hostname``,
-        ``device_rp_uuid``, ``device_profile_name``, ``project_id``.
-        """
-        answer = self._caller.call(
-            context, 'list_arqs', since='1.0', query=wire.dump(query)
         )
         return wire.load_all(Arq, answer)
 
@@ -187,21 +198,24 @@ class ConductorAPI(CleaningCalls):
         change: ProfileChange,
         *,
         possible: bool = False,
+        generation: int | None = None,
     ) -> DeviceProfile:
         """Change a profile and return it; its former name stays an alias.
 
         :param possible: True: refuse groups that no device can ever serve
+        :param generation: that the profile must have; None: any
         :raises DeviceProfileNotFound: the profile does not exist
+        :raises GenerationConflict: the profile has another generation
         :raises ImpossibleDeviceProfile: no device can ever serve the profile
         :raises DeviceProfileExists: another profile has or had the new name
         """
         answer = self._caller.call(
             context,
             'change_device_profile',
-            since='1.0',
             uuid=uuid,
             change=wire.dump(change),
             possible=possible,
+            **expect_generation(generation, '1.0'),
         )
         return wire.load(DeviceProfile, answer)
 
@@ -222,17 +236,37 @@ class ConductorAPI(CleaningCalls):
         )
         return wire.load(Explanation, answer)
 
+    def choose_alternatives(
+        self, context: RequestContext, uuid: str
+    ) -> tuple[int, ...]:
+        """Return the choice of the alternatives of a profile that is valid now.
+
+        :raises DeviceProfileNotFound: the profile does not exist
+        """
+        answer = self._caller.call(
+            context, 'choose_alternatives', since='1.16', uuid=uuid
+        )
+        return tuple(map(int, answer))
+
     def delete_device_profiles(
-        self, context: RequestContext, names: Sequence[str]
+        self,
+        context: RequestContext,
+        names: Sequence[str],
+        generation: int | None = None,
     ) -> None:
         """Delete all profiles or none.
 
         :param names: name or uuid of each profile
+        :param generation: that each profile must have; None: any
         :raises DeviceProfileNotFound: a profile does not exist
+        :raises GenerationConflict: a profile has another generation
         :raises DeviceProfileInUse: an ARQ was created from a profile
         """
         self._caller.call(
-            context, 'delete_device_profiles', since='1.0', names=list(names)
+            context,
+            'delete_device_profiles',
+            names=list(names),
+            **expect_generation(generation, '1.0'),
         )
 
     def list_profile_access(
@@ -280,32 +314,6 @@ class ConductorAPI(CleaningCalls):
 
     # --- devices, deployables, attributes ---
 
-    def list_devices(
-        self, context: RequestContext, query: Query
-    ) -> tuple[DeviceRecord, ...]:
-        """Return the devices that match the query.
-
-        Filters: ``uuid``, ``type``, ``vendor``, ``hostname``, ``status``, ``model``,
-        ``health``. A detailed query also returns the ARQs that use each device.
-        """
-        answer = self._caller.call(
-            context, 'list_devices', since='1.0', query=wire.dump(query)
-        )
-        return wire.load_all(DeviceRecord, answer)
-
-    def list_deployables(
-        self, context: RequestContext, query: Query
-    ) -> tuple[DeployableRecord, ...]:
-        """Return the deployables that match the query.
-
-        Filters: ``uuid``, ``name``, ``parent_uuid``, ``root_uuid``, ``device_id``,
-        ``rp_uuid``, ``driver_name``, ``bitstream_id``.
-        """
-        answer = self._caller.call(
-            context, 'list_deployables', since='1.0', query=wire.dump(query)
-        )
-        return wire.load_all(DeployableRecord, answer)
-
     def list_attributes(
         self, context: RequestContext, query: Query
     ) -> tuple[Attribute, ...]:
@@ -319,22 +327,29 @@ class ConductorAPI(CleaningCalls):
         return wire.load_all(Attribute, answer)
 
     def set_device_status(
-        self, context: RequestContext, uuid: str, status: DeviceStatus, reason: str = ''
+        self,
+        context: RequestContext,
+        uuid: str,
+        status: DeviceStatus,
+        reason: str = '',
+        generation: int | None = None,
     ) -> None:
         """Set the status of a device, and update its providers in Placement.
 
         If the device has the status already, only the reason changes.
 
+        :param generation: that the device must have; None: any
         :raises DeviceNotFound: the device does not exist
+        :raises GenerationConflict: the device has another generation
         :raises PlacementConflict: Placement rejected the update; nothing is changed
         """
         self._caller.call(
             context,
             'set_device_status',
-            since='1.0',
             uuid=uuid,
             status=status.value,
             reason=reason,
+            **expect_generation(generation, '1.0'),
         )
 
     def plan_modes(self, context: RequestContext, uuid: str) -> DevicePlan:
@@ -347,17 +362,36 @@ class ConductorAPI(CleaningCalls):
         answer = self._caller.call(context, 'plan_modes', since='1.4', uuid=uuid)
         return wire.load(DevicePlan, answer)
 
-    def change_mode(self, context: RequestContext, uuid: str, mode: str) -> DevicePlan:
+    def change_mode(
+        self,
+        context: RequestContext,
+        uuid: str,
+        mode: str,
+        generation: int | None = None,
+    ) -> DevicePlan:
         """Start to change the mode of a device; return the plan.
 
+        :param generation: that the device must have; None: any
         :raises DeviceNotFound: the device does not exist
+        :raises GenerationConflict: the device has another generation
         :raises ModeRefused: the device has no such mode, or is in use
         :raises HostAway: the agent of its host does not answer
         """
         answer = self._caller.call(
-            context, 'change_mode', since='1.4', uuid=uuid, mode=mode
+            context,
+            'change_mode',
+            uuid=uuid,
+            mode=mode,
+            **expect_generation(generation, '1.4'),
         )
         return wire.load(DevicePlan, answer)
+
+    def list_attribute_declarations(
+        self, context: RequestContext
+    ) -> tuple[AttributeDeclaration, ...]:
+        """Return the typed attributes that selectors of device profiles may use."""
+        answer = self._caller.call(context, 'list_attribute_declarations', since='1.11')
+        return wire.load_all(AttributeDeclaration, answer)
 
     def create_attribute(
         self, context: RequestContext, deployable_id: int, *, key: str, value: str
@@ -377,12 +411,21 @@ class ConductorAPI(CleaningCalls):
         )
         return wire.load(Attribute, answer)
 
-    def delete_attribute(self, context: RequestContext, uuid: str) -> None:
+    def delete_attribute(
+        self, context: RequestContext, uuid: str, generation: int | None = None
+    ) -> None:
         """Delete an attribute.
 
+        :param generation: that the attribute must have; None: any
         :raises AttributeNotFound: the attribute does not exist
+        :raises GenerationConflict: the attribute has another generation
         """
-        self._caller.call(context, 'delete_attribute', since='1.0', uuid=uuid)
+        self._caller.call(
+            context,
+            'delete_attribute',
+            uuid=uuid,
+            **expect_generation(generation, '1.0'),
+        )
 
     # --- bitstreams and programming ---
 
@@ -476,120 +519,3 @@ class ConductorAPI(CleaningCalls):
         except CyborgError:
             return False
         return True
-
-    # --- agents ---
-
-    def report_host(self, context: RequestContext, report: HostReport) -> int:
-        """Send the whole inventory of the agent's host.
-
-        :returns: the number of the report. A larger number: nothing was stored, and the
-            report must be sent with this number. 0: a conductor of an earlier release
-        """
-        answer = self._caller.call(
-            context, 'report_host', since='1.0', report=wire.dump(report)
-        )
-        return int(answer or 0)
-
-    def reconcile_handles(
-        self, context: RequestContext, host: str, handles: Sequence[str]
-    ) -> tuple[str, ...] | None:
-        """Return the prepared handles that no ARQ owns any more.
-
-        The agent must release them.
-
-        :param handles: uuids of all prepared handles of the host
-        :returns: None if the conductor is of an earlier release
-        """
-        try:
-            answer = self._caller.call(
-                context,
-                'reconcile_handles',
-                since='1.2',
-                host=host,
-                handles=list(handles),
-            )
-        except ServiceUnavailable as error:
-            if is_unsupported(error):
-                return None
-            raise
-        return tuple(map(str, answer))
-
-    def heartbeat(
-        self,
-        context: RequestContext,
-        host: str,
-        digest: str,
-        version: str,
-        details: HeartbeatDetails | None = None,
-    ) -> bool:
-        """Send a heartbeat; return True if the conductor requires the host report.
-
-        :param digest: of the last report; the conductor compares it with the stored one
-        """
-        # Heartbeats are most of the messages of an agent, so defaults are not sent.
-        optional: dict[str, Any] = {}
-        if details is not None:
-            optional['vitals'] = {'boot_id': details.boot_id}
-        if details is not None and details.identity:
-            optional['vitals']['identity'] = details.identity
-        if details is not None and details.started:
-            optional['vitals']['started'] = True
-        if details is not None and details.telemetry:
-            optional['vitals']['figures'] = {
-                address: usage_to_json(usage)
-                for address, usage in details.telemetry.items()
-            }
-        answer = self._caller.call(
-            context,
-            'heartbeat',
-            since='1.0',
-            host=host,
-            digest=digest,
-            version=version,
-            **optional,
-        )
-        return bool(answer)
-
-    def report_recovery(
-        self,
-        context: RequestContext,
-        host: str,
-        boot_id: str,
-        *,
-        rebuilt: Sequence[str],
-        lost: Mapping[str, str],
-    ) -> tuple[AllocatedHandle, ...]:
-        """Report the prepared handles after a host reboot. Safe to repeat.
-
-        The ARQs of the handles change to Bound or BindFailed.
-
-        :param rebuilt: uuids of handles that are ready
-        :param lost: reasons, by uuid of handles that cannot be rebuilt
-        :returns: further handles to rebuild, which the agent does not know
-        """
-        answer = self._caller.call(
-            context,
-            'report_recovery',
-            since='1.0',
-            host=host,
-            boot_id=boot_id,
-            rebuilt=list(rebuilt),
-            lost=dict(lost),
-        )
-        return wire.load_all(AllocatedHandle, answer)
-
-    def report_events(
-        self, context: RequestContext, host: str, events: Sequence[HostEvent]
-    ) -> int:
-        """Send events of a host in order; the conductor ignores known events.
-
-        :returns: the number of the last event of that host that the conductor received
-        """
-        answer = self._caller.call(
-            context,
-            'report_events',
-            since='1.0',
-            host=host,
-            events=wire.dump(list(events)),
-        )
-        return int(answer)

@@ -63,6 +63,19 @@ class RequestContext(oslo_context.RequestContext):
         }
 
 
+class _BareContext(RequestContext):
+    """Context of a message that is too frequent for a request id."""
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return no values: the receiver chooses a request id."""
+        return {}
+
+
+def bare_context() -> RequestContext:
+    """Return a context that adds nothing to a message. It is not of an admin."""
+    return _BareContext()
+
+
 def daemon_context() -> RequestContext:
     """Return the context of work that a daemon starts, with a new request id."""
     return RequestContext(is_admin=True)

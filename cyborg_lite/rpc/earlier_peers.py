@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers of daemons of an earlier release, during an upgrade."""
 
+from typing import Final
+
 from cyborg_lite.exceptions import ServiceUnavailable
+
+UPGRADE_TIME: Final = 600.0
+"""Seconds until a conductor of an earlier release may have been upgraded."""
 
 
 def is_unsupported(error: ServiceUnavailable) -> bool:

@@ -5,7 +5,13 @@ from typing import Any
 
 from cyborg_lite import exceptions
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model import device_errors
+from cyborg_lite.model import (
+    device_errors,
+    generation_errors,
+    profile_errors,
+    project_errors,
+    selectors,
+)
 
 
 # Any: values of JSON.
@@ -21,7 +27,16 @@ def dump(error: CyborgError) -> list[Any]:
 def load(value: Any) -> CyborgError:
     """Return the error of a reply; CyborgError if its class is not known."""
     name, fields = value
-    kind = getattr(exceptions, name, None) or getattr(device_errors, name, None)
+    modules = (
+        exceptions,
+        device_errors,
+        generation_errors,
+        profile_errors,
+        project_errors,
+        selectors,
+    )
+    kinds = (getattr(module, name, None) for module in modules)
+    kind = next(filter(None, kinds), None)
     if not (isinstance(kind, type) and issubclass(kind, CyborgError)):
         return CyborgError()
     try:

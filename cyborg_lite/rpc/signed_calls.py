@@ -10,7 +10,7 @@ from cyborg_lite.exceptions import CyborgError, MessageRefused, ServiceUnavailab
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.keys import Peer
 from cyborg_lite.rpc.replay import Challenged
-from cyborg_lite.rpc.signing import KEY, Signer
+from cyborg_lite.rpc.signing import KEY, SHORT_METHODS, Signer
 
 # Each receiver process challenges a new sender once. Any of them may get a repetition.
 _MAX_ATTEMPTS: Final = 64
@@ -42,13 +42,18 @@ class SignedCaller:
         :raises CyborgError: the error in the signed reply
         :raises MessageRefused: a signature is wrong or missing
         """
+        is_short = method in SHORT_METHODS
+        if is_short:  # the signature names the host
+            arguments = {k: v for k, v in arguments.items() if k != 'host'}
         values = context.to_wire()
         tokens: dict[str, str] = {}
         for _attempt in range(_MAX_ATTEMPTS):
             request = self._signer.sign(
                 self._receiver, method, values, arguments, tokens
             )
-            reply = self._send({**values, KEY: request.proof}, method, arguments)
+            is_plain = is_short and not tokens
+            proof = request.short_proof if is_plain else request.proof
+            reply = self._send({**values, KEY: proof}, method, arguments)
             try:
                 return self._signer.read_reply(request, reply)
             except Challenged as challenge:

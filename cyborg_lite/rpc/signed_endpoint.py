@@ -11,12 +11,14 @@ from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.keys import Peer, Role
 from cyborg_lite.rpc.replay import Challenged
-from cyborg_lite.rpc.signing import Signer
+from cyborg_lite.rpc.signing import SHORT_METHODS, Signer
 
 _AGENT_METHODS: Final = frozenset(
     {
         'heartbeat',
         'reconcile_handles',
+        'repeat',
+        'report_changes',
         'report_events',
         'report_host',
         'report_recovery',
@@ -78,6 +80,8 @@ class SignedEndpoint:
             signer.accept(request)
         except Challenged as challenge:
             return signer.sign_challenge(request, challenge)
+        if name in SHORT_METHODS:
+            arguments.setdefault('host', request.sender.host)
         if signer.is_conductor and not is_allowed(request.sender, name, arguments):
             raise signer.refuse('not allowed', str(request.sender))
         try:

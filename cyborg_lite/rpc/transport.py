@@ -22,7 +22,7 @@ from cyborg_lite.exceptions import (
     CyborgError,
     ServiceUnavailable,
 )
-from cyborg_lite.rpc import broker_errors
+from cyborg_lite.rpc import broker_errors, local
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.keys import Peer, Role
 from cyborg_lite.rpc.signed_calls import SignedCaller
@@ -43,6 +43,10 @@ AGENT_TOPIC: Final = 'cyborg_lite.agent'
 EXCEPTION_MODULES: Final = [
     'cyborg_lite.exceptions',
     'cyborg_lite.model.device_errors',
+    'cyborg_lite.model.generation_errors',
+    'cyborg_lite.model.profile_errors',
+    'cyborg_lite.model.project_errors',
+    'cyborg_lite.model.selectors',
     'cyborg_lite.rpc.wire',
 ]
 
@@ -57,6 +61,12 @@ _FIRST_VERSION: Final = '1.0'
 # Seconds between the checks of an idle connection for a stop. The library default is 5,
 # and a stopping daemon waits for two connections in turn. The value must be set after
 # the import of `impl_rabbit`, which derives the limit of an option from it.
+#
+# After each message the library starts with 1 ms and doubles it, because receivers of
+# notifications acknowledge in other threads. RPC servers and callers acknowledge while
+# they receive. Measured with one client on a busy machine: without these checks an ARQ
+# cycle takes 9 ms less CPU time, of 56 ms. With 8 clients the difference is within the
+# spread of the runs.
 _STOP_CHECK_INTERVAL: Final = 1.0
 
 
@@ -77,12 +87,13 @@ _OPTION_KINDS: Final = {bool: cfg.BoolOpt, int: cfg.IntOpt}
 _MANDATORY_DELIVERY: Final = oslo_messaging.TransportOptions(at_least_once=True)
 
 # oslo.messaging does not translate the errors of a failed connection.
-_FAILURES: Final = (
+FAILURES: Final = (
     oslo_messaging.MessagingException,
     oslo_messaging.MessageUndeliverable,
     kombu_errors.OperationalError,
     amqp_errors.AMQPError,
 )
+"""Errors of an unreachable or refusing broker."""
 
 
 # The signer of each transport whose messages are signed.
@@ -141,6 +152,7 @@ def connect(
     _register_options(conf)
     if default_timeout is not None:
         conf.set_default('rpc_response_timeout', default_timeout)
+    amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MIN = _STOP_CHECK_INTERVAL
     amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX = _STOP_CHECK_INTERVAL
     scheme = address(conf).partition(':')[0]
     try:
@@ -217,7 +229,7 @@ class Server:
             try:
                 with driver._get_connection(retry=_RETRIES):
                     pass
-            except _FAILURES as error:
+            except FAILURES as error:
                 if broker_errors.explain_error(error) is not None:
                     raise
                 LOG.info('Queues not checked: %s', type(error).__name__)
@@ -378,7 +390,7 @@ class Caller:
             return SignedCaller(signer, client, receiver).call(
                 context, method, arguments
             )
-        except _FAILURES as error:
+        except FAILURES as error:
             # The caller logs the error at a fitting level: agents retry for ever.
             LOG.info('%s of %s failed: %s', method, self._peer, type(error).__name__)
             self._log_reason(broker_errors.explain_error(error))
@@ -391,6 +403,11 @@ class Caller:
         self._last_reason = reason
 
 
+def supports_notifications(bus: oslo_messaging.Transport) -> bool:
+    """Return False for a transport inside one process, without a broker."""
+    return not isinstance(bus._driver, local.LocalDriver)
+
+
 def check_connection(bus: oslo_messaging.Transport) -> None:
     """Check that the broker accepts the user of the configuration.
 
@@ -400,7 +417,7 @@ def check_connection(bus: oslo_messaging.Transport) -> None:
     try:
         with broker_errors.translate_errors():
             _check_reachable(bus)
-    except _FAILURES as error:
+    except FAILURES as error:
         raise ServiceUnavailable(what='RabbitMQ') from error
 
 

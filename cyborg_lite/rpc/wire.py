@@ -14,35 +14,62 @@ metadata: ``field(metadata={'wire': 'turn'})``. Names in messages never change.
 import dataclasses
 import enum
 import functools
+import operator
 import types
 import typing
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from cyborg_lite.exceptions import MalformedMessage
 
 T = TypeVar('T')
 Decoder = Callable[[Any], Any]  # from a JSON value of any type to a checked value
+Encoder = Callable[[Any], Any]  # from a value of any type to a JSON value
 
 _VERSION_KEY = 'v'
 
 
 def dump(value: Any) -> Any:
     """Return a data class, or a container of data classes, as a JSON value."""
-    if dataclasses.is_dataclass(value):
-        data = {
-            key: dump(getattr(value, name))
-            for key, name in _field_names(cast(Hashable, type(value))).items()
-        }
-        version = getattr(value, 'VERSION', None)
-        return data if version is None else {_VERSION_KEY: version, **data}
+    kind = type(value)
+    return value if kind in _PLAIN else _encoder(cast(Hashable, kind))(value)
+
+
+# Types whose values are JSON values; most values of a list have one of them.
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+
+
+@functools.cache
+def _encoder(kind: Hashable) -> Encoder:
+    """Return the function that converts values of a class."""
+    if dataclasses.is_dataclass(kind):
+        return _dataclass_encoder(cast(type[Any], kind))
+    return datetime.isoformat if kind is datetime else _encode
+
+
+def _dataclass_encoder(cls: type[Any]) -> Encoder:
+    names = tuple(_field_names(cast(Hashable, cls)).items())
+    version = getattr(cls, 'VERSION', None)
+    start = {} if version is None else {_VERSION_KEY: version}
+
+    def encode(value: Any) -> Any:
+        """Convert an object of the class to a JSON object."""
+        data = dict(start)
+        for key, name in names:
+            item = getattr(value, name)
+            data[key] = item if type(item) in _PLAIN else dump(item)
+        return data
+
+    return encode
+
+
+def _encode(value: Any) -> Any:
+    """Convert a value that is not a data class."""
     if isinstance(value, Mapping):
         return {str(key): dump(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
         return [dump(item) for item in value]
-    if isinstance(value, datetime):
-        return value.isoformat()
     if isinstance(value, enum.Enum):
         return value.value
     return value
@@ -64,6 +91,80 @@ def load_all(cls: type[T], data: Any) -> tuple[T, ...]:
     """
     decode = _decoder(cast(Hashable, cls))
     return tuple(decode(item) for item in _expect(list, data))
+
+
+# --- lists by column ---
+
+# Types of JSON values that need no conversion.
+_SCALARS: Final = frozenset({str, int, bool, type(None)})
+_TEXT: Final = frozenset({str})
+_TEXTS: Final = frozenset({str, type(None)})
+
+
+def dump_columns(cls: type[T], records: Sequence[T]) -> dict[str, Sequence[Any]]:
+    """Return the values of each field of a list of data classes.
+
+    A list by column repeats no names. Values that JSON lacks are still in it: encode it
+    with ``dump`` as the default function.
+    """
+    names = _field_names(cast(Hashable, cls))
+    columns = zip(*map(operator.attrgetter(*names.values()), records), strict=True)
+    dumped = map(_dump_column, columns)
+    return dict(zip(names, dumped, strict=False))  # no records: no columns
+
+
+def _dump_column(values: Sequence[Any]) -> Sequence[Any]:
+    """Convert times, which are the most frequent values that JSON lacks."""
+    if datetime not in set(map(type, values)):
+        return values
+    return [None if value is None else value.isoformat() for value in values]
+
+
+def load_columns(cls: type[T], data: Any) -> tuple[T, ...]:
+    """Convert the values of each field to a list of data classes.
+
+    :raises MalformedMessage: as ``load``, or the columns differ in length
+    """
+    names = _field_names(cast(Hashable, cls))
+    hints = _hints(cast(Hashable, cls))
+    columns = {
+        names[key]: _load_column(hints[names[key]], _expect(list, values))
+        for key, values in _expect(dict, data).items()
+        if key in names
+    }
+    try:
+        rows = zip(*columns.values(), strict=True)
+        return tuple(cls(**dict(zip(columns, row, strict=True))) for row in rows)
+    except (TypeError, ValueError):
+        reason = f'the columns of {cls.__name__} are incomplete'
+        raise MalformedMessage(reason=reason) from None
+
+
+def _load_column(annotation: Any, values: list[Any]) -> list[Any]:
+    kinds = set(map(type, values))
+    if kinds <= _scalar_types(annotation):
+        return values
+    decode = _decoder(annotation)
+    if kinds <= _TEXTS:  # equal texts, such as the words of an enumeration, decode once
+        decoded = {value: decode(value) for value in set(values)}
+        return [decoded[value] for value in values]
+    return [decode(value) for value in values]
+
+
+@functools.cache
+def _scalar_types(annotation: Any) -> frozenset[type]:
+    """Return the types whose values need no conversion; empty for other fields."""
+    types_of_field = frozenset(typing.get_args(annotation) or (annotation,))
+    return types_of_field if types_of_field <= _SCALARS else frozenset()
+
+
+@functools.cache
+def _hints(cls: Hashable) -> dict[str, Any]:
+    """Return the annotations of the fields of a data class."""
+    return typing.get_type_hints(cls)
+
+
+# --- fields and values ---
 
 
 @functools.cache
@@ -92,12 +193,24 @@ def _decoder(annotation: Any) -> Decoder:
         decode = _decoder(arguments[0])
         return lambda value: tuple(decode(item) for item in _expect(list, value))
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        decode = _decoder(arguments[1])
-        return lambda value: {
-            _expect(str, key): decode(item)
-            for key, item in _expect(dict, value).items()
-        }
+        return _mapping_decoder(arguments[1])
     return _scalar_decoder(annotation)
+
+
+def _mapping_decoder(annotation: Any) -> Decoder:
+    decode, scalar_types = _decoder(annotation), _scalar_types(annotation)
+
+    def decode_mapping(value: Any) -> dict[str, Any]:
+        """Convert the values of a JSON object."""
+        data = _expect(dict, value)
+        if (
+            set(map(type, data)) <= _TEXT
+            and set(map(type, data.values())) <= scalar_types
+        ):
+            return data
+        return {_expect(str, key): decode(item) for key, item in data.items()}
+
+    return decode_mapping
 
 
 def _optional_decoder(arguments: tuple[Any, ...]) -> Decoder:
@@ -139,7 +252,7 @@ def _dataclass_decoder(cls: type[Any]) -> Decoder:
     @functools.cache
     def decoders() -> dict[str, Decoder]:
         """Return the decoders of the fields, by name in messages."""
-        hints = typing.get_type_hints(cls)
+        hints = _hints(cast(Hashable, cls))
         names = _field_names(cast(Hashable, cls))
         return {key: _decoder(hints[name]) for key, name in names.items()}
 
