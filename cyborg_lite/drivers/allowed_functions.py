@@ -15,6 +15,7 @@ from oslo_utils import strutils
 from cyborg_lite.drivers.pci import custom_name
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model import nova_config
+from cyborg_lite.model.inventory import CleaningPolicy
 from cyborg_lite.model.nova_config import NovaDeviceClaim, NovaPciFunction
 
 DEFAULT_CLASS: Final = 'CUSTOM_PCI'
@@ -25,6 +26,7 @@ _SETTINGS: Final = (
     'device_type',
     'managed',
     'physical_network',
+    'cleaning',
 )
 _DEVICE_TYPES: Final = ('PCI', 'GPU', 'FPGA', 'AICHIP', 'QAT', 'NIC', 'SSD')
 
@@ -40,6 +42,7 @@ class AllowedFunctions:
     device_type: str = 'PCI'
     is_managed: bool = True
     physical_network: str = ''  # empty: none
+    cleaning: CleaningPolicy = CleaningPolicy.NEVER
 
     def covers(self, function: NovaPciFunction, pci_class: str) -> bool:
         """Return True if the entry selects a function."""
@@ -91,7 +94,18 @@ def _parse_entry(spec: Mapping[str, Any], source: str) -> AllowedFunctions:
         device_type=device_type,
         is_managed=strutils.bool_from_string(spec.get('managed', True), strict=True),
         physical_network=_read_text(spec, 'physical_network'),
+        cleaning=_read_policy(spec),
     )
+
+
+# Any: values of JSON are of many types.
+def _read_policy(spec: Mapping[str, Any]) -> CleaningPolicy:
+    """Return the cleaning policy of an entry; NEVER if it states none."""
+    policies = [policy.value for policy in CleaningPolicy]
+    value = spec.get('cleaning', CleaningPolicy.NEVER.value)
+    if value not in policies:
+        raise ValueError(f'cleaning must be one of {", ".join(policies)}.')
+    return CleaningPolicy(value)
 
 
 def _to_resource_class(name: str) -> str:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from oslo_config import cfg
 
+from cyborg_lite.drivers.function_groups import GROUPS_OPTION
 from cyborg_lite.drivers.gpu_sriov import SriovGpu
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.pci import PciDriver
@@ -25,7 +26,11 @@ class AmdGpu(SriovGpu):
     VENDOR: ClassVar[str] = '1002'
     VENDOR_NAME: ClassVar[str] = 'AMD'
     CLASSES: ClassVar[tuple[str, ...]] = ('0300', '0302', '0380', '1200')
-    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (*PciDriver.OPTIONS, VGPU_CLASS)
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
+        *PciDriver.OPTIONS,
+        VGPU_CLASS,
+        GROUPS_OPTION,
+    )
     HOST_DRIVERS: ClassVar[tuple[str, ...]] = ('amdgpu', 'gim')
     MODELS: ClassVar[Mapping[str, str]] = {
         '740f': 'Instinct MI210',

@@ -24,6 +24,7 @@ from cyborg_lite.model.cleaning import CleanStep
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device, DiscoveryResult
 from cyborg_lite.model.modes import DeviceMode
+from cyborg_lite.model.typed_attributes import AttributeDeclaration
 from cyborg_lite.model.usage import Usage
 
 # Reads the given options of one section of the configuration, by name of the option.
@@ -58,6 +59,21 @@ class Driver(Protocol):
         two scans, because handles in use are stored under them.
         """
         ...
+
+
+@runtime_checkable
+class DeclaresAttributes(Protocol):
+    """A driver whose deployables have typed attributes, which selectors compare.
+
+    The agent reports ``Deployable.typed_attributes``. A value must describe the
+    hardware or the layout of the device, and must not change while an instance uses
+    the device: each change causes a report to the conductor. An attribute whose value
+    cannot be read is left out. A selector that needs it then does not match.
+    """
+
+    ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]]
+    """The attributes that the driver may report. ``model/typed_attributes.py`` has
+    declarations for several drivers; no driver may declare their names otherwise."""
 
 
 @runtime_checkable
@@ -119,8 +135,8 @@ class ConnectsHandles(Protocol):
         """Complete a prepared handle whose instance Nova has spawned.
 
         Must be idempotent. The ARQ is Bound before and stays Bound if the call fails.
-        The call may be missing if Nova does not report the instance in time, and it is
-        not repeated after a host reboot.
+        The call may be missing if Nova does not report the instance in time. The
+        conductor calls it again after a host reboot, when the handle is rebuilt.
 
         :raises DriverError: it failed; the conductor retries until the deadline
         """
@@ -311,6 +327,17 @@ class SetsModes(Protocol):
         :raises DriverError: it failed
         """
         ...
+
+
+@runtime_checkable
+class KeepsModes(Protocol):
+    """A driver that is ``SetsModes`` and whose devices keep a mode without power.
+
+    The agent never restores such a mode: the content of the device belongs to it, and
+    an instance may own the device when the host boots.
+    """
+
+    KEEPS_MODES: ClassVar[bool]
 
 
 @runtime_checkable

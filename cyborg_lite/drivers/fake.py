@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.model import typed_attributes
 from cyborg_lite.model.inventory import (
     AttachHandle,
     Deployable,
@@ -19,11 +20,13 @@ from cyborg_lite.model.inventory import (
     HandleType,
 )
 from cyborg_lite.model.traits import OWNER_CYBORG
+from cyborg_lite.model.typed_attributes import AttributeDeclaration
 
 # A PCI domain that no host has: the address cannot be mistaken for a real function.
 _DOMAIN: Final = 'fa4e'
 _ADDRESS: Final = f'{_DOMAIN}:0c:00.0'
 _HANDLE_COUNT: Final = 16
+_MEMORY: Final = 1024  # MiB
 _TRAITS: Final = ('CUSTOM_FAKE_DEVICE', OWNER_CYBORG)
 
 
@@ -32,6 +35,10 @@ class FakeDriver:
 
     NAME: ClassVar[str] = 'fake_driver'
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()
+    ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]] = (
+        typed_attributes.ARCHITECTURE,
+        typed_attributes.MEMORY,
+    )
 
     # Any: each option has its own type.
     def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
@@ -46,6 +53,10 @@ class FakeDriver:
             total=_HANDLE_COUNT,
             handles=tuple(_build_handle(slot) for slot in range(_HANDLE_COUNT)),
             attributes={'rc': 'FPGA', 'traits1': _TRAITS[0], 'traits2': _TRAITS[1]},
+            typed_attributes=(
+                typed_attributes.ARCHITECTURE.of('fake'),
+                typed_attributes.MEMORY.of(_MEMORY),
+            ),
         )
         device = Device(
             type='FPGA',

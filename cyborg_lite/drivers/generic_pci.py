@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PCI functions that the operator allows, whole or as virtual functions."""
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
@@ -9,11 +10,19 @@ from oslo_config import cfg
 
 from cyborg_lite.drivers.allowed_functions import AllowedFunctions, parse_entries
 from cyborg_lite.drivers.base import Section
+from cyborg_lite.drivers.function_cleaning import FunctionCleaner
+from cyborg_lite.drivers.function_groups import GROUPS_OPTION
+from cyborg_lite.drivers.grouped_pci import GroupedPciDriver
 from cyborg_lite.drivers.host import disk_use, mdev, network_use
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.pci import custom_name
+from cyborg_lite.drivers.host.tools import Tools
+from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
+from cyborg_lite.drivers.pci import custom_name, handle_address
 from cyborg_lite.drivers.pci_vendors import VENDOR_NAMES
 from cyborg_lite.drivers.shared_pci import SharedPciDriver
+from cyborg_lite.exceptions import DriverError
+from cyborg_lite.model.cleaning import CleanStep
+from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import AttachHandle, DiscoveryResult
 from cyborg_lite.model.nova_config import NovaPciFunction
 from cyborg_lite.model.traits import OWNER_CYBORG
@@ -28,8 +37,9 @@ PCI functions that guests may get, as one JSON object per line; the first entry
 that matches a function applies. The keys vendor_id, product_id, address and
 devname are those of [pci] device_spec of Nova; class is the first digits of
 the class code. A physical function that has virtual functions is shared by
-them. Further keys: resource_class, traits, device_type, managed and
-physical_network. Example:
+them. Further keys: resource_class, traits, device_type, managed,
+physical_network, and cleaning, which is never, after-use, always or one-time.
+A clean resets the function, or erases an NVMe drive. Example:
 {"vendor_id": "1d55", "product_id": "1001", "resource_class": "CUSTOM_DSP"}
 """,
 )
@@ -38,17 +48,23 @@ _WHITELIST: Final = cfg.MultiStrOpt(
 )
 
 
-class GenericPci(SharedPciDriver):
+class GenericPci(GroupedPciDriver, SharedPciDriver):
     """Driver for the PCI functions that the operator allows."""
 
     NAME: ClassVar[str] = 'pci_driver'
-    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (*SharedPciDriver.OPTIONS, _DEVICE_SPEC)
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
+        *SharedPciDriver.OPTIONS,
+        _DEVICE_SPEC,
+        GROUPS_OPTION,
+    )
 
     # Any: each option has its own type.
     def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
         super().__init__(host, options)
         texts = (*options.get('device_spec', ()), *options.get('cyborg_entries', ()))
         self._entries = parse_entries(texts)
+        drives = NvmeCleaner(Tools(host.kernel), CleanMethod.AUTO)
+        self._cleaner = FunctionCleaner(self._writer, drives)
         self._routed: frozenset[str] = frozenset()
         # The last interfaces of each function, by address: devname selects a function
         # that a guest has, too.
@@ -119,7 +135,27 @@ class GenericPci(SharedPciDriver):
         network = entry.physical_network
         extra = {'physical_network': network} if network else {}
         info = {**handle.info, **extra}
-        return replace(handle, info=info, managed=entry.is_managed)
+        return replace(
+            handle, info=info, managed=entry.is_managed, cleaning=entry.cleaning
+        )
+
+    def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
+        """Return the steps that reset a function, or erase a drive."""
+        return self._cleaner.list_steps(self._find_function(handle))
+
+    def run_clean_step(
+        self, handle: AllocatedHandle, name: str, abort: threading.Event
+    ) -> str:
+        """Run a step; no step can be aborted."""
+        function = self._find_function(handle)
+        user = self.find_host_user(function) if function.is_present else None
+        if user is not None:
+            reason = f'{function.address} is in use by the host: {user}.'
+            raise DriverError(reason=reason)
+        return self._cleaner.run_step(function, name)
+
+    def _find_function(self, handle: AllocatedHandle) -> PciFunction:
+        return PciFunction(self._host, handle_address(handle.info))
 
     def _entry(self, function: PciFunction) -> AllowedFunctions:
         entry = self._find_entry(function)

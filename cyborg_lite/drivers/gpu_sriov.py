@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 from oslo_config import cfg
 
+from cyborg_lite.drivers.function_groups import GROUPS_OPTION
+from cyborg_lite.drivers.grouped_pci import GroupedPciDriver
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci import custom_name
 from cyborg_lite.drivers.shared_pci import SharedPciDriver
@@ -13,12 +15,16 @@ from cyborg_lite.drivers.vgpu_class import VGPU, VGPU_CLASS
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 
-class SriovGpu(SharedPciDriver):
+class SriovGpu(GroupedPciDriver, SharedPciDriver):
     """Offers a GPU as a whole, or each of its virtual functions as a small GPU."""
 
     DEVICE_TYPE: ClassVar[str] = 'GPU'
     RESOURCE_CLASS: ClassVar[str] = 'PGPU'
-    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (*SharedPciDriver.OPTIONS, VGPU_CLASS)
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
+        *SharedPciDriver.OPTIONS,
+        VGPU_CLASS,
+        GROUPS_OPTION,
+    )
 
     # Any: each option has its own type.
     def __init__(self, host: Host, options: Mapping[str, Any]) -> None:

@@ -1,26 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVMe drives of any vendor, given to a guest as a whole and erased afterwards."""
 
+import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from oslo_config import cfg
 
 from cyborg_lite.drivers import nvme_cleaning
+from cyborg_lite.drivers.card_modes import MODES_OPTION, DeclaredModes, check_mode
 from cyborg_lite.drivers.host import disk_use
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.tools import ToolRunner, Tools
 from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
-from cyborg_lite.drivers.pci import PciDriver, custom_name
+from cyborg_lite.drivers.nvme_namespaces import (
+    NamespaceManager,
+    count_namespaces,
+    format_layout,
+    parse_layout,
+)
+from cyborg_lite.drivers.pci import PciDriver, attributes, custom_name
 from cyborg_lite.drivers.pci_vendors import VENDOR_NAMES
+from cyborg_lite.exceptions import DeviceGone
+from cyborg_lite.model import typed_attributes
 from cyborg_lite.model.cleaning import CleanStep
 from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import AttachHandle, CleaningPolicy, DiscoveryResult
+from cyborg_lite.model.inventory import (
+    AttachHandle,
+    CleaningPolicy,
+    Deployable,
+    Device,
+    DiscoveryResult,
+)
+from cyborg_lite.model.modes import DeviceMode, list_inventory
 from cyborg_lite.model.traits import OWNER_CYBORG
+from cyborg_lite.model.typed_attributes import AttributeDeclaration, TypedAttribute
 
 _HOST_DRIVER: Final = 'nvme'
+_LAYOUT: Final = custom_name('SSD', 'NAMESPACES', '')  # trait, before the number
+_COUNTS: Final = (1, 2, 4, 8)  # namespaces of the layouts that need no declaration
+# Eight ASCII characters (NVMe Base Specification, Identify Controller, FR).
+_FIRMWARE: Final = re.compile(r'[!-~][ -~]{0,7}')
 
 
 class NvmeDrive(PciDriver):
@@ -37,9 +59,15 @@ class NvmeDrive(PciDriver):
         '1bd4:1003': 'Inspur NS8500',
         '8086:0a54': 'Intel P4500, P4510 or P46x0',
     }
+    KEEPS_MODES: ClassVar[bool] = True
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
         *PciDriver.OPTIONS,
         *nvme_cleaning.OPTIONS,
+        MODES_OPTION,
+    )
+    ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]] = (
+        *PciDriver.ATTRIBUTES,
+        typed_attributes.FIRMWARE,
     )
 
     # Any: each option has its own type.
@@ -55,13 +83,78 @@ class NvmeDrive(PciDriver):
         """
         super().__init__(host, options)
         method = CleanMethod(options.get('clean_method', CleanMethod.AUTO))
-        self._cleaner = NvmeCleaner(runner or Tools(host.kernel), method)
+        tools = runner or Tools(host.kernel)
+        self._cleaner = NvmeCleaner(tools, method)
+        self._namespaces = NamespaceManager(tools)
+        self._declared = DeclaredModes(options, host.name)
+        # The last number of namespaces, by address. A drive in a guest has none.
+        self._counts: dict[str, int] = {}
 
     def build_handle(self, card: PciFunction, function: PciFunction) -> AttachHandle:
         """Return the attach handle of a drive, with its cleaning policy."""
         handle = super().build_handle(card, function)
         policy = CleaningPolicy(self._options.get('cleaning', CleaningPolicy.AFTER_USE))
         return replace(handle, cleaning=policy)
+
+    def build_device(self, function: PciFunction, root: Deployable) -> Device:
+        """Return the device of a drive; a trait shows the layout of a declared one."""
+        device = super().build_device(function, root)
+        if root.resource_class is None or self._declared.find(device) is None:
+            return device
+        if function.driver == _HOST_DRIVER:
+            self._counts[function.address] = count_namespaces(function)
+        count = self._counts.get(function.address, 0)
+        return replace(device, root=_replace_layout(device.root, count))
+
+    def restore_device(self, device: Device) -> None:
+        """Accept a device that an earlier agent process discovered."""
+        super().restore_device(device)
+        for trait in device.root.traits:
+            number = trait.removeprefix(_LAYOUT)
+            if number != trait and number.isdecimal():
+                self._counts[device.control_address] = int(number)
+
+    def modes(self, device: Device) -> Sequence[DeviceMode]:
+        """Return the layouts of namespaces of a drive for which one is declared."""
+        declared = self._declared.find(device)
+        function = PciFunction(self._host, device.control_address)
+        if declared is None or function.driver != _HOST_DRIVER:
+            return ()
+        counts = sorted({*_COUNTS, parse_layout(declared)} - {0})
+        return tuple(
+            DeviceMode(
+                format_layout(count),
+                list_inventory(_replace_layout(device.root, count)),
+                is_current=self.has_mode(device, format_layout(count)),
+            )
+            for count in counts
+        )
+
+    def has_mode(self, device: Device, mode: str) -> bool:
+        """Return True if a drive has so many namespaces of equal size."""
+        function = PciFunction(self._host, device.control_address)
+        count = parse_layout(mode)
+        return count > 0 and count_namespaces(function) == count
+
+    def declared_mode(self, device: Device) -> str | None:
+        """Return the declared layout."""
+        return self._declared.find(device)
+
+    def set_mode(self, device: Device, mode: str) -> Device:
+        """Replace the namespaces of a drive, which destroys its data.
+
+        :raises DeviceBusy: a guest has the drive
+        :raises DriverError: the host uses it, or a command failed
+        """
+        function = PciFunction(self._host, device.control_address)
+        count = parse_layout(mode)
+        if not count:
+            check_mode(self.modes(device), device, mode)
+        self._namespaces.set_layout(function, count)
+        result = self.classify(PciFunction(self._host, function.address))
+        if result is None or result.device is None:
+            raise DeviceGone(address=function.address)
+        return result.device
 
     def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
         """Return the steps that erase the drive."""
@@ -99,6 +192,15 @@ class NvmeDrive(PciDriver):
             return function.text(f'nvme/{controller}/serial')
         return None
 
+    def list_attributes(self, function: PciFunction) -> Iterator[TypedAttribute]:
+        """Yield the typed attributes; the host driver shows the firmware."""
+        yield from super().list_attributes(function)
+        for controller in function.names('nvme'):
+            revision = function.text(f'nvme/{controller}/firmware_rev') or ''
+            if _FIRMWARE.fullmatch(revision):
+                yield typed_attributes.FIRMWARE.of(revision)
+                return
+
     def find_fault(self, function: PciFunction) -> str | None:
         """Return the state of a controller that cannot be used, or None."""
         for controller in function.names('nvme'):
@@ -115,3 +217,14 @@ class NvmeDrive(PciDriver):
             # A drive whose content is unknown may be the system disk.
             return 'its namespaces cannot be found'
         return disk_use.find_disk_user(disks)
+
+
+def _replace_layout(root: Deployable, count: int) -> Deployable:
+    """Return the deployable with the trait of a number of namespaces; 0: none."""
+    if root.resource_class is None:
+        return root
+    traits = [trait for trait in root.traits if not trait.startswith(_LAYOUT)]
+    if count:
+        traits.append(f'{_LAYOUT}{count}')
+    shared = attributes(root.resource_class, traits)
+    return replace(root, traits=tuple(traits), attributes=shared)

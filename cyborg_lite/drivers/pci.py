@@ -17,6 +17,7 @@ from cyborg_lite.drivers.host import telemetry
 from cyborg_lite.drivers.host.passthrough import IommuGroups
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.timed_scan import TimedScan
+from cyborg_lite.model import typed_attributes
 from cyborg_lite.model.inventory import (
     AttachHandle,
     Deployable,
@@ -26,6 +27,7 @@ from cyborg_lite.model.inventory import (
     Health,
 )
 from cyborg_lite.model.traits import OWNER_CYBORG
+from cyborg_lite.model.typed_attributes import AttributeDeclaration, TypedAttribute
 from cyborg_lite.model.usage import Usage
 
 LOG = log.getLogger(__name__)
@@ -34,6 +36,11 @@ _MAX_NAME_LENGTH: Final = 255  # characters, in Placement
 
 # Functions beside the computing one on the same card, by the first four digits of the
 # class code (PCI Code and ID Assignment Specification).
+_KEPT_NAMES: Final = frozenset(
+    {typed_attributes.FIRMWARE.name, typed_attributes.LINK_SPEED.name}
+)
+# The unit of the kernel since 5.11 is `GT/s PCIe`, before it was `GT/s`.
+_LINK_SPEED: Final = re.compile(r'(\d{1,4})\.(\d) GT/s')
 _COMPANIONS: Final = {'0403': 'audio', '0c03': 'USB', '0c80': 'USB-C'}
 
 
@@ -76,6 +83,10 @@ class PciDriver:
     IS_LIMITED: ClassVar[bool] = False  # True: cards of other models are ignored
     # Host drivers from which a card may be unbound for a guest; empty: all drivers.
     HOST_DRIVERS: ClassVar[tuple[str, ...]] = ()
+    ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]] = (
+        typed_attributes.LINK_SPEED,
+        typed_attributes.NUMA_NODE,
+    )
 
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
         cfg.BoolOpt(
@@ -94,6 +105,9 @@ trust one another.
         self._host = host
         self._options = options
         self._serials: dict[str, str] = {}  # by address, as last read
+        # By address and name, as last read: attributes that a suspended card or one of
+        # a guest does not show.
+        self._kept_attributes: dict[str, dict[str, TypedAttribute]] = {}
         self._groups = IommuGroups()
         self._scan = TimedScan()
         self._last_results: dict[str, DiscoveryResult] = {}  # with a device, by address
@@ -112,12 +126,16 @@ trust one another.
         for deployable in device.root.walk():
             for handle in deployable.handles:
                 self._groups.restore_choice(handle_address(handle.info))
+            for attribute in deployable.typed_attributes:
+                self._keep_attribute(function, attribute)
 
     def discover(self) -> Iterator[DiscoveryResult]:
         """Yield one result per PCI function of the vendor that is part of a card."""
         present = {function.address for function in self._host.pci_functions()}
         for address in self._serials.keys() - present:
             del self._serials[address]
+        for address in self._kept_attributes.keys() - present:
+            del self._kept_attributes[address]
         functions = list(self._host.pci_functions())
         for address in self._last_results.keys() - present:
             del self._last_results[address]
@@ -226,10 +244,19 @@ trust one another.
     def find_passthrough_obstacle(self, function: PciFunction) -> str | None:
         """Return why passthrough of a function is impossible, or None."""
         return (
-            self._groups.find_obstacle(function, self._is_own_card)
+            self.find_group_obstacle(function)
             or self._find_driver_obstacle(function)
             or self._find_reset_obstacle(function)
         )
+
+    def find_group_obstacle(self, function: PciFunction) -> str | None:
+        """Return why the IOMMU group of a function prevents passthrough, or None."""
+        together = self.list_together(function)
+        return self._groups.find_obstacle(function, self._is_own_card, together)
+
+    def list_together(self, function: PciFunction) -> Sequence[str]:
+        """Return the addresses that guests get together with a function."""
+        return ()
 
     def traits(self, function: PciFunction) -> tuple[str, ...]:
         """Return the traits of the resource provider of a whole card."""
@@ -323,9 +350,33 @@ trust one another.
             driver=self.vendor_name(function),
             control_address=function.address,
             hardware_id=self.hardware_id(function),
-            root=root,
+            root=_add_attributes(root, self._complete_attributes(function)),
             std_board_info=board,
         )
+
+    def list_attributes(self, function: PciFunction) -> Iterator[TypedAttribute]:
+        """Yield the typed attributes of each deployable of a card that has units."""
+        if function.numa_node is not None:
+            yield typed_attributes.NUMA_NODE.of(function.numa_node)
+        # The kernel reads the config space, which would wake up a suspended card.
+        if not function.is_suspended:
+            match = _LINK_SPEED.match(function.text('max_link_speed') or '')
+            if match:
+                rate = int(match[1]) * 1000 + int(match[2]) * 100
+                yield typed_attributes.LINK_SPEED.of(rate)
+
+    def _complete_attributes(self, function: PciFunction) -> list[TypedAttribute]:
+        """Return the attributes of a card, some of them as last read, by name."""
+        attributes = {item.name: item for item in self.list_attributes(function)}
+        for attribute in attributes.values():
+            self._keep_attribute(function, attribute)
+        values = self._kept_attributes.get(function.address, {})
+        return [item for _, item in sorted((values | attributes).items())]
+
+    def _keep_attribute(self, function: PciFunction, item: TypedAttribute) -> None:
+        if item.name in _KEPT_NAMES:
+            values = self._kept_attributes.setdefault(function.address, {})
+            values[item.name] = item
 
     def build_whole(self, function: PciFunction) -> Deployable:
         """Return the deployable of a card that is offered as one attach handle."""
@@ -353,7 +404,7 @@ trust one another.
             return None
         for sibling in function.siblings:
             if self.is_card_function(sibling) and not sibling.is_virtual:
-                subject = _companion_name(function)
+                subject = name_companion(function)
                 reason = f'{subject} function of {sibling.address}'
                 return self.build_result(function, reason)
         return None
@@ -375,7 +426,7 @@ trust one another.
     def describe_offer(self, function: PciFunction) -> str:
         """Return the reason in the result of a whole card that is offered."""
         companions = [
-            f'beside {sibling.address} ({_companion_name(sibling)})'
+            f'beside {sibling.address} ({name_companion(sibling)})'
             for sibling in function.siblings
             if self.is_own_vendor(sibling) and not self.is_card_function(sibling)
         ]
@@ -388,5 +439,27 @@ def attributes(resource_class: str, traits: Sequence[str]) -> dict[str, str]:
     return {'rc': resource_class, **numbered}
 
 
-def _companion_name(function: PciFunction) -> str:
+def _add_attributes(
+    deployable: Deployable, attributes: Sequence[TypedAttribute]
+) -> Deployable:
+    """Return the deployable and its children with further typed attributes.
+
+    The own attributes of a deployable take precedence.
+    """
+    children = tuple(
+        _add_attributes(child, attributes) for child in deployable.children
+    )
+    if deployable.resource_class is None:
+        return replace(deployable, children=children)
+    own = {attribute.name for attribute in deployable.typed_attributes}
+    more = (attribute for attribute in attributes if attribute.name not in own)
+    return replace(
+        deployable,
+        children=children,
+        typed_attributes=(*deployable.typed_attributes, *more),
+    )
+
+
+def name_companion(function: PciFunction) -> str:
+    """Return the kind of a function beside a card, such as audio."""
     return _COMPANIONS.get(function.pci_class[:4], 'other')

@@ -89,6 +89,8 @@ class SharedPciDriver(PciDriver):
 
         :raises DriverError: the card cannot have the virtual function of the handle
         """
+        if self._is_whole(handle):
+            return
         self._writer.check(handle.control_address)
         card = PciFunction(self._host, handle.control_address)
         self._prepared.add([handle])
@@ -129,6 +131,8 @@ class SharedPciDriver(PciDriver):
 
         :raises DriverError: they cannot be removed
         """
+        if self._is_whole(handle):
+            return
         self._writer.check(handle.control_address)
         self._prepared.remove(handle.uuid)
         card = handle.control_address
@@ -243,6 +247,11 @@ class SharedPciDriver(PciDriver):
                 in_use = self.find_host_user(virtual) is not None
             handle = self.build_handle(card, virtual)
             yield replace(handle, needs_host=on_demand, in_use=in_use)
+
+    def _is_whole(self, handle: AllocatedHandle) -> bool:
+        """Return True if the handle is a physical function, not a virtual one."""
+        function = PciFunction(self._host, handle_address(handle.info))
+        return function.is_present and not function.is_virtual
 
     def _is_in_use(self, address: str) -> bool:
         """Return True if any guest has a virtual function of the card open.

@@ -113,6 +113,22 @@ longer, for example while it creates block devices.
         if host_nqn not in _list_hosts(subsystem):
             self._call('nvmf_subsystem_add_host', nqn=nqn, host=host_nqn)
 
+    def connect(self, handle: AllocatedHandle) -> None:
+        """Check that the spawned instance has a connection to the subsystem.
+
+        The instance is admitted again if SPDK was restarted meanwhile.
+
+        :raises DriverError: there is no connection yet, or SPDK does not answer
+        """
+        self.prepare(handle)
+        nqn, host_nqn = handle.info['nqn'], self._own[handle.uuid]
+        connections = self._find_objects('nvmf_subsystem_get_controllers', nqn=nqn)
+        if connections is None:
+            return  # SPDK before 21.04 does not list connections
+        if host_nqn not in (item.get('hostnqn') for item in connections):
+            reason = f'SPDK: {host_nqn} has no connection to {nqn}.'
+            raise DriverError(reason=reason)
+
     def release(self, handle: AllocatedHandle) -> None:
         """Remove the host NQN of the instance, which ends its connections.
 
@@ -157,11 +173,19 @@ longer, for example while it creates block devices.
 
         :raises DriverError: SPDK refused it or does not answer
         """
+        return self._find_objects(method) or ()
+
+    # Any: JSON.
+    def _find_objects(self, method: str, **params: Any) -> Sequence[Target] | None:
+        """Return the objects of a list, or None if SPDK has no such method.
+
+        :raises DriverError: SPDK refused it or does not answer
+        """
         try:
-            items = self._rpc.call(method)
+            items = self._rpc.call(method, **params)
         except JsonRpcError as error:
             if isinstance(error, CallRefused) and error.is_unknown:
-                return ()
+                return None
             raise DriverError(reason=f'SPDK: {error}.') from None
         return [item for item in items or () if isinstance(item, dict)]
 

@@ -115,8 +115,8 @@ def _check_free(cloud: Cloud) -> None:
     unclean = [f'{unit.unit} ({unit.reason})' for unit in cloud.list_unclean()]
     expect(not unclean, f'units are not clean: {", ".join(unclean)}')
     cleans = cloud.list_cleanings()
-    ended = all(step.finished_at for clean in cleans for step in clean.steps)
-    expect(ended, 'the record of a clean has a step without an end')
+    is_complete = all(step.finished_at for clean in cleans for step in clean.steps)
+    expect(is_complete, 'the record of a clean has a step without an end')
     states = {clean.state for clean in cleans}
     is_recorded = states <= {CleaningState.SUCCEEDED} and len(cleans) >= (
         cloud.expected_cleans

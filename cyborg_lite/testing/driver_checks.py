@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cyborg_lite.drivers.base import Driver
+from cyborg_lite.drivers.base import DeclaresAttributes, Driver
 from cyborg_lite.drivers.host.kernel import Kernel
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import InvalidInput
-from cyborg_lite.model import report_rules
+from cyborg_lite.model import report_rules, typed_attributes
 from cyborg_lite.model.inventory import (
     AttachHandle,
     Device,
@@ -93,6 +93,23 @@ def check_empty_host_is_accepted(bench: Bench, root: Path) -> None:
     check_results(discover(bench.make(Host(HOSTNAME, root))))
 
 
+def check_attributes_are_declared(bench: Bench, root: Path) -> None:
+    """Check that the driver declares the typed attributes that it reports."""
+    driver = bench.make(bench.host(root))
+    declarations = driver.ATTRIBUTES if isinstance(driver, DeclaresAttributes) else ()
+    names = [declaration.name for declaration in declarations]
+    expect(len(set(names)) == len(names), 'an attribute is declared twice')
+    for declaration in declarations:
+        fault = typed_attributes.find_declaration_fault(declaration)
+        expect(fault is None, f'invalid declaration of an attribute: {fault}')
+    for result in discover(driver):
+        for deployable in result.device.root.walk() if result.device else ():
+            for attribute in deployable.typed_attributes:
+                is_declared = any(item.covers(attribute) for item in declarations)
+                message = f'{deployable.name} has an undeclared {attribute.name}'
+                expect(is_declared, message)
+
+
 def check_file_faults_are_isolated(bench: Bench, root: Path) -> None:
     """Check that a faulty file of one device does not hide another device."""
     kernel = bench.build(root)
@@ -126,6 +143,7 @@ CHECKS: Final[Sequence[Callable[[Bench, Path], None]]] = (
     check_discovery_is_reportable,
     check_discovery_is_read_only,
     check_empty_host_is_accepted,
+    check_attributes_are_declared,
     check_file_faults_are_isolated,
 )
 

@@ -144,12 +144,12 @@ def _change_mode(cloud: Cloud) -> str:
     current = [mode.name for mode in listing.modes if mode.is_current]
     expect(target in current, f'the mode is {current} instead of {target}')
     expect(listing.stored == target, f'the agent restores {listing.stored}')
-    held = [
+    reasons = [
         device.status_reason
         for device in cloud.list_devices()
         if device.status is not DeviceStatus.ENABLED
     ]
-    expect(not held, f'a device is not offered again: {", ".join(held)}')
+    expect(not reasons, f'a device is not offered again: {", ".join(reasons)}')
     return repr(results)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cyborg_lite.clients.nova import BoundEvent, EventOutcome, Nova
-from cyborg_lite.clients.placement import Consumer
+from cyborg_lite.clients.placement import Consumer, ProviderTraits
 from cyborg_lite.exceptions import NotFound, RemoteError
 from cyborg_lite.model.bitstreams import Image
 from cyborg_lite.testing.crash_points import CrashPoint
@@ -92,3 +92,7 @@ class FakePlacementClient:
         """Return an instance with its allocation."""
         with self.crash_point.step('the request to Placement'):
             return Consumer(uuid, PROJECT, PROJECT, 1, {self.provider: {}})
+
+    def get_traits(self, _uuid: str) -> ProviderTraits:
+        """Return no traits: no device profile has alternatives."""
+        return ProviderTraits(0, frozenset())

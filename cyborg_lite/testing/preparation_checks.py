@@ -251,6 +251,46 @@ def _check_group(
         expect(is_undone, 'deactivate does not undo activate')
 
 
+def check_failed_group_is_undone(bench: Bench, root: Path) -> None:
+    """Check that a refused change of activate is reported, and can be undone."""
+    for fault in (FaultKind.REFUSAL, FaultKind.CRASH_AFTER):
+        setup = _build_setup(bench, root / fault.name, 0)
+        if not isinstance(setup.driver, ActivatesGroups):
+            return
+        for members in _list_groups(setup.driver):
+            for member in members:
+                _as_preparing(setup.driver).prepare(member)
+            _check_faulty_group(setup, bench, members, fault)
+            for member in members:
+                _as_preparing(setup.driver).release(member)
+
+
+def _check_faulty_group(
+    setup: _Setup, bench: Bench, members: Sequence[AllocatedHandle], fault: FaultKind
+) -> None:
+    """Let each change of an activation fail; check that deactivate undoes it."""
+    prepared = read_files(setup.host.root)
+    kernel = setup.kernel
+    for at in range(_MAX_CHANGES):
+        driver, successor = bench.make(setup.host), bench.make(setup.host)
+        assert isinstance(driver, ActivatesGroups)
+        assert isinstance(successor, ActivatesGroups)
+        kernel.changes, kernel.at, kernel.fault = 0, at, fault
+        is_reported = False
+        try:
+            driver.activate(members)
+        except (DriverError, ProcessCrash):
+            is_reported = True
+        is_faulty = kernel.changes > at
+        kernel.fault = FaultKind.NONE
+        successor.deactivate(members)
+        is_undone = read_files(setup.host.root) == prepared
+        expect(is_undone, 'deactivate does not undo a failed activate')
+        if not is_faulty:
+            return
+        expect(is_reported, 'a refused activate raises no DriverError')
+
+
 PREPARATION_CHECKS: Final[Sequence[Callable[[Bench, Path], None]]] = (
     check_prepare_is_repeatable,
     check_is_prepared_is_correct,
@@ -263,6 +303,7 @@ PREPARATION_CHECKS: Final[Sequence[Callable[[Bench, Path], None]]] = (
     check_connect_is_repeatable,
     check_refused_connect_is_reported,
     check_group_is_repeatable,
+    check_failed_group_is_undone,
 )
 
 

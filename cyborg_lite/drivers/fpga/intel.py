@@ -147,8 +147,8 @@ class IntelFpga(ProgrammableFpgaDriver):
         parts = [card.regions[:1]]
         if mode == ON_FUNCTIONS:
             parts = [(region,) for region in card.regions]
-        offered = (self._build_offered(card, name, address, part) for part in parts)
-        return tuple(sorted(item for root in offered for item in list_inventory(root)))
+        roots = (self._build_offered(card, name, address, part) for part in parts)
+        return tuple(sorted(item for root in roots for item in list_inventory(root)))
 
     def is_card_function(self, function: PciFunction) -> bool:
         """Return True for FPGA cards; neural processors have the same class."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of the IOMMU for giving a PCI function to a guest."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from cyborg_lite.drivers.host.sysfs import PciFunction
@@ -28,17 +28,25 @@ class IommuGroups:
         """Choose a function that an earlier agent process offered."""
         self._chosen.add(address)
 
-    def find_obstacle(self, function: PciFunction, is_card: IsCard) -> str | None:
+    def find_obstacle(
+        self,
+        function: PciFunction,
+        is_card: IsCard,
+        together: Collection[str] = (),
+    ) -> str | None:
         """Return why the IOMMU group prevents passthrough, or None if it does not.
 
         :param is_card: returns True for the functions that the driver offers, too
+        :param together: addresses of functions that the same guest gets
         """
         group = function.iommu_group
         if group is None:
             return 'no IOMMU group: it cannot be passed through'
         members = [
             PciFunction(function.host, address)
-            for address in sorted({*function.group_members} - {function.address})
+            for address in sorted(
+                {*function.group_members} - {function.address, *together}
+            )
         ]
         for member in members:
             if not _is_harmless(member):

@@ -10,6 +10,8 @@ from oslo_config import cfg
 from cyborg_lite.drivers import card_rules
 from cyborg_lite.drivers.base import Section
 from cyborg_lite.drivers.card_modes import MODES_OPTION, DeclaredModes, check_mode
+from cyborg_lite.drivers.function_groups import GROUPS_OPTION
+from cyborg_lite.drivers.grouped_pci import GroupedPciDriver
 from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.virtual_functions import list_vf_addresses
@@ -18,6 +20,10 @@ from cyborg_lite.drivers.nvidia.capacity import (
     find_card_memory,
     list_gpu_instances,
     read_driver_information,
+)
+from cyborg_lite.drivers.nvidia.fabric_partitions import (
+    FABRIC_PARTITIONS,
+    FabricPartitions,
 )
 from cyborg_lite.drivers.nvidia.layout import (
     CURRENT_TYPE,
@@ -43,6 +49,7 @@ from cyborg_lite.drivers.nvidia.mig import (
 from cyborg_lite.drivers.nvidia.models import (
     MEMORY,
     MODELS,
+    find_architecture,
     may_have_nvlink_fabric,
 )
 from cyborg_lite.drivers.nvidia.nvml import Nvml, Readings
@@ -67,6 +74,7 @@ from cyborg_lite.drivers.pci import PciDriver, custom_name
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
 from cyborg_lite.drivers.vgpu_class import VGPU, VGPU_CLASS
 from cyborg_lite.exceptions import DeviceBusy, DeviceGone
+from cyborg_lite.model import typed_attributes
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import (
     Deployable,
@@ -77,8 +85,10 @@ from cyborg_lite.model.inventory import (
 )
 from cyborg_lite.model.modes import DeviceMode, OfferedInventory
 from cyborg_lite.model.traits import OWNER_CYBORG
+from cyborg_lite.model.typed_attributes import AttributeDeclaration, TypedAttribute
 from cyborg_lite.model.usage import Usage
 
+_GIB: Final = 1024  # MiB
 _VENDOR_DRIVER: Final = 'nvidia'
 _CREATES_MDEVS: Final = cfg.BoolOpt(
     'creates_mdevs',
@@ -93,7 +103,7 @@ manage all mdevs of the host.
 )
 
 
-class NvidiaGpu(PciDriver):
+class NvidiaGpu(GroupedPciDriver):
     """Driver for NVIDIA GPUs with and without vGPUs."""
 
     NAME: ClassVar[str] = 'nvidia_gpu_driver'
@@ -104,6 +114,14 @@ class NvidiaGpu(PciDriver):
     RESOURCE_CLASS: ClassVar[str] = 'PGPU'
     MODELS: ClassVar[Mapping[str, str]] = MODELS
     HOST_DRIVERS: ClassVar[tuple[str, ...]] = ('nvidia', 'nouveau')
+    ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]] = (
+        *GroupedPciDriver.ATTRIBUTES,
+        typed_attributes.ARCHITECTURE,
+        typed_attributes.MEMORY,
+        typed_attributes.MIG_PROFILE,
+        typed_attributes.SAME_FABRIC,
+        typed_attributes.VGPU_TYPE,
+    )
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
         *PciDriver.OPTIONS,
         card_rules.VGPU_TYPES,
@@ -111,6 +129,8 @@ class NvidiaGpu(PciDriver):
         _CREATES_MDEVS,
         VGPU_CLASS,
         MODES_OPTION,
+        GROUPS_OPTION,
+        FABRIC_PARTITIONS,
     )
 
     # Any: each option has its own type.
@@ -131,6 +151,8 @@ class NvidiaGpu(PciDriver):
         writer = Writer(host.root, host.kernel, seconds)
         self._vgpus = VgpuManager(host, writer, self._prepared, self._nvml, self._types)
         self._instances = GpuInstances(host, writer)
+        texts = options.get('fabric_partitions', ())
+        self._partitions = FabricPartitions(writer, texts)
         self._declared = DeclaredModes(options, host.name)
 
     @classmethod
@@ -163,6 +185,8 @@ class NvidiaGpu(PciDriver):
 
         :raises DriverError: as ``VgpuManager.create``
         """
+        if self.find_group(handle):
+            return  # whole cards
         leaves_mdev = self._leaves_mdev(handle)
         self._vgpus.create(handle, self._may_disable, leaves_mdev=leaves_mdev)
 
@@ -171,11 +195,44 @@ class NvidiaGpu(PciDriver):
 
         :raises DriverError: as ``VgpuManager.remove``
         """
-        self._vgpus.remove(handle, self._may_disable)
+        if not self.find_group(handle):
+            self._vgpus.remove(handle, self._may_disable)
 
     def is_prepared(self, handle: AllocatedHandle) -> bool:
         """Return True if the vGPU of a handle exists."""
+        if self.find_group(handle):
+            return True
         return self._vgpus.exists(handle, leaves_mdev=self._leaves_mdev(handle))
+
+    def list_group_texts(self) -> Sequence[str]:
+        """Return the groups, and the cards of each partition of the fabric."""
+        partitions = self._options.get('fabric_partitions', ())
+        cards = (text.partition('=')[2] for text in partitions)
+        return (*super().list_group_texts(), *cards)
+
+    def connect_group(self, group: Sequence[str]) -> None:
+        """Activate the partition of a group, if it is one.
+
+        :raises DriverError: Fabric Manager refuses, or does not answer
+        """
+        if self._partitions.has_group(group):
+            self._partitions.activate(group)
+
+    def disconnect_group(self, group: Sequence[str]) -> None:
+        """Deactivate the partition of a group, if it is one.
+
+        :raises DriverError: Fabric Manager refuses, or does not answer
+        """
+        if self._partitions.has_group(group):
+            self._partitions.deactivate(group)
+
+    def find_whole_obstacle(self, function: PciFunction) -> str | None:
+        """Return why a card cannot be whole, or None if it can."""
+        if self._find_configured(function):
+            return 'vgpu_types has a rule for it'
+        if read_layout(function).existing:
+            return 'it has vGPUs'
+        return super().find_whole_obstacle(function)
 
     def modes(self, device: Device) -> Sequence[DeviceMode]:
         """Return the layouts of GPU instances (MIG) that a divided card can have."""
@@ -187,10 +244,12 @@ class NvidiaGpu(PciDriver):
         guess = self._instances.guess_layout(card.address, profiles)
         if guess and not any(self.has_mode(device, name) for name in names):
             names.append(guess)
+        # A layout of vGPUs is thousands of files: it is read once.
+        vgpus = read_layout(card)
         return tuple(
             DeviceMode(
                 name,
-                tuple(sorted(self._predict(card, parse_layout(profiles, name)))),
+                tuple(sorted(self._predict(card, vgpus, parse_layout(profiles, name)))),
                 is_current=self.has_mode(device, name),
             )
             for name in names
@@ -231,13 +290,12 @@ class NvidiaGpu(PciDriver):
         return result.device
 
     def _predict(
-        self, card: PciFunction, instances: Sequence[Profile]
+        self, card: PciFunction, vgpus: VgpuLayout, instances: Sequence[Profile]
     ) -> Iterator[OfferedInventory]:
         """Yield what a card offers with a layout of GPU instances."""
-        layout = read_layout(card)
         fabric = (TRAIT,) if self._has_fabric(card) else ()
         for text in self._find_configured(card):
-            vgpu_type = layout.find_type(text) or VgpuType('', text, available=0)
+            vgpu_type = vgpus.find_type(text) or VgpuType('', text, available=0)
             total = count_profile(instances, vgpu_type)
             if total:
                 trait = custom_name('NVIDIA', card.device, vgpu_type.label)
@@ -268,9 +326,21 @@ class NvidiaGpu(PciDriver):
         traits = super().traits(function)
         return (*traits, TRAIT) if self._has_fabric(function) else traits
 
+    def list_attributes(self, function: PciFunction) -> Iterator[TypedAttribute]:
+        """Yield the typed attributes of whole cards and of vGPUs."""
+        yield from super().list_attributes(function)
+        architecture = find_architecture(function.device)
+        if architecture is not None:
+            yield typed_attributes.ARCHITECTURE.of(architecture)
+        if self._partitions.has_group(self._function_groups.find(function.address)):
+            yield typed_attributes.SAME_FABRIC.of(True)
+
     def build_whole(self, function: PciFunction) -> Deployable:
         """Return the deployable of a whole card, with the size of its fabric."""
         root = super().build_whole(function)
+        if function.device in MEMORY:
+            memory = typed_attributes.MEMORY.of(MEMORY[function.device] * _GIB)
+            root = replace(root, typed_attributes=(memory,))
         if not self._has_fabric(function):
             return root
         number = str(self._fabric.switches)

@@ -15,6 +15,8 @@ from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.virtual_functions import list_vf_addresses
 from cyborg_lite.drivers.nvidia.models import MEMORY
 from cyborg_lite.drivers.nvidia.sriov_manage import SRIOV_MANAGE
+from cyborg_lite.model import typed_attributes
+from cyborg_lite.model.typed_attributes import TypedAttribute
 
 MDEV_TYPES: Final = 'mdev_supported_types'
 CREATABLE_TYPES: Final = 'nvidia/creatable_vgpu_types'
@@ -63,6 +65,21 @@ class VgpuType:
         """The type needs a GPU instance (MIG) per vGPU; other types are time-sliced."""
         match = _SIZE.search(self.name)
         return bool(match and match['slices'])
+
+    @property
+    def typed_attributes(self) -> tuple[TypedAttribute, ...]:
+        """The typed attributes of the vGPUs of this type."""
+        values = [typed_attributes.VGPU_TYPE.of(self.label)]
+        if self.memory is not None:
+            values.append(typed_attributes.MEMORY.of(self.memory))
+        match = _SIZE.search(self.name)
+        if match and match['slices']:
+            values.append(
+                typed_attributes.MIG_PROFILE.of(
+                    f'{match["slices"]}g.{match["memory"]}gb'
+                )
+            )
+        return tuple(values)
 
     def matches(self, text: str) -> bool:
         """Return True if the text is the id, the number or the name of this type.

@@ -157,8 +157,8 @@ class GpuInstances:
         """
         by_depth: dict[int, Profile] = {}
         for profile in profiles:  # largest first
-            known = by_depth.setdefault(profile.depth, profile)
-            if known.slices > profile.slices > 1:
+            choice = by_depth.setdefault(profile.depth, profile)
+            if choice.slices > profile.slices > 1:
                 by_depth[profile.depth] = profile
         places = list_gpu_instances(self._host, address)
         names = [by_depth[depth].name for depth in sorted(map(instance_depth, places))]

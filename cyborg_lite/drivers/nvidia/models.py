@@ -62,6 +62,28 @@ MEMORY: Final[Mapping[str, int]] = {
 NVSWITCHES: Final = ('1af1', '22a3')
 
 
+# By the first two digits of the device id.
+_ARCHITECTURES: Final[Mapping[str, str]] = {
+    '15': 'pascal',
+    '1b': 'pascal',
+    '1d': 'volta',
+    '1e': 'turing',
+    '20': 'ampere',
+    '22': 'ampere',
+    '23': 'hopper',
+    '25': 'ampere',
+    '26': 'ada',
+    '27': 'ada',
+    '29': 'blackwell',
+    '2b': 'blackwell',
+}
+
+
+def find_architecture(device: str) -> str | None:
+    """Return the architecture of the card of a device id, or None for others."""
+    return _ARCHITECTURES.get(device[:2]) if device in CARDS else None
+
+
 def may_have_nvlink_fabric(device: str) -> bool:
     """Return True if a card with this device id can be behind NVSwitches.
 

@@ -258,6 +258,7 @@ def _build_part(
             **attributes(card.resource_class, traits),
             'vgpu_type': vgpu_type.label,
         },
+        typed_attributes=vgpu_type.typed_attributes,
     )
 
 

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clean steps of any PCI function: a reset, or the erase of an NVMe drive.
+
+A reset clears what the specification of the device says, for example its registers and
+queues. The kernel chooses the method (kernel: ABI/testing/sysfs-bus-pci, ``reset``).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from cyborg_lite.drivers.host import vfio
+from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
+from cyborg_lite.drivers.host.sysfs import PciFunction
+from cyborg_lite.drivers.nvme_cleaning import NvmeCleaner
+from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DriverError
+from cyborg_lite.model.cleaning import CleanStep
+
+_NVME: Final = '010802'  # class code: NVM Express controller
+_RESET: Final = CleanStep(
+    'reset', 'the state of the function that its reset clears', seconds=1
+)
+
+
+class FunctionCleaner:
+    """Resets PCI functions and erases NVMe drives."""
+
+    def __init__(self, writer: Writer, drives: NvmeCleaner) -> None:
+        self._writer = writer
+        self._drives = drives
+
+    def list_steps(self, function: PciFunction) -> Sequence[CleanStep]:
+        """Return the steps for a function.
+
+        :raises DeviceBusy: a guest has it, or it is being set up
+        :raises DriverError: the kernel cannot reset it, or the host uses it
+        """
+        if function.pci_class == _NVME:
+            return self._drives.list_steps(function)
+        if function.is_present:
+            self._check(function)
+        return (_RESET,)
+
+    def run_step(self, function: PciFunction, name: str) -> str:
+        """Run a step; return the tool with its version, or an empty string.
+
+        A virtual function that was removed after its last use has no state.
+
+        :raises DeviceBusy: a guest has the function, or it is being set up
+        :raises DriverError: the step failed
+        """
+        if function.pci_class == _NVME:
+            return self._drives.run_step(function, name)
+        if not function.is_present:
+            return ''
+        self._check(function)
+        try:
+            self._writer.write(function.address, function.path('reset'), '1')
+        except OSError as error:
+            action = 'it cannot be reset'
+            raise to_driver_error(function.address, action, error) from None
+        return ''
+
+    def _check(self, function: PciFunction) -> None:
+        if function.is_lost:
+            raise DeviceGone(address=function.address)
+        directory = function.path('').rstrip('/')
+        files = vfio.device_files(function.host, directory)
+        holders = self._writer.holders(function.address, files)
+        if holders:
+            reason = f'it is open in process {holders[0]}'
+            raise DeviceBusy(address=function.address, reason=reason)
+        if not function.is_resettable:
+            reason = f'The kernel cannot reset {function.address}.'
+            raise DriverError(reason=reason)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts of equal namespaces on an NVMe controller, with ``nvme`` of nvme-cli.
+
+The controller must support the namespace management of the NVM Express Base
+Specification (Identify Controller: OACS bit 3, TNVMCAP, NN). A layout is made anew: it
+destroys all data of the controller.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Mapping
+from typing import Any, Final
+
+from cyborg_lite.drivers.host import disk_use
+from cyborg_lite.drivers.host.sysfs import PciFunction
+from cyborg_lite.drivers.host.tools import ToolRunner
+from cyborg_lite.exceptions import DeviceBusy, DriverError
+
+_HOST_DRIVER: Final = 'nvme'
+_SECONDS: Final = 120.0  # of one command
+_SUPPORTED: Final = 0x8  # OACS
+_GRANULE: Final = 1 << 30  # bytes; controllers allocate capacity in granules
+_ALL: Final = '0xffffffff'  # namespace id for what is common to all namespaces
+_NAME: Final = re.compile(r'namespaces-([1-9]\d?)')
+_SCAN_POLLS: Final = 100
+_SCAN_SECONDS: Final = 0.1  # between two polls
+
+# Any: values of JSON are of many types.
+Identity = Mapping[str, Any]
+
+
+def format_layout(count: int) -> str:
+    """Return the name of a layout of equal namespaces."""
+    return f'namespaces-{count}'
+
+
+def parse_layout(name: str) -> int:
+    """Return the number of namespaces of a layout; 0: the name is of no layout."""
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else 0
+
+
+def count_namespaces(function: PciFunction) -> int:
+    """Return the number of namespaces of a drive; 0 if their sizes differ."""
+    disks = disk_use.list_namespaces(function)
+    sizes = {function.host.number(f'{disk.path}/size') for disk in disks}
+    return len(disks) if len(sizes) == 1 else 0
+
+
+class NamespaceManager:
+    """Replaces the namespaces of drives."""
+
+    def __init__(self, run: ToolRunner, poll_seconds: float = _SCAN_SECONDS) -> None:
+        self._tool = run
+        self._poll_seconds = poll_seconds
+
+    def set_layout(self, function: PciFunction, count: int) -> None:
+        """Replace the namespaces of a drive by equal ones, unless it has them.
+
+        :raises DeviceBusy: a guest has the drive, or it is being set up
+        :raises DriverError: the host uses it, it has no namespace management, or a
+            command failed
+        """
+        controller = self._check_unused(function)
+        if count_namespaces(function) == count:
+            return
+        identity = self._read(controller, 'id-ctrl')
+        size = _find_size(function.address, identity, count)
+        number, block = self._find_format(controller)
+        for namespace in self._list(controller, '--all'):
+            self._run('delete-ns', controller, f'--namespace-id={namespace}')
+        for _ in range(count):
+            self._create(controller, size // block, number, int(identity['cntlid']))
+        self._run('ns-rescan', controller)
+        self._wait(function, count)
+
+    def _check_unused(self, function: PciFunction) -> str:
+        """Check that nobody uses a drive; return the device file of its controller."""
+        names = [name for name in function.names('nvme') if name.startswith('nvme')]
+        if function.driver != _HOST_DRIVER or not names:
+            reason = f'it is bound to {function.driver or "no driver"}, not to nvme'
+            raise DeviceBusy(address=function.address, reason=reason)
+        controller = f'/dev/{names[0]}'
+        disks = disk_use.list_namespaces(function)
+        user = disk_use.find_disk_user(disks)
+        if user is not None:
+            reason = f'Drive {function.address} is in use by the host: {user}.'
+            raise DriverError(reason=reason)
+        # The kernel may still be scanning. An interrupted change leaves a drive without
+        # namespaces.
+        if len(self._list(controller)) != len(disks):
+            self._run('ns-rescan', controller)
+            reason = 'its namespaces cannot be found'
+            raise DeviceBusy(address=function.address, reason=reason)
+        return controller
+
+    def _find_format(self, controller: str) -> tuple[int, int]:
+        """Return number and block size of the first format without metadata."""
+        common = self._read(controller, 'id-ns', f'--namespace-id={_ALL}')
+        for number, entry in enumerate(common.get('lbafs', ())):
+            if int(entry['ms']) == 0 and int(entry['ds']):
+                return number, 1 << int(entry['ds'])
+        raise DriverError(reason=f'{controller} has no format without metadata.')
+
+    def _create(self, controller: str, blocks: int, number: int, owner: int) -> None:
+        sizes = f'--nsze={blocks}', f'--ncap={blocks}', f'--flbas={number}'
+        output = self._run('create-ns', controller, *sizes)
+        match = re.search(r'nsid:\s*(\d+)', output)
+        if match is None:
+            raise DriverError(reason=f'nvme create-ns {controller} shows no nsid.')
+        options = f'--namespace-id={match[1]}', f'--controllers={owner}'
+        self._run('attach-ns', controller, *options)
+
+    def _list(self, controller: str, *options: str) -> list[int]:
+        output = self._run('list-ns', controller, *options)
+        return [int(text, 16) for text in re.findall(r'\]:\s*(0x[0-9a-f]+)', output)]
+
+    def _read(self, controller: str, command: str, *options: str) -> Identity:
+        output = self._run(command, controller, *options, '--output-format=json')
+        try:
+            identity: Identity = dict(json.loads(output))
+        except ValueError:
+            reason = f'nvme {command} {controller} returned no JSON.'
+            raise DriverError(reason=reason) from None
+        return identity
+
+    def _run(self, *arguments: str) -> str:
+        result = self._tool(('nvme', *arguments), _SECONDS)
+        if result.status != 0:
+            reason = f'nvme {" ".join(arguments)} failed: {result.summary}.'
+            raise DriverError(reason=reason)
+        return result.output
+
+    def _wait(self, function: PciFunction, count: int) -> None:
+        """Wait until the kernel shows the namespaces.
+
+        :raises DriverError: it does not within ten seconds
+        """
+        pause = threading.Event()
+        for _ in range(_SCAN_POLLS):
+            if count_namespaces(PciFunction(function.host, function.address)) == count:
+                return
+            pause.wait(self._poll_seconds)
+        reason = f'The kernel does not show {count} namespaces of {function.address}.'
+        raise DriverError(reason=reason)
+
+
+def _find_size(address: str, identity: Identity, count: int) -> int:
+    """Return the size of each of equal namespaces in bytes.
+
+    :raises DriverError: the controller cannot have so many namespaces
+    """
+    if not int(identity.get('oacs', 0)) & _SUPPORTED:
+        reason = f'Drive {address} does not support namespace management.'
+        raise DriverError(reason=reason)
+    capacity, most = int(identity.get('tnvmcap', 0)), int(identity.get('nn', 0))
+    size = capacity // count // _GRANULE * _GRANULE
+    if count > most or not size:
+        reason = f'Drive {address} can have {most} namespaces in {capacity} bytes.'
+        raise DriverError(reason=reason)
+    return size
