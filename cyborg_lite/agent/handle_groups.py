@@ -33,12 +33,13 @@ class HandleGroups:
 
         :raises DriverError: the handles are not a group that can be activated
         """
-        named = [(self._name_group(handle), handle) for handle in handles]
-        named = sorted(
-            (pair for pair in named if pair[0]), key=lambda pair: (pair[0], pair[1].key)
+        members = [(self._name_group(handle), handle) for handle in handles]
+        members = sorted(
+            (pair for pair in members if pair[0]),
+            key=lambda pair: (pair[0], pair[1].key),
         )
         with self._guard:
-            for name, pairs in groupby(named, key=lambda pair: pair[0]):
+            for name, pairs in groupby(members, key=lambda pair: pair[0]):
                 self._activate([handle for _, handle in pairs], name[1])
 
     def reactivate(self, handle: AllocatedHandle) -> None:

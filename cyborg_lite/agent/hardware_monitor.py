@@ -51,6 +51,7 @@ class HardwareMonitor:
         self._intervals = intervals
         self._stopping = stopping
         self._scan_requested = threading.Event()
+        self._scanning = threading.RLock()
         self._fingerprint: int | None = None  # None: not computed yet
         self._scan_due = 0.0  # by the monotonic clock
         # None: the host was never scanned, so that nothing can have changed.
@@ -104,11 +105,24 @@ class HardwareMonitor:
         """Request a scan after a change that the fingerprint does not detect."""
         self._scan_requested.set()
 
+    def scan_now(self, on_change: Callable[[], None]) -> str:
+        """Scan the host; return the digest of the host report.
+
+        :param on_change: called after the scan, to send the report
+        """
+        self.scan()
+        on_change()
+        return self._discovery.report().digest
+
     def scan(self, fingerprint: int | None = None) -> None:
         """Scan the host, and record events for added, removed and changed devices.
 
         :param fingerprint: fingerprint before the scan; None: compute it
         """
+        with self._scanning:
+            self._scan(fingerprint)
+
+    def _scan(self, fingerprint: int | None) -> None:
         if fingerprint is None:
             fingerprint = compute_fingerprint(self._discovery.host)
         self._fingerprint = fingerprint

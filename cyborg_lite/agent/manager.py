@@ -4,6 +4,7 @@
 Each method mirrors one of ``cyborg_lite.rpc.agent.AgentAPI``.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from cyborg_lite.agent.cleaning import Cleaning
@@ -38,6 +39,8 @@ class Manager:
         self._programming = programming  # None: Glance is not configured
         self._cleaning = cleaning  # None: only in tests of other calls
         self._modes = modes  # None: only in tests of other calls
+        # Scans the host and returns the digest. None: only in tests of other calls.
+        self.scan_host: Callable[[], str] | None = None
 
     @endpoint
     def prepare(self, context: RequestContext, handles: Any) -> list[str]:
@@ -58,6 +61,13 @@ class Manager:
     def read_boot_id(self, _context: RequestContext) -> str:
         """Return the boot id. The agent serves calls after it rebuilt its handles."""
         return self._boot_id
+
+    @endpoint
+    def scan(self, _context: RequestContext) -> str:
+        """Scan the host; return the digest of its report."""
+        if self.scan_host is None:
+            raise DriverError(reason='This agent cannot scan.')
+        return self.scan_host()
 
     @endpoint
     def program(self, context: RequestContext, order: Any) -> Any:

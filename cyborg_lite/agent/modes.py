@@ -18,7 +18,7 @@ from oslo_log import log
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.state_file import StateFile
-from cyborg_lite.drivers.base import Driver, PreparesDevices, SetsModes
+from cyborg_lite.drivers.base import Driver, KeepsModes, PreparesDevices, SetsModes
 from cyborg_lite.exceptions import (
     CyborgError,
     DeviceBusy,
@@ -181,7 +181,7 @@ class Modes:
         return device
 
     def restore(self, address: str) -> bool:
-        """Set the stored mode of a device, unless the device has it.
+        """Set the stored mode of a device, unless the device has it or keeps modes.
 
         :returns: True if the device has changed
         :raises DriverError: the mode cannot be set now
@@ -191,6 +191,8 @@ class Modes:
                 device, driver = self._find(address)
             except DriverError:
                 return False  # the handles of a missing device report the reason
+            if isinstance(driver, KeepsModes):
+                return False
             stored = self._store.find(device)
             if stored is None or not stored.mode:
                 return False

@@ -80,6 +80,10 @@ class Preparation:
             self._release_each(handles)
             raise
         self._record_prepared(handles, HostEventKind.PREPARED)
+        return self.list_connecting(handles)
+
+    def list_connecting(self, handles: Iterable[AllocatedHandle]) -> tuple[str, ...]:
+        """Return the uuids of the handles that their drivers connect later."""
         return tuple(
             handle.uuid
             for handle in handles

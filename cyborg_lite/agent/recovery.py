@@ -20,7 +20,7 @@ from cyborg_lite.agent.journal import Journal, NewEvent
 from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.host_events import HostEventKind
+from cyborg_lite.model.host_events import HostEventKind, RecoveryResult
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import daemon_context
 
@@ -80,9 +80,13 @@ class HostRecovery:
         host, stored = self._discovery.host, self._cache.handles
         lost = {uuid: reason for uuid, reason in self._lost.items() if uuid in stored}
         prepared = self._list_prepared()
-        expected = conductor.report_recovery(
-            daemon_context(), host.name, host.boot_id, rebuilt=prepared, lost=lost
+        connecting = self._preparation.list_connecting(
+            stored[uuid].handle for uuid in prepared
         )
+        result = RecoveryResult(
+            host.name, host.boot_id, tuple(prepared), lost, connecting
+        )
+        expected = conductor.report_recovery(daemon_context(), result)
         reported = {*lost, *prepared}
         missing = [handle for handle in expected if handle.uuid not in reported]
         if not missing:

@@ -7,7 +7,7 @@ A host report is sent only if its digest has changed.
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,10 +24,11 @@ from cyborg_lite.exceptions import (
     CyborgError,
 )
 from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.model.services import HeartbeatDetails
+from cyborg_lite.model.report_changes import diff_reports
+from cyborg_lite.model.services import Heartbeat, HeartbeatDetails
 from cyborg_lite.model.usage import Usage
 from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.context import bare_context, daemon_context
 from cyborg_lite.version import version
 
 LOG = log.getLogger(__name__)
@@ -38,6 +39,7 @@ _SHORTEST_TIMEOUT: Final = 1.0  # seconds
 # A message to a conductor that has died gets no reply. Several heartbeats must fit into
 # `agent_down_after`, which is above three intervals.
 _HEARTBEATS_PER_INTERVAL: Final = 3
+_MAX_SHORT: Final = 20  # short heartbeats after a whole heartbeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,12 @@ class Reporter:
         # Digest of the report that the conductor has; None: it has no report.
         self._reported_digest: str | None = None
         self._report_number = 0  # of the last report
+        self._accepted_report: HostReport | None = None  # None: no report yet
         self._start_reported = False
+        # The last whole heartbeat. None: the next heartbeat must be whole.
+        self._heartbeat: Heartbeat | None = None
+        self._is_short_answered = False  # True: conductors accept short heartbeats
+        self._short_heartbeats = 0  # since the last whole heartbeat
         self._is_served = True  # False: the RPC server could not start
         self._recovery_reported = False
         self._sent_usages: dict[str, Usage] = {}
@@ -97,7 +104,7 @@ class Reporter:
 
     @property
     def is_answered(self) -> bool:
-        """True if the conductor has answered the last reports."""
+        """Return True if the conductor has answered the last reports."""
         return self._is_answered
 
     def wake(self) -> None:
@@ -190,24 +197,48 @@ class Reporter:
             numbered = replace(
                 report, identity=self._sources.identity, number=next_number
             )
-            next_number = self._conductor.report_host(daemon_context(), numbered)
+            next_number = self._send_changes(numbered)
+        self._accepted_report = report
         if self._sources.reconciliation is not None:
             self._sources.reconciliation.request()
+
+    def _send_changes(self, report: HostReport) -> int:
+        """Send a report in the shortest form; see ``ConductorAPI.report_host``."""
+        context, base = daemon_context(), self._accepted_report
+        number = self._conductor.report_changes(context, diff_reports(report, base))
+        if number is None and base is not None:
+            number = self._conductor.report_changes(context, diff_reports(report))
+        if number is None:
+            number = self._conductor.report_host(context, report)
+        return number
 
     def _send_heartbeat(self, digest: str) -> None:
         if not self._is_served:
             self._serve()
         discovery, telemetry = self._sources.discovery, self._sources.telemetry
         usages = {} if self._reported_digest is None else self._list_changed_usages()
-        details = HeartbeatDetails(
+        heartbeat = Heartbeat(
+            discovery.host.name,
+            version(),
+            digest,
             discovery.host.boot_id,
-            usages,
             self._sources.identity,
-            started=not self._start_reported,
         )
-        needs_report = self._heartbeats.heartbeat(
-            daemon_context(), discovery.host.name, digest, version(), details
-        )
+        needs_report = False
+        if not self._repeat_heartbeat(heartbeat, usages):
+            if self._reported_digest is not None and self._is_short_answered:
+                # A conductor that does not know the host may have lost telemetry.
+                usages = dict(telemetry.usages)
+            details = HeartbeatDetails(
+                heartbeat.boot_id,
+                usages,
+                heartbeat.identity,
+                started=not self._start_reported,
+            )
+            needs_report = self._heartbeats.heartbeat(
+                daemon_context(), heartbeat.host, digest, heartbeat.version, details
+            )
+            self._heartbeat = None if needs_report else heartbeat
         self._heartbeat_due = time.monotonic() + self._heartbeat_interval
         self._start_reported = True
         self._serve()
@@ -218,6 +249,28 @@ class Reporter:
             self._sent_usages |= usages
         # Values that are read now are sent with the next heartbeat.
         telemetry.start_reading(discovery.results)
+
+    def _repeat_heartbeat(
+        self, heartbeat: Heartbeat, usages: Mapping[str, Usage]
+    ) -> bool:
+        """Send a short heartbeat. Return False if a whole heartbeat must be sent.
+
+        After ``_MAX_SHORT`` short heartbeats a whole heartbeat is sent. It has all
+        telemetry: a conductor that is killed may not have written all values.
+        """
+        self._short_heartbeats += 1
+        if heartbeat != self._heartbeat or self._short_heartbeats > _MAX_SHORT:
+            self._short_heartbeats = 0
+            return False
+        context = bare_context()
+        is_recorded = self._heartbeats.repeat(
+            context, heartbeat.host, heartbeat.token, usages
+        )
+        if is_recorded:
+            self._is_short_answered = True
+        else:
+            self._short_heartbeats = 0
+        return is_recorded
 
     def _serve(self) -> None:
         """Serve calls. Without a server, no heartbeat is sent: the host counts as down.

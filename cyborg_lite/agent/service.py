@@ -4,6 +4,7 @@
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -129,9 +130,9 @@ class AgentService:
         LOG.info('Enabled drivers: %s', ', '.join(resources.drivers) or 'none')
         cleaning = Cleaning(discovery, self._cache)
         self._gate.check_queues()
-        self._gate.set_endpoints(
-            Manager(preparation, programming, boot_id, cleaning, modes)
-        )
+        manager = Manager(preparation, programming, boot_id, cleaning, modes)
+        manager.scan_host = partial(monitor.scan_now, reporter.wake)
+        self._gate.set_endpoints(manager)
 
     def _open_state(self) -> None:
         """Lock the state directory and read its files.
