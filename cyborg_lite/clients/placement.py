@@ -2,7 +2,7 @@
 """Client of Placement. A method sends one request unless its docstring differs."""
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Final, Self
 from urllib.parse import quote, urlencode
@@ -17,6 +17,7 @@ from cyborg_lite.exceptions import (
     ProviderExists,
     ProviderInUse,
 )
+from cyborg_lite.model.device_profiles import GroupRequirements
 from cyborg_lite.model.providers import Inventories, ProviderInventory, TreeNode
 
 MICROVERSION: Final = '1.28'
@@ -28,6 +29,9 @@ MICROVERSION: Final = '1.28'
 
 # A provider can get another parent. It requires Placement of Xena or later.
 _MOVE_MICROVERSION: Final = '1.37'
+
+# Groups may be served by several providers of a tree. It requires Rocky or later.
+_NESTED_MICROVERSION: Final = '1.29'
 
 _IN_USE_CODES: Final = frozenset(
     {
@@ -300,6 +304,27 @@ class Placement:
             for request in candidates['allocation_requests']
             for uuid in request['allocations']
         }
+
+    def has_candidates(self, groups: Sequence[GroupRequirements]) -> bool:
+        """Check whether a host can serve all groups of an instance now.
+
+        The query is that of Nova for the accelerators of the instance. Other resources
+        are not checked. A resource class or a trait that does not exist fits no host.
+        """
+        query = {'group_policy': 'none', 'limit': '1'}
+        for number, group in enumerate(groups, 1):
+            query[f'resources{number}'] = ','.join(
+                f'{name}:{amount}' for name, amount in group.amounts
+            )
+            if group.required or group.forbidden:
+                traits = _trait_filter(group.required, group.forbidden)
+                query[f'required{number}'] = traits
+        path = f'/allocation_candidates?{urlencode(query)}'
+        remote = self._remote.with_microversion(_NESTED_MICROVERSION)
+        response = remote.send('GET', path, accept=(400,))
+        return response.status_code != 400 and bool(
+            response.json()['allocation_requests']
+        )
 
     def get_usages(self, uuid: str) -> Mapping[str, int]:
         """Return the allocated amounts of a provider, by resource class.
