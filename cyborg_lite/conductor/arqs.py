@@ -4,6 +4,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from oslo_log import log
 
@@ -15,7 +16,8 @@ from cyborg_lite.conductor.binding import (
 from cyborg_lite.conductor.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.device_profiles import viewing_project
 from cyborg_lite.conductor.jobs import JobRunner
-from cyborg_lite.db import arqs, binding, release, services
+from cyborg_lite.conductor.project_limits import LimitService
+from cyborg_lite.db import arqs, binding, project_limits, release, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import (
@@ -26,6 +28,7 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.model.arqs import Arq, Binding, Scope, State, Step
 from cyborg_lite.model.jobs import NovaEventPayload
+from cyborg_lite.model.project_errors import ProjectLimitExceeded
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import RequestContext
@@ -39,15 +42,17 @@ class ArqService:
     Each method commits one transaction or raises. Side effects run later as jobs.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all are parts of a conductor
         self,
         database: Database,
         runner: JobRunner,
         rules: BindRules,
         catalog: BitstreamCatalog | None = None,
         agents: AgentAPI | None = None,
+        limits: LimitService | None = None,
     ) -> None:
         self._database = database
+        self._limits = limits  # None: projects have no limits
         self._agents = agents  # None: do not ask whether a host has rebooted
         self._runner = runner
         self._rules = rules
@@ -62,18 +67,30 @@ class ArqService:
         """Create the ARQs of a device profile.
 
         :param image_uuid: image of the instance; its properties may add requirements
+        :raises ProjectLimitExceeded: the project would exceed its limits
         """
         properties: Mapping[str, str] = {}
         if image_uuid is not None:
             properties = self._catalog.read_image_properties(image_uuid)
-        return self._database.write(
+        create = partial(
             arqs.create_arqs,
-            device_profile_name,
-            context.project_id,
-            viewing_project(context),
+            profile_name=device_profile_name,
+            project_id=context.project_id,
+            viewer=viewing_project(context),
             of_service=context.service_request,
             image_properties=properties,
         )
+        limits = None
+        if self._limits is not None:
+            limits = self._limits.prepare(context, device_profile_name)
+        if limits is None:
+            return self._database.write(create)
+        try:
+            return self._database.write(project_limits.create_arqs, limits, create)
+        except ProjectLimitExceeded as error:
+            # The fault of an instance shows only the status.
+            LOG.info('No ARQs of %s created: %s', device_profile_name, error.text)
+            raise
 
     def list(self, context: RequestContext, query: Query) -> tuple[Arq, ...]:
         """Return the ARQs that match the query and that the caller may see.

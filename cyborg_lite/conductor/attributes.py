@@ -27,9 +27,11 @@ class AttributeService:
             deployables.create_attribute, deployable_id, key, value
         )
 
-    def delete(self, uuid: str) -> None:
+    def delete(self, uuid: str, generation: int | None = None) -> None:
         """Delete an attribute.
 
+        :param generation: that the attribute must have; None: any
         :raises AttributeNotFound: no attribute has the uuid
+        :raises GenerationConflict: the attribute has another generation
         """
-        self._database.write(deployables.delete_attribute, uuid)
+        self._database.write(deployables.delete_attribute, uuid, generation)

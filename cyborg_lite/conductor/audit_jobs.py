@@ -104,6 +104,15 @@ def _log_report(report: AuditReport) -> None:
     LOG.log(level, 'Audit completed with %d findings', len(report.findings))
 
 
+def build_audit_job(request_id: str | None = None) -> NewJob:
+    """Return the audit job of the deployment.
+
+    :param request_id: of the API request; None: no request has caused the job
+    """
+    payload = AuditPayload().to_json()
+    return NewJob(JobType.AUDIT, payload, key=_KEY, request_id=request_id)
+
+
 @dataclass(frozen=True, slots=True)
 class AuditScheduler:
     """Schedules audit jobs. Any number of conductors may run it.
@@ -121,12 +130,9 @@ class AuditScheduler:
         """Schedule jobs until the stop event is set."""
         if not self.interval:
             return
-        payload = AuditPayload().to_json()
         while not self.stopping.wait(self.choose_pause()):
             try:
-                self.database.write(
-                    queue.add_job, NewJob(JobType.AUDIT, payload, key=_KEY)
-                )
+                self.database.write(queue.add_job, build_audit_job())
                 self.wake()
             except CyborgError as error:
                 LOG.error('Scheduling the audit of ARQs failed: %s', error.text)

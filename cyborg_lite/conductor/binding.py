@@ -6,14 +6,16 @@ Another conductor completes the job if this process exits on the way.
 
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 from oslo_log import log
 
 from cyborg_lite.clients.placement import Consumer
+from cyborg_lite.conductor.alternatives import ReadsTraits, correct_alternatives
 from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
 from cyborg_lite.conductor.liveness import check_hosts_up
 from cyborg_lite.conductor.nova_support import (
@@ -50,12 +52,16 @@ LOG = log.getLogger(__name__)
 _CLAIM_ATTEMPTS: Final = 5
 
 
-class ReadsConsumers(FindsNamesWithTrait, Protocol):
+class ReadsConsumers(FindsNamesWithTrait, ReadsTraits, Protocol):
     """The part of the Placement client that a bind needs."""
 
     def find_consumer(self, uuid: str) -> Consumer | None:
         """Return the allocations of a consumer, or None if it has none."""
         ...
+
+
+TimesStage = Callable[[str], AbstractContextManager[object]]
+"""Returns a context that observes the duration of a stage of a bind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,29 +140,43 @@ class BindHandler:
         self._loader = loader or BitstreamLoader.without_glance(database, agents)
         self._placement = placement
         self._rules = rules
+        self._time: TimesStage = nullcontext
         self._nova = NovaSupport(placement, rules.nova)
+
+    def observe_stages(self, time_stage: TimesStage) -> Self:
+        """Observe the duration of each stage; return the handler."""
+        self._time = time_stage
+        return self
 
     def run(self, job: Job) -> Job | None:
         """Claim and prepare the handles, and return the Nova event job."""
         payload = BindPayload.from_json(job.payload)
         uuids = payload.arq_uuids
         try:
-            project_id = self._find_project(payload)
+            with self._time('allocation'):
+                consumer = self._find_consumer(payload)
+            project_id = _select_project(payload, consumer)
             if job.step == binding.CLAIMED:
                 handles = self._list_claimed(payload)
             else:
-                claim = self._claim(job, payload, project_id)
+                if payload.has_alternatives and consumer is not None:
+                    correct_alternatives(
+                        self._database, self._placement, payload, consumer
+                    )
+                with self._time('claim'):
+                    claim = self._claim(job, payload, project_id)
                 if not claim.handles:
                     _log_bound(payload)
                     return claim.job
                 handles = claim.handles
             self._nova.check_handles(handles)
             check_hosts_up(handles)
-            if self._loader.load_for_arqs(uuids, payload.generation, job.request_id):
+            if self._load(payload, job):
                 # The handles now name the bitstream. The agent stores it, and loads it
                 # again after a host reboot.
                 handles = self._list_claimed(payload)
-            connecting = self._prepare(job, handles)
+            with self._time('prepare'):
+                connecting = self._prepare(job, handles)
             event_job = self._build_event_job(payload, succeeded=True)
             replacement = self._database.write(
                 binding.complete_bind,
@@ -176,6 +196,13 @@ class BindHandler:
             DeployableInUse,
         ) as error:
             return self._fail(job, payload, error.text)
+
+    def _load(self, payload: BindPayload, job: Job) -> bool:
+        """Load the bitstreams of the ARQs; return True if there are any."""
+        with self._time('load'):
+            return self._loader.load_for_arqs(
+                payload.arq_uuids, payload.generation, job.request_id
+            )
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Move the ARQs to BindFailed and return the Nova event job."""
@@ -207,13 +234,12 @@ class BindHandler:
             binding.list_claimed_handles, payload.arq_uuids, payload.generation
         )
 
-    def _find_project(self, payload: BindPayload) -> str | None:
-        """Return the project that owns the allocations of the instance.
+    def _find_consumer(self, payload: BindPayload) -> Consumer | None:
+        """Return the allocations of the instance.
 
         A bind without an allocation is stale or forged, and gets no handle.
 
-        :returns: None if an admin named the project in the bind, or if the allocations
-            are not required and not available
+        :returns: None if the allocations are not required and not available
         :raises NoFreeHandle: the instance has no allocation on one of the providers
         """
         instance = payload.instance_uuid
@@ -240,9 +266,7 @@ class BindHandler:
                 instance,
                 ', '.join(missing),
             )
-        if consumer is None or payload.project_id is not None:
-            return None
-        return consumer.project_id
+        return consumer
 
     def _claim(
         self, job: Job, payload: BindPayload, project_id: str | None
@@ -250,8 +274,10 @@ class BindHandler:
         """Claim handles. Retry shortly if other transactions have locked free ones.
 
         :raises HandlesContended: the handles are still locked; the job is postponed
+        :raises UnitsBeingCleaned: as above, while hosts are still cleaning handles
         """
         event_job = self._build_event_job(payload, succeeded=True)
+        contention = HandlesContended()
         for attempt in range(_CLAIM_ATTEMPTS):
             try:
                 return self._database.write(
@@ -261,9 +287,10 @@ class BindHandler:
                     project_id,
                     event_job,
                 )
-            except HandlesContended:
+            except HandlesContended as error:
+                contention = error
                 time.sleep(random.uniform(0.01, 0.05) * (attempt + 1))
-        raise HandlesContended()
+        raise contention
 
     def _build_connect_jobs(
         self, job: Job, payload: BindPayload, connecting: Sequence[AllocatedHandle]
@@ -301,6 +328,16 @@ class BindHandler:
         for host, on_host in groupby(remote, key=lambda handle: handle.hostname):
             connecting.update(self._agents.prepare(context, host, list(on_host)))
         return [handle for handle in remote if handle.uuid in connecting]
+
+
+def _select_project(payload: BindPayload, consumer: Consumer | None) -> str | None:
+    """Return the project that owns the allocations of the instance.
+
+    :returns: None if an admin named the project in the bind, or if there are none
+    """
+    if consumer is None or payload.project_id is not None:
+        return None
+    return consumer.project_id
 
 
 def _log_bound(payload: BindPayload) -> None:

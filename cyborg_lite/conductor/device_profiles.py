@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device profiles and the projects that may use them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cyborg_lite.conductor.explanations import ExplanationService
+from cyborg_lite.db import selectors
 from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.explanations import Explanation
 from cyborg_lite.model.queries import Query
+from cyborg_lite.model.server_capacity import ProfileCapacity
+from cyborg_lite.model.typed_attributes import AttributeDeclaration
 from cyborg_lite.rpc.context import RequestContext
 
 
@@ -18,9 +21,19 @@ class DeviceProfileService:
     A profile that the caller may not see is treated as if it did not exist.
     """
 
-    def __init__(self, database: Database, explanations: ExplanationService) -> None:
+    def __init__(
+        self,
+        database: Database,
+        explanations: ExplanationService,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Store the arguments.
+
+        :param wake: called when a job may have been written
+        """
         self._database = database
         self._explanations = explanations
+        self._wake = wake
 
     def create(
         self, new_profiles: Sequence[DeviceProfile], possible: bool
@@ -31,8 +44,14 @@ class DeviceProfileService:
         :raises ImpossibleDeviceProfile: a profile has such a group
         """
         for profile in new_profiles if possible else ():
-            self._explanations.check(profile.name, profile.groups)
-        return self._database.write(profiles.create_profiles, new_profiles)
+            self._explanations.check(profile.name, profile.groups, profile.alternatives)
+        created = self._database.write(profiles.create_profiles, new_profiles)
+        self._wake()
+        return created
+
+    def list_declarations(self) -> tuple[AttributeDeclaration, ...]:
+        """Return the attributes that selectors may use."""
+        return self._database.read(selectors.list_declarations)
 
     def list(self, context: RequestContext, query: Query) -> tuple[DeviceProfile, ...]:
         """Return the profiles that match the query and that the caller may see."""
@@ -45,27 +64,54 @@ class DeviceProfileService:
         """Explain on which hosts the profile fits; see ``ExplanationService``."""
         return self._explanations.explain(viewing_project(context), uuid, hostname)
 
+    def count_capacity(
+        self, context: RequestContext, uuid: str, hostname: str | None
+    ) -> ProfileCapacity:
+        """Return how many further servers fit; see ``ExplanationService``."""
+        project = viewing_project(context)
+        return self._explanations.count_capacity(project, uuid, hostname)
+
     def change(
         self,
         context: RequestContext,
         uuid: str,
         change: ProfileChange,
         possible: bool,
+        generation: int | None = None,
     ) -> DeviceProfile:
         """Change a profile and return it.
 
         :param possible: True: refuse a group that no provider can ever satisfy
+        :param generation: that the profile must have; None: any
         :raises ImpossibleDeviceProfile: the change has such a group
         :raises DeviceProfileNotFound: the caller sees no profile with the uuid
+        :raises GenerationConflict: the profile has another generation
         """
         if possible and change.groups is not None:
-            self._explanations.check(change.name or uuid, change.groups)
+            self._explanations.check(
+                change.name or uuid, change.groups, change.alternatives
+            )
         project = viewing_project(context)
-        return self._database.write(profiles.update_profile, uuid, change, project)
+        profile = self._database.write(
+            profiles.update_profile, uuid, change, project, generation
+        )
+        self._wake()
+        return profile
 
-    def delete(self, context: RequestContext, names: Sequence[str]) -> None:
-        """Delete profiles by name or uuid."""
-        self._database.write(profiles.delete_profiles, names, viewing_project(context))
+    def delete(
+        self,
+        context: RequestContext,
+        names: Sequence[str],
+        generation: int | None = None,
+    ) -> None:
+        """Delete profiles by name or uuid.
+
+        :param generation: that each profile must have; None: any
+        :raises GenerationConflict: a profile has another generation
+        """
+        project = viewing_project(context)
+        self._database.write(profiles.delete_profiles, names, project, generation)
+        self._wake()
 
     def list_access(self, context: RequestContext, uuid: str) -> tuple[str, ...]:
         """Return the projects that may use the profile."""

@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 from oslo_log import log
 
-from cyborg_lite.db import devices
+from cyborg_lite.db import device_events, devices
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.device_events import DeviceEvent
 from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.queries import Query
 
@@ -35,20 +36,37 @@ class DeviceService:
         """Return the devices that match the query."""
         return self._database.read(devices.list_devices, query)
 
-    def set_status(self, uuid: str, status: DeviceStatus, reason: str = '') -> None:
+    def list_events(self, uuid: str) -> tuple[DeviceEvent, ...]:
+        """Return the latest events of a device, the latest first.
+
+        :raises DeviceNotFound: there is neither a device nor an event with the uuid
+        """
+        return self._database.read(device_events.list_events, uuid)
+
+    def set_status(
+        self,
+        uuid: str,
+        status: DeviceStatus,
+        reason: str = '',
+        generation: int | None = None,
+    ) -> None:
         """Change the status and reserve or free the device in Placement.
 
         The same transaction writes a Placement sync job. If this process exits before
         it has called Placement, another conductor runs that job.
 
         :param reason: reason of a maintenance; stored, and shown with the device
+        :param generation: that the device must have; None: any
         :raises DeviceNotFound: no device has the uuid
+        :raises GenerationConflict: the device has another generation
         :raises ServiceUnavailable: Placement is unreachable; the device has its former
             status
         :raises PlacementConflict: other clients kept changing the provider; the device
             has its former status
         """
-        previous = self._database.write(devices.set_device_status, uuid, status, reason)
+        previous = self._database.write(
+            devices.set_device_status, uuid, status, reason, generation
+        )
         if previous is None:
             return
         try:

@@ -5,61 +5,43 @@ Placement is authoritative for free capacity. The database explains why capacity
 missing.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Final
 
-from cyborg_lite.conductor.nova_support import (
-    FindsNamesWithTrait,
-    NovaRules,
-    NovaSupport,
+from cyborg_lite.conductor.group_candidates import (
+    CandidateFinder,
+    FindsProviders,
+    Groups,
+    has_guest_group,
 )
-from cyborg_lite.db import device_owners, provider_capacity
+from cyborg_lite.conductor.nova_support import NovaRules
+from cyborg_lite.conductor.server_capacity import CapacityService
+from cyborg_lite.db import device_owners
 from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import DeviceProfileNotFound, ImpossibleDeviceProfile
 from cyborg_lite.model import fitting
-from cyborg_lite.model.device_profiles import (
-    AttachTarget,
-    DeviceProfile,
-    Group,
-    GroupRequirements,
-)
+from cyborg_lite.model.alternatives import Choice, apply_choice, list_choices
+from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.explanations import (
     Explanation,
-    GroupCandidates,
+    FitResult,
     Reason,
     ReasonCode,
 )
 from cyborg_lite.model.queries import Query
+from cyborg_lite.model.server_capacity import ProfileCapacity
 
-Groups = Sequence[Mapping[str, str]]  # of a device profile
-
-
-class FindsProviders(FindsNamesWithTrait, Protocol):
-    """The part of the Placement client that an explanation needs."""
-
-    def list_candidates(
-        self,
-        amounts: Mapping[str, int],
-        required: Collection[str],
-        forbidden: Collection[str],
-    ) -> Mapping[str, Mapping[str, int]]:
-        """Return the free amounts of each provider that satisfies the query now."""
-        ...
-
-    def list_providers_with_traits(
-        self, required: Collection[str], forbidden: Collection[str]
-    ) -> frozenset[str]:
-        """Return the providers with the traits, whatever their free capacity."""
-        ...
+# From the best result to the worst one.
+_RANKS: Final = {result: rank for rank, result in enumerate(FitResult)}
 
 
 class ExplanationService:
     """Explains fits.
 
-    It sends at most two queries to Placement per distinct group, and one more if the
-    cloud has mdevs.
+    An explanation sends at most two queries to Placement per distinct group, and one
+    more if the cloud has mdevs.
     """
 
     def __init__(
@@ -69,8 +51,8 @@ class ExplanationService:
         nova_rules: NovaRules | None = None,
     ) -> None:
         self._database = database
-        self._placement = placement
-        self._nova = NovaSupport(placement, nova_rules or NovaRules())
+        self._finder = CandidateFinder(database, placement, nova_rules)
+        self._capacities = CapacityService(database, self._finder)
 
     def explain(
         self, project_id: str | None, uuid: str, hostname: str | None
@@ -83,29 +65,84 @@ class ExplanationService:
         :raises ServiceUnavailable: Placement does not answer
         """
         profile = self._find_profile(project_id, uuid)
-        candidates = self._find_candidates(profile.groups, only_traits=False)
-        capacities = self._database.read(provider_capacity.list_provider_capacities)
-        if any(candidate.for_guest for candidate in candidates):
-            capacities = self._nova.close_capacities(capacities)
         hosts = frozenset(self._database.read(device_owners.list_hosts))
         if hostname is not None:
             hosts &= {hostname}
-        explanation = fitting.explain_fit(candidates, capacities, hosts)
-        if profile.enabled:
-            return explanation
-        text = 'The profile is disabled. New instances cannot use it.'
-        warnings = (Reason(ReasonCode.DISABLED, text), *explanation.warnings)
+        explanation = self._explain_choices(profile, hosts)
+        warnings = (*_warn_disabled(profile), *explanation.warnings)
         return replace(explanation, warnings=warnings)
 
-    def check(self, name: str, groups: Groups) -> None:
+    def _explain_choices(
+        self, profile: DeviceProfile, hosts: frozenset[str]
+    ) -> Explanation:
+        """Explain the most preferred choice of alternatives that fits best."""
+        explanations = []
+        for choice, groups in _list_group_choices(profile):
+            explanation = self._explain_groups(groups, hosts)
+            explanation = replace(explanation, choice=choice)
+            if explanation.result is FitResult.FITS:
+                return explanation
+            explanations.append(explanation)
+        return min(explanations, key=lambda item: _RANKS[item.result])
+
+    def _explain_groups(self, groups: Groups, hosts: frozenset[str]) -> Explanation:
+        candidates = self._finder.find(groups)
+        capacities = self._finder.list_capacities(
+            groups, close=has_guest_group(candidates)
+        )
+        return fitting.explain_fit(candidates, capacities, hosts)
+
+    def count_capacity(
+        self, project_id: str | None, uuid: str, hostname: str | None
+    ) -> ProfileCapacity:
+        """Return how many further servers with the profile fit on each host.
+
+        :param project_id: the project of the caller; None: an admin
+        :param hostname: the only host to count; None: all hosts
+        :raises DeviceProfileNotFound: the caller sees no profile with the uuid
+        :raises ServiceUnavailable: Placement does not answer
+        """
+        profile = self._find_profile(project_id, uuid)
+        capacity = self._count_choices(profile, hostname)
+        warnings = (*_warn_disabled(profile), *capacity.warnings)
+        return replace(capacity, warnings=warnings)
+
+    def _count_choices(
+        self, profile: DeviceProfile, hostname: str | None
+    ) -> ProfileCapacity:
+        """Count with the most preferred choice that fits, or else with the first."""
+        capacities = []
+        for choice, groups in _list_group_choices(profile):
+            capacity = replace(self._capacities.count(groups, hostname), choice=choice)
+            if capacity.servers:
+                return capacity
+            capacities.append(capacity)
+        return capacities[0]
+
+    def check(
+        self, name: str, groups: Groups, alternatives: Sequence[Groups] = ()
+    ) -> None:
         """Check that a provider could serve each group if it were free.
 
+        A group is impossible if all of its alternatives are impossible, too.
+
+        :param alternatives: of each group; empty: none
         :raises ImpossibleDeviceProfile: no provider can ever serve one of the groups
         :raises ServiceUnavailable: Placement does not answer
         """
-        candidates = self._find_candidates(groups, only_traits=True)
-        capacities = self._database.read(provider_capacity.list_provider_capacities)
-        impossible = fitting.list_impossible_groups(candidates, capacities)
+        further = [group for others in alternatives for group in others]
+        options = [*groups, *further]
+        candidates = self._finder.find(options, free=False)
+        capacities = self._finder.list_capacities(options, close=False)
+        reasons_by_option = {
+            reason.group: reason
+            for reason in fitting.list_impossible_groups(candidates, capacities)
+        }
+        impossible = [
+            reasons_by_option[index]
+            for index, numbers in enumerate(_number_options(groups, alternatives))
+            if reasons_by_option.keys() >= set(numbers)
+        ]
         if impossible:
             reasons = ' '.join(
                 f'groups[{reason.group}]: {reason.text}' for reason in impossible
@@ -118,34 +155,30 @@ class ExplanationService:
             return profile
         raise DeviceProfileNotFound(name=uuid)
 
-    def _find_candidates(
-        self, groups: Groups, *, only_traits: bool
-    ) -> list[GroupCandidates]:
-        """Return the candidates of each group. Equal groups are queried once.
 
-        :param only_traits: True: do not query the providers with free capacity
-        """
-        parsed = [Group.parse(group) for group in groups]
-        candidates = {
-            requirements: self._query_placement(requirements, only_traits=only_traits)
-            for requirements in {group.requirements for group in parsed}
-        }
-        return [
-            replace(
-                candidates[group.requirements],
-                for_guest=group.attach_target is AttachTarget.VM,
-            )
-            for group in parsed
-        ]
+def _list_group_choices(profile: DeviceProfile) -> Iterator[tuple[Choice, Groups]]:
+    """Yield the choices of alternatives with their groups, the most preferred first.
 
-    def _query_placement(
-        self, group: GroupRequirements, *, only_traits: bool
-    ) -> GroupCandidates:
-        traits = group.required, group.forbidden
-        free: Mapping[str, Mapping[str, int]] = {}
-        if not only_traits:
-            free = self._placement.list_candidates(dict(group.amounts), *traits)
-        with_traits: frozenset[str] = frozenset()
-        if any(traits):
-            with_traits = self._placement.list_providers_with_traits(*traits)
-        return GroupCandidates(group, free, with_traits)
+    The choice is empty if the profile has no alternatives.
+    """
+    for choice in list_choices(profile):
+        groups = apply_choice(profile, choice).groups
+        yield choice if profile.alternatives else (), groups
+
+
+def _number_options(
+    groups: Groups, alternatives: Sequence[Groups]
+) -> Iterator[tuple[int, ...]]:
+    """Yield for each group the indexes of its options in the list of all options."""
+    number = len(groups)
+    for index in range(len(groups)):
+        count = len(alternatives[index]) if alternatives else 0
+        yield index, *range(number, number + count)
+        number += count
+
+
+def _warn_disabled(profile: DeviceProfile) -> tuple[Reason, ...]:
+    if profile.enabled:
+        return ()
+    text = 'The profile is disabled. New instances cannot use it.'
+    return (Reason(ReasonCode.DISABLED, text),)

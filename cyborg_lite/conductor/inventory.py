@@ -7,14 +7,20 @@ from typing import Final
 from oslo_log import log
 
 from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.report_memory import ReportMemory
 from cyborg_lite.db import recovery, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.exceptions import AgentIdentityRefused, ReportOutdated
+from cyborg_lite.exceptions import (
+    AgentIdentityRefused,
+    InvalidInput,
+    ReportOutdated,
+)
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.inventory import UNUSABLE_HEALTH, HostReport
 from cyborg_lite.model.inventory_diff import InventoryChanges
 from cyborg_lite.model.message_rules import check_heartbeat
+from cyborg_lite.model.report_changes import ReportChanges, apply_changes
 from cyborg_lite.model.report_rules import check_report
 from cyborg_lite.model.services import AgentRecord, Heartbeat, HeartbeatDetails
 from cyborg_lite.rpc.context import RequestContext
@@ -47,6 +53,7 @@ class InventoryService:
         self._heartbeats = heartbeats
         self._count_heartbeat = count_heartbeat
         self._new_status = new_status
+        self._reports = ReportMemory()
 
     def store_report(self, context: RequestContext, report: HostReport) -> int:
         """Store the changes of a host report and schedule a Placement sync.
@@ -85,6 +92,29 @@ class InventoryService:
             self._wake()
         return report.number
 
+    def store_changes(
+        self, context: RequestContext, host: str, changes: ReportChanges
+    ) -> int | None:
+        """Store the report that results from changes; see ``store_report``.
+
+        :param host: host of the agent that has sent the changes
+        :returns: None: nothing was stored, because this conductor does not remember the
+            earlier report, or the changes do not belong to it
+        :raises InvalidInput: also if the changes name another host
+        """
+        report: HostReport | None = changes.report
+        if changes.report.hostname != host:
+            raise InvalidInput(reason='The report names another host.')
+        if changes.base:
+            base = self._reports.find(host, changes.base)
+            report = apply_changes(changes, base) if base else None
+        if report is None:
+            return None
+        number = self.store_report(context, report)
+        if number == report.number:
+            self._reports.remember(report)
+        return number
+
     def record_heartbeat(
         self,
         host: str,
@@ -101,8 +131,7 @@ class InventoryService:
         check_heartbeat(host, details)
         self._count_heartbeat()
         heartbeat = Heartbeat(host, version, digest, details.boot_id, details.identity)
-        has_news = details.started or details.telemetry
-        if not has_news and self._heartbeats.add(heartbeat):
+        if not details.started and self._heartbeats.add(heartbeat, details.telemetry):
             return False
         needs_report = self._database.write(
             services.record_agent_heartbeat, host, version, digest, details
@@ -110,6 +139,24 @@ class InventoryService:
         if not needs_report:
             self._heartbeats.remember(heartbeat)
         return needs_report
+
+    def repeat_heartbeat(
+        self, host: str, token: str, details: HeartbeatDetails = _NO_DETAILS
+    ) -> bool:
+        """Record a heartbeat that repeats the last one of an agent.
+
+        :param token: ``Heartbeat.token`` of the last heartbeat
+        :param details: only the telemetry is read
+        :returns: False: nothing was recorded, because this conductor does not know the
+            token; the agent must send a whole heartbeat
+        :raises InvalidInput: the telemetry cannot be stored
+        """
+        if details.telemetry:
+            check_heartbeat(host, details)
+        if not self._heartbeats.repeat(host, token, details.telemetry):
+            return False
+        self._count_heartbeat()
+        return True
 
 
 def _is_outdated(report: HostReport, agent: AgentRecord) -> bool:

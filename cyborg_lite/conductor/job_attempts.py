@@ -12,7 +12,7 @@ from cyborg_lite.conductor.metrics import DONE, EXPIRED, POSTPONED, Metrics
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError, InvalidJobPayload, JobLost
-from cyborg_lite.model.jobs import Job, read_caller
+from cyborg_lite.model.jobs import Job, JobType, read_caller
 from cyborg_lite.rpc import context
 
 LOG = log.getLogger(__name__)
@@ -144,6 +144,8 @@ class JobAttempts:
 
 def _choose_delay(job: Job) -> int:
     """Return milliseconds that grow with the attempts, with jitter."""
-    longest = _LONGEST_AWAITED_MS if job.awaited else _LONGEST_DELAY_MS
+    # Nobody waits for a connect job, whose instance may take an hour.
+    is_awaited = job.awaited and job.type != JobType.CONNECT
+    longest = _LONGEST_AWAITED_MS if is_awaited else _LONGEST_DELAY_MS
     delay = min(longest, _FIRST_DELAY_MS * 2 ** min(job.attempts, 16))
     return int(delay * random.uniform(0.5, 1.0))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detection of daemons that stop or resume sending heartbeats."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +25,12 @@ _AGENT_DOWN: Final = (
 _LONGEST_PAUSE: Final = 10.0  # seconds between two checks
 # The help of agent_down_after advises a value of at least three heartbeat intervals.
 _HEARTBEATS: Final = 3
+_BATCH_SIZE: Final = 500  # services per transaction
+_MAX_LOGGED: Final = 20  # services of a batch that get a line each
+_CHANGES: Final = (
+    (ServiceState.UP, logging.WARNING, 'down'),
+    (ServiceState.DOWN, logging.INFO, 'up'),
+)
 
 
 def check_hosts_up(handles: Sequence[AllocatedHandle]) -> None:
@@ -100,9 +107,14 @@ class LivenessMonitor:
         self._last_check, self._last_oldest = moment, oldest
         since = self._receiving_since
         may_mark_down = since is not None and moment - since >= self._down_after
-        for service in stale:
-            if service.state is ServiceState.DOWN or may_mark_down:
-                self._switch_state(service, oldest)
+        self._switch_states(
+            [
+                service
+                for service in stale
+                if service.state is ServiceState.DOWN or may_mark_down
+            ],
+            oldest,
+        )
 
     def _had_outage(self, moment: float, oldest: datetime) -> bool:
         """Check for a gap since the last check, by both clocks."""
@@ -112,21 +124,49 @@ class LivenessMonitor:
         elapsed_in_database = (oldest - self._last_oldest).total_seconds()
         return elapsed_in_database - elapsed > self._down_after / _HEARTBEATS
 
-    def _switch_state(self, service: Service, oldest: datetime) -> None:
-        if not self._database.write(services.switch_state, service, oldest):
-            return  # another conductor has changed the state
-        if service.state is ServiceState.UP:
-            LOG.warning(
-                '%s on host %s is down: last heartbeat at %s%s',
-                service.binary,
-                service.host,
-                service.heartbeat_at.isoformat(timespec='seconds'),
-                _AGENT_DOWN if service.binary == AGENT else '',
+    def _switch_states(self, stale: Sequence[Service], oldest: datetime) -> None:
+        for first in range(0, len(stale), _BATCH_SIZE):
+            batch = stale[first : first + _BATCH_SIZE]
+            switched = self._database.write(
+                services.switch_states, batch, oldest, first
             )
-        else:
-            LOG.info(
-                '%s on host %s is up: heartbeats have resumed',
-                service.binary,
-                service.host,
-            )
-        self._wake()
+            if switched:  # else another conductor has changed the states
+                _log_changes(switched)
+                self._wake()
+
+
+def _log_changes(switched: Sequence[Service]) -> None:
+    """Log each service, or one line for many services, by their former state."""
+    for state, level, text in _CHANGES:
+        changed = [service for service in switched if service.state is state]
+        if len(changed) <= _MAX_LOGGED:
+            for service in changed:
+                _log_change(service)
+            continue
+        hosts = [service.host for service in changed]
+        LOG.log(
+            level,
+            '%d daemons are %s, on the hosts %s and %d more',
+            len(hosts),
+            text,
+            ', '.join(hosts[:_MAX_LOGGED]),
+            len(hosts) - _MAX_LOGGED,
+        )
+
+
+def _log_change(service: Service) -> None:
+    """Log a service with its former state."""
+    if service.state is ServiceState.UP:
+        LOG.warning(
+            '%s on host %s is down: last heartbeat at %s%s',
+            service.binary,
+            service.host,
+            service.heartbeat_at.isoformat(timespec='seconds'),
+            _AGENT_DOWN if service.binary == AGENT else '',
+        )
+    else:
+        LOG.info(
+            '%s on host %s is up: heartbeats have resumed',
+            service.binary,
+            service.host,
+        )

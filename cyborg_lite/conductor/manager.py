@@ -6,31 +6,42 @@ the arguments from JSON, calls one service and returns the result as JSON.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from cyborg_lite.conductor.alternatives import AlternativeService
 from cyborg_lite.conductor.arqs import ArqService
 from cyborg_lite.conductor.attributes import AttributeService
 from cyborg_lite.conductor.cleaning import CleaningService
 from cyborg_lite.conductor.deployables import DeployableService
 from cyborg_lite.conductor.device_profiles import DeviceProfileService
 from cyborg_lite.conductor.devices import DeviceService
+from cyborg_lite.conductor.host_topology import HostTopologyService
 from cyborg_lite.conductor.hosts import HostService
 from cyborg_lite.conductor.inventory import InventoryService
+from cyborg_lite.conductor.job_administration import JobService
 from cyborg_lite.conductor.modes import ModeService
 from cyborg_lite.conductor.programming import ProgrammingService
+from cyborg_lite.conductor.reconfiguring import ReconfigurationService
 from cyborg_lite.conductor.recovery import RecoveryService
 from cyborg_lite.conductor.services import ServiceRegistry
-from cyborg_lite.model.arqs import Binding
+from cyborg_lite.conductor.usages import UsageService
+from cyborg_lite.model.arqs import Arq, Binding
 from cyborg_lite.model.cleaning import UnitSelection
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
-from cyborg_lite.model.devices import DeviceStatus
+from cyborg_lite.model.devices import DeployableRecord, DeviceRecord, DeviceStatus
 from cyborg_lite.model.host_events import HostEvent, RecoveryResult
 from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.jobs import JobRequest
 from cyborg_lite.model.queries import Query
+from cyborg_lite.model.reconfiguration import ConfigurationRequest
+from cyborg_lite.model.report_changes import ReportChanges
 from cyborg_lite.model.services import HeartbeatDetails
-from cyborg_lite.rpc import conductor, wire
+from cyborg_lite.model.usages import UsageQuery
+from cyborg_lite.rpc import compression, conductor, wire
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.transport import endpoint, interface
+
+T = TypeVar('T')
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +60,11 @@ class ConductorServices:
     hosts: HostService
     cleaning: CleaningService
     modes: ModeService
+    jobs: JobService
+    topology: HostTopologyService
+    usages: UsageService
+    configurations: ReconfigurationService
+    alternatives: AlternativeService
 
 
 class Manager:
@@ -76,13 +92,17 @@ class Manager:
 
     @endpoint
     def change_device_profile(
-        self, context: RequestContext, uuid: str, change: Any, possible: bool = False
+        self,
+        context: RequestContext,
+        uuid: str,
+        change: Any,
+        possible: bool = False,
+        generation: int | None = None,
     ) -> Any:
         """Change a device profile."""
-        profile_change = wire.load(ProfileChange, change)
-        return wire.dump(
-            self._services.profiles.change(context, uuid, profile_change, possible)
-        )
+        fields = wire.load(ProfileChange, change)
+        service = self._services.profiles
+        return wire.dump(service.change(context, uuid, fields, possible, generation))
 
     @endpoint
     def explain_device_profile(
@@ -92,9 +112,24 @@ class Manager:
         return wire.dump(self._services.profiles.explain(context, uuid, hostname))
 
     @endpoint
-    def delete_device_profiles(self, context: RequestContext, names: list[str]) -> None:
+    def choose_alternatives(self, context: RequestContext, uuid: str) -> list[int]:
+        """Choose alternatives of a device profile."""
+        return list(self._services.alternatives.choose(context, uuid))
+
+    @endpoint
+    def count_profile_capacity(
+        self, context: RequestContext, uuid: str, hostname: str | None
+    ) -> Any:
+        """Count the further servers that fit with a device profile."""
+        capacity = self._services.profiles.count_capacity(context, uuid, hostname)
+        return wire.dump(capacity)
+
+    @endpoint
+    def delete_device_profiles(
+        self, context: RequestContext, names: list[str], generation: int | None = None
+    ) -> None:
         """Delete device profiles."""
-        self._services.profiles.delete(context, names)
+        self._services.profiles.delete(context, names, generation)
 
     @endpoint
     def list_profile_access(self, context: RequestContext, uuid: str) -> Any:
@@ -130,9 +165,12 @@ class Manager:
         )
 
     @endpoint
-    def list_arqs(self, context: RequestContext, query: Any) -> Any:
+    def list_arqs(
+        self, context: RequestContext, query: Any, packed: bool = False
+    ) -> Any:
         """List ARQs."""
-        return wire.dump(self._services.arqs.list(context, wire.load(Query, query)))
+        arqs = self._services.arqs.list(context, wire.load(Query, query))
+        return _dump_list(Arq, arqs, packed)
 
     @endpoint
     def list_arq_steps(self, context: RequestContext, uuid: str) -> Any:
@@ -163,16 +201,25 @@ class Manager:
     # --- devices, deployables, attributes ---
 
     @endpoint
-    def list_devices(self, context: RequestContext, query: Any) -> Any:
+    def list_devices(
+        self, context: RequestContext, query: Any, packed: bool = False
+    ) -> Any:
         """List devices."""
-        return wire.dump(self._services.devices.list(wire.load(Query, query)))
+        devices = self._services.devices.list(wire.load(Query, query))
+        return _dump_list(DeviceRecord, devices, packed)
 
     @endpoint
     def set_device_status(
-        self, context: RequestContext, uuid: str, status: str, reason: str = ''
+        self,
+        context: RequestContext,
+        uuid: str,
+        status: str,
+        reason: str = '',
+        generation: int | None = None,
     ) -> None:
         """Change the status of a device."""
-        self._services.devices.set_status(uuid, DeviceStatus(status), reason)
+        set_status = self._services.devices.set_status
+        set_status(uuid, DeviceStatus(status), reason, generation)
 
     @endpoint
     def plan_modes(self, context: RequestContext, uuid: str) -> Any:
@@ -180,9 +227,33 @@ class Manager:
         return wire.dump(self._services.modes.plan(context, uuid))
 
     @endpoint
-    def change_mode(self, context: RequestContext, uuid: str, mode: str) -> Any:
+    def change_mode(
+        self,
+        context: RequestContext,
+        uuid: str,
+        mode: str,
+        generation: int | None = None,
+    ) -> Any:
         """Start to change the mode of a device."""
-        return wire.dump(self._services.modes.change(context, uuid, mode))
+        return wire.dump(self._services.modes.change(context, uuid, mode, generation))
+
+    @endpoint
+    def show_configuration(self, context: RequestContext, uuid: str) -> Any:
+        """Return the hardware sets of a device and its changes."""
+        return wire.dump(self._services.configurations.show(uuid))
+
+    @endpoint
+    def change_configuration(
+        self,
+        context: RequestContext,
+        uuid: str,
+        generation: int | None = None,
+        **fields: Any,
+    ) -> Any:
+        """Start to change the configuration of a device."""
+        request = ConfigurationRequest(**fields)
+        change = self._services.configurations.change
+        return wire.dump(change(context, uuid, request, generation))
 
     @endpoint
     def list_cleanings(self, context: RequestContext, device_uuid: str) -> Any:
@@ -204,9 +275,12 @@ class Manager:
         return self._services.cleaning.accept(units, actor)
 
     @endpoint
-    def list_deployables(self, context: RequestContext, query: Any) -> Any:
+    def list_deployables(
+        self, context: RequestContext, query: Any, packed: bool = False
+    ) -> Any:
         """List deployables."""
-        return wire.dump(self._services.deployables.list(wire.load(Query, query)))
+        deployables = self._services.deployables.list(wire.load(Query, query))
+        return _dump_list(DeployableRecord, deployables, packed)
 
     @endpoint
     def program_deployable(
@@ -237,6 +311,11 @@ class Manager:
         )
 
     @endpoint
+    def list_attribute_declarations(self, context: RequestContext) -> Any:
+        """List the attributes that selectors may use."""
+        return wire.dump(self._services.profiles.list_declarations())
+
+    @endpoint
     def list_attributes(self, context: RequestContext, query: Any) -> Any:
         """List attributes."""
         return wire.dump(self._services.attributes.list(wire.load(Query, query)))
@@ -249,9 +328,52 @@ class Manager:
         return wire.dump(self._services.attributes.create(deployable_id, key, value))
 
     @endpoint
-    def delete_attribute(self, context: RequestContext, uuid: str) -> None:
+    def delete_attribute(
+        self, context: RequestContext, uuid: str, generation: int | None = None
+    ) -> None:
         """Delete an attribute."""
-        self._services.attributes.delete(uuid)
+        self._services.attributes.delete(uuid, generation)
+
+    @endpoint
+    def show_host_topology(self, context: RequestContext, hostname: str) -> Any:
+        """Return the devices of a host and who uses them."""
+        return wire.dump(self._services.topology.show(hostname))
+
+    # --- jobs ---
+
+    @endpoint
+    def list_jobs(self, context: RequestContext, query: Any) -> Any:
+        """List unfinished and failed jobs."""
+        return wire.dump(self._services.jobs.list(wire.load(Query, query)))
+
+    @endpoint
+    def request_job(self, context: RequestContext, request: Any) -> Any:
+        """Write a job for an administrator."""
+        job_request = wire.load(JobRequest, request)
+        return wire.dump(self._services.jobs.request(context, job_request))
+
+    @endpoint
+    def retry_job(self, context: RequestContext, uuid: str) -> None:
+        """Run a job now."""
+        self._services.jobs.retry(context, uuid)
+
+    @endpoint
+    def cancel_job(self, context: RequestContext, uuid: str) -> None:
+        """Cancel a job."""
+        self._services.jobs.cancel(context, uuid)
+
+    # --- past events and use ---
+
+    @endpoint
+    def list_device_events(self, context: RequestContext, device_uuid: str) -> Any:
+        """List the events of a device."""
+        return wire.dump(self._services.devices.list_events(device_uuid))
+
+    @endpoint
+    def sum_usages(self, context: RequestContext, query: Any) -> Any:
+        """Sum the use of units."""
+        usage_query = wire.load(UsageQuery, query)
+        return wire.dump(self._services.usages.sum(usage_query))
 
     # --- daemons ---
 
@@ -278,6 +400,14 @@ class Manager:
         return self._services.inventory.store_report(context, host_report)
 
     @endpoint
+    def report_changes(
+        self, context: RequestContext, host: str, changes: Any
+    ) -> int | None:
+        """Store the changes of a host since an earlier report."""
+        report_changes = compression.load(ReportChanges, changes)
+        return self._services.inventory.store_changes(context, host, report_changes)
+
+    @endpoint
     def heartbeat(
         self,
         context: RequestContext,
@@ -291,12 +421,18 @@ class Manager:
         return self._services.inventory.record_heartbeat(host, digest, version, details)
 
     @endpoint
-    def report_recovery(
-        self, context: RequestContext, host: str, boot_id: str, rebuilt: Any, lost: Any
-    ) -> Any:
+    def repeat(
+        self, context: RequestContext, host: str, token: str, figures: Any = None
+    ) -> bool:
+        """See ``ConductorAPI.repeat``."""
+        data = {'boot_id': '', 'figures': figures or {}}
+        details = wire.load(HeartbeatDetails, data)
+        return self._services.inventory.repeat_heartbeat(host, token, details)
+
+    @endpoint
+    def report_recovery(self, context: RequestContext, **result_data: Any) -> Any:
         """Record which handles an agent has rebuilt after a host reboot."""
-        data = {'host': host, 'boot_id': boot_id, 'rebuilt': rebuilt, 'lost': lost}
-        result = wire.load(RecoveryResult, data)
+        result = wire.load(RecoveryResult, result_data)
         return wire.dump(self._services.recovery.record_result(result))
 
     @endpoint
@@ -311,3 +447,8 @@ class Manager:
         """Store host events."""
         host_events = wire.load_all(HostEvent, events)
         return self._services.recovery.record_events(host, host_events)
+
+
+def _dump_list(cls: type[T], records: tuple[T, ...], packed: bool) -> Any:
+    """Return a list as JSON, or as compressed text."""
+    return compression.dump_list(cls, records) if packed else wire.dump(records)

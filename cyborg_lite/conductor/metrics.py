@@ -6,30 +6,32 @@ metrics are served.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Final
 
-from oslo_log import log
 from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
     Histogram,
     generate_latest,
-    start_http_server,
 )
 from prometheus_client.core import GaugeMetricFamily
 
+from cyborg_lite.conductor.capacity_metrics import CapacityCollector
 from cyborg_lite.conductor.database_metrics import DatabaseCollector
 from cyborg_lite.conductor.device_metrics import DeviceCollector
+from cyborg_lite.conductor.notifications import BacklogCollector
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.jobs import Job, JobType, NovaEventPayload
-
-LOG = log.getLogger(__name__)
+from cyborg_lite.monitoring.serving import serve_metrics
 
 # Seconds: a bind takes 10 to 100 ms for passthrough, and minutes with a bitstream.
 _BUCKETS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 240)
+
+# Seconds: most stages take milliseconds; loading a bitstream takes minutes.
+_STAGE_BUCKETS: Final = (0.005, *_BUCKETS)
 
 # Values of the label `result`.
 DONE: Final = 'done'
@@ -41,7 +43,7 @@ class Metrics:
     """The metrics of one process."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
         self._attempts = self._add_counter(
             'job_attempts', 'Attempts at jobs, by job type.', 'kind'
         )
@@ -66,17 +68,27 @@ class Metrics:
         self._findings = self._add_counter(
             'audit_findings', 'Findings of audits; each audit counts again.', 'problem'
         )
+        self._notifications = self._add_counter(
+            'notifications', 'Notifications for other services.', 'result'
+        )
         self._bind_seconds = Histogram(
             'cyborg_lite_bind_seconds',
             'Time from the acceptance of a bind to its end.',
             ['result'],
             buckets=_BUCKETS,
-            registry=self._registry,
+            registry=self.registry,
+        )
+        self._stage_seconds = Histogram(
+            'cyborg_lite_bind_stage_seconds',
+            'Time of one stage of a bind; a stage that is repeated counts again.',
+            ['stage'],
+            buckets=_STAGE_BUCKETS,
+            registry=self.registry,
         )
 
     def _add_counter(self, name: str, documentation: str, *labels: str) -> Counter:
         return Counter(
-            f'cyborg_lite_{name}', documentation, labels, registry=self._registry
+            f'cyborg_lite_{name}', documentation, labels, registry=self.registry
         )
 
     # --- counting ---
@@ -108,6 +120,14 @@ class Metrics:
             result = 'succeeded' if event.succeeded else 'failed'
             self._bind_seconds.labels(result).observe(seconds)
 
+    def time_stage(self, stage: str) -> AbstractContextManager[object]:
+        """Observe the duration of a stage of a bind, while the block runs."""
+        return self._stage_seconds.labels(stage).time()
+
+    def count_nova_failure(self) -> None:
+        """Count a request for Nova that Nova did not answer."""
+        self._nova_events.labels('none').inc()
+
     def count_nova_event(self, code: int | None) -> None:
         """Count an event for Nova.
 
@@ -126,6 +146,13 @@ class Metrics:
     def count_finding(self, problem: str) -> None:
         """Count a finding of an audit."""
         self._findings.labels(problem).inc()
+
+    def count_notifications(self, result: str, number: int) -> None:
+        """Count notifications for other services.
+
+        :param result: one of few
+        """
+        self._notifications.labels(result).inc(number)
 
     def count_refused_message(self, reason: str) -> None:
         """Count a message without a valid signature.
@@ -147,19 +174,21 @@ class Metrics:
             ('job_workers', 'Worker threads for jobs.', lambda: workers),
             ('job_workers_busy', 'Worker threads that run a job.', count_busy),
         ):
-            gauge = Gauge(f'cyborg_lite_{name}', documentation, registry=self._registry)
+            gauge = Gauge(f'cyborg_lite_{name}', documentation, registry=self.registry)
             gauge.set_function(function)
 
     # --- serving ---
 
     def add_database_metrics(self, database: Database) -> None:
         """Add the job table and the devices, read from the database at each scrape."""
-        self._registry.register(_JobCollector(database))
-        self._registry.register(DeviceCollector(database))
+        self.registry.register(_JobCollector(database))
+        self.registry.register(DeviceCollector(database))
+        self.registry.register(CapacityCollector(database))
+        self.registry.register(BacklogCollector(database))
 
     def format_text(self) -> str:
         """Return all metrics in the text format of Prometheus."""
-        return generate_latest(self._registry).decode()
+        return generate_latest(self.registry).decode()
 
     def serve(self, address: str, ports: Iterable[int]) -> int:
         """Serve the metrics over HTTP on the first free port, until the process exits.
@@ -167,16 +196,7 @@ class Metrics:
         :returns: the port
         :raises ConfigurationError: none of the ports is free
         """
-        for port in ports:
-            try:
-                start_http_server(port, address, registry=self._registry)
-            except OSError as error:
-                LOG.debug('Metrics not served on %s port %d: %s', address, port, error)
-                continue
-            LOG.info('Metrics served on %s port %d', address, port)
-            return port
-        reason = f'[conductor] metrics_port: no port is free on {address}.'
-        raise ConfigurationError(reason=reason)
+        return serve_metrics(self.registry, address, ports, 'conductor')
 
 
 class _JobCollector(DatabaseCollector):

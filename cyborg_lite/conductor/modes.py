@@ -92,10 +92,18 @@ class ModeService:
         plans = self._plan(devices, self._agents.list_modes(context, hostname))
         return tuple(plan for plan in plans if plan.plans)
 
-    def change(self, context: RequestContext, uuid: str, mode: str) -> DevicePlan:
+    def change(
+        self,
+        context: RequestContext,
+        uuid: str,
+        mode: str,
+        generation: int | None = None,
+    ) -> DevicePlan:
         """Start the job that changes the mode of a device; return the plan.
 
+        :param generation: that the device must have; None: any
         :raises ModeRefused: the device has no such mode, or is in use
+        :raises GenerationConflict: the device has another generation
         :raises CyborgError: as ``plan``
         """
         plan = self.plan(context, uuid)
@@ -104,7 +112,7 @@ class ModeService:
             reason = f'it has no such mode. Its modes: {names}.'
             raise ModeRefused(uuid=uuid, mode=mode, reason=reason)
         payload = ModePayload(plan.device_uuid, mode)
-        self._database.write(modes.add_change, payload, context.request_id)
+        self._database.write(modes.add_change, payload, context.request_id, generation)
         self._wake()
         return replace(plan, change=ModeChange(mode, JobState.WAITING))
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The job that sends the result of a bind to Nova, in one POST for each instance."""
 
+from collections.abc import Sequence
+
 from oslo_log import log
 
 from cyborg_lite.clients.nova import BoundEvent, Nova
@@ -8,6 +10,7 @@ from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.db import binding
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.jobs import Job, NovaEventPayload
 
 LOG = log.getLogger(__name__)
@@ -40,8 +43,7 @@ class NovaEventHandler:
         # An ARQ that was unbound, deleted or bound again since has no event here: it
         # has one of its own, which Nova may already have received.
         if events:
-            for outcome in self._nova.post_events(events):
-                self._metrics.count_nova_event(outcome.code)
+            self._send(events)
         self._database.write(queue.finish_job, job)
         LOG.info(
             'Sent %d events to Nova for instance %s: bind %s; ARQs %s',
@@ -51,6 +53,16 @@ class NovaEventHandler:
             ', '.join(event.arq_uuid for event in events) or 'none',
         )
         return None
+
+    def _send(self, events: Sequence[BoundEvent]) -> None:
+        try:
+            with self._metrics.time_stage('nova-event'):
+                outcomes = self._nova.post_events(events)
+        except CyborgError:
+            self._metrics.count_nova_failure()
+            raise
+        for outcome in outcomes:
+            self._metrics.count_nova_event(outcome.code)
 
     def expire(self, job: Job, reason: str) -> Job | None:
         """Log the failure and finish the job: Nova does not wait any more."""

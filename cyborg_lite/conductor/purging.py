@@ -3,11 +3,14 @@
 
 import random
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 from oslo_log import log
 
-from cyborg_lite.db import clock, providers, purging
+from cyborg_lite.db import clock, device_events, providers, purging, usages
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
 
@@ -27,13 +30,35 @@ class FindsProviders(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Days for which rows are kept."""
+
+    usage: int
+    device_events: int
+    cleanings: int
+    reconfigurations: int
+
+
+DEFAULT_RETENTION: Final = Retention(
+    usage=400, device_events=90, cleanings=400, reconfigurations=90
+)
+
+_DeletesRecords = Callable[..., int]  # parameters: session, time
+
+
 class Purger:
     """Deletes old rows every hour. Any number of conductors may run it."""
 
     def __init__(
-        self, database: Database, placement: FindsProviders, stopping: threading.Event
+        self,
+        database: Database,
+        placement: FindsProviders,
+        stopping: threading.Event,
+        retention: Retention = DEFAULT_RETENTION,
     ) -> None:
         self._database = database
+        self._retention = retention
         self._placement = placement
         self._stopping = stopping
         self._last_record = 0  # id of the last record of traits that was checked
@@ -55,22 +80,46 @@ class Purger:
         :raises CyborgError: the database or Placement does not answer
         """
         read, write = self._database.read, self._database.write
-        month, day = (
-            read(clock.read_time_before, seconds) for seconds in (_MONTH, _DAY)
-        )
+        retention, now = self._retention, read(clock.read_time_before, 0)
         deleted = {
-            'daemons': write(purging.delete_old_services, month),
+            'daemons': write(
+                purging.delete_old_services, now - timedelta(seconds=_MONTH)
+            ),
             'failed jobs': write(purging.delete_old_failed_jobs, _MONTH),
-            'programming jobs': write(purging.delete_old_program_jobs, day),
+            'programming jobs': write(
+                purging.delete_old_program_jobs, now - timedelta(seconds=_DAY)
+            ),
             'ARQ events': sum(
                 write(purging.shorten_history, uuid)
                 for uuid in read(purging.list_long_histories)
             ),
             'traits of providers': self._delete_provider_traits(),
+            'uses of units': write(usages.delete_old_periods, retention.usage * _DAY),
+            'device events': write(
+                device_events.delete_old_events,
+                now - timedelta(days=retention.device_events),
+            ),
+            'cleans': self._delete_records(
+                purging.delete_old_cleanings, now - timedelta(days=retention.cleanings)
+            ),
+            'configuration changes': self._delete_records(
+                purging.delete_old_reconfigurations,
+                now - timedelta(days=retention.reconfigurations),
+            ),
         }
         for name, count in deleted.items():
             if count:
                 LOG.info('Deleted %d old rows of %s', count, name)
+
+    def _delete_records(self, delete: _DeletesRecords, before: datetime) -> int:
+        """Delete all old records, a bounded number in each transaction."""
+        total = 0
+        while not self._stopping.is_set():
+            count = self._database.write(delete, before)
+            total += count
+            if count < purging.MAX_RECORDS:
+                break
+        return total
 
     def _delete_provider_traits(self) -> int:
         """Delete the next records of traits without a provider; return their number.

@@ -25,16 +25,23 @@ class RecoveryService:
     """
 
     def __init__(
-        self, database: Database, wake: Callable[[], None], event_deadline: int
+        self,
+        database: Database,
+        wake: Callable[[], None],
+        event_deadline: int,
+        connect_deadline: int,
     ) -> None:
         """Prepare the service.
 
         :param wake: called when jobs were written
         :param event_deadline: seconds for which the result is sent to Nova
+        :param connect_deadline: seconds in which handles are connected again
         """
         self._database = database
         self._wake = wake
-        self._event_deadline = event_deadline
+        self._limits = recovery.JobLimits(
+            event_deadline * 1000, connect_deadline * 1000
+        )
 
     def record_result(self, result: RecoveryResult) -> tuple[AllocatedHandle, ...]:
         """Update the ARQs of handles that the agent has rebuilt or lost.
@@ -43,8 +50,9 @@ class RecoveryService:
         :raises InvalidInput: the result cannot be stored
         """
         check_recovery_result(result)
-        limit_ms = self._event_deadline * 1000
-        unmentioned = self._database.write(recovery.record_recovery, result, limit_ms)
+        unmentioned = self._database.write(
+            recovery.record_recovery, result, self._limits
+        )
         if result.lost:
             LOG.error(
                 'Host %s cannot rebuild %d handles after a reboot: %s',

@@ -4,13 +4,17 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from oslo_log import log
 
 from cyborg_lite.clients.glance import Glance
+from cyborg_lite.clients.limits import KeystoneLimits
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
+from cyborg_lite.clients.playbooks import PlaybookRunner, check_installed
+from cyborg_lite.conductor.alternatives import AlternativeService
 from cyborg_lite.conductor.arqs import ArqService
 from cyborg_lite.conductor.attributes import AttributeService
 from cyborg_lite.conductor.audit import Audit, AuditRules
@@ -25,37 +29,53 @@ from cyborg_lite.conductor.device_profiles import DeviceProfileService
 from cyborg_lite.conductor.devices import DeviceService
 from cyborg_lite.conductor.explanations import ExplanationService
 from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.host_topology import HostTopologyService
 from cyborg_lite.conductor.hosts import HostService
 from cyborg_lite.conductor.inventory import InventoryService
+from cyborg_lite.conductor.job_administration import JobService
 from cyborg_lite.conductor.job_attempts import Handler
 from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
 from cyborg_lite.conductor.liveness import LivenessMonitor
 from cyborg_lite.conductor.manager import ConductorServices, Manager
 from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.conductor.modes import ModeHandler, ModeService
+from cyborg_lite.conductor.notifications import (
+    NotificationRules,
+    NotificationSender,
+)
 from cyborg_lite.conductor.nova_events import NovaEventHandler
 from cyborg_lite.conductor.placement.audit import PlacementAuditScheduler
 from cyborg_lite.conductor.placement.host_jobs import HostSyncJobs
+from cyborg_lite.conductor.placement.selectors import SelectorsHandler
 from cyborg_lite.conductor.placement.sync import PlacementSync, PlacementSyncHandler
 from cyborg_lite.conductor.programming import (
     ProgramHandler,
     ProgrammingService,
     ProgramWaiters,
 )
-from cyborg_lite.conductor.purging import Purger
+from cyborg_lite.conductor.project_limits import LimitService
+from cyborg_lite.conductor.purging import DEFAULT_RETENTION, Purger, Retention
+from cyborg_lite.conductor.reconfiguring import (
+    HostPeers,
+    ReconfigurationService,
+    ReconfigureHandler,
+)
 from cyborg_lite.conductor.recovery import RecoveryService
 from cyborg_lite.conductor.releasing import ReleaseHandler
 from cyborg_lite.conductor.services import ServiceRegistry
 from cyborg_lite.conductor.sharing import SharingCheck
+from cyborg_lite.conductor.usages import UsageService
 from cyborg_lite.db import migration, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError, DatabaseRefused, ServiceUnavailable
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.reconfiguration import HardwareSets
 from cyborg_lite.model.services import CONDUCTOR
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.notifications import NotificationBus
 from cyborg_lite.rpc.transport import (
     CONDUCTOR_TOPIC,
     Server,
@@ -68,6 +88,7 @@ from cyborg_lite.version import version
 LOG = log.getLogger(__name__)
 
 _HEARTBEAT_INTERVAL: Final = 30.0  # seconds
+_SENDER_LEASE: Final = 30  # seconds until another conductor sends the notifications
 _DATABASE_INTERVAL: Final = 5.0  # seconds between attempts to connect at the start
 
 
@@ -85,6 +106,8 @@ class JobDependencies:
     metrics: Metrics
     bind_rules: BindRules
     audit_rules: AuditRules
+    playbooks: PlaybookRunner
+    hardware_sets: HardwareSets = field(default_factory=HardwareSets)
     reap_orphans: bool = False
     program_waiters: ProgramWaiters = field(default_factory=ProgramWaiters)
 
@@ -98,8 +121,12 @@ def _build_audit_handler(needs: JobDependencies) -> AuditHandler:
 
 HANDLERS: Final[Mapping[JobType, Callable[[JobDependencies], Handler]]] = {
     JobType.BIND: lambda needs: BindHandler(
-        needs.database, needs.agents, needs.placement, needs.bind_rules, needs.loader
-    ),
+        needs.database,
+        needs.agents,
+        needs.placement,
+        needs.bind_rules,
+        needs.loader,
+    ).observe_stages(needs.metrics.time_stage),
     JobType.RELEASE: lambda needs: ReleaseHandler(
         needs.database, needs.agents, needs.loader
     ),
@@ -117,8 +144,15 @@ HANDLERS: Final[Mapping[JobType, Callable[[JobDependencies], Handler]]] = {
     ),
     JobType.AUDIT: _build_audit_handler,
     JobType.CLEAN: lambda needs: CleanHandler(needs.database, needs.agents),
+    JobType.SELECTORS: lambda needs: SelectorsHandler(needs.database, needs.placement),
     JobType.MODE: lambda needs: ModeHandler(
         needs.database, needs.agents, needs.placement, needs.sync_jobs.sync
+    ),
+    JobType.RECONFIGURE: lambda needs: ReconfigureHandler(
+        needs.database,
+        needs.hardware_sets,
+        needs.playbooks,
+        HostPeers(needs.agents, needs.placement, needs.sync_jobs.sync),
     ),
 }
 """One factory for each job type."""
@@ -138,6 +172,8 @@ class Connections:
     placement: Placement
     nova: Nova
     glance: Glance | None = None  # None: no bitstreams are available
+    notifications: NotificationBus | None = None  # None: they are disabled
+    limits: KeystoneLimits | None = None  # None: projects have no limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +197,10 @@ class ConductorSettings:
     default_images: Sequence[str] = ()  # uuids of images for released regions
     hosts_without_compute: Sequence[str] = ()  # patterns of hostnames
     new_status: DeviceStatus = DeviceStatus.ENABLED  # of new devices
+    retention: Retention = DEFAULT_RETENTION
+    alternative_lifetime: int = 5
+    max_backlog: int = 500_000  # notifications
+    hardware_sets: HardwareSets = field(default_factory=HardwareSets)
 
 
 class ConductorService:
@@ -178,13 +218,15 @@ class ConductorService:
     def start(self) -> None:
         """Wait for the database, then start the job runner, the loops and RPC.
 
-        :raises ConfigurationError: no metrics port is free, or the broker refuses the
-            user or the queues
+        :raises ConfigurationError: no metrics port is free, the broker refuses the user
+            or the queues, or the hardware sets need Ansible
         :raises SchemaOutdated: the database has no schema, or an earlier one
         :raises DatabaseRefused: the user, the password or the database name is wrong
         """
         connections, settings = self._connections, self._settings
         database = connections.database
+        if settings.hardware_sets.sets:
+            check_installed()
         if not self._wait_for_database():
             return
         self._start_metrics()
@@ -254,6 +296,8 @@ class ConductorService:
             audit_rules=AuditRules(
                 settings.orphan_grace, settings.rules.require_allocation
             ),
+            playbooks=PlaybookRunner(settings.job_lease, self._stopping),
+            hardware_sets=settings.hardware_sets,
             reap_orphans=settings.reap_orphans,
         )
 
@@ -272,9 +316,19 @@ class ConductorService:
         database, rules = dependencies.database, self._settings.rules
         explanations = ExplanationService(database, dependencies.placement, rules.nova)
         return ConductorServices(
-            profiles=DeviceProfileService(database, explanations),
+            profiles=DeviceProfileService(database, explanations, runner.wake),
+            alternatives=AlternativeService(
+                database,
+                dependencies.placement,
+                self._settings.alternative_lifetime,
+            ),
             arqs=ArqService(
-                database, runner, rules, self._build_catalog(), dependencies.agents
+                database,
+                runner,
+                rules,
+                self._build_catalog(),
+                dependencies.agents,
+                self._build_limits(),
             ),
             devices=DeviceService(database, dependencies.sync_jobs.sync),
             deployables=DeployableService(database),
@@ -292,9 +346,23 @@ class ConductorService:
                 self._metrics.count_heartbeat,
                 self._settings.new_status,
             ),
+            usages=UsageService(database),
             modes=ModeService(database, dependencies.agents, runner.wake),
-            recovery=RecoveryService(database, runner.wake, rules.event_deadline),
+            jobs=JobService(database, runner.wake),
+            topology=HostTopologyService(database),
+            configurations=ReconfigurationService(
+                database, dependencies.hardware_sets, runner.wake
+            ),
+            recovery=RecoveryService(
+                database, runner.wake, rules.event_deadline, rules.connect_deadline
+            ),
         )
+
+    def _build_limits(self) -> LimitService | None:
+        """Return the check of limits; None: projects have no limits."""
+        if self._connections.limits is None:
+            return None
+        return LimitService(self._connections.database, self._connections.limits)
 
     def _build_loops(
         self, heartbeats: HeartbeatBatch, wake: Callable[[], None]
@@ -316,12 +384,29 @@ class ConductorService:
         )
         return {
             'placement-audits': placement_audits.run,
-            'purge': Purger(database, self._connections.placement, stopping).run,
+            'purge': Purger(
+                database, self._connections.placement, stopping, settings.retention
+            ).run,
             'heartbeat': self._send_heartbeats,
             'heartbeat-batch': heartbeats.run,
             'liveness': liveness.run,
             'audits': audits.run,
+            **self._build_sender(),
         }
+
+    def _build_sender(self) -> Mapping[str, Callable[[], None]]:
+        """Return the loop that sends notifications; empty if they are disabled."""
+        bus = self._connections.notifications
+        if bus is None:
+            return {}
+        sender = NotificationSender(
+            self._connections.database,
+            bus,
+            create_owner(_SENDER_LEASE),
+            NotificationRules(self._settings.max_backlog),
+            self._metrics.count_notifications,
+        )
+        return {'notifications': partial(sender.run, self._stopping)}
 
     def _start_metrics(self) -> None:
         """Count calls of Placement, and serve the metrics if ports are configured.
@@ -359,6 +444,8 @@ class ConductorService:
         for thread in self._loops:
             thread.join()
         self._connections.transport.cleanup()
+        if self._connections.notifications is not None:
+            self._connections.notifications.close()
         self._connections.database.close()
 
     def _send_heartbeats(self) -> None:

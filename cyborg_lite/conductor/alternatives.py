@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Alternatives of device profiles: what Nova is told, and what an instance got.
+
+Nova reads a profile when it schedules an instance, before it knows a host, and creates
+ARQs after it has chosen one. Neither request names the instance. Between them another
+process may have chosen another alternative. So the choice is only a forecast; it is
+shared by all processes through the database. The bind is the first request that names
+the instance, and its allocation in Placement shows what Nova was told. The bind
+corrects the ARQs before it claims handles.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from oslo_log import log
+
+from cyborg_lite.clients.placement import Consumer, ProviderTraits
+from cyborg_lite.conductor.device_profiles import viewing_project
+from cyborg_lite.db import alternatives
+from cyborg_lite.db.device_profiles import choices, profiles
+from cyborg_lite.db.engine import Database
+from cyborg_lite.exceptions import (
+    DeviceProfileNotFound,
+    PlacementConflict,
+    RemoteError,
+    ServiceUnavailable,
+)
+from cyborg_lite.model.alternatives import Choice, apply_choice, list_choices
+from cyborg_lite.model.device_profiles import DeviceProfile, Group, GroupRequirements
+from cyborg_lite.model.jobs import BindPayload
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.context import RequestContext
+
+LOG = log.getLogger(__name__)
+
+
+class FindsCandidates(Protocol):
+    """The part of the Placement client that a choice needs."""
+
+    def has_candidates(self, groups: Sequence[GroupRequirements]) -> bool:
+        """Check whether a host can serve all groups of an instance now."""
+        ...
+
+
+class ReadsTraits(Protocol):
+    """The part of the Placement client that a correction needs."""
+
+    def get_traits(self, uuid: str) -> ProviderTraits:
+        """Return the traits of a provider.
+
+        :raises PlacementConflict: the provider does not exist
+        """
+        ...
+
+
+class AlternativeService:
+    """Chooses alternatives by the free capacity in Placement."""
+
+    def __init__(
+        self, database: Database, placement: FindsCandidates, lifetime: int
+    ) -> None:
+        """Store the arguments.
+
+        :param lifetime: seconds for which a choice is valid
+        """
+        self._database = database
+        self._placement = placement
+        self._lifetime = lifetime
+
+    def choose(self, context: RequestContext, uuid: str) -> Choice:
+        """Return the choice that is valid now for a profile.
+
+        :raises DeviceProfileNotFound: the caller sees no profile with the uuid
+        """
+        choice = self._database.read(choices.find_choice, uuid, self._lifetime)
+        if choice is not None:
+            return choice
+        viewer = viewing_project(context)
+        query = Query(filters={'uuid': (uuid,)})
+        found = self._database.read(profiles.list_profiles, query, viewer)
+        if not found:
+            raise DeviceProfileNotFound(name=uuid)
+        choice = self._select(found[0])
+        return self._database.write(choices.store_choice, uuid, choice, self._lifetime)
+
+    def _select(self, profile: DeviceProfile) -> Choice:
+        """Return the most preferred choice that fits a host now, or else the first.
+
+        It sends one query to Placement for each choice up to the result.
+        """
+        try:
+            for choice in list_choices(profile):
+                if self._fits(apply_choice(profile, choice)):
+                    LOG.info('Device profile %s: choice %s fits', profile.name, choice)
+                    return choice
+            LOG.info('Device profile %s: no alternative fits now', profile.name)
+        except (ServiceUnavailable, RemoteError) as error:
+            LOG.warning(
+                'Device profile %s: the first alternative is used, because Placement '
+                'did not answer: %s',
+                profile.name,
+                error.text,
+            )
+        return (0,) * len(profile.groups)
+
+    def _fits(self, profile: DeviceProfile) -> bool:
+        groups = [Group.parse(group).requirements for group in profile.groups]
+        return self._placement.has_candidates(groups)
+
+
+def correct_alternatives(
+    database: Database, placement: ReadsTraits, payload: BindPayload, consumer: Consumer
+) -> None:
+    """Store which alternatives an instance got.
+
+    It sends one request to Placement for each provider of the instance.
+
+    :raises ServiceUnavailable: Placement does not answer
+    """
+    providers = consumer.providers.intersection(payload.provider_uuids)
+    traits = {uuid: _read_traits(placement, uuid) for uuid in sorted(providers)}
+    found = database.write(
+        alternatives.correct_alternatives,
+        payload.arq_uuids,
+        payload.generation,
+        consumer.allocations,
+        traits,
+    )
+    for group, number in found.items():
+        if number is None:
+            LOG.warning(
+                'Instance %s has an allocation that is no alternative of group %d',
+                payload.instance_uuid,
+                group,
+            )
+
+
+def _read_traits(placement: ReadsTraits, uuid: str) -> frozenset[str]:
+    try:
+        return placement.get_traits(uuid).traits
+    except PlacementConflict:
+        return frozenset()  # it was deleted; the claim of a handle fails

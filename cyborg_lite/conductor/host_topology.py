@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topology of hosts for clients of the API."""
+
+from cyborg_lite.db import host_topology
+from cyborg_lite.db.engine import Database
+from cyborg_lite.model.host_topology import HostTopology
+
+
+class HostTopologyService:
+    """Reads the topology of a host from the stored inventory."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def show(self, hostname: str) -> HostTopology:
+        """Return the topology of a host.
+
+        :raises HostNotFound: no agent and no device of the host is stored
+        """
+        return self._database.read(host_topology.read_host_topology, hostname)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of projects: what to read before the transaction that creates ARQs."""
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from cyborg_lite.conductor.device_profiles import viewing_project
+from cyborg_lite.db import arqs, project_limits
+from cyborg_lite.db.engine import Database
+from cyborg_lite.model.project_limits import ProjectLimits, list_resources
+from cyborg_lite.rpc.context import RequestContext
+
+
+class ReadsLimits(Protocol):
+    """Reads the limits of projects."""
+
+    def read_limits(self, project_id: str, names: Collection[str]) -> Mapping[str, int]:
+        """Return the limits of resources; -1: unlimited.
+
+        :raises ServiceUnavailable: Keystone does not answer
+        """
+        ...
+
+
+class LimitService:
+    """Prepares the check of limits. Keystone is not called within a transaction."""
+
+    def __init__(self, database: Database, limits: ReadsLimits) -> None:
+        self._database = database
+        self._limits = limits
+        self._known: set[str] = set()  # projects whose lock exists
+
+    def prepare(
+        self, context: RequestContext, profile_name: str
+    ) -> ProjectLimits | None:
+        """Return the limits of the project of the caller.
+
+        :returns: None if the caller has no project
+        :raises DeviceProfileNotFound: the profile does not exist or is not visible
+        :raises ServiceUnavailable: Keystone does not answer
+        """
+        project = context.project_id
+        if project is None:
+            return None
+        viewer = viewing_project(context)
+        groups = self._database.read(arqs.list_profile_groups, profile_name, viewer)
+        limits = self._limits.read_limits(project, list_resources(groups))
+        if project not in self._known:
+            self._database.write(project_limits.add_lock, project)
+            self._known.add(project)
+        return ProjectLimits(project, limits)

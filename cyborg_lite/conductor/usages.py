@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Use of units by projects."""
+
+from cyborg_lite.db import usages
+from cyborg_lite.db.engine import Database
+from cyborg_lite.model.usages import UsageQuery, UsageReport
+
+
+class UsageService:
+    """Sums the use of units. The API has checked which projects the caller may see."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def sum(self, query: UsageQuery) -> UsageReport:
+        """Return the use of units by project, resource class and device profile.
+
+        :raises UsageTooLarge: the answer would be too large
+        """
+        return self._database.read(usages.sum_usages, query)
