@@ -13,6 +13,7 @@ from webob.multidict import MultiDict
 
 from cyborg_lite.api import auth, cross_origin, policy, routes
 from cyborg_lite.api.healthcheck import HealthcheckMiddleware
+from cyborg_lite.api.metrics import ApiMetrics
 from cyborg_lite.api.microversion import MINIMUM
 from cyborg_lite.api.middleware import MICROVERSION, ResponseMiddleware
 from cyborg_lite.api.openapi import document
@@ -22,11 +23,14 @@ from cyborg_lite.model.device_profiles import Limits
 from cyborg_lite.rpc.conductor import ConductorAPI
 
 
-def assemble(conf: cfg.ConfigOpts, conductor: ConductorAPI) -> Any:
+def assemble(
+    conf: cfg.ConfigOpts, conductor: ConductorAPI, metrics: ApiMetrics | None = None
+) -> Any:
     """Build the WSGI application of the API.
 
     :param conf: parsed configuration with the section ``[api]``; the middleware
         libraries register their own sections on it
+    :param metrics: observes the requests; None: they are not observed
     """
     # NOTE: the order matters. The list goes from the innermost to the outermost layer.
     # - Authentication wraps the router: controllers only see authenticated callers.
@@ -43,7 +47,9 @@ def assemble(conf: cfg.ConfigOpts, conductor: ConductorAPI) -> Any:
     application = auth.add_authentication(application, conf)
     application = RequestBodySizeLimiter(application, conf)
     limit = conf.oslo_middleware.max_request_body_size
-    application = ResponseMiddleware(application, body_limit=limit)
+    application = ResponseMiddleware(
+        application, body_limit=limit, observe=(metrics or ApiMetrics()).observe
+    )
     application = cross_origin.add_cors(application, conf)
     application = HTTPProxyToWSGI(application, conf)
     application = HealthcheckMiddleware(application, conf, conductor)
@@ -59,6 +65,8 @@ def _build_context(conf: cfg.ConfigOpts, conductor: ConductorAPI) -> ApiContext:
         service_token_roles=auth.read_service_token_roles(conf),
         public_endpoint=conf.api.public_endpoint,
         json_depth=conf.api.max_json_depth,
+        max_limit=conf.api.max_limit,
+        extra_accel_keys=frozenset(conf.api.extra_accel_keys),
         hold_power_on=conf.api.hold_power_on,
         refuse_failed_binds=conf.api.refuse_failed_binds,
         refuse_impossible_profiles=conf.api.refuse_impossible_profiles,

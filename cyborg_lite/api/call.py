@@ -8,13 +8,19 @@ from urllib.parse import quote
 
 import webob
 
-from cyborg_lite.api import arguments, auth, json_body
+from cyborg_lite.api import arguments, auth, json_body, preconditions
 from cyborg_lite.api.links import Links
-from cyborg_lite.api.microversion import MINIMUM, Microversion
+from cyborg_lite.api.microversion import (
+    MINIMUM,
+    V2_15,
+    V2_16,
+    V2_21,
+    Microversion,
+)
 from cyborg_lite.api.middleware import MICROVERSION
 from cyborg_lite.api.nova_processes import is_nova_api
 from cyborg_lite.api.resource import ApiContext
-from cyborg_lite.api.validation import Schema
+from cyborg_lite.api.validation import JSON_PATCH, Schema
 from cyborg_lite.exceptions import (
     InvalidInput,
     NotAcceptable,
@@ -24,6 +30,7 @@ from cyborg_lite.exceptions import (
 from cyborg_lite.rpc.context import RequestContext
 
 _JSON: Final = 'application/json'
+_LIMIT: Final = 'limit'
 _PARAMETERS: Final = frozenset({'', 'charset=utf-8', 'charset="utf-8"', 'charset=utf8'})
 
 
@@ -32,6 +39,7 @@ class Call:
 
     arguments: dict[str, str]  # set, like the body, by @accepts
     body: Any  # JSON that matches the schema of the method
+    generation: int | None = None  # that the object must have; None: any
 
     def __init__(self, request: webob.Request, context: ApiContext) -> None:
         self._request = request
@@ -58,6 +66,11 @@ class Call:
         return Links.from_environ(self._request.environ, self._context.public_endpoint)
 
     @property
+    def extra_accel_keys(self) -> frozenset[str]:
+        """Names after ``accel:`` that are valid in addition to those of the service."""
+        return self._context.extra_accel_keys
+
+    @property
     def path(self) -> str:
         """Quoted path without the mount prefix and without slashes around it."""
         path: str = self._request.environ.get('PATH_INFO', '')
@@ -65,7 +78,7 @@ class Call:
 
     @property
     def is_from_nova_api(self) -> bool:
-        """True if the Compute API sent the request, as far as it is known."""
+        """Return True if the Compute API sent the request, by its User-Agent."""
         agent: str = self._request.environ.get('HTTP_USER_AGENT', '')
         return self.caller.service_request and is_nova_api(agent)
 
@@ -106,6 +119,32 @@ class Call:
         """
         query_string = self._request.environ.get('QUERY_STRING', '')
         self.arguments = arguments.parse_query_string(query_string, names, filters)
+        if _LIMIT in names and self.microversion >= V2_15:
+            self._limit_page()
+
+    def _limit_page(self) -> None:
+        """Lower the limit of a page, or set it, to the maximum of the service."""
+        largest = self._context.max_limit
+        text = self.arguments.get(_LIMIT, str(largest))
+        # An invalid limit is refused when the query is built.
+        is_number = text.isascii() and text.isdecimal()
+        is_larger = is_number and int(text[:20]) > largest
+        self.arguments[_LIMIT] = str(largest) if is_larger else text
+
+    def parse_precondition(self, *, supported: bool) -> None:
+        """Parse the header ``If-Match`` into ``generation``.
+
+        :param supported: False: the method changes no object with a generation
+        :raises InvalidInput: the header is invalid, or has no effect on a change
+        """
+        header = self._request.environ.get('HTTP_IF_MATCH')
+        is_read = self._request.method in ('GET', 'HEAD')
+        if header is None or is_read or self.microversion < V2_21:
+            return
+        if not supported:
+            reason = f'This call does not support the header {preconditions.HEADER}.'
+            raise InvalidInput(reason=reason)
+        self.generation = preconditions.parse_if_match(header)
 
     def parse_body(self, schema: Schema) -> None:
         """Parse the JSON body into ``body``.
@@ -120,12 +159,15 @@ class Call:
             raise InvalidInput(reason='The request body cannot be read.') from None
         if schema.optional and not raw:
             return
-        if not _is_json(self._request.environ.get('CONTENT_TYPE', '')):
+        accepts_patch = schema.is_patch and self.microversion >= V2_16
+        media_types = (_JSON, JSON_PATCH) if accepts_patch else (_JSON,)
+        content_type = self._request.environ.get('CONTENT_TYPE', '')
+        if not _has_media_type(content_type, media_types):
             raise UnsupportedMediaType
         self.body = json_body.parse(raw, self._context.json_depth)
         schema.check(self.body)
 
 
-def _is_json(content_type: str) -> bool:
+def _has_media_type(content_type: str, media_types: Collection[str]) -> bool:
     kind, *parameters = [part.strip() for part in content_type.lower().split(';')]
-    return kind == _JSON and _PARAMETERS.issuperset(parameters)
+    return kind in media_types and _PARAMETERS.issuperset(parameters)

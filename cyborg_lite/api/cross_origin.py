@@ -7,7 +7,7 @@ import webob
 from oslo_config import cfg
 from oslo_middleware import cors
 
-from cyborg_lite.api import microversion
+from cyborg_lite.api import microversion, preconditions
 
 _READABLE: Final = [
     microversion.HEADER,
@@ -15,7 +15,12 @@ _READABLE: Final = [
     microversion.MAXIMUM_HEADER,
     'X-Openstack-Request-Id',
 ]
-_SENDABLE: Final = [microversion.HEADER, 'X-Auth-Token', 'X-Openstack-Request-Id']
+_SENDABLE: Final = [
+    microversion.HEADER,
+    preconditions.HEADER,
+    'X-Auth-Token',
+    'X-Openstack-Request-Id',
+]
 
 
 def add_cors(application: Any, conf: cfg.ConfigOpts) -> Any:

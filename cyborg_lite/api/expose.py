@@ -41,13 +41,13 @@ def _record_facts(method: Callable[..., Any], **facts: Any) -> None:
 def expose(
     *views: type[Any],
     status: int = HTTPStatus.OK,
-    accepted: type[Any] | None = None,
+    accepted: Collection[type[Any]] = (),
     errors: Collection[int] = (),
 ) -> Callable[[Method], Callable[[Resource], webob.Response]]:
-    """Convert the returned view into a JSON response.
+    """Convert the returned view, or its content, into a JSON response.
 
     :param views: classes that the method may return; none: the response has no body
-    :param accepted: class that is returned with 202 if the operation continues
+    :param accepted: classes that are returned with 202: the operation continues
     :param errors: status codes of errors beyond those that every method may return
     """
 
@@ -58,8 +58,8 @@ def expose(
             if not views:
                 return _build_empty_response(status)
             return webob.Response(
-                status=HTTPStatus.ACCEPTED if type(view) is accepted else status,
-                body=json.dumps(tojson(type(view), view)).encode(),
+                status=HTTPStatus.ACCEPTED if type(view) in accepted else status,
+                body=render(view),
                 content_type='application/json',
             )
 
@@ -73,6 +73,13 @@ def expose(
         return exposed
 
     return decorate
+
+
+# Any: a view, or the content of a view.
+def render(view: Any) -> bytes:
+    """Return the JSON text of a response."""
+    content = view if type(view) is dict else tojson(type(view), view)
+    return json.dumps(content).encode()
 
 
 def _build_empty_response(status: int) -> webob.Response:
@@ -123,11 +130,13 @@ def accepts(
     body: Schema | None = None,
     *,
     newer: Collection[str] = (),
+    precondition: bool = False,
 ) -> Decorator:
     """Parse the query arguments and the body; refuse arguments that are not listed.
 
     :param filters: the fields that ``filters`` may name
     :param newer: arguments that are accepted since microversion 2.4
+    :param precondition: True: since 2.21 the header ``If-Match`` is evaluated
     """
 
     def decorate(method: Method) -> Method:
@@ -135,12 +144,18 @@ def accepts(
         def parse_input(self: Any, call: Call) -> Any:
             extra = newer if call.microversion >= V2_4 else ()
             call.parse_arguments((*arguments, *extra), filters)
+            call.parse_precondition(supported=precondition)
             if body is not None:
                 call.parse_body(body)
             return method(self, call)
 
         _record_facts(
-            parse_input, arguments=arguments, newer=newer, filters=filters, body=body
+            parse_input,
+            arguments=arguments,
+            newer=newer,
+            filters=filters,
+            body=body,
+            precondition=precondition,
         )
         return parse_input
 

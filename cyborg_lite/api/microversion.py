@@ -54,7 +54,52 @@ V2_6: Final = Microversion(2, 6)
 V2_7: Final = Microversion(2, 7)
 """Modes of devices: ``/v2/devices/{uuid}/modes`` and the patch path ``/mode``."""
 
-VERSIONS: Final = (V2_0, V2_1, V2_2, V2_3, V2_4, V2_5, V2_6, V2_7)
+V2_8: Final = Microversion(2, 8)
+"""Deployables have the field ``typed_attributes``."""
+
+V2_9: Final = Microversion(2, 9)
+"""``/v2/hosts/{name}/topology`` shows the devices of a host and who uses them."""
+
+V2_10: Final = Microversion(2, 10)
+"""``/v2/jobs`` lists, requests, retries and cancels jobs of all types."""
+
+V2_11: Final = Microversion(2, 11)
+"""``/v2/devices/{uuid}/events``; devices have ``health_since`` and ``usage_age``."""
+
+V2_12: Final = Microversion(2, 12)
+"""``/v2/usages`` shows the use of units by projects."""
+
+V2_13: Final = Microversion(2, 13)
+"""``accel:selector`` and quantities of device profiles are compiled to a trait."""
+
+V2_14: Final = Microversion(2, 14)
+"""``/v2/devices/{uuid}/configuration`` and the patch path ``/configuration``."""
+
+V2_15: Final = Microversion(2, 15)
+"""Collections have pages of at most ``[api] max_limit`` elements."""
+
+V2_16: Final = Microversion(2, 16)
+"""Lists of changes may have the media type ``application/json-patch+json``."""
+
+V2_17: Final = Microversion(2, 17)
+"""Responses to reads have ``Cache-Control``."""
+
+V2_18: Final = Microversion(2, 18)
+"""Unknown ``accel:`` keys of device profiles are refused."""
+
+V2_19: Final = Microversion(2, 19)
+"""``accel:same`` of device profiles makes one group of several."""
+
+V2_20: Final = Microversion(2, 20)
+"""Groups of device profiles have ``alternatives``; ARQs have ``alternative``."""
+
+V2_21: Final = Microversion(2, 21)
+"""Device profiles, devices and attributes have ``generation``, for ``If-Match``."""
+
+V2_22: Final = Microversion(2, 22)
+"""``/v2/device_profiles/{id}/capacity`` counts the further servers that fit."""
+
+VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(23))
 MINIMUM: Final = VERSIONS[0]
 MAXIMUM: Final = VERSIONS[-1]
 

@@ -8,7 +8,7 @@ that every response has the version headers.
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -46,14 +46,21 @@ _HOST: Final = re.compile(
 class ResponseMiddleware:
     """Wraps the application and the middleware that may refuse a request."""
 
-    def __init__(self, application: Any, body_limit: int) -> None:
+    def __init__(
+        self,
+        application: Any,
+        body_limit: int,
+        observe: Callable[[str, str, int, float], None],
+    ) -> None:
         """Store the arguments.
 
         :param application: WSGI application
         :param body_limit: bytes; the application refuses larger bodies
+        :param observe: called with method, path, status and seconds of each answer
         """
         self._application = application
         self._body_limit = body_limit
+        self._observe = observe
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         started_at = time.monotonic()
@@ -65,12 +72,16 @@ class ResponseMiddleware:
         )
         response = self._call_application(environ)
         _add_version_headers(environ, response)
+        _add_cache_header(environ, response)
+        seconds = time.monotonic() - started_at
+        method, path = environ['REQUEST_METHOD'], environ.get('PATH_INFO', '')
+        self._observe(method, path, response.status_int, seconds)
         LOG.info(
             '%s %s: %d in %d ms',
-            format_value(environ['REQUEST_METHOD']),
-            format_value(environ.get('SCRIPT_NAME', '') + environ.get('PATH_INFO', '')),
+            format_value(method),
+            format_value(environ.get('SCRIPT_NAME', '') + path),
             response.status_int,
-            (time.monotonic() - started_at) * 1000,
+            seconds * 1000,
         )
         body: Iterable[bytes] = response(environ, start_response)
         return body
@@ -128,6 +139,19 @@ def _accepts_json(accept: Any) -> bool:
         kind for kind in media_types if kind.lower().startswith(f'{_JSON};')
     ]
     return bool(accept.acceptable_offers([_JSON, *with_parameters]))
+
+
+def _add_cache_header(environ: dict[str, Any], response: webob.Response) -> None:
+    """Add ``Cache-Control`` to a successful read.
+
+    The response depends on the token, and the next one may differ. A client may store
+    the response, but must ask the service before it uses the response again.
+    """
+    is_read = environ['REQUEST_METHOD'] in ('GET', 'HEAD')
+    version = environ.get(MICROVERSION, microversion.MINIMUM)
+    is_successful = response.status_int == HTTPStatus.OK
+    if is_read and is_successful and version >= microversion.V2_17:
+        response.headers['Cache-Control'] = 'private, no-cache'
 
 
 def _add_version_headers(environ: dict[str, Any], response: webob.Response) -> None:

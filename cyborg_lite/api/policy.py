@@ -2,6 +2,10 @@
 """Enforcement of the policy rules in ``policies`` and in the operator's policy file."""
 
 import argparse
+import threading
+import time
+from collections.abc import Iterable
+from importlib.metadata import entry_points
 from typing import Final
 
 from oslo_config import cfg
@@ -13,12 +17,36 @@ from cyborg_lite.rpc.context import RequestContext
 
 _ADMIN_RULE: Final = 'admin_api'
 
+# Seconds between two searches for changed policy files. A search costs as much as the
+# check of a rule.
+_RELOAD_INTERVAL: Final = 5.0
+
+_MAX_RESULTS: Final = 4096
+
+# Entry points of checks that ask a server, or that an operator added. Their results may
+# change while the rules and the caller stay the same.
+_CHECK_KINDS: Final = 'oslo.policy.rule_checks'
+
+# Result by the name of the rule and all values of the caller.
+_Results = dict[tuple[object, ...], bool]
+
 
 class Policy:
     """Policy rules; a changed policy file is loaded without a restart."""
 
-    def __init__(self, enforcer: policy.Enforcer) -> None:
+    def __init__(self, source: policy.Enforcer, enforcer: policy.Enforcer) -> None:
+        """Store the arguments; both enforcers have the default rules.
+
+        :param source: reads the policy files
+        :param enforcer: checks the rules, and reads no files
+        """
+        self._source = source
         self._enforcer = enforcer
+        self._reload_at = float('-inf')
+        self._lock = threading.Lock()
+        self._kinds = [f'{point.name}:' for point in entry_points(group=_CHECK_KINDS)]
+        # None: the results depend on more than the rules and the caller.
+        self._results: _Results | None = None
 
     def check(self, rule: str, caller: RequestContext) -> None:
         """Return if the rule allows the caller.
@@ -42,13 +70,58 @@ class Policy:
         return self._is_allowed(_ADMIN_RULE, caller)
 
     def _is_allowed(self, rule: str, caller: RequestContext) -> bool:
+        self._reload_rules()
+        # A thread that checks former rules stores the result with the former results.
+        results = self._results
+        if results is None:
+            return self._enforce(rule, caller)
+        key = _build_key(rule, caller)
+        result = results.get(key)
+        if result is None:
+            if len(results) >= _MAX_RESULTS:
+                results.clear()
+            result = results[key] = self._enforce(rule, caller)
+        return result
+
+    def _enforce(self, rule: str, caller: RequestContext) -> bool:
         target = {'project_id': caller.project_id, 'user_id': caller.user_id}
         return bool(self._enforcer.authorize(rule, target, caller))
+
+    def _reload_rules(self) -> None:
+        """Load changed policy files, at most once per interval.
+
+        The library builds the rules in several steps. The enforcer gets all of them at
+        once, so no other thread checks a part of the rules.
+        """
+        if time.monotonic() < self._reload_at:
+            return
+        with self._lock:
+            if time.monotonic() < self._reload_at:
+                return
+            self._source.load_rules()
+            rules = self._source.rules
+            self._enforcer.set_rules(rules)
+            self._results = None if self._has_kind(rules.values()) else {}
+            self._reload_at = time.monotonic() + _RELOAD_INTERVAL
+
+    def _has_kind(self, checks: Iterable[object]) -> bool:
+        """Check whether the text of a check contains one of the kinds."""
+        texts = [str(check) for check in checks]
+        return any(kind in text for kind in self._kinds for text in texts)
+
+
+def _build_key(rule: str, caller: RequestContext) -> tuple[object, ...]:
+    """Return all that a rule can depend on; the target contains no more."""
+    values = caller.to_policy_values().values()
+    return (
+        rule,
+        *(tuple(value) if isinstance(value, list) else value for value in values),
+    )
 
 
 def load_policy(conf: cfg.ConfigOpts) -> Policy:
     """Return the policy with the default rules; the file is read at the first check."""
-    return Policy(_build_enforcer(conf))
+    return Policy(_build_enforcer(conf), _build_enforcer(conf))
 
 
 def load_generator_enforcer() -> policy.Enforcer:

@@ -6,7 +6,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import uuid4
@@ -14,13 +14,18 @@ from uuid import uuid4
 import os_traits
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.microversion import V2_4, V2_13, V2_18, V2_19, V2_20
 from cyborg_lite.exceptions import InvalidDeviceProfile, InvalidInput
-from cyborg_lite.model import profile_grammar
+from cyborg_lite.model import group_keys, profile_grammar
+from cyborg_lite.model.alternatives import KEY
 from cyborg_lite.model.device_profiles import DeviceProfile, Limits, ProfileChange
+from cyborg_lite.model.selector_keys import SAME, SELECTING_KEYS
 from cyborg_lite.model.text import format_value
+from cyborg_lite.model.typed_attributes import AttributeDeclaration
+from cyborg_lite.rpc.conductor import ConductorAPI
 
 _SWITCHES: Final = ('enabled', 'is_public')
+_MAX_ALTERNATIVES: Final = 8  # with the group itself
 
 
 def parse_profiles(call: Call, limits: Limits) -> list[DeviceProfile]:
@@ -84,7 +89,56 @@ def _parse_operations(patch: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _select_limits(call: Call, limits: Limits) -> Limits:
     if call.microversion < V2_4:
         return limits
-    return dataclasses.replace(limits, standard_traits=_list_standard_traits())
+    names = frozenset[str]()
+    alternatives = 1
+    if call.microversion >= V2_20:
+        alternatives = _MAX_ALTERNATIVES
+    if call.microversion >= V2_18:
+        names = _list_accel_names() | call.extra_accel_keys
+    has_sets = call.microversion >= V2_19
+    if has_sets:
+        names |= {SAME.removeprefix('accel:')}
+    return dataclasses.replace(
+        limits,
+        standard_traits=_list_standard_traits(),
+        accel_keys=names,
+        sets=has_sets,
+        alternatives=alternatives,
+    )
+
+
+def add_declarations(call: Call, limits: Limits, conductor: ConductorAPI) -> Limits:
+    """Return the limits with the attributes that selectors in the body may use.
+
+    Before 2.13 selectors are not compiled. The conductor is asked only if a group has a
+    selector or a quantity.
+    """
+    if call.microversion < V2_13:
+        return limits
+    declarations: tuple[AttributeDeclaration, ...] = ()
+    if any(not SELECTING_KEYS.isdisjoint(group) for group in _list_groups(call.body)):
+        declarations = conductor.list_attribute_declarations(call.caller)
+    return dataclasses.replace(limits, attributes=declarations)
+
+
+def _list_groups(body: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the groups of new profiles, or those of a patch, with alternatives."""
+    for item in body:
+        for group in _select_objects(item.get('groups', item.get('value'))):
+            yield group
+            yield from _select_objects(group.get(KEY))
+
+
+def _select_objects(value: object) -> list[dict[str, Any]]:
+    """Return the elements that are objects; the grammar refuses any others."""
+    elements = value if isinstance(value, list) else []
+    return [element for element in elements if isinstance(element, dict)]
+
+
+@functools.cache
+def _list_accel_names() -> frozenset[str]:
+    selecting = (key.removeprefix('accel:') for key in SELECTING_KEYS)
+    return group_keys.list_accel_names().union(selecting)
 
 
 @functools.cache

@@ -2,8 +2,10 @@
 """Search for the device profile that a path names."""
 
 from cyborg_lite.api.call import Call
+from cyborg_lite.api.microversion import V2_20
 from cyborg_lite.exceptions import DeviceProfileNotFound
 from cyborg_lite.model import uuids
+from cyborg_lite.model.alternatives import apply_choice
 from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.profile_grammar import is_valid_name
 from cyborg_lite.model.queries import Query
@@ -35,3 +37,17 @@ def find_first_profile(
             for profile in conductor.list_device_profiles(call.caller, query):
                 return profile
     raise DeviceProfileNotFound(name=format_value(keys['name']))
+
+
+def choose_alternatives(
+    conductor: ConductorAPI, call: Call, profile: DeviceProfile
+) -> DeviceProfile:
+    """Return a profile as a client without alternatives must see it.
+
+    Such a client, mostly Nova, reads the groups that fit a host now. From 2.20 on the
+    profile does not change. A profile without alternatives needs no call.
+    """
+    if call.microversion >= V2_20 or not profile.alternatives:
+        return profile
+    choice = conductor.choose_alternatives(call.caller, profile.uuid)
+    return apply_choice(profile, choice)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from cyborg_lite.api.microversion import MINIMUM, Microversion
 from cyborg_lite.api.policy import Policy
-from cyborg_lite.exceptions import MethodNotAllowed
+from cyborg_lite.exceptions import MethodNotAllowed, NotFound
 from cyborg_lite.model.device_profiles import Limits
 from cyborg_lite.model.text import format_value
 from cyborg_lite.rpc.conductor import ConductorAPI
@@ -33,6 +33,8 @@ class ApiContext:
     service_token_roles: frozenset[str]
     public_endpoint: str | None  # None: links are built from the request
     json_depth: int
+    max_limit: int  # elements of a page
+    extra_accel_keys: frozenset[str]  # without the prefix `accel:`
     profile_limits: Limits
     hold_power_on: bool
     refuse_failed_binds: bool
@@ -44,6 +46,9 @@ class Resource:
 
     since: ClassVar[Mapping[str, Microversion]] = {}
     """HTTP methods that older microversions answer with 405."""
+
+    path_since: ClassVar[Microversion] = MINIMUM
+    """Microversion that added the path; older ones answer 404."""
 
     def __init__(self, context: ApiContext, identifiers: Sequence[str] = ()) -> None:
         """Store the arguments.
@@ -67,9 +72,12 @@ class Resource:
     def find_method(cls, http_method: str, version: Microversion) -> str:
         """Return the name of the Python method for an HTTP method and microversion.
 
+        :raises NotFound: the microversion does not have the path
         :raises MethodNotAllowed: the path does not support the HTTP method; the error
             lists the supported ones
         """
+        if version < cls.path_since:
+            raise NotFound(what='Resource', name='with this path')
         names = {
             http_name: name
             for http_name, name in _METHODS.items()

@@ -11,13 +11,17 @@ from cyborg_lite.api.controllers import (
     bitstreams,
     cleanings,
     deployables,
+    device_events,
     device_profiles,
     devices,
+    hosts,
     jobs,
     openapi,
     profile_access,
+    profile_capacity,
     profile_explain,
     services,
+    usages,
     versions,
 )
 from cyborg_lite.api.resource import Resource
@@ -31,6 +35,9 @@ ROUTES: Final[Mapping[str, type[Resource]]] = {
     '/v2/device_profiles': device_profiles.ProfileCollection,
     '/v2/device_profiles/{device_profile}': device_profiles.ProfileResource,
     '/v2/device_profiles/{device_profile}/access': profile_access.ProfileAccess,
+    '/v2/device_profiles/{device_profile}/capacity': (
+        profile_capacity.ProfileCapacityResource
+    ),
     '/v2/device_profiles/{device_profile}/explain': profile_explain.ProfileExplain,
     '/v2/accelerator_requests': arqs.ArqCollection,
     '/v2/accelerator_requests/{uuid}': arqs.ArqResource,
@@ -38,11 +45,16 @@ ROUTES: Final[Mapping[str, type[Resource]]] = {
     '/v2/devices': devices.DeviceCollection,
     '/v2/devices/{uuid}': devices.DeviceResource,
     '/v2/devices/{uuid}/modes': devices.DeviceModes,
+    '/v2/devices/{uuid}/events': device_events.DeviceEvents,
+    '/v2/devices/{uuid}/configuration': devices.DeviceConfiguration,
     '/v2/devices/{uuid}/enable': devices.EnableDevice,
     '/v2/devices/{uuid}/disable': devices.DisableDevice,
     '/v2/devices/{uuid}/cleanings': cleanings.CleaningCollection,
     '/v2/devices/{uuid}/cleanings/retry': cleanings.RetryCleaning,
     '/v2/devices/{uuid}/cleanings/accept': cleanings.AcceptUnits,
+    '/v2/hosts': hosts.HostCollection,
+    '/v2/hosts/{name}': hosts.HostResource,
+    '/v2/hosts/{name}/topology': hosts.HostTopologyResource,
     '/v2/deployables': deployables.DeployableCollection,
     '/v2/deployables/{uuid}': deployables.DeployableResource,
     '/v2/deployables/{uuid}/program': deployables.ProgramDeployable,
@@ -52,8 +64,11 @@ ROUTES: Final[Mapping[str, type[Resource]]] = {
     '/v2/bitstreams': bitstreams.BitstreamCollection,
     '/v2/jobs': jobs.JobCollection,
     '/v2/jobs/{uuid}': jobs.JobResource,
+    '/v2/jobs/{uuid}/retry': jobs.RetryJob,
+    '/v2/jobs/{uuid}/cancel': jobs.CancelJob,
     '/v2/services': services.ServiceCollection,
     '/v2/services/{uuid}': services.ServiceResource,
+    '/v2/usages': usages.UsageCollection,
 }
 
 _VERSION: Final = 'v2'

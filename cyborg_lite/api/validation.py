@@ -13,6 +13,9 @@ from cyborg_lite.model.text import format_value
 
 Document = Mapping[str, Any]  # JSON
 
+JSON_PATCH: Final = 'application/json-patch+json'
+"""Media type of a list of changes (RFC 6902, section 6)."""
+
 _WORDINGS: Final = {
     'type': 'must be of type {}',
     'enum': 'must be {}',
@@ -47,14 +50,18 @@ _Validator: Final[Any] = validators.extend(  # type: ignore[no-untyped-call]  # 
 class Schema:
     """Compiled JSON Schema of a request body."""
 
-    def __init__(self, document: Document, *, optional: bool = False) -> None:
+    def __init__(
+        self, document: Document, *, optional: bool = False, is_patch: bool = False
+    ) -> None:
         """Compile the schema.
 
         :param optional: the request may have no body
+        :param is_patch: the body is a list of changes (RFC 6902)
         """
         Draft202012Validator.check_schema(document)
         self.document = document
         self.optional = optional
+        self.is_patch = is_patch
         self._validator = _Validator(document)
 
     def check(self, body: Any) -> None:

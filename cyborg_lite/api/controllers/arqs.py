@@ -12,6 +12,7 @@ from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import arqs as schemas
 from cyborg_lite.api.views.arq_events import EventList
 from cyborg_lite.api.views.arqs import ArqList, ArqView
+from cyborg_lite.api.views.content import Content
 from cyborg_lite.exceptions import (
     ArqNotFound,
     ArqsNotResolved,
@@ -43,8 +44,14 @@ class ArqCollection(Resource):
         arguments=(*arguments.PAGING, 'instance', 'bind_state', 'arqs'),
         newer=(*_EXACT, 'state'),
     )
-    def get(self, call: Call) -> ArqList:
-        """List ARQs."""
+    def get(self, call: Call) -> Content:
+        """List ARQs (accelerator requests).
+
+        A user sees the ARQs of the project. A request with a service token sees ARQs of
+        all projects if it names an instance or uuids. Before 2.4 a list by instance may
+        be refused: with 409 if a bind has failed or a device is lost, with 423 while
+        devices are not ready.
+        """
         instance = _parse_instance(call)
         query = _build_query(call, instance)
         records = self.conductor.list_arqs(call.caller, query)
@@ -78,8 +85,12 @@ class ArqCollection(Resource):
     @expose(ArqList, status=201, errors=(404, 409))
     @requires('cyborg:arq:create')
     @accepts(body=schemas.CREATE)
-    def post(self, call: Call) -> ArqList:
-        """Create one ARQ per requested accelerator of a device profile."""
+    def post(self, call: Call) -> Content:
+        """Create one ARQ per requested accelerator of a device profile.
+
+        The ARQs belong to the project of the token. They have no host and no instance
+        until they are bound.
+        """
         name = call.body['device_profile_name']
         # By contract a malformed name is an unknown profile (404), not invalid input.
         if not is_valid_name(name):
@@ -91,14 +102,24 @@ class ArqCollection(Resource):
     @requires('cyborg:arq:update', service_for=_BINDING)
     @accepts(body=schemas.PATCH)
     def patch(self, call: Call) -> None:
-        """Bind or unbind ARQs; the work continues after the response."""
+        """Bind or unbind ARQs.
+
+        The keys of the body are the uuids of ARQs. All operations are ``add``, which
+        bind the ARQs to one instance, or all are ``remove``, which unbind them. The
+        work continues after the response, and the service sends an event to Nova for
+        each ARQ.
+        """
         _apply_patch(self, call, arq_patch.parse_patch(call))
 
     @expose(status=204, errors=(404,))
     @requires('cyborg:arq:delete')
     @accepts(arguments=('arqs', 'instance'))
     def delete(self, call: Call) -> None:
-        """Delete ARQs by uuid, or all ARQs of an instance."""
+        """Delete ARQs by uuid, or all ARQs of an instance.
+
+        Exactly one of the arguments is required. The argument instance requires a
+        service token. After 404 the ARQs that exist have been deleted.
+        """
         if len(call.arguments) != 1:
             raise InvalidInput(
                 reason='Set exactly one of the arguments arqs and instance.'
@@ -117,8 +138,11 @@ class ArqResource(Resource):
     @expose(ArqView)
     @requires('cyborg:arq:get_one')
     @accepts()
-    def get(self, call: Call) -> ArqView:
-        """Show an ARQ."""
+    def get(self, call: Call) -> Content:
+        """Show an ARQ.
+
+        The attach handle is set when the device is ready for the instance.
+        """
         uuid = arguments.parse_uuid('The ARQ id', self.identifier)
         detailed = call.microversion >= V2_4
         query = Query(filters={'uuid': (uuid,)}, detailed=detailed)
@@ -130,7 +154,11 @@ class ArqResource(Resource):
     @requires('cyborg:arq:update', service_for=_BINDING)
     @accepts(body=schemas.PATCH)
     def patch(self, call: Call) -> None:
-        """Bind or unbind the ARQ; the work continues after the response."""
+        """Bind or unbind an ARQ.
+
+        The body has the same form as for several ARQs, and contains the ARQ of the
+        path. The work continues after the response.
+        """
         patch = arq_patch.parse_patch(call)
         uuid = uuids.normalize_uuid(self.identifier)
         if uuid not in (*patch.bindings, *patch.arqs_to_unbind):
@@ -141,7 +169,10 @@ class ArqResource(Resource):
     @requires('cyborg:arq:delete')
     @accepts()
     def delete(self, call: Call) -> None:
-        """Delete the ARQ."""
+        """Delete an ARQ.
+
+        The service releases its attach handle.
+        """
         _delete_arqs(self, call, (self.identifier,))
 
 
@@ -153,7 +184,11 @@ class ArqEvents(Resource):
     @since(V2_4, 'The history of an ARQ')
     @accepts()
     def get(self, call: Call) -> EventList:
-        """List the state changes of an ARQ."""
+        """List the state changes of an ARQ.
+
+        The list starts with the oldest change. Each change has its actor, its time, the
+        seconds until the next change, and a reason.
+        """
         uuid = arguments.parse_uuid('The ARQ id', self.identifier)
         return EventList.build(self.conductor.list_arq_steps(call.caller, uuid))
 

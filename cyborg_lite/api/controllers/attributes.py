@@ -26,7 +26,11 @@ class AttributeCollection(Resource):
     @requires('cyborg:attribute:get_all')
     @accepts(arguments=(*arguments.PAGING, 'deployable_id', 'key'))
     def get(self, call: Call) -> AttributeList:
-        """List attributes."""
+        """List attributes.
+
+        Attributes are keys and values of deployables, which an agent reports or an
+        administrator adds.
+        """
         # By contract, zero and the empty key mean that there is no filter.
         number = _parse_deployable_id(call.arguments.get('deployable_id', '0'))
         key = call.arguments.get('key')
@@ -37,13 +41,17 @@ class AttributeCollection(Resource):
         )
         records = self.conductor.list_attributes(call.caller, query)
         next_links = paging.build_next_link(call, query, records)
-        return AttributeList.build(records, call.links, next_links)
+        return AttributeList.build(records, call, next_links)
 
     @expose(AttributeView, status=201, errors=(404, 409))
     @requires('cyborg:attribute:create')
     @accepts(body=schemas.CREATE)
     def post(self, call: Call) -> AttributeView:
-        """Create an attribute of a deployable."""
+        """Add an attribute to a deployable.
+
+        Reports of the agent do not delete the attribute. The response is 409 if the
+        deployable has an attribute with the key.
+        """
         fields = call.body.get('attribute', call.body)
         created = self.conductor.create_attribute(
             call.caller,
@@ -51,7 +59,7 @@ class AttributeCollection(Resource):
             key=_parse_text(fields, 'key'),
             value=_parse_text(fields, 'value'),
         )
-        return AttributeView.build(created, call.links)
+        return AttributeView.build(created, call)
 
 
 class AttributeResource(Resource):
@@ -61,22 +69,28 @@ class AttributeResource(Resource):
     @requires('cyborg:attribute:get_one')
     @accepts()
     def get(self, call: Call) -> AttributeView:
-        """Show an attribute."""
+        """Show an attribute.
+
+        The attribute has a key, a value and the number of its deployable.
+        """
         uuid = arguments.parse_uuid('The attribute id', self.identifier)
         query = Query(filters={'uuid': (uuid,)})
         for attribute in self.conductor.list_attributes(call.caller, query):
-            return AttributeView.build(attribute, call.links)
+            return AttributeView.build(attribute, call)
         raise AttributeNotFound(uuid=uuid)
 
-    @expose(status=204)
+    @expose(status=204, errors=(409,))
     @requires('cyborg:attribute:delete')
-    @accepts()
+    @accepts(precondition=True)
     def delete(self, call: Call) -> None:
-        """Delete an attribute."""
+        """Delete an attribute.
+
+        Later reports of the agent do not add a deleted attribute again.
+        """
         uuid = uuids.normalize_uuid(self.identifier)
         if uuid is None:
             raise AttributeNotFound(uuid=format_value(self.identifier))
-        self.conductor.delete_attribute(call.caller, uuid)
+        self.conductor.delete_attribute(call.caller, uuid, call.generation)
 
 
 def _parse_deployable_id(value: str | int) -> int:

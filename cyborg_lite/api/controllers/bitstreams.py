@@ -21,7 +21,12 @@ class BitstreamCollection(Resource):
     @since(V2_4, 'The list of bitstreams')
     @accepts(arguments=(*_FILTERS, 'deployable'))
     def get(self, call: Call) -> BitstreamList:
-        """List bitstreams, and whether a deployable accepts them."""
+        """List the bitstreams in Glance.
+
+        With the argument deployable, each bitstream has the reasons why this deployable
+        does not accept it. The list has the images of all projects that the service can
+        read.
+        """
         values = call.arguments
         filters: dict[str, str] = {n: values[n] for n in _FILTERS if values.get(n)}
         deployable = ''

@@ -3,15 +3,15 @@
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires, since
-from cyborg_lite.api.microversion import V2_6, Microversion
+from cyborg_lite.api.microversion import V2_6
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import cleanings as schemas
 from cyborg_lite.api.views.cleanings import CleaningList
-from cyborg_lite.exceptions import DeviceNotFound, InvalidInput, NotFound
+from cyborg_lite.exceptions import DeviceNotFound, InvalidInput
 from cyborg_lite.model import uuids
 from cyborg_lite.model.cleaning import UnitSelection
 from cyborg_lite.model.text import format_value, is_storable
@@ -20,15 +20,7 @@ from cyborg_lite.model.text import format_value, is_storable
 class _CleaningResource(Resource):
     """A path below ``/v2/devices/{uuid}/cleanings``."""
 
-    @classmethod
-    def find_method(cls, http_method: str, version: Microversion) -> str:
-        """Return the name of the method; older microversions lack the path.
-
-        :raises NotFound: the microversion is older
-        """
-        if version < V2_6:
-            raise NotFound(what='Resource', name='with this path')
-        return super().find_method(http_method, version)
+    path_since: ClassVar = V2_6
 
     def _select(self, body: Mapping[str, Any] | None = None) -> UnitSelection:
         """Return the units that the path and the body select."""
@@ -46,7 +38,11 @@ class CleaningCollection(_CleaningResource):
     @since(V2_6, 'The list of cleans')
     @accepts()
     def get(self, call: Call) -> CleaningList:
-        """List the units and the cleans of a device."""
+        """List the units and the cleans of a device.
+
+        Each unit has the state of its cleaning, and each clean has its steps and its
+        result.
+        """
         uuid = self._select().device_uuid
         device = self.conductor.list_cleanings(call.caller, uuid)
         return CleaningList.build(uuid, device, call.links)
@@ -60,7 +56,12 @@ class RetryCleaning(_CleaningResource):
     @since(V2_6, 'The retry of a clean')
     @accepts(body=schemas.RETRY)
     def post(self, call: Call) -> None:
-        """Clean units again that wait for an operator."""
+        """Clean units of a device again.
+
+        The service cleans the units whose clean has failed, and the units for one use.
+        Without a unit in the body it cleans all such units of the device. The response
+        is 409 if the device has none.
+        """
         body = getattr(call, 'body', None)
         actor = call.caller.user_id or 'unknown'
         self.conductor.retry_cleaning(call.caller, self._select(body), actor)
@@ -74,7 +75,12 @@ class AcceptUnits(_CleaningResource):
     @since(V2_6, 'The acceptance of a unit')
     @accepts(body=schemas.ACCEPT)
     def post(self, call: Call) -> None:
-        """Declare units clean that wait for an operator, by name."""
+        """Declare units of a device clean.
+
+        The units are those whose clean has failed, and those for one use. The body
+        names the person who has decided. Without a unit in the body all such units of
+        the device become clean. The response is 409 if the device has none.
+        """
         name = call.body['name'].strip()
         if not name or not is_storable(name):
             raise InvalidInput(reason='name must be text without NUL characters.')

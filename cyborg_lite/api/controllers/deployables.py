@@ -29,7 +29,10 @@ class DeployableCollection(Resource):
     @requires('cyborg:deployable:get_all')
     @accepts(arguments=arguments.PAGING, filters=_FILTERS, newer=(*_RELATED, *_EXACT))
     def get(self, call: Call) -> DeployableList:
-        """List deployables."""
+        """List deployables.
+
+        A deployable is a part of a device that has its own inventory in Placement.
+        """
         values = call.arguments
         filters = arguments.select_filters(values, _EXACT)
         for name in _RELATED:
@@ -38,7 +41,7 @@ class DeployableCollection(Resource):
         query = arguments.build_query(values, **filters)
         records = self.conductor.list_deployables(call.caller, query)
         next_links = paging.build_next_link(call, query, records)
-        return DeployableList.build(records, call.links, next_links)
+        return DeployableList.build(records, call, next_links)
 
 
 class DeployableResource(Resource):
@@ -48,22 +51,30 @@ class DeployableResource(Resource):
     @requires('cyborg:deployable:get_one')
     @accepts()
     def get(self, call: Call) -> DeployableView:
-        """Show a deployable."""
+        """Show a deployable.
+
+        A deployable is a part of a device that has its own inventory in Placement.
+        """
         uuid = arguments.parse_uuid('The deployable id', self.identifier)
         query = Query(filters={'uuid': (uuid,)})
         for deployable in self.conductor.list_deployables(call.caller, query):
-            return DeployableView.build(deployable, call.links)
+            return DeployableView.build(deployable, call)
         raise DeployableNotFound(uuid=uuid)
 
 
 class ProgramDeployable(Resource):
     """``/v2/deployables/{uuid}/program``"""
 
-    @expose(DeployableView, accepted=JobView, errors=(409, 500, 504))
+    @expose(DeployableView, accepted=(JobView,), errors=(409, 500, 504))
     @requires('cyborg:deployable:program')
     @accepts(body=schemas.PROGRAM)
     def patch(self, call: Call) -> DeployableView | JobView:
-        """Program the deployable; since 2.4 the work continues after the response."""
+        """Program a deployable with a bitstream.
+
+        The body names an image in Glance. Since 2.4 the work continues after the
+        response, which is 202 with a job. Before 2.4 the response is sent when the
+        deployable is programmed.
+        """
         uuid = arguments.parse_uuid('The deployable id', self.identifier)
         image = arguments.parse_uuid(
             'image_uuid', call.body[0]['value'][0]['image_uuid']
@@ -72,7 +83,7 @@ class ProgramDeployable(Resource):
             job = self.conductor.start_programming(call.caller, uuid, image)
             return JobView.build(job, call.links)
         deployable = self.conductor.program_deployable(call.caller, uuid, image)
-        return DeployableView.build(deployable, call.links)
+        return DeployableView.build(deployable, call)
 
 
 class ProgramDeployableAlias(ProgramDeployable):

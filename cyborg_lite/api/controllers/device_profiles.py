@@ -20,7 +20,7 @@ from cyborg_lite.api.views.device_profiles import (
 )
 from cyborg_lite.exceptions import DeviceProfileNotFound, InvalidInput
 from cyborg_lite.model import uuids
-from cyborg_lite.model.device_profiles import DeviceProfile
+from cyborg_lite.model.device_profiles import DeviceProfile, Limits
 from cyborg_lite.model.profile_grammar import is_valid_name
 from cyborg_lite.model.text import format_value
 
@@ -36,7 +36,11 @@ class ProfileCollection(Resource):
     @requires('cyborg:device_profile:get_all')
     @accepts(arguments=(*arguments.PAGING, 'name'), newer=_SWITCHES)
     def get(self, call: Call) -> ProfileList:
-        """List device profiles."""
+        """List device profiles.
+
+        A user sees public profiles and private profiles whose access list has the
+        project of the user. An administrator sees all profiles.
+        """
         booleans = arguments.select_boolean_filters(call.arguments, _SWITCHES)
         query = arguments.build_query(
             call.arguments, name=_parse_names(call), **booleans
@@ -44,6 +48,9 @@ class ProfileCollection(Resource):
         records = self.conductor.list_device_profiles(call.caller, query)
         if 'name' in query.filters and call.microversion < V2_4:
             records = _hide_from_new_instances(call, records)
+        if 'name' in query.filters:
+            choose = profile_search.choose_alternatives
+            records = tuple(choose(self.conductor, call, item) for item in records)
         return ProfileList.build(
             records, call, paging.build_next_link(call, query, records)
         )
@@ -52,8 +59,13 @@ class ProfileCollection(Resource):
     @requires('cyborg:device_profile:create')
     @accepts(body=schemas.CREATE)
     def post(self, call: Call) -> ProfileView | ProfileList:
-        """Create device profiles."""
-        profiles = profile_body.parse_profiles(call, self.context.profile_limits)
+        """Create device profiles.
+
+        The body is a list, which has one element before 2.4. The service creates all of
+        the profiles or none. For one profile the response is the profile, for several
+        it is a list.
+        """
+        profiles = profile_body.parse_profiles(call, _find_limits(self, call))
         for profile in profiles:
             _warn_of_gpu_class(profile)
         created = self.conductor.create_device_profiles(
@@ -65,7 +77,11 @@ class ProfileCollection(Resource):
     @requires('cyborg:device_profile:delete')
     @accepts(arguments=('value', 'name'))
     def delete(self, call: Call) -> None:
-        """Delete device profiles by uuid or name."""
+        """Delete device profiles by uuid or name.
+
+        Exactly one of the arguments is required. The service deletes all of the
+        profiles or none. The response is 409 if an ARQ of a profile exists.
+        """
         if len(call.arguments) != 1:
             raise InvalidInput(reason='Name the device profiles in the argument value.')
         (text,) = call.arguments.values()
@@ -81,31 +97,51 @@ class ProfileResource(Resource):
     @requires('cyborg:device_profile:get_one')
     @accepts()
     def get(self, call: Call) -> WrappedProfile:
-        """Show a device profile."""
+        """Show a device profile.
+
+        A former name of the profile is accepted too.
+        """
         if uuids.normalize_uuid(self.identifier) is None:
             call.require_version(V2_2, 'A device profile name in the path')
         profile = profile_search.find_profile(self.conductor, call, self.identifier)
+        profile = profile_search.choose_alternatives(self.conductor, call, profile)
         return WrappedProfile.build(profile, call)
 
     @expose(WrappedProfile, errors=(409,))
     @requires('cyborg:device_profile:update')
-    @accepts(body=schemas.PATCH)
+    @accepts(body=schemas.PATCH, precondition=True)
     def patch(self, call: Call) -> WrappedProfile:
-        """Change a device profile."""
-        change = profile_body.parse_profile_change(call, self.context.profile_limits)
+        """Change a device profile.
+
+        The body is a list of changes (RFC 6902). ARQs that were created from the
+        profile do not change.
+        """
+        change = profile_body.parse_profile_change(call, _find_limits(self, call))
         uuid = profile_search.find_profile(self.conductor, call, self.identifier).uuid
         profile = self.conductor.change_device_profile(
-            call.caller, uuid, change, possible=self.context.refuse_impossible_profiles
+            call.caller,
+            uuid,
+            change,
+            possible=self.context.refuse_impossible_profiles,
+            generation=call.generation,
         )
         _warn_of_gpu_class(profile)
         return WrappedProfile.build(profile, call)
 
     @expose(status=204, errors=(409,))
     @requires('cyborg:device_profile:delete')
-    @accepts()
+    @accepts(precondition=True)
     def delete(self, call: Call) -> None:
-        """Delete the device profile."""
+        """Delete a device profile.
+
+        The response is 409 if an ARQ of the profile exists.
+        """
         _delete_profiles(self, call, self.identifier)
+
+
+def _find_limits(resource: Resource, call: Call) -> Limits:
+    limits = resource.context.profile_limits
+    return profile_body.add_declarations(call, limits, resource.conductor)
 
 
 def _hide_from_new_instances(
@@ -149,9 +185,8 @@ def _delete_profiles(resource: Resource, call: Call, text: str) -> None:
     for identifier in identifiers:
         if not is_valid_name(identifier):
             raise DeviceProfileNotFound(name=format_value(identifier))
-    resource.conductor.delete_device_profiles(
-        call.caller, [_normalize(resource, call, text) for text in identifiers]
-    )
+    names = [_normalize(resource, call, text) for text in identifiers]
+    resource.conductor.delete_device_profiles(call.caller, names, call.generation)
 
 
 def _normalize(resource: Resource, call: Call, identifier: str) -> str:

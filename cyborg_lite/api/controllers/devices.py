@@ -7,9 +7,11 @@ from typing import Any, ClassVar, Final
 from cyborg_lite.api import arguments, paging
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires, since
-from cyborg_lite.api.microversion import V2_3, V2_4, V2_7, Microversion
+from cyborg_lite.api.microversion import V2_3, V2_4, V2_7, V2_14, Microversion
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import devices as schemas
+from cyborg_lite.api.views.configurations import DeviceConfigurationView
+from cyborg_lite.api.views.content import Content
 from cyborg_lite.api.views.devices import DeviceList, DeviceView
 from cyborg_lite.api.views.modes import DeviceModesView
 from cyborg_lite.exceptions import DeviceNotFound, InvalidDevicePatch
@@ -17,11 +19,13 @@ from cyborg_lite.model import uuids
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.modes import MODE_NAME
 from cyborg_lite.model.queries import Query
+from cyborg_lite.model.reconfiguration import ConfigurationRequest
 from cyborg_lite.model.text import format_value, is_storable
 
 _EXACT: Final = ('type', 'vendor', 'hostname', 'status')
 _NEWER: Final = ('model', 'health')
 _MODE: Final = '/mode'
+_CONFIGURATION: Final = '/configuration'
 
 _RULES: Final = {
     DeviceStatus.ENABLED: 'cyborg:device:enable',
@@ -39,8 +43,11 @@ class DeviceCollection(Resource):
         filters=arguments.PAGING,
         newer=_NEWER,
     )
-    def get(self, call: Call) -> DeviceList:
-        """List devices."""
+    def get(self, call: Call) -> Content:
+        """List devices.
+
+        Since 2.4 devices have their health, their use, and the reason of their status.
+        """
         if 'status' in call.arguments:
             call.require_version(V2_3, 'The query argument status')
         values = call.arguments
@@ -60,32 +67,66 @@ class DeviceResource(Resource):
     @expose(DeviceView)
     @requires('cyborg:device:get_one')
     @accepts()
-    def get(self, call: Call) -> DeviceView:
-        """Show a device."""
+    def get(self, call: Call) -> Content:
+        """Show a device.
+
+        Since 2.4 the response also has the ARQs that use the device.
+        """
         return self._build_view(call)
 
-    @expose(DeviceView, DeviceModesView, accepted=DeviceModesView, errors=(409,))
+    @expose(
+        DeviceView,
+        DeviceModesView,
+        DeviceConfigurationView,
+        accepted=(DeviceModesView, DeviceConfigurationView),
+        errors=(409,),
+    )
     @requires('cyborg:device:update')
-    @accepts(body=schemas.PATCH)
-    def patch(self, call: Call) -> DeviceView | DeviceModesView:
-        """Change the status of a device, with a reason, or its mode since 2.7."""
-        if any(operation['path'] == _MODE for operation in call.body):
+    @accepts(body=schemas.PATCH, precondition=True)
+    def patch(self, call: Call) -> Content | DeviceModesView | DeviceConfigurationView:
+        """Change the status of a device, its mode or its configuration.
+
+        The body is a list of changes (RFC 6902). The path ``/status`` starts or ends
+        maintenance at once, with a reason in ``/reason``. The paths ``/mode`` (since
+        2.7) and ``/configuration`` (since 2.14) must be alone in the list. Their work
+        continues after the response, which is 202.
+        """
+        paths = {operation['path'] for operation in call.body}
+        if _CONFIGURATION in paths:
+            return self._change_configuration(call)
+        if _MODE in paths:
             return self._change_mode(call)
         status, reason = _parse_status_change(call.body)
         # The rules of the actions enable and disable apply to the patch too.
         call.authorize(_RULES[status])
         uuid = _parse_uuid(self.identifier)
-        self.conductor.set_device_status(call.caller, uuid, status, reason)
+        self.conductor.set_device_status(
+            call.caller, uuid, status, reason, call.generation
+        )
         return self._build_view(call)
 
     def _change_mode(self, call: Call) -> DeviceModesView:
         call.require_version(V2_7, f'The path {_MODE}')
         mode = _parse_mode(call.body)
         uuid = _parse_uuid(self.identifier)
-        plan = self.conductor.change_mode(call.caller, uuid, mode)
+        plan = self.conductor.change_mode(call.caller, uuid, mode, call.generation)
         return DeviceModesView.build(plan, call.links)
 
-    def _build_view(self, call: Call) -> DeviceView:
+    def _change_configuration(self, call: Call) -> DeviceConfigurationView:
+        call.require_version(V2_14, f'The path {_CONFIGURATION}')
+        value = _parse_single(call.body, _CONFIGURATION)
+        request = ConfigurationRequest(
+            hardware_set=value['set'],
+            settings=value.get('settings', {}),
+            actor=call.caller.user_id or 'unknown',
+        )
+        uuid = _parse_uuid(self.identifier)
+        configuration = self.conductor.change_configuration(
+            call.caller, uuid, request, call.generation
+        )
+        return DeviceConfigurationView.build(configuration, call.links)
+
+    def _build_view(self, call: Call) -> Content:
         filters = {'uuid': (_parse_uuid(self.identifier),)}
         query = Query(filters=filters, detailed=call.microversion >= V2_4)
         for device in self.conductor.list_devices(call.caller, query):
@@ -101,9 +142,31 @@ class DeviceModes(Resource):
     @since(V2_7, 'The list of modes')
     @accepts()
     def get(self, call: Call) -> DeviceModesView:
-        """Show the modes of a device and what a change to each would do."""
+        """Show the modes of a device and what a change to each would do.
+
+        For each mode the response has the inventory that appears or vanishes, and the
+        ARQs that prevent the change.
+        """
         plan = self.conductor.plan_modes(call.caller, _parse_uuid(self.identifier))
         return DeviceModesView.build(plan, call.links)
+
+
+class DeviceConfiguration(Resource):
+    """``/v2/devices/{uuid}/configuration``"""
+
+    @expose(DeviceConfigurationView)
+    @requires('cyborg:device:get_configuration')
+    @since(V2_14, 'The configuration')
+    @accepts()
+    def get(self, call: Call) -> DeviceConfigurationView:
+        """Show the hardware sets of a device and the changes by them.
+
+        The response has the state, the progress and the log of the changes. Change the
+        configuration by a PATCH of the device.
+        """
+        uuid = _parse_uuid(self.identifier)
+        configuration = self.conductor.show_configuration(call.caller, uuid)
+        return DeviceConfigurationView.build(configuration, call.links)
 
 
 class _DeviceAction(Resource):
@@ -111,7 +174,9 @@ class _DeviceAction(Resource):
 
     def _set_status(self, call: Call, status: DeviceStatus) -> None:
         uuid = _parse_uuid(self.identifier)
-        self.conductor.set_device_status(call.caller, uuid, status)
+        self.conductor.set_device_status(
+            call.caller, uuid, status, generation=call.generation
+        )
 
 
 class EnableDevice(_DeviceAction):
@@ -119,9 +184,12 @@ class EnableDevice(_DeviceAction):
 
     @expose(status=204, errors=(409,))
     @requires('cyborg:device:enable')
-    @accepts(body=schemas.ACTION)
+    @accepts(body=schemas.ACTION, precondition=True)
     def post(self, call: Call) -> None:
-        """Enable the device for scheduling."""
+        """Enable a device for scheduling.
+
+        The maintenance of the device ends. The request may have no body.
+        """
         self._set_status(call, DeviceStatus.ENABLED)
 
 
@@ -130,9 +198,13 @@ class DisableDevice(_DeviceAction):
 
     @expose(status=204, errors=(409,))
     @requires('cyborg:device:disable')
-    @accepts(body=schemas.ACTION)
+    @accepts(body=schemas.ACTION, precondition=True)
     def post(self, call: Call) -> None:
-        """Disable the device for scheduling."""
+        """Disable a device for scheduling.
+
+        The device is in maintenance: Placement offers none of its units to new
+        instances. ARQs that use the device keep it. The request may have no body.
+        """
         self._set_status(call, DeviceStatus.MAINTAINING)
 
 
@@ -164,13 +236,22 @@ def _parse_mode(operations: list[Any]) -> str:
 
     :raises InvalidDevicePatch: there is another path, or the mode is invalid
     """
-    if len(operations) > 1:
-        reason = f'{_MODE} cannot be changed together with another path.'
-        raise InvalidDevicePatch(reason=reason)
-    mode = str(operations[0]['value'])
+    mode = str(_parse_single(operations, _MODE))
     if not MODE_NAME.fullmatch(mode):
         raise InvalidDevicePatch(reason=f'{_MODE} is no valid name.')
     return mode
+
+
+# Any: the value has the type of its path.
+def _parse_single(operations: list[Any], path: str) -> Any:
+    """Return the value of a patch with one operation.
+
+    :raises InvalidDevicePatch: there is another path
+    """
+    if len(operations) > 1:
+        reason = f'{path} cannot be changed together with another path.'
+        raise InvalidDevicePatch(reason=reason)
+    return operations[0]['value']
 
 
 def _parse_uuid(identifier: str) -> str:

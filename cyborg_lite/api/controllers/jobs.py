@@ -1,27 +1,137 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programming jobs of deployables."""
+"""Jobs: work that the service continues after its response."""
 
-from cyborg_lite.api import arguments
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import ClassVar, Final
+
+from cyborg_lite.api import arguments, paging
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires, since
-from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.microversion import V2_4, V2_10, Microversion
 from cyborg_lite.api.resource import Resource
-from cyborg_lite.api.views.jobs import JobView
+from cyborg_lite.api.schemas import jobs as schemas
+from cyborg_lite.api.views.jobs import JobView, QueuedJobList, QueuedJobView
+from cyborg_lite.exceptions import InvalidInput, JobNotFound
+from cyborg_lite.model.jobs import JobRequest, JobRequestKind
+from cyborg_lite.model.queries import Query
+from cyborg_lite.model.text import is_storable
+
+_EXACT: Final = ('kind', 'state')
 
 
 class JobCollection(Resource):
-    """``/v2/jobs``; jobs cannot be listed."""
+    """``/v2/jobs``"""
+
+    since: ClassVar[Mapping[str, Microversion]] = {'GET': V2_10, 'POST': V2_10}
+
+    @expose(QueuedJobList)
+    @requires('cyborg:job:get_all')
+    @accepts(arguments=(*arguments.PAGING, *_EXACT))
+    def get(self, call: Call) -> QueuedJobList:
+        """List unfinished and failed jobs of all types.
+
+        The list starts with the oldest job.
+        """
+        filters = arguments.select_filters(call.arguments, _EXACT)
+        query = arguments.build_query(call.arguments, **filters)
+        records = self.conductor.list_jobs(call.caller, query)
+        next_links = paging.build_next_link(call, query, records)
+        return QueuedJobList.build(records, call.links, next_links)
+
+    @expose(QueuedJobView, status=HTTPStatus.ACCEPTED, errors=(404,))
+    @requires('cyborg:job:create')
+    @accepts(body=schemas.CREATE)
+    def post(self, call: Call) -> QueuedJobView:
+        """Request an audit, or a reconcile or refresh of a host.
+
+        The job runs after the response. The response is the unfinished job that does
+        the same work, if there is one.
+        """
+        job = self.conductor.request_job(call.caller, _parse_request(call))
+        return QueuedJobView.build(job, call.links)
 
 
 class JobResource(Resource):
     """``/v2/jobs/{uuid}``"""
 
-    @expose(JobView)
+    @expose(JobView, QueuedJobView)
     @requires('cyborg:job:get_one')
     @since(V2_4, 'A programming job')
     @accepts()
-    def get(self, call: Call) -> JobView:
-        """Show a programming job."""
+    def get(self, call: Call) -> JobView | QueuedJobView:
+        """Show a job.
+
+        A user sees the programming jobs of the project. Since 2.10 administrators see
+        jobs of all types that are unfinished or failed.
+        """
         uuid = arguments.parse_uuid('The job id', self.identifier)
-        job = self.conductor.show_program_job(call.caller, uuid)
+        try:
+            job = self.conductor.show_program_job(call.caller, uuid)
+        except JobNotFound:
+            if call.microversion < V2_10 or not call.caller.is_admin:
+                raise
+            return self._find_queued(call, uuid)
         return JobView.build(job, call.links)
+
+    def _find_queued(self, call: Call, uuid: str) -> QueuedJobView:
+        query = Query(filters={'uuid': (uuid,)})
+        for job in self.conductor.list_jobs(call.caller, query):
+            return QueuedJobView.build(job, call.links)
+        raise JobNotFound(uuid=uuid)
+
+
+class _JobAction(Resource):
+    """An action on a job."""
+
+    path_since: ClassVar = V2_10
+
+    def _parse_uuid(self) -> str:
+        return arguments.parse_uuid('The job id', self.identifier)
+
+
+class RetryJob(_JobAction):
+    """``/v2/jobs/{uuid}/retry``"""
+
+    @expose(status=HTTPStatus.ACCEPTED, errors=(409,))
+    @requires('cyborg:job:retry')
+    @since(V2_10, 'The retry of a job')
+    @accepts(body=schemas.ACTION)
+    def post(self, call: Call) -> None:
+        """Run a waiting or failed job now.
+
+        A failed job gets its full time limit again. The response is 409 if the job is
+        running or cancelled. The request may have no body.
+        """
+        self.conductor.retry_job(call.caller, self._parse_uuid())
+
+
+class CancelJob(_JobAction):
+    """``/v2/jobs/{uuid}/cancel``"""
+
+    @expose(status=HTTPStatus.ACCEPTED, errors=(409,))
+    @requires('cyborg:job:cancel')
+    @since(V2_10, 'The cancellation of a job')
+    @accepts(body=schemas.ACTION)
+    def post(self, call: Call) -> None:
+        """Cancel a job.
+
+        A conductor ends the job as if its deadline had passed, and reverts its
+        incomplete changes. A failed job is deleted. The response is 409 for a failed
+        release, which must be retried. The request may have no body.
+        """
+        self.conductor.cancel_job(call.caller, self._parse_uuid())
+
+
+def _parse_request(call: Call) -> JobRequest:
+    """Return the request in the body, which matches its schema.
+
+    :raises InvalidInput: the host is missing, or is not allowed
+    """
+    kind, hostname = JobRequestKind(call.body['kind']), call.body.get('hostname', '')
+    if not is_storable(hostname):
+        raise InvalidInput(reason='hostname must be text without NUL characters.')
+    if bool(hostname) is (kind is JobRequestKind.AUDIT):
+        text = 'has no' if kind is JobRequestKind.AUDIT else 'requires a'
+        raise InvalidInput(reason=f'The kind {kind} {text} hostname.')
+    return JobRequest(kind, hostname)

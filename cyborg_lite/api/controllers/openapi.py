@@ -17,7 +17,10 @@ class OpenApiDocument(Resource):
     @expose(dict, errors=(400,))
     @accepts(arguments=('microversion',))
     def get(self, call: Call) -> dict[str, Any]:
-        """Show the API document of one microversion, or of all of them."""
+        """Show the API document of one microversion, or of all of them.
+
+        The document follows OpenAPI 3.1. No token is required.
+        """
         version = _parse_version(call.arguments.get('microversion', ''))
         document = self.context.build_document(version)
         return {**document, 'servers': [{'url': call.links.base}]}

@@ -24,7 +24,10 @@ class ProfileAccess(Resource):
     @since(V2_4, _FEATURE)
     @accepts()
     def get(self, call: Call) -> AccessList:
-        """List the projects that may use the device profile."""
+        """List the projects that may use the device profile.
+
+        The list applies while the device profile is not public.
+        """
         uuid = self._find_uuid(call)
         projects = self.conductor.list_profile_access(call.caller, uuid)
         return AccessList(projects=list(projects))
@@ -34,7 +37,11 @@ class ProfileAccess(Resource):
     @since(V2_4, _FEATURE)
     @accepts(body=schemas.ACCESS)
     def post(self, call: Call) -> AccessList:
-        """Add projects to the access list."""
+        """Add projects to the access list of a device profile.
+
+        Projects that are already in the list are accepted. The response is the whole
+        list.
+        """
         uuid = self._find_uuid(call)
         project_ids = call.body['projects']
         projects = self.conductor.grant_profile_access(call.caller, uuid, project_ids)
@@ -45,7 +52,10 @@ class ProfileAccess(Resource):
     @since(V2_4, _FEATURE)
     @accepts(arguments=('value',))
     def delete(self, call: Call) -> None:
-        """Remove projects from the access list."""
+        """Remove projects from the access list of a device profile.
+
+        Projects that are not in the list are accepted. Existing ARQs do not change.
+        """
         uuid = self._find_uuid(call)
         revoked = arguments.split_list(call.arguments.get('value', ''))
         if not revoked:

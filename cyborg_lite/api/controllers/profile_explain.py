@@ -18,10 +18,14 @@ class ProfileExplain(Resource):
     @requires('cyborg:device_profile:explain')
     @accepts(arguments=('hostname',), body=schemas.EXPLAIN)
     def post(self, call: Call) -> ExplanationView:
-        """Explain on which hosts the device profile fits."""
+        """Explain on which hosts a device profile fits.
+
+        For other hosts the response has the reasons: what each group of the profile
+        lacks.
+        """
         profile = find_profile(self.conductor, call, self.identifier)
         hostname = call.arguments.get('hostname')
         explanation = self.conductor.explain_device_profile(
             call.caller, profile.uuid, hostname
         )
-        return ExplanationView.build(profile, explanation)
+        return ExplanationView.build(profile, explanation, call)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemons of the service."""
 
-from typing import Final
+from typing import ClassVar, Final
 
 from cyborg_lite.api import arguments, paging
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires, since
-from cyborg_lite.api.microversion import V2_4, V2_5, Microversion
+from cyborg_lite.api.microversion import V2_4, V2_5
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.views.services import ServiceList
-from cyborg_lite.exceptions import NotFound, ServiceNotFound
+from cyborg_lite.exceptions import ServiceNotFound
 from cyborg_lite.model import uuids
 from cyborg_lite.model.text import format_value
 
@@ -24,7 +24,11 @@ class ServiceCollection(Resource):
     @since(V2_4, 'The list of services')
     @accepts(arguments=(*arguments.PAGING, *_EXACT))
     def get(self, call: Call) -> ServiceList:
-        """List daemons with their state."""
+        """List the daemons of the service.
+
+        Each daemon has its host, its version, its state, and the time of its last
+        heartbeat.
+        """
         filters = arguments.select_filters(call.arguments, _EXACT)
         query = arguments.build_query(call.arguments, **filters)
         records = self.conductor.list_services(call.caller, query)
@@ -34,22 +38,19 @@ class ServiceCollection(Resource):
 class ServiceResource(Resource):
     """``/v2/services/{uuid}``"""
 
-    @classmethod
-    def find_method(cls, http_method: str, version: Microversion) -> str:
-        """Return the name of the method; older microversions lack the path.
-
-        :raises NotFound: the microversion is older
-        """
-        if version < V2_5:
-            raise NotFound(what='Resource', name='with this path')
-        return super().find_method(http_method, version)
+    path_since: ClassVar = V2_5
 
     @expose(status=204, errors=(404, 409))
     @requires('cyborg:service:delete')
     @since(V2_5, 'The deletion of a service')
     @accepts()
     def delete(self, call: Call) -> None:
-        """Delete a daemon that is down; for an agent, its host with all devices."""
+        """Delete a daemon that is down.
+
+        With an agent the service deletes its host: the devices, handles, jobs and
+        resource providers. The response is 409 while the daemon is up, or while ARQs of
+        instances use the host.
+        """
         uuid = uuids.normalize_uuid(self.identifier)
         if uuid is None:
             raise ServiceNotFound(uuid=format_value(self.identifier))

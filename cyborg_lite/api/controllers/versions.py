@@ -12,7 +12,11 @@ class RootDocument(Resource):
 
     @expose(versions.RootView)
     def get(self, call: Call) -> versions.RootView:
-        """Show the versions of the API."""
+        """Show the versions of the API.
+
+        The response names the lowest and the highest microversion. No token is
+        required.
+        """
         return versions.RootView.build(call.links)
 
 
@@ -21,5 +25,9 @@ class VersionDocument(Resource):
 
     @expose(versions.VersionView)
     def get(self, call: Call) -> versions.VersionView:
-        """Show the range of microversions."""
+        """Show the range of microversions.
+
+        The response names the lowest and the highest microversion. No token is
+        required.
+        """
         return versions.VersionView.build_bare(call.links)

@@ -5,7 +5,6 @@ from typing import Any
 
 from wsme import types
 
-from cyborg_lite.api.openapi.operations import build_operation_id
 from cyborg_lite.api.openapi.parameters import list_path_names
 from cyborg_lite.api.openapi.routes import Route
 from cyborg_lite.api.views.shapes import resolve_wsme_type
@@ -19,8 +18,8 @@ def build_links(route: Route, all_routes: list[Route]) -> Document:
     if pointer is None or list_path_names(route.path):
         return {}
     return {
-        build_operation_id(target): {
-            'operationId': build_operation_id(target),
+        target.operation_id: {
+            'operationId': target.operation_id,
             'parameters': dict.fromkeys(
                 list_path_names(target.path), f'$response.body#{pointer}'
             ),

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations of the API document: one HTTP method of one path each."""
 
-import re
 from typing import Any, Final
 
+from cyborg_lite.api.microversion import V2_16
+from cyborg_lite.api.openapi import examples
 from cyborg_lite.api.openapi.parameters import build_parameters
 from cyborg_lite.api.openapi.responses import JSON, build_responses
 from cyborg_lite.api.openapi.routes import Route
 from cyborg_lite.api.openapi.view_schemas import ViewSchemas
+from cyborg_lite.api.validation import JSON_PATCH, Schema
 
 Document = dict[str, Any]  # JSON
 
@@ -24,8 +26,9 @@ def build_operation(route: Route, schemas: ViewSchemas) -> Document:
     if route.rule:
         extension['policy'] = route.rule
     operation = {
-        'operationId': build_operation_id(route),
+        'operationId': route.operation_id,
         'summary': route.summary,
+        'description': route.description,
         'tags': [route.path.split('/')[2] if route.rule else 'versions'],
         'security': _build_security(route),
         'parameters': build_parameters(route),
@@ -33,17 +36,25 @@ def build_operation(route: Route, schemas: ViewSchemas) -> Document:
         'x-openstack': extension,
     }
     if route.body:
+        content = {'schema': route.body.document, **_build_example(route)}
         operation['requestBody'] = {
             'required': not route.body.optional,
-            'content': {JSON: {'schema': route.body.document}},
+            'content': dict.fromkeys(_list_media_types(route.body, schemas), content),
         }
     return operation
 
 
-def build_operation_id(route: Route) -> str:
-    """Return the id of the operation, which is unique in the document."""
-    words = re.findall(r'[a-z0-9]+', route.path.lower())
-    return '_'.join([route.method.lower(), *words])
+def _build_example(route: Route) -> Document:
+    """Return the recorded body; without one the schema has examples."""
+    sample = examples.load_sample(route.operation_id)
+    if sample is None or sample.request_body is None:
+        return {}
+    return {'example': sample.request_body}
+
+
+def _list_media_types(body: Schema, schemas: ViewSchemas) -> list[str]:
+    accepts_patch = body.is_patch and schemas.newest >= V2_16
+    return [JSON, JSON_PATCH] if accepts_patch else [JSON]
 
 
 def _build_security(route: Route) -> list[Document]:

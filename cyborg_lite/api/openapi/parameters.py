@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 from uuid import UUID
 
-from cyborg_lite.api import microversion
-from cyborg_lite.api.microversion import V2_4, Microversion
+from cyborg_lite.api import microversion, preconditions
+from cyborg_lite.api.microversion import V2_4, V2_21, Microversion
 from cyborg_lite.api.openapi.routes import Route
 from cyborg_lite.api.schemas.arguments import IN_PATH, IN_QUERY
 
@@ -25,6 +25,16 @@ _REQUEST_ID_HEADER: Final[Document] = {
     'description': 'Id of the request in all logs, in the form req-UUID. Other '
     ' values are ignored.',
     'schema': {'type': 'string', 'examples': [f'req-{UUID(int=0)}']},
+}
+
+
+_IF_MATCH_HEADER: Final[Document] = {
+    'in': 'header',
+    'name': preconditions.HEADER,
+    'x-openstack': {'min-ver': str(V2_21)},
+    'description': 'The generation of the object in double quotes, or *. The response '
+    'is 409 if the object has another generation.',
+    'schema': {'type': 'string', 'examples': ['"3"']},
 }
 
 
@@ -51,7 +61,13 @@ def build_parameters(route: Route) -> list[Document]:
     """Return the parameters of an operation."""
     names = [REQUEST_ID] if route.path == '/' else [microversion.HEADER, REQUEST_ID]
     shared = [{'$ref': f'#/components/parameters/{name}'} for name in names]
-    return [*_list_path_parameters(route.path), *_list_query_parameters(route), *shared]
+    conditions = [_IF_MATCH_HEADER] if route.precondition else []
+    return [
+        *_list_path_parameters(route.path),
+        *_list_query_parameters(route),
+        *conditions,
+        *shared,
+    ]
 
 
 def list_path_names(path: str) -> list[str]:

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from cyborg_lite.api import microversion
+from cyborg_lite.api.openapi import examples
 from cyborg_lite.api.openapi.parameters import REQUEST_ID
 from cyborg_lite.api.openapi.routes import Route
 from cyborg_lite.api.openapi.view_schemas import ViewSchemas
@@ -37,7 +38,7 @@ def build_responses(route: Route, schemas: ViewSchemas) -> Document:
     if route.accepted:
         code = HTTPStatus.ACCEPTED
         successes[str(code.value)] = _build_success(
-            route, code, (route.accepted,), schemas
+            route, code, route.accepted, schemas
         )
     failures = {
         str(code): _build_failure(code, route) for code in sorted(_list_errors(route))
@@ -56,7 +57,11 @@ def _build_success(
     if view_schemas:
         is_single = len(view_schemas) == 1
         schema = view_schemas[0] if is_single else {'oneOf': view_schemas}
-        response['content'] = {JSON: {'schema': schema}}
+        content: Document = {'schema': schema}
+        sample = examples.load_sample(route.operation_id)
+        if sample is not None and sample.status == status:
+            content['example'] = schemas.select_known(sample.response_body, schema)
+        response['content'] = {JSON: content}
     return response
 
 

@@ -6,6 +6,8 @@ as soon as a rule names it.
 """
 
 import dataclasses
+import inspect
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,34 +15,31 @@ from typing import Any, Final
 from oslo_policy.policy import DocumentedRuleDefault
 
 from cyborg_lite import policies
-from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, V2_4, Microversion
+from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, V2_4, V2_21, Microversion
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.routes import ROUTES
 from cyborg_lite.api.validation import Schema
 
-_WITHOUT_RULE: Final = {
-    '/': 'Show the versions of the API.',
-    '/v2': 'Show the range of microversions.',
-    '/v2/openapi.json': 'Show this document.',
-}
+_WITHOUT_RULE: Final = ('/', '/v2', '/v2/openapi.json')
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """An HTTP method of a path, with the arguments of its decorators.
 
-    See ``expose.py``.
+    See ``expose.py``. The docstring of the method is the summary and the description.
     """
 
     method: str
     path: str
     summary: str
+    description: str
     resource: type[Resource]
     since: Microversion
     hidden: bool  # True: older microversions answer 405
     views: tuple[type[Any], ...]  # possible responses; empty: no body
     status: int
-    accepted: type[Any] | None  # view that is returned with 202; None: never 202
+    accepted: tuple[type[Any], ...]  # views that are returned with 202
     errors: Collection[int]
     rule: str | None = None  # None: no authentication
     service_for: str | None = None
@@ -48,6 +47,13 @@ class Route:
     newer: Collection[str] = ()
     filters: Collection[str] = ()
     body: Schema | None = None
+    precondition: bool = False  # True: If-Match is evaluated
+
+    @property
+    def operation_id(self) -> str:
+        """Id of the operation, which is unique in the document."""
+        words = re.findall(r'[a-z0-9]+', self.path.lower())
+        return '_'.join([self.method.lower(), *words])
 
 
 def list_routes(version: Microversion) -> Iterator[Route]:
@@ -55,24 +61,27 @@ def list_routes(version: Microversion) -> Iterator[Route]:
     for route in _list_all_routes():
         if route.since <= version:
             newer = route.newer if version >= V2_4 else ()
-            yield dataclasses.replace(route, newer=newer)
+            precondition = route.precondition and version >= V2_21
+            yield dataclasses.replace(route, newer=newer, precondition=precondition)
 
 
 def _list_all_routes() -> Iterator[Route]:
-    for path, summary in _WITHOUT_RULE.items():
-        yield _build_route('GET', path, summary)
+    for path in _WITHOUT_RULE:
+        yield _build_route('GET', path)
     for rule in policies.list_rules():
         if isinstance(rule, DocumentedRuleDefault):
             for operation in rule.operations:
                 method, path = operation['method'], operation['path']
-                yield _build_route(method, path, rule.description)
+                yield _build_route(method, path)
 
 
-def _build_route(method: str, path: str, summary: str) -> Route:
+def _build_route(method: str, path: str) -> Route:
     resource = ROUTES[path]
     handler = getattr(resource, resource.find_method(method, MAXIMUM))
     names = (name for name in Route.__slots__ if hasattr(handler, name))
     facts: dict[str, Any] = {name: getattr(handler, name) for name in names}
     facts['since'] = resource.since.get(method, facts.get('since', MINIMUM))
-    hidden = method in resource.since
-    return Route(method, path, summary, resource, hidden=hidden, **facts)
+    facts['hidden'] = method in resource.since
+    # Without docstrings (python -OO) the document has no texts.
+    summary, _, description = (inspect.getdoc(handler) or '').partition('\n\n')
+    return Route(method, path, summary, description, resource, **facts)

@@ -32,7 +32,7 @@ class ViewSchemas:
         """
         self.components: dict[str, Document] = {}
         self._oldest = version or MINIMUM
-        self._newest = version or MAXIMUM
+        self.newest = version or MAXIMUM
 
     def build_schema(self, kind: Any) -> Document:
         """Return the schema of a WSME type."""
@@ -47,6 +47,40 @@ class ViewSchemas:
             values = self.build_schema(kind.value_type)
             return {'type': 'object', 'additionalProperties': values}
         return dict(_PLAIN[kind])
+
+    # Any: the value is JSON.
+    def select_known(self, value: Any, schema: Document) -> Any:
+        """Return a value without the fields that its schema does not have.
+
+        The responses of older microversions have fewer fields.
+
+        :param schema: a result of ``build_schema``, or a choice of several results
+        """
+        schema = self._choose_schema(value, schema)
+        if isinstance(value, list):
+            return [self.select_known(item, schema['items']) for item in value]
+        if not isinstance(value, dict) or 'properties' not in schema:
+            return value
+        return {
+            name: self.select_known(value[name], field)
+            for name, field in schema['properties'].items()
+            if name in value
+        }
+
+    def _choose_schema(self, value: Any, schema: Document) -> Document:
+        """Return the schema without references and without choices."""
+        if '$ref' in schema:
+            return self.components[schema['$ref'].rpartition('/')[2]]
+        choices = schema.get('oneOf') or schema.get('anyOf')
+        if choices is None:
+            return schema
+        if not isinstance(value, dict):
+            return dict(choices[0])  # of a nullable type the first choice is not null
+        schemas = [self._choose_schema(value, choice) for choice in choices]
+        # The schema of an object has most of the fields of the object.
+        return max(
+            schemas, key=lambda item: len(value.keys() & item.get('properties', {}))
+        )
 
     def _build_shape(self, shape: Shape) -> Document:
         schema = {**self.build_schema(shape.basetype), **shape.schema}
@@ -67,7 +101,7 @@ class ViewSchemas:
         fields = {
             attribute.name: attribute.datatype
             for attribute in types.list_attributes(view)
-            if _read_since(attribute.datatype) <= self._newest
+            if _read_since(attribute.datatype) <= self.newest
         }
         schema = {
             'type': 'object',

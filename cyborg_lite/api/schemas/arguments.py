@@ -27,18 +27,25 @@ def _uuid(description: str) -> Parameter:
     return {'description': description, 'schema': _UUID}
 
 
+def _time(description: str) -> Parameter:
+    text = f'{description} A time in ISO 8601; without an offset it is UTC.'
+    return {'description': text, 'schema': {'type': 'string'}}
+
+
 IN_PATH: Final[Mapping[str, Parameter]] = {
     'uuid': _uuid('Lower or upper case, with or without hyphens.'),
     'same_uuid': _uuid('The same UUID as before.'),
     'device_profile': _text(
         'The uuid of a device profile or, since microversion 2.2, its name.'
     ),
+    'name': _text('The name of a host, as its agent reports it.'),
 }
 
 IN_QUERY: Final[Mapping[str, Parameter]] = {
     # --- pages ---
     'limit': {
-        'description': 'Maximum number of elements in the response.',
+        'description': 'Maximum number of elements in the response. Since '
+        'microversion 2.15 the service has a maximum, which is also the default.',
         'schema': {'type': 'integer', 'minimum': 1},
     },
     'marker': _uuid('Return only elements after the element with this uuid.'),
@@ -85,21 +92,28 @@ IN_QUERY: Final[Mapping[str, Parameter]] = {
     'function': _text('Only bitstreams with this function name or uuid.'),
     'health': _text('Only devices with this health.'),
     'host': _text('Only daemons on this host.'),
+    'end': _time('End of the period, which itself is not included. Default: now.'),
     'hostname': _text('Only objects on this host.'),
     'instance': _uuid('Only ARQs of this instance.'),
     'is_public': _switch(
         'Only device profiles that are public (true) or not public (false).'
     ),
     'key': _text('Only attributes with this key.'),
+    'kind': _text('Only jobs of this type, for example bind or placement-sync.'),
     'model': _text('Only devices of this model.'),
     'name': _text(
         'Only objects with this name. For device profiles: names, comma-separated.'
     ),
     'parent_uuid': _uuid('Only children of this deployable.'),
+    'project': _text(
+        'Only this project. Default: all projects for an administrator, otherwise the '
+        'project of the token.'
+    ),
     'project_id': _text('Only ARQs of this project.'),
     'region': _text('Only bitstreams for this region.'),
     'root_uuid': _uuid('Only deployables in the tree of this root deployable.'),
     'rp_uuid': _text('Only the deployable of this resource provider.'),
+    'start': _time('Start of the period. Default: 30 days before the end.'),
     'state': _text('Only objects in this state.'),
     'status': {
         **_text('Only devices with this status.'),

@@ -37,5 +37,6 @@ PROGRAM: Final = Schema(
                 }
             ]
         ],
-    }
+    },
+    is_patch=True,
 )

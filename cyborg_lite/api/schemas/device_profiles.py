@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schemas of device profile bodies; the grammar of groups is in ``model``."""
 
-from typing import Final
+from typing import Any, Final
 
 from cyborg_lite.api.validation import Schema
 
 _WORD: Final = '^[A-Za-z0-9_-]+$'
 
-_GROUP: Final = {
+_FLAT_GROUP: Final[dict[str, Any]] = {
     'type': 'object',
     'description': 'Requirements on one resource provider. Names of resource classes '
     'and traits are normalized for Placement: upper case, underscores for hyphens, no '
@@ -30,11 +30,28 @@ _GROUP: Final = {
         },
         '^accel:': {
             'description': 'Property for the driver. bitstream_id is a UUID; '
-            'attach_target is VM, host or none.',
+            'attach_target is VM, host or none; since microversion 2.13 selector is an '
+            'expression over typed attributes; since 2.19 groups with an equal value '
+            'of same become one group.',
             'type': ['string', 'null'],
         },
     },
     'additionalProperties': {'type': ['string', 'integer', 'null']},
+}
+
+_PATTERN: Final = _FLAT_GROUP['propertyNames']['pattern']
+_GROUP: Final = {
+    **_FLAT_GROUP,
+    'propertyNames': {'pattern': f'{_PATTERN}|^alternatives$'},
+    'properties': {
+        'alternatives': {
+            'description': 'Since microversion 2.20: groups that may be used instead '
+            'of this one, in the order of preference.',
+            'type': 'array',
+            'maxItems': 7,
+            'items': _FLAT_GROUP,
+        }
+    },
 }
 
 CREATE: Final = Schema(
@@ -86,7 +103,8 @@ PATCH: Final = Schema(
             },
         },
         'examples': [[{'op': 'replace', 'path': '/enabled', 'value': False}]],
-    }
+    },
+    is_patch=True,
 )
 
 ACCESS: Final = Schema(

@@ -4,9 +4,21 @@
 from typing import Final
 
 from cyborg_lite.api.validation import Schema
+from cyborg_lite.model.reconfiguration import MAX_SETTINGS, SET_NAME
 
 # The path is the whole action; clients send no body, {} or null.
 ACTION: Final = Schema({'type': ['object', 'null'], 'examples': [{}]}, optional=True)
+
+# The hardware set declares the settings, and the conductor checks them.
+_CONFIGURATION: Final = {
+    'type': 'object',
+    'required': ['set'],
+    'additionalProperties': False,
+    'properties': {
+        'set': {'type': 'string', 'pattern': f'^{SET_NAME.pattern}$'},
+        'settings': {'type': 'object', 'maxProperties': MAX_SETTINGS},
+    },
+}
 
 PATCH: Final = Schema(
     {
@@ -18,9 +30,11 @@ PATCH: Final = Schema(
             'required': ['op', 'path', 'value'],
             'properties': {
                 'op': {'enum': ['add', 'replace']},
-                'path': {'enum': ['/status', '/reason', '/mode']},
-                'value': {'type': 'string', 'maxLength': 255},
+                'path': {'enum': ['/status', '/reason', '/mode', '/configuration']},
             },
+            'if': {'properties': {'path': {'const': '/configuration'}}},
+            'then': {'properties': {'value': _CONFIGURATION}},
+            'else': {'properties': {'value': {'type': 'string', 'maxLength': 255}}},
         },
         'examples': [
             [
@@ -28,6 +42,14 @@ PATCH: Final = Schema(
                 {'op': 'add', 'path': '/reason', 'value': 'The fan is being replaced.'},
             ],
             [{'op': 'replace', 'path': '/mode', 'value': 'sym;asym'}],
+            [
+                {
+                    'op': 'replace',
+                    'path': '/configuration',
+                    'value': {'set': 'nvidia', 'settings': {'vgpus': 4}},
+                }
+            ],
         ],
-    }
+    },
+    is_patch=True,
 )

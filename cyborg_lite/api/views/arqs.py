@@ -3,12 +3,20 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from wsme import types
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.links import Links
+from cyborg_lite.api.microversion import V2_4, V2_20, Microversion
+from cyborg_lite.api.views.content import (
+    Content,
+    build_content,
+    build_self_link,
+    render_links,
+    render_time,
+)
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, optional, since
 from cyborg_lite.model.arqs import HANDLE_SHOWN_STATES, Arq, State
@@ -49,46 +57,46 @@ class ArqView(types.Base):  # type: ignore[misc]  # untyped base
     deployable_uuid = since(V2_4, nullable(UUID))
     device_uuid = since(V2_4, nullable(UUID))
     state_times = since(V2_4, {str: datetime})
+    alternative = since(V2_20, int)
 
-    @classmethod
-    def build(cls, arq: Arq, call: Call) -> Self:
+    @staticmethod
+    def build(arq: Arq, call: Call) -> Content:
         """Build the view."""
-        is_newer = call.microversion >= V2_4
-        state = arq.state if is_newer else _SHOWN_AS.get(arq.state, arq.state)
-        visible_targets = _HANDLE_SHOWN_AT_2_4 if is_newer else _HANDLE_SHOWN
-        ready = (
-            arq.state in HANDLE_SHOWN_STATES and arq.attach_target in visible_targets
-        )
-        return cls(
-            uuid=arq.uuid,
-            state=state.value,
-            device_profile_name=arq.device_profile_name,
-            device_profile_group_id=arq.device_profile_group_id,
-            hostname=arq.hostname,
-            device_rp_uuid=arq.device_rp_uuid,
-            instance_uuid=arq.instance_uuid,
-            project_id=arq.project_id,
-            attach_handle_type=(arq.attach_handle_type or '') if ready else '',
-            attach_handle_uuid=arq.attach_handle_uuid if ready else None,
-            attach_handle_info=dict(arq.attach_handle_info) if ready else {},
-            links=Link.build_self_links(
-                call.links, f'v2/accelerator_requests/{arq.uuid}'
-            ),
-            created_at=arq.created_at,
-            updated_at=arq.updated_at,
-            **(_details(arq) if is_newer else {}),
-        )
+        return _build_arq(arq, call.links, call.microversion)
 
 
-def _details(arq: Arq) -> dict[str, Any]:
-    """Return the fields that microversion 2.4 added."""
-    return {
-        'status_reason': arq.status_reason,
-        'attach_target': arq.attach_target.value,
-        'deployable_uuid': arq.deployable_uuid,
-        'device_uuid': arq.device_uuid,
-        'state_times': {str(state): at for state, at in arq.state_times.items()},
+def _build_arq(arq: Arq, links: Links, version: Microversion) -> Content:
+    is_newer = version >= V2_4
+    state = arq.state if is_newer else _SHOWN_AS.get(arq.state, arq.state)
+    target = arq.attach_target
+    visible_targets = _HANDLE_SHOWN_AT_2_4 if is_newer else _HANDLE_SHOWN
+    ready = arq.state in HANDLE_SHOWN_STATES and target in visible_targets
+    content: Content = {
+        'uuid': arq.uuid,
+        'state': state.value,
+        'device_profile_name': arq.device_profile_name,
+        'device_profile_group_id': arq.device_profile_group_id,
+        'hostname': arq.hostname,
+        'device_rp_uuid': arq.device_rp_uuid,
+        'instance_uuid': arq.instance_uuid,
+        'project_id': arq.project_id,
+        'attach_handle_type': (arq.attach_handle_type or '') if ready else '',
+        'attach_handle_uuid': arq.attach_handle_uuid if ready else None,
+        'attach_handle_info': dict(arq.attach_handle_info) if ready else {},
+        'links': build_self_link(links, f'v2/accelerator_requests/{arq.uuid}'),
+        'created_at': arq.created_at.isoformat(),
+        'updated_at': render_time(arq.updated_at),
     }
+    if is_newer:
+        times = arq.state_times.items()
+        content['status_reason'] = arq.status_reason
+        content['attach_target'] = target.value
+        content['deployable_uuid'] = arq.deployable_uuid
+        content['device_uuid'] = arq.device_uuid
+        content['state_times'] = {str(name): at.isoformat() for name, at in times}
+    if version >= V2_20:
+        content['alternative'] = arq.alternative
+    return content
 
 
 class ArqList(types.Base):  # type: ignore[misc]  # untyped base
@@ -97,14 +105,16 @@ class ArqList(types.Base):  # type: ignore[misc]  # untyped base
     arqs = [ArqView]  # noqa: RUF012  # a type, as WSME has it
     arqs_links = since(V2_4, optional([Link]))
 
-    @classmethod
+    @staticmethod
     def build(
-        cls, arqs: Iterable[Arq], call: Call, next_links: Any = types.Unset
-    ) -> Self:
+        arqs: Iterable[Arq], call: Call, next_links: Any = types.Unset
+    ) -> Content:
         """Build the view.
 
         :param next_links: result of ``paging.build_next_link``
         """
-        return cls(
-            arqs=[ArqView.build(arq, call) for arq in arqs], arqs_links=next_links
+        links, version = call.links, call.microversion
+        return build_content(
+            arqs=[_build_arq(arq, links, version) for arq in arqs],
+            arqs_links=render_links(next_links),
         )

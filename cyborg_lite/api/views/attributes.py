@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from wsme import types
 
-from cyborg_lite.api.links import Links
-from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.call import Call
+from cyborg_lite.api.microversion import V2_4, V2_21
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.shapes import UUID, nullable, optional, since
 from cyborg_lite.model.devices import Attribute
@@ -24,18 +24,23 @@ class AttributeView(types.Base):  # type: ignore[misc]  # untyped base
     links = [Link]  # noqa: RUF012  # a type, as WSME has it
     created_at = datetime
     updated_at = nullable(datetime)
+    generation = since(V2_21, int)
 
     @classmethod
-    def build(cls, attribute: Attribute, links: Links) -> Self:
+    def build(cls, attribute: Attribute, call: Call) -> Self:
         """Build the view."""
         return cls(
             uuid=attribute.uuid,
             deployable_id=attribute.deployable_id,
             key=attribute.key,
             value=attribute.value,
-            links=Link.build_self_links(links, f'v2/attributes/{attribute.uuid}'),
+            links=Link.build_self_links(call.links, f'v2/attributes/{attribute.uuid}'),
             created_at=attribute.created_at,
             updated_at=attribute.updated_at,
+            # Unset fields are omitted.
+            generation=(
+                attribute.generation if call.microversion >= V2_21 else types.Unset
+            ),
         )
 
 
@@ -47,11 +52,11 @@ class AttributeList(types.Base):  # type: ignore[misc]  # untyped base
 
     @classmethod
     def build(
-        cls, attributes: Iterable[Attribute], links: Links, next_links: Any
+        cls, attributes: Iterable[Attribute], call: Call, next_links: Any
     ) -> Self:
         """Build the view.
 
         :param next_links: result of ``paging.build_next_link``
         """
-        views = [AttributeView.build(attribute, links) for attribute in attributes]
+        views = [AttributeView.build(attribute, call) for attribute in attributes]
         return cls(attributes=views, attributes_links=next_links)

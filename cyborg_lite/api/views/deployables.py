@@ -8,11 +8,38 @@ from typing import Any, Self
 
 from wsme import types
 
-from cyborg_lite.api.links import Links
-from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.call import Call
+from cyborg_lite.api.microversion import V2_4, V2_8
 from cyborg_lite.api.views.link import Link
-from cyborg_lite.api.views.shapes import JSON_TEXT, UUID, nullable, optional, since
+from cyborg_lite.api.views.shapes import (
+    JSON_TEXT,
+    UUID,
+    enum_of,
+    nullable,
+    optional,
+    since,
+)
 from cyborg_lite.model.devices import DeployableRecord
+from cyborg_lite.model.typed_attributes import AttributeType, TypedAttribute
+
+
+class TypedAttributeView(types.Base):  # type: ignore[misc]  # untyped base
+    """A typed attribute of a deployable; ``value`` is text in canonical form."""
+
+    name = str
+    type = enum_of(AttributeType)
+    unit = str
+    value = str
+
+    @classmethod
+    def build(cls, attribute: TypedAttribute) -> Self:
+        """Build the view."""
+        return cls(
+            name=attribute.name,
+            type=attribute.type.value,
+            unit=attribute.unit,
+            value=attribute.value,
+        )
 
 
 class DeployableView(types.Base):  # type: ignore[misc]  # untyped base
@@ -31,10 +58,14 @@ class DeployableView(types.Base):  # type: ignore[misc]  # untyped base
     links = [Link]  # noqa: RUF012  # a type, as WSME has it
     created_at = datetime
     updated_at = nullable(datetime)
+    typed_attributes = since(V2_8, [TypedAttributeView])
 
     @classmethod
-    def build(cls, deployable: DeployableRecord, links: Links) -> Self:
+    def build(cls, deployable: DeployableRecord, call: Call) -> Self:
         """Build the view."""
+        typed: Any = types.Unset  # omitted
+        if call.microversion >= V2_8:
+            typed = [*map(TypedAttributeView.build, deployable.typed_attributes)]
         attributes = [
             {attribute.key: attribute.value} for attribute in deployable.attributes
         ]
@@ -49,13 +80,15 @@ class DeployableView(types.Base):  # type: ignore[misc]  # untyped base
             rp_uuid=deployable.rp_uuid,
             driver_name=deployable.driver_name,
             bitstream_id=deployable.bitstream_id,
-            links=_build_links(links, deployable.uuid),
+            links=_build_links(call, deployable.uuid),
             created_at=deployable.created_at,
             updated_at=deployable.updated_at,
+            typed_attributes=typed,
         )
 
 
-def _build_links(links: Links, uuid: str) -> list[Link]:
+def _build_links(call: Call, uuid: str) -> list[Link]:
+    links = call.links
     bookmark = Link(href=links.build_url(f'deployables/{uuid}'), rel='bookmark')
     return [*Link.build_self_links(links, f'v2/deployables/{uuid}'), bookmark]
 
@@ -68,11 +101,11 @@ class DeployableList(types.Base):  # type: ignore[misc]  # untyped base
 
     @classmethod
     def build(
-        cls, deployables: Iterable[DeployableRecord], links: Links, next_links: Any
+        cls, deployables: Iterable[DeployableRecord], call: Call, next_links: Any
     ) -> Self:
         """Build the view.
 
         :param next_links: result of ``paging.build_next_link``
         """
-        views = [DeployableView.build(deployable, links) for deployable in deployables]
+        views = [DeployableView.build(deployable, call) for deployable in deployables]
         return cls(deployables=views, deployables_links=next_links)

@@ -3,15 +3,33 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from wsme import types
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.microversion import V2_4, V2_20, V2_21
 from cyborg_lite.api.views.link import Link
-from cyborg_lite.api.views.shapes import UUID, nullable, optional, since
+from cyborg_lite.api.views.shapes import UUID, Shape, nullable, optional, since
+from cyborg_lite.model.alternatives import KEY
 from cyborg_lite.model.device_profiles import DeviceProfile
+
+# The value of the key `alternatives` is a list of groups, any other is a string.
+_GROUP_VALUE: Final[dict[str, Any]] = {
+    'type': ['string', 'array'],
+    'items': {'type': 'object', 'additionalProperties': {'type': 'string'}},
+}
+
+
+class _GroupValue(Shape):
+    """The value of a key of a group."""
+
+    def __init__(self) -> None:
+        super().__init__(str, **_GROUP_VALUE)
+
+    def validate(self, value: Any) -> Any:
+        """Return the value; WSME has no type for a choice of types."""
+        return value
 
 
 class ProfileView(types.Base):  # type: ignore[misc]  # untyped base
@@ -20,11 +38,12 @@ class ProfileView(types.Base):  # type: ignore[misc]  # untyped base
     uuid = UUID
     name = str
     description = nullable(str)
-    groups = types.ArrayType(types.DictType(str, str))
+    groups = types.ArrayType(types.DictType(str, _GroupValue()))
     created_at = datetime
     updated_at = nullable(datetime)
     enabled = since(V2_4, bool)
     is_public = since(V2_4, bool)
+    generation = since(V2_21, int)
     links = [Link]  # noqa: RUF012  # a type, as WSME has it
 
     @classmethod
@@ -35,16 +54,31 @@ class ProfileView(types.Base):  # type: ignore[misc]  # untyped base
             uuid=profile.uuid,
             name=profile.name,
             description=profile.description,
-            groups=[dict(group) for group in profile.groups],
+            groups=_build_groups(profile, call),
             created_at=profile.created_at,
             updated_at=profile.updated_at,
             # Unset fields are omitted.
             enabled=profile.enabled if is_newer else types.Unset,
             is_public=profile.is_public if is_newer else types.Unset,
+            generation=(
+                profile.generation if call.microversion >= V2_21 else types.Unset
+            ),
             links=Link.build_self_links(
                 call.links, f'v2/device_profiles/{profile.uuid}'
             ),
         )
+
+
+# Any: the value of a key of a group.
+def _build_groups(profile: DeviceProfile, call: Call) -> list[dict[str, Any]]:
+    """Return the groups, from 2.20 on with their alternatives."""
+    if call.microversion < V2_20 or not profile.alternatives:
+        return [dict(group) for group in profile.groups]
+    pairs = zip(profile.groups, profile.alternatives, strict=True)
+    return [
+        {**group, KEY: [dict(other) for other in others]} if others else dict(group)
+        for group, others in pairs
+    ]
 
 
 class WrappedProfile(types.Base):  # type: ignore[misc]  # untyped base

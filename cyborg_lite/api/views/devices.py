@@ -2,13 +2,21 @@
 """Devices in the responses of the API."""
 
 from collections.abc import Iterable
-from datetime import datetime
-from typing import Any, Self
+from datetime import UTC, datetime
+from typing import Any
 
 from wsme import types
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import V2_3, V2_4
+from cyborg_lite.api.links import Links
+from cyborg_lite.api.microversion import V2_3, V2_4, V2_11, V2_21, Microversion
+from cyborg_lite.api.views.content import (
+    Content,
+    build_content,
+    build_self_link,
+    render_links,
+    render_time,
+)
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.shapes import (
     JSON_TEXT,
@@ -38,10 +46,10 @@ class UsageView(types.Base):  # type: ignore[misc]  # untyped base
     units_total = nullable(int)
     counters = {str: int}  # noqa: RUF012  # a type, as WSME has it
 
-    @classmethod
-    def build(cls, usage: Usage) -> Self:
+    @staticmethod
+    def build(usage: Usage) -> Content:
         """Build the view."""
-        return cls(
+        return build_content(
             busy_percent=usage.busy_percent,
             memory_used=usage.memory_used,
             memory_total=usage.memory_total,
@@ -54,7 +62,7 @@ class UsageView(types.Base):  # type: ignore[misc]  # untyped base
 
 
 class DeviceView(types.Base):  # type: ignore[misc]  # untyped base
-    """A device."""
+    """A device. ``usage_age`` is the age of ``usage`` in seconds, null without it."""
 
     uuid = UUID
     type = str
@@ -73,39 +81,67 @@ class DeviceView(types.Base):  # type: ignore[misc]  # untyped base
     arqs_count = since(V2_4, int)
     usage = since(V2_4, nullable(UsageView))
     arqs = since(V2_4, optional([UUID]))
+    health_since = since(V2_11, nullable(datetime))
+    usage_age = since(V2_11, nullable(float))
+    generation = since(V2_21, int)
 
-    @classmethod
-    def build(cls, device: DeviceRecord, call: Call) -> Self:
+    @staticmethod
+    def build(device: DeviceRecord, call: Call) -> Content:
         """Build the view."""
-        version = call.microversion
-        details = _details(device, call) if version >= V2_4 else {}
-        return cls(
-            uuid=device.uuid,
-            type=device.type,
-            vendor=device.vendor,
-            model=device.model,
-            std_board_info=device.std_board_info,
-            vendor_board_info=device.vendor_board_info,
-            hostname=device.hostname,
-            # Unset fields are omitted.
-            status=device.status.value if version >= V2_3 else types.Unset,
-            links=Link.build_self_links(call.links, f'v2/devices/{device.uuid}'),
-            created_at=device.created_at,
-            updated_at=device.updated_at,
-            **details,
-        )
+        is_admin = bool(call.caller.is_admin)
+        return _build_device(device, call.links, call.microversion, is_admin)
 
 
-def _details(device: DeviceRecord, call: Call) -> dict[str, Any]:
-    """Return the fields that microversion 2.4 added."""
+def _build_device(
+    device: DeviceRecord, links: Links, version: Microversion, shows_arqs: bool
+) -> Content:
+    """Return a device. A list of many builds no other object for each of them."""
+    content: Content = {
+        'uuid': device.uuid,
+        'type': device.type,
+        'vendor': device.vendor,
+        'model': device.model,
+        'std_board_info': device.std_board_info,
+        'vendor_board_info': device.vendor_board_info,
+        'hostname': device.hostname,
+    }
+    if version >= V2_3:
+        content['status'] = device.status.value
+    content['links'] = build_self_link(links, f'v2/devices/{device.uuid}')
+    content['created_at'] = device.created_at.isoformat()
+    content['updated_at'] = render_time(device.updated_at)
+    if version >= V2_4:
+        content |= _details(device)
+        # The ARQs belong to all projects: only an administrator sees their uuids.
+        if shows_arqs:
+            content['arqs'] = list(device.arqs)
+    if version >= V2_11:
+        content |= _ages(device)
+    if version >= V2_21:
+        content['generation'] = device.generation
+    return content
+
+
+def _details(device: DeviceRecord) -> Content:
+    """Return the fields that microversion 2.4 added for all users."""
     return {
         'status_reason': device.status_reason,
         'health': device.health.value,
         'health_reason': device.health_reason,
-        'usage': device.usage and UsageView.build(device.usage),
         'arqs_count': len(device.arqs),
-        # The ARQs belong to all projects: only an administrator sees their uuids.
-        'arqs': list(device.arqs) if call.caller.is_admin else types.Unset,
+        'usage': device.usage and UsageView.build(device.usage),
+    }
+
+
+def _ages(device: DeviceRecord) -> Content:
+    """Return the fields that microversion 2.11 added."""
+    age = None
+    if device.usage_at is not None:
+        age = (datetime.now(UTC) - device.usage_at).total_seconds()
+    return {
+        'health_since': render_time(device.health_since),
+        # The clocks of this host and of the database may differ.
+        'usage_age': None if age is None else max(0.0, round(age, 3)),
     }
 
 
@@ -116,13 +152,13 @@ class DeviceList(types.Base):  # type: ignore[misc]  # untyped base
 
     devices_links = since(V2_4, optional([Link]))
 
-    @classmethod
-    def build(
-        cls, devices: Iterable[DeviceRecord], call: Call, next_links: Any
-    ) -> Self:
+    @staticmethod
+    def build(devices: Iterable[DeviceRecord], call: Call, next_links: Any) -> Content:
         """Build the view.
 
         :param next_links: result of ``paging.build_next_link``
         """
-        views = [DeviceView.build(device, call) for device in devices]
-        return cls(devices=views, devices_links=next_links)
+        links, version = call.links, call.microversion
+        is_admin = bool(call.caller.is_admin)
+        views = [_build_device(device, links, version, is_admin) for device in devices]
+        return build_content(devices=views, devices_links=render_links(next_links))

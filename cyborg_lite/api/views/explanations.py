@@ -5,7 +5,9 @@ from typing import Self
 
 from wsme import types
 
-from cyborg_lite.api.views.shapes import UUID, enum_of, nullable
+from cyborg_lite.api.call import Call
+from cyborg_lite.api.microversion import V2_20
+from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, since
 from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.explanations import (
     Explanation,
@@ -85,9 +87,12 @@ class ExplanationView(types.Base):  # type: ignore[misc]  # untyped base
     summary = str
     warnings = [ReasonView]  # noqa: RUF012  # a type, as WSME has it
     hosts = [HostVerdictView]  # noqa: RUF012  # a type, as WSME has it
+    alternatives = since(V2_20, [int])
 
     @classmethod
-    def build(cls, profile: DeviceProfile, explanation: Explanation) -> Self:
+    def build(
+        cls, profile: DeviceProfile, explanation: Explanation, call: Call
+    ) -> Self:
         """Build the view."""
         return cls(
             device_profile_uuid=profile.uuid,
@@ -96,4 +101,8 @@ class ExplanationView(types.Base):  # type: ignore[misc]  # untyped base
             summary=explanation.summary,
             warnings=[ReasonView.build(reason) for reason in explanation.warnings],
             hosts=[HostVerdictView.build(host) for host in explanation.hosts],
+            # Unset fields are omitted.
+            alternatives=list(explanation.choice)
+            if call.microversion >= V2_20
+            else types.Unset,
         )

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programming jobs in the responses of the API."""
+"""Jobs in the responses of the API."""
 
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
 from wsme import types
 
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.views.link import Link
-from cyborg_lite.api.views.shapes import UUID, Shape, enum_of, nullable
+from cyborg_lite.api.views.shapes import UUID, Shape, enum_of, nullable, optional
+from cyborg_lite.model.jobs import JobRecord, JobState, describe_payload
 from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
 
 
@@ -44,3 +46,60 @@ class JobView(types.Base):  # type: ignore[misc]  # untyped base
             created_at=job.created_at,
             updated_at=job.updated_at,
         )
+
+
+class QueuedJobView(types.Base):  # type: ignore[misc]  # untyped base
+    """An unfinished or failed job of any type; ``reason`` is its last error.
+
+    Times are in seconds from now. ``due_in`` is negative if the job is overdue.
+    ``subject`` names the object of the job, for example ``host compute-1``.
+    """
+
+    uuid = UUID
+    kind = str
+    state = enum_of(JobState)
+    subject = nullable(str)
+    step = nullable(str)
+    attempts = int
+    age = float
+    due_in = float
+    deadline_in = nullable(float)
+    is_cancelled = bool
+    reason = nullable(str)
+    request_id = nullable(str)
+    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+
+    @classmethod
+    def build(cls, job: JobRecord, links: Links) -> Self:
+        """Build the view."""
+        return cls(
+            uuid=job.uuid,
+            kind=job.type,
+            state=job.state.value,
+            subject=describe_payload(job.payload),
+            step=job.step or None,
+            attempts=job.attempts,
+            age=job.age,
+            due_in=job.due_in,
+            deadline_in=job.deadline_in,
+            is_cancelled=job.cancelled,
+            reason=job.last_error or None,
+            request_id=job.request_id,
+            links=Link.build_self_links(links, f'v2/jobs/{job.uuid}'),
+        )
+
+
+class QueuedJobList(types.Base):  # type: ignore[misc]  # untyped base
+    """A page of jobs, oldest first."""
+
+    jobs = [QueuedJobView]  # noqa: RUF012  # a type, as WSME has it
+    jobs_links = optional([Link])
+
+    @classmethod
+    def build(cls, jobs: Iterable[JobRecord], links: Links, next_links: Any) -> Self:
+        """Build the view.
+
+        :param next_links: result of ``paging.build_next_link``
+        """
+        views = [QueuedJobView.build(job, links) for job in jobs]
+        return cls(jobs=views, jobs_links=next_links)

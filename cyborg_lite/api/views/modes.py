@@ -13,7 +13,7 @@ from cyborg_lite.model.modes import DevicePlan, ModeChange, ModePlan, OfferedInv
 
 
 class OfferedInventoryView(types.Base):  # type: ignore[misc]  # untyped base
-    """What one deployable of a device offers."""
+    """The inventory that one deployable of a device offers."""
 
     resource_class = str
     total = int
@@ -62,7 +62,7 @@ class ModeChangeView(types.Base):  # type: ignore[misc]  # untyped base
 
 
 class DeviceModesView(types.Base):  # type: ignore[misc]  # untyped base
-    """The modes of a device, and the ARQs that stand in the way of a change.
+    """The modes of a device, and the ARQs that prevent a change.
 
     ``declared`` is the mode that the options of the agent name. ``stored`` is the mode
     that was set last; the agent restores it after a reboot of the host.

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Use of units by projects."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar, Final
+
+from cyborg_lite.api.call import Call
+from cyborg_lite.api.expose import accepts, expose, requires
+from cyborg_lite.api.microversion import V2_12, Microversion
+from cyborg_lite.api.resource import Resource
+from cyborg_lite.api.views.usages import UsageList
+from cyborg_lite.exceptions import Forbidden, InvalidInput
+from cyborg_lite.model.text import format_value, is_storable
+from cyborg_lite.model.usages import MAX_DAYS, UsageQuery
+
+_DEFAULT_DAYS: Final = 30
+_LONGEST_TEXT: Final = 40  # characters of a time
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class UsageCollection(Resource):
+    """``/v2/usages``"""
+
+    since: ClassVar[Mapping[str, Microversion]] = {'GET': V2_12}
+
+    @expose(UsageList)
+    @requires('cyborg:usage:get')
+    @accepts(arguments=('start', 'end', 'project'))
+    def get(self, call: Call) -> UsageList:
+        """Sum the use of units by project, resource class and device profile.
+
+        The period has at most 366 days. A user sees the use of the project, and an
+        administrator the use of all projects.
+        """
+        query = _parse_query(call)
+        if query.project_id != call.caller.project_id:
+            _check_admin(call)
+        report = self.conductor.sum_usages(call.caller, query)
+        return UsageList.build(query, report, call)
+
+
+def _check_admin(call: Call) -> None:
+    """Check that the caller may see other projects.
+
+    :raises Forbidden: the caller is no administrator
+    """
+    if not call.caller.is_admin:
+        reason = 'The use of other projects is shown to administrators only.'
+        raise Forbidden(reason=reason)
+
+
+def _parse_query(call: Call) -> UsageQuery:
+    """Return the query; without a project that of the caller, for an admin all.
+
+    :raises InvalidInput: an argument is invalid
+    """
+    values = call.arguments
+    end = _parse_time('end', values['end']) if 'end' in values else datetime.now(UTC)
+    start = max(end - timedelta(days=_DEFAULT_DAYS), _EPOCH)
+    if 'start' in values:
+        start = _parse_time('start', values['start'])
+    if start >= end:
+        raise InvalidInput(reason='start must be before end.')
+    if end - start > timedelta(days=MAX_DAYS):
+        raise InvalidInput(reason=f'The time must have at most {MAX_DAYS} days.')
+    own_project = None if call.caller.is_admin else call.caller.project_id
+    project = values.get('project', own_project)
+    if project is not None and not (project and is_storable(project)):
+        raise InvalidInput(reason='project must be the id of a project.')
+    return UsageQuery(_to_ms(start), _to_ms(end), project)
+
+
+def _parse_time(name: str, text: str) -> datetime:
+    """Return a time of ISO 8601; without an offset it is UTC.
+
+    :raises InvalidInput: it is none, or lies before 1970 or after the year 9998
+    """
+    try:
+        if len(text) > _LONGEST_TEXT:
+            raise ValueError
+        time = datetime.fromisoformat(text)
+        aware = time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
+        aware = _EPOCH - timedelta(days=1)
+    if not _EPOCH <= aware < datetime(9999, 1, 1, tzinfo=UTC):
+        raise InvalidInput(
+            reason=f'{name} must be a time since 1970 such as 2026-01-31T12:00:00Z, '
+            f'not {format_value(text)}.'
+        )
+    return aware
+
+
+def _to_ms(time: datetime) -> int:
+    return (time - _EPOCH) // timedelta(milliseconds=1)

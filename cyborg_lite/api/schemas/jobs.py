@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schemas of job bodies."""
+
+from typing import Final
+
+from cyborg_lite.api.validation import Schema
+from cyborg_lite.model.jobs import JobRequestKind
+
+CREATE: Final = Schema(
+    {
+        'type': 'object',
+        'required': ['kind'],
+        'properties': {
+            'kind': {
+                'description': 'audit: find ARQs whose instance or job no longer '
+                'exists. reconcile: read all providers of a host from Placement and '
+                'correct them. refresh: have the agent of a host send a complete '
+                'report, and reconcile.',
+                'enum': [kind.value for kind in JobRequestKind],
+            },
+            'hostname': {
+                'description': 'Host of a reconcile or refresh.',
+                'type': 'string',
+                'maxLength': 255,
+            },
+        },
+        'examples': [
+            {'kind': 'audit'},
+            {'kind': 'reconcile', 'hostname': 'compute-1'},
+        ],
+    }
+)
+
+# The path is the whole action; clients send no body, {} or null.
+ACTION: Final = Schema({'type': ['object', 'null'], 'examples': [{}]}, optional=True)

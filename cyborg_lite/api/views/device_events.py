@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""History of a device in the responses of the API."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Self
+
+from wsme import types
+
+from cyborg_lite.api.links import Links
+from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.shapes import enum_of, nullable
+from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
+
+
+class DeviceEventView(types.Base):  # type: ignore[misc]  # untyped base
+    """An event of a device.
+
+    ``unit`` is the unit that was cleaned or programmed, null for the whole device.
+    ``value`` is the new health, status, mode or image.
+    """
+
+    event = enum_of(DeviceEventKind)
+    at = datetime
+    hostname = str
+    unit = nullable(str)
+    value = nullable(str)
+    reason = nullable(str)
+
+    @classmethod
+    def build(cls, event: DeviceEvent) -> Self:
+        """Build the view."""
+        return cls(
+            event=event.kind.value,
+            at=event.at,
+            hostname=event.hostname,
+            unit=event.unit or None,
+            value=event.value or None,
+            reason=event.reason or None,
+        )
+
+
+class DeviceEventList(types.Base):  # type: ignore[misc]  # untyped base
+    """The events of a device, the latest first."""
+
+    events = [DeviceEventView]  # noqa: RUF012  # a type, as WSME has it
+    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+
+    @classmethod
+    def build(cls, uuid: str, events: Iterable[DeviceEvent], links: Links) -> Self:
+        """Build the view.
+
+        :param uuid: of the device
+        """
+        return cls(
+            events=[DeviceEventView.build(event) for event in events],
+            links=Link.build_self_links(links, f'v2/devices/{uuid}/events'),
+        )
