@@ -15,12 +15,16 @@ from cyborg_lite.drivers.host.sysfs import pci_address
 SUBCOMMAND: Final = 'acknowledge'
 _PROG: Final = 'cyborg-lite-agent acknowledge'
 
+_DESCRIPTION: Final = (
+    'Accept the PCI errors of devices of this host, so that the devices are healthy '
+    'again. New errors count again.'
+)
 _OPTIONS: Final[list[cfg.Opt]] = [
     cfg.MultiStrOpt(
         'address',
         positional=True,
         default=[],
-        help='PCI address of a device. Without one the devices are listed.',
+        help='PCI addresses of devices. Without an address the devices are listed.',
     ),
 ]
 
@@ -31,7 +35,9 @@ def run(arguments: Sequence[str]) -> int:
     :returns: 0; 1 with the reason on standard error if an address is unknown or the
         state directory of the agent cannot be written
     """
-    conf = configuration.parse(arguments, _PROG, command_line=_OPTIONS)
+    conf = configuration.parse(
+        arguments, _PROG, command_line=_OPTIONS, description=_DESCRIPTION
+    )
     state_path = Path(conf.agent.state_path)
     unhealthy = pci_errors.list_unhealthy(state_path)
     if not conf.address:

@@ -39,7 +39,7 @@ _DESCRIPTION: Final = (
     'The daemon on each host with accelerators. It reports the devices of the host and '
     'prepares them for instances. Subcommands, each with its own --help: "discover" '
     'scans the host once and prints the devices; "ready" checks whether the devices of '
-    'instances exist.'
+    'instances exist; "acknowledge" clears the PCI errors of a device.'
 )
 
 

@@ -14,6 +14,7 @@ from oslo_config import cfg
 from cyborg_lite import conf as configuration
 from cyborg_lite import version
 from cyborg_lite.api.app import assemble
+from cyborg_lite.api.metrics import ApiMetrics
 from cyborg_lite.api.server import ApiServer
 from cyborg_lite.cmd import daemon, message_keys
 from cyborg_lite.model.queries import Query
@@ -63,7 +64,11 @@ class ApiDaemon:
         :raises ConfigurationError: if the address or the certificate is invalid
         """
         self._bus = _connect(self._conf)
-        application = assemble(self._conf, ConductorAPI(self._bus))
+        metrics = ApiMetrics()
+        ports = _metrics_ports(self._conf)
+        if ports:
+            metrics.serve(self._conf.api.metrics_host, ports)
+        application = assemble(self._conf, ConductorAPI(self._bus), metrics)
         self._server = ApiServer(application, self._conf.api)
         self._server.start()
 
@@ -94,6 +99,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def build(conf: cfg.ConfigOpts) -> ApiDaemon:
     """Build the API daemon from the configuration, without starting it."""
     return ApiDaemon(conf)
+
+
+def _metrics_ports(conf: cfg.ConfigOpts) -> range:
+    """Return one port per worker process; each binds the first free one."""
+    first = conf.api.metrics_port
+    return range(first, first + conf.api.workers) if first else range(0)
 
 
 def application_from_files() -> Any:

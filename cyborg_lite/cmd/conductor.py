@@ -13,12 +13,14 @@ from oslo_config import cfg
 from cyborg_lite import conf as configuration
 from cyborg_lite import version
 from cyborg_lite.clients.glance import Glance
+from cyborg_lite.clients.limits import KeystoneLimits
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.cmd import daemon, database, message_keys
+from cyborg_lite.cmd import daemon, database, hardware_sets, message_keys
 from cyborg_lite.conductor.binding import BindRules
 from cyborg_lite.conductor.jobs import Workers
 from cyborg_lite.conductor.nova_support import NovaRules
+from cyborg_lite.conductor.purging import Retention
 from cyborg_lite.conductor.service import (
     ConductorService,
     ConductorSettings,
@@ -30,8 +32,9 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.services import CONDUCTOR, ServiceState
-from cyborg_lite.rpc import transport
+from cyborg_lite.rpc import notifications, transport
 from cyborg_lite.rpc.keys import Role
+from cyborg_lite.rpc.notifications import NotificationBus
 from cyborg_lite.rpc.upgrade_levels import Pins
 
 __all__ = ['build', 'main', 'runtime']
@@ -72,6 +75,8 @@ def _connect(conf: cfg.ConfigOpts) -> Connections:
             placement=Placement.from_config(conf),
             nova=Nova.from_config(conf),
             glance=Glance.from_config_if_set(conf),
+            notifications=_connect_notifications(conf),
+            limits=KeystoneLimits.from_config_if_enabled(conf),
         )
     except cfg.Error as error:
         raise ConfigurationError(reason=str(error)) from None
@@ -80,6 +85,16 @@ def _connect(conf: cfg.ConfigOpts) -> Connections:
         Pins(conf.upgrade_levels, partial(_read_versions, peers.database)),
     )
     return peers
+
+
+def _connect_notifications(conf: cfg.ConfigOpts) -> NotificationBus | None:
+    """Return the topic of the notifications; None: they are disabled.
+
+    :raises ConfigurationError: there is no broker
+    """
+    if not conf.notifications.enabled:
+        return None
+    return notifications.connect(conf, conf.notifications.topic, conf.host)
 
 
 def _read_versions(db: Database) -> Iterator[tuple[str, str]]:
@@ -93,7 +108,8 @@ def _read_versions(db: Database) -> Iterator[tuple[str, str]]:
 def build(conf: cfg.ConfigOpts) -> ConductorService:
     """Build the conductor from the configuration, without starting it.
 
-    :raises ConfigurationError: if the URL or the credentials of a service are invalid
+    :raises ConfigurationError: the URL or the credentials of a service, or the hardware
+        sets, are invalid
     """
     peers = _connect(conf)
     settings = ConductorSettings(
@@ -126,6 +142,15 @@ def build(conf: cfg.ConfigOpts) -> ConductorService:
         default_images=tuple(conf.conductor.default_images),
         hosts_without_compute=tuple(conf.conductor.hosts_without_compute),
         new_status=_NEW_STATUS[conf.conductor.new_devices],
+        retention=Retention(
+            usage=conf.conductor.usage_retention,
+            device_events=conf.conductor.device_event_retention,
+            cleanings=conf.conductor.cleaning_retention,
+            reconfigurations=conf.conductor.reconfiguration_retention,
+        ),
+        alternative_lifetime=conf.conductor.alternative_lifetime,
+        max_backlog=conf.notifications.max_backlog,
+        hardware_sets=hardware_sets.read_hardware_sets(conf.conductor.hardware_sets),
     )
     return ConductorService(peers, settings)
 

@@ -27,7 +27,12 @@ def from_configuration(conf: cfg.ConfigOpts) -> Database:
     }
     if section.mysql_wsrep_sync_wait is not None:
         options['mysql_wsrep_sync_wait'] = section.mysql_wsrep_sync_wait
-    return Database(section.connection, max_pool_size=section.max_pool_size, **options)
+    return Database(
+        section.connection,
+        max_pool_size=section.max_pool_size,
+        notifies=conf.notifications.enabled,
+        **options,
+    )
 
 
 @contextmanager

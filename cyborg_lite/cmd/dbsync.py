@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import migrate_profiles, online_migration
+from cyborg_lite.cmd.json_output import run_command
 from cyborg_lite.cmd.one_line_errors import one_line_errors
 from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.db import migration
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments, PROG, command_line=[_COMMANDS], description=_DESCRIPTION
     )
     configuration.set_up_logging(conf)
-    return _RUN[conf.command.name](conf) or 0
+    return run_command(conf, lambda: _RUN[conf.command.name](conf) or 0)
 
 
 def _upgrade(conf: cfg.ConfigOpts) -> None:

@@ -27,7 +27,9 @@ from cyborg_lite.cmd import (
     manage_modes,
     manage_ownership,
     manage_placement,
+    manage_topology,
 )
+from cyborg_lite.cmd.json_output import run_command
 from cyborg_lite.cmd.one_line_errors import one_line_errors
 
 __all__ = ['main', 'runtime']
@@ -50,8 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     conf = configuration.parse(
         arguments, PROG, command_line=[_COMMANDS], description=_DESCRIPTION
     )
-    status: int = conf.command.run(conf)
-    return status
+    return run_command(conf, lambda: int(conf.command.run(conf)))
 
 
 # Any: the type parameter of the argparse class is not public.
@@ -67,6 +68,7 @@ def _add_parsers(parsers: Any) -> None:
         manage_agents,
         manage_host,
         manage_modes,
+        manage_topology,
         manage_import,
         convert_config,
         manage_init,

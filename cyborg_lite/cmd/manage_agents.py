@@ -6,7 +6,7 @@ from typing import Any
 from oslo_config import cfg
 
 from cyborg_lite.cmd import database, message_keys
-from cyborg_lite.cmd.parsers import add_command
+from cyborg_lite.cmd.parsers import add_command, add_group
 from cyborg_lite.db import services
 from cyborg_lite.rpc.keys import Peer, Role, derive_key
 
@@ -14,8 +14,7 @@ from cyborg_lite.rpc.keys import Peer, Role, derive_key
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
     """Add the commands ``agent ...``."""
-    group = add_command(parsers, 'agent', 'manage the agents on the hosts')
-    commands = group.add_subparsers(required=True, title='commands')
+    commands = add_group(parsers, 'agent', 'manage the agents on the hosts')
     forget = add_command(
         commands,
         'forget-identity',

@@ -69,7 +69,7 @@ def _audit(conf: cfg.ConfigOpts) -> int:
     if command.format == 'json':
         print(json.dumps(_document(report, outcomes), indent=2))
     else:
-        print(format_table(_rows(outcomes)))
+        print(format_table(_rows(outcomes), 'No orphaned ARQ: nothing to do.'))
     for check in report.failed_checks:
         print(check, file=sys.stderr)
     return _status(report, [outcome for _finding, outcome in outcomes])

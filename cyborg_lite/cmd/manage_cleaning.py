@@ -9,7 +9,7 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from cyborg_lite.cmd import database
-from cyborg_lite.cmd.parsers import add_command
+from cyborg_lite.cmd.parsers import add_command, add_group
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.db import cleanings
 from cyborg_lite.exceptions import InvalidInput
@@ -27,8 +27,7 @@ _REASON_WIDTH: Final = 60  # characters in the table; JSON has the whole text
 # Any, here and below: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
     """Add ``cleaning list``, ``cleaning retry`` and ``cleaning accept``."""
-    group = add_command(parsers, 'cleaning', 'list unclean units, or decide on them')
-    commands = group.add_subparsers(title='commands', required=True, metavar='COMMAND')
+    commands = add_group(parsers, 'cleaning', 'list unclean units, or decide on them')
     listing = add_command(
         commands,
         'list',

@@ -11,7 +11,8 @@ from oslo_config import cfg
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd import database
-from cyborg_lite.cmd.parsers import add_command
+from cyborg_lite.cmd.json_output import is_json
+from cyborg_lite.cmd.parsers import add_command, add_group
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.conductor.hosts import HostService
 from cyborg_lite.conductor.jobs import create_owner
@@ -29,8 +30,7 @@ from cyborg_lite.model.services import ServiceState
 # Any, here and below: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
     """Add the commands ``host ...``."""
-    group = add_command(parsers, 'host', 'list, disable or forget hosts')
-    commands = group.add_subparsers(title='commands', required=True, metavar='COMMAND')
+    commands = add_group(parsers, 'host', 'list, disable or forget hosts')
     listing = add_command(commands, 'list', 'list hosts with their agents and devices')
     listing.add_argument('--format', choices=['table', 'json'], default='table')
     listing.set_defaults(run=_list)
@@ -52,7 +52,7 @@ def add_parsers(parsers: Any) -> None:
         '--drain',
         action='store_true',
         help='disable the devices first; if the host cannot be forgotten yet, list '
-        'what stands in the way',
+        'what prevents the removal',
     )
     forget.set_defaults(run=_forget)
 
@@ -75,7 +75,7 @@ def _list(conf: cfg.ConfigOpts) -> int:
         (host.name, host.agent or '-', host.devices, host.maintaining, host.arqs)
         for host in summaries
     ]
-    print(format_table(rows))
+    print(format_table(rows, 'No agent has reported a host.'))
     return 0
 
 
@@ -86,11 +86,19 @@ def _show(conf: cfg.ConfigOpts) -> int:
         query = Query(filters={'hostname': (host,)})
         records = db.read(devices.list_devices, query)
         arqs = db.read(hosts.list_arqs, host)
+    if is_json(conf):
+        document = {
+            **dataclasses.asdict(summary),
+            'devices': [_device_document(device) for device in records],
+            'arqs': [dataclasses.asdict(arq) for arq in arqs],
+        }
+        print(json.dumps(document, indent=2))
+        return 0
     print(f'Host {host}: agent {summary.agent or "none"}')
     print()
-    print(format_table(_device_rows(records)))
+    print(format_table(_device_rows(records), 'The host has no devices.'))
     print()
-    print(format_table(_arq_rows(arqs)))
+    print(format_table(_arq_rows(arqs), 'No ARQ uses the host.'))
     return 0
 
 
@@ -99,6 +107,11 @@ def _find_summary(db: Database, host: str) -> HostSummary:
         if summary.name == host:
             return summary
     raise HostNotFound(host=host)
+
+
+def _device_document(device: DeviceRecord) -> dict[str, object]:
+    names = ('uuid', 'type', 'vendor', 'model', 'status', 'health')
+    return {name: getattr(device, name) for name in names}
 
 
 def _device_rows(records: Sequence[DeviceRecord]) -> list[Sequence[object]]:
@@ -137,7 +150,7 @@ def _set_status(conf: cfg.ConfigOpts) -> int:
 def _forget(conf: cfg.ConfigOpts) -> int:
     """Forget a host.
 
-    :returns: 1 if ARQs or the agent stand in the way, or if a provider remains
+    :returns: 1 if ARQs or the agent prevent it, or if a provider remains
     """
     host = conf.command.of_host
     with _open_service(conf) as (db, service):
@@ -157,7 +170,7 @@ def _forget(conf: cfg.ConfigOpts) -> int:
 
 
 def _print_obstacles(db: Database, host: str) -> bool:
-    """Print what stands in the way of forgetting a host; return False for nothing."""
+    """Print what prevents the removal of a host; return False for nothing."""
     summary = _find_summary(db, host)
     arqs = db.read(hosts.list_arqs, host)
     if arqs:

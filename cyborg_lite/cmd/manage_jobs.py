@@ -9,7 +9,7 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from cyborg_lite.cmd import database
-from cyborg_lite.cmd.parsers import add_command
+from cyborg_lite.cmd.parsers import add_command, add_group
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.db.jobs import administration
 from cyborg_lite.model.jobs import JobRecord, JobState, JobType, describe_payload
@@ -20,8 +20,7 @@ _ERROR_WIDTH: Final = 60  # characters in the table; JSON has the whole text
 # Any, here and below: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
     """Add the commands ``jobs list``, ``jobs retry`` and ``jobs cancel``."""
-    group = add_command(parsers, 'jobs', 'list, retry or cancel jobs')
-    commands = group.add_subparsers(title='commands', required=True, metavar='COMMAND')
+    commands = add_group(parsers, 'jobs', 'list, retry or cancel jobs')
     listing = add_command(
         commands, 'list', 'list unfinished jobs; the exit status is 1 if one has failed'
     )
@@ -54,7 +53,7 @@ def _list(conf: cfg.ConfigOpts) -> int:
     if command.format == 'json':
         print(json.dumps([_document(job) for job in jobs], indent=2))
     else:
-        print(format_table(_rows(jobs)))
+        print(format_table(_rows(jobs), 'No unfinished or failed job: nothing to do.'))
     return int(any(job.state is JobState.FAILED for job in jobs))
 
 

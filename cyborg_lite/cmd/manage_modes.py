@@ -10,7 +10,7 @@ from typing import Any
 from oslo_config import cfg
 
 from cyborg_lite.cmd import database, message_keys
-from cyborg_lite.cmd.parsers import add_command
+from cyborg_lite.cmd.parsers import add_command, add_group
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.conductor.modes import ModeService
 from cyborg_lite.model.device_errors import ModeRefused
@@ -24,8 +24,7 @@ from cyborg_lite.rpc.keys import Role
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
     """Add the command ``mode plan``."""
-    group = add_command(parsers, 'mode', 'plan the modes of devices')
-    commands = group.add_subparsers(title='commands', required=True, metavar='COMMAND')
+    commands = add_group(parsers, 'mode', 'plan the modes of devices')
     plan = add_command(
         commands,
         'plan',
@@ -114,7 +113,7 @@ def _print_details(plan: DevicePlan) -> None:
     if plan.declared is not None and plan.find(plan.declared) is None:
         print(f'  The declared mode {plan.declared} does not exist.')
     for arq in plan.arqs:
-        print(f'  ARQ {arq} stands in the way of a change.')
+        print(f'  ARQ {arq} prevents a change.')
     if plan.change is not None and plan.change.reason:
         print(f'  The change to {plan.change.mode}: {plan.change.reason}')
 

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd import database
-from cyborg_lite.cmd.parsers import add_command
+from cyborg_lite.cmd.parsers import add_command, add_group
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.conductor.jobs import create_owner
 from cyborg_lite.conductor.placement import pruning
@@ -71,8 +71,7 @@ class Line:
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
     """Add the command ``placement audit``."""
-    group = add_command(parsers, 'placement', 'compare with Placement')
-    commands = group.add_subparsers(title='commands', required=True, metavar='COMMAND')
+    commands = add_group(parsers, 'placement', 'compare with Placement')
     audit = add_command(
         commands, 'audit', 'list differences; the exit status is 1 if there is one'
     )

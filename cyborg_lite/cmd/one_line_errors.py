@@ -46,16 +46,19 @@ def one_line_errors(prog: str, status: int) -> Callable[[Main], Main]:
 def _run(main: Main, arguments: Sequence[str] | None, prog: str, status: int) -> int:
     """Run the command; print its error and return the exit status."""
     try:
-        return main(arguments)
+        exit_status = main(arguments)
+        # A closed pipe is then reported here and not at the end of the process.
+        sys.stdout.flush()
+        return exit_status
     except SystemExit as error:
+        _flush_output()
         # Python prints a text and exits with 1.
         if not isinstance(error.code, str) or status == 1:
             raise
         print(error.code, file=sys.stderr)
         return status
     except BrokenPipeError:
-        # The reader, such as head, has ended. Python must not flush again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 0
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -65,6 +68,18 @@ def _run(main: Main, arguments: Sequence[str] | None, prog: str, status: int) ->
             raise
         print(f'{prog}: {_describe_error(error)}', file=sys.stderr)
         return status
+
+
+def _flush_output() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+
+
+def _discard_output() -> None:
+    """Keep Python from writing to a reader, such as ``head``, that has ended."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _describe_error(error: Exception) -> str:

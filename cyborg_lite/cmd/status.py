@@ -3,6 +3,7 @@
 
 from cyborg_lite import runtime  # isort: skip  # must be imported first: it may monkey-patch
 
+import json
 import sys
 from argparse import _SubParsersAction
 from collections import Counter
@@ -15,8 +16,9 @@ from oslo_upgradecheck import upgradecheck
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import database
+from cyborg_lite.cmd.json_output import is_json, run_command
 from cyborg_lite.cmd.one_line_errors import one_line_errors
-from cyborg_lite.cmd.parsers import add_command
+from cyborg_lite.cmd.parsers import add_command, add_plain_command
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.cmd.upgrade_checks import Checks
 from cyborg_lite.db import clock, device_owners, services
@@ -34,6 +36,7 @@ _DESCRIPTION: Final = (
 
 # Number of missed heartbeats after which a daemon is shown as down.
 _MISSED_HEARTBEATS: Final = 3
+_NO_JOB: Final = 'none'
 _CONDUCTOR: Final = 'cyborg-lite-conductor'
 _CONDUCTOR_HEARTBEAT: Final = 30  # seconds; for agents the interval is an option
 
@@ -54,9 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The library reads the option --json from there.
         upgradecheck.CONF = conf
         return int(Checks(conf).check())
-    if conf.command.name == 'conductor':
-        return _check_conductor(conf)
-    return _show(conf)
+    run = _check_conductor if conf.command.name == 'conductor' else _show
+    return run_command(conf, lambda: run(conf))
 
 
 def _check_conductor(conf: cfg.ConfigOpts) -> int:
@@ -90,23 +92,49 @@ def _show(conf: cfg.ConfigOpts) -> int:
     ages = {daemon.uuid: _heartbeat_age(daemon, current) for daemon in daemons}
     down = {uuid for uuid, age in ages.items() if age > down_after}
     failed = sum(count.count for count in counts if count.state is JobState.FAILED)
-    print(format_table(_daemon_rows(daemons, ages, down)))
-    print()
-    print(format_table(_job_rows(counts)))
+    problems = []
     if not daemons:
-        print('\nNo daemon has ever started. Start cyborg-lite-conductor.')
+        problems.append('No daemon has ever started. Start cyborg-lite-conductor.')
     if failed:
-        print('\nFor the errors of failed jobs run cyborg-lite-manage jobs list.')
-    failing = [job for job in sync_jobs if job.last_error]
-    for job in failing:
-        host = job_key(job.type, job.payload)
-        print(f'\nPlacement is not up to date for host {host}: {job.last_error}')
-    for device in conflicts:
-        print(
-            f'\nDevice {device.control_address} of host {device.hostname} is not '
-            f'schedulable. {device.reason}'
+        problems.append(
+            'For the errors of failed jobs run cyborg-lite-manage jobs list.'
         )
-    return int(bool(not daemons or down or failed or failing or conflicts))
+    for job in sync_jobs:
+        if job.last_error:
+            host = job_key(job.type, job.payload)
+            problems.append(
+                f'Placement is not up to date for host {host}: {job.last_error}'
+            )
+    problems += [
+        f'Device {device.control_address} of host {device.hostname} is not '
+        f'schedulable. {device.reason}'
+        for device in conflicts
+    ]
+    tables = _daemon_rows(daemons, ages, down), _job_rows(counts)
+    if is_json(conf):
+        print(json.dumps(_document(*tables, problems), indent=2))
+    else:
+        parts = [*map(format_table, tables), *problems]
+        print('\n\n'.join(parts))
+    return int(bool(down or problems))
+
+
+def _document(
+    daemon_rows: Sequence[Sequence[object]],
+    job_rows: Sequence[Sequence[object]],
+    problems: Sequence[str],
+) -> dict[str, object]:
+    """Return the JSON object; the keys of its rows are the headings."""
+    return {
+        'daemons': _name_columns(daemon_rows),
+        'jobs': _name_columns(job_rows) if job_rows[1][0] != _NO_JOB else [],
+        'problems': list(problems),
+    }
+
+
+def _name_columns(rows: Sequence[Sequence[object]]) -> list[dict[str, object]]:
+    names = [str(name).lower().replace(' ', '_') for name in rows[0]]
+    return [dict(zip(names, row, strict=True)) for row in rows[1:]]
 
 
 def _heartbeat_age(daemon: Service, current: datetime) -> float:
@@ -139,7 +167,7 @@ def _job_rows(counts: Iterable[JobCount]) -> list[Sequence[object]]:
     kinds = sorted({kind for kind, _state in number})
     heads = [state.upper() for state in JobState]
     rows = [(kind, *(number[kind, state] for state in JobState)) for kind in kinds]
-    return [('JOBS', *heads), *(rows or [('none', *('-' for _ in heads))])]
+    return [('JOBS', *heads), *(rows or [(_NO_JOB, *('-' for _ in heads))])]
 
 
 # Any: the type parameter of the argparse class is not public.
@@ -149,7 +177,9 @@ def _add_parsers(parsers: '_SubParsersAction[Any]') -> None:
     add_command(
         parsers, 'conductor', 'check the conductor of this host; 1 if it is down'
     )
-    upgrade = add_command(parsers, 'upgrade', 'check whether an upgrade can proceed')
+    upgrade = add_plain_command(
+        parsers, 'upgrade', 'check whether an upgrade can proceed'
+    )
     upgrade.add_argument('check', choices=['check'])
     upgrade.add_argument('--json', action='store_true', help='print JSON')
 

@@ -1,15 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text tables for a terminal."""
+"""Text tables for a terminal, a file or a pipe."""
 
-from collections.abc import Sequence
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Final
+
+_GAP: Final = '  '
+_NARROWEST: Final = 6  # characters; below this width a column is not wrapped
 
 
-def format_table(rows: Sequence[Sequence[object]]) -> str:
-    """Return the rows with aligned columns, without trailing spaces."""
-    columns = zip(*rows, strict=True)
-    widths = [max(len(str(cell)) for cell in column) for column in columns]
-    lines = (
-        '  '.join(f'{cell!s:<{width}}' for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    )
-    return '\n'.join(line.rstrip() for line in lines)
+def format_table(
+    rows: Sequence[Sequence[object]], empty: str = '', width: int | None = None
+) -> str:
+    """Return the rows with aligned columns, without trailing spaces.
+
+    Cells of wide columns continue on further lines if the table is too wide.
+
+    :param rows: headings first
+    :param empty: text in place of a table without rows; empty: print the headings
+    :param width: longest line in characters; None: that of the terminal, or no limit if
+        standard output is not a terminal
+    """
+    if empty and len(rows) == 1:
+        return empty
+    texts = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    limit = _read_width() if width is None else width
+    if limit is not None:
+        widths = _narrow(widths, limit)
+    return '\n'.join(line for row in texts for line in _format_row(row, widths))
+
+
+def _read_width() -> int | None:
+    """Return the width of the terminal; None: there is none."""
+    if not sys.stdout.isatty():
+        return None
+    return shutil.get_terminal_size().columns
+
+
+def _narrow(widths: Sequence[int], limit: int) -> list[int]:
+    """Return widths whose sum fits, by taking from the widest columns first."""
+    result = list(widths)
+    excess = sum(result) + len(_GAP) * (len(result) - 1) - limit
+    while excess > 0 and max(result) > _NARROWEST:
+        result[result.index(max(result))] -= 1
+        excess -= 1
+    return result
+
+
+def _format_row(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    cells = [
+        textwrap.wrap(text, width, break_on_hyphens=False)
+        if len(text) > width
+        else [text]
+        for text, width in zip(row, widths, strict=True)
+    ]
+    for parts in zip_longest(*cells, fillvalue=''):
+        padded = (f'{part:<{width}}' for part, width in zip(parts, widths, strict=True))
+        yield _GAP.join(padded).rstrip()

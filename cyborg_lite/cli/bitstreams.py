@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands ``openstack accelerator bitstream ...``: images and their loading.
+
+``openstack accelerator deployable program`` of the usual clients uses microversion 2.0,
+which waits in the service and shows no progress.
+"""
+
+import argparse
+from typing import Final
+
+from cyborg_lite.cli import waiting
+from cyborg_lite.cli.columns import build_fields, build_rows
+from cyborg_lite.cli.commands import ListCommand, ShowCommand, Table
+from cyborg_lite.cli.jobs import measure_job
+from cyborg_lite.cli.rest import quote_path
+
+_VERSION: Final = '2.4'
+_FILTERS: Final = ('vendor', 'board', 'region', 'function', 'deployable')
+_COLUMNS: Final = {
+    'image_uuid': 'Image',
+    'name': 'Name',
+    'vendor': 'Vendor',
+    'board': 'Board',
+    'function_name': 'Function',
+    'region_uuid': 'Region',
+    'size': 'Size',
+}
+_VERDICT_COLUMNS: Final = {'accepted': 'Accepted', 'reasons': 'Reasons'}
+
+
+class ListBitstreams(ListCommand):
+    """List bitstreams in Glance, and whether a deployable accepts them."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--vendor', metavar='<vendor>', help='Only this vendor')
+        parser.add_argument('--board', metavar='<board>', help='Only this board')
+        parser.add_argument('--region', metavar='<uuid>', help='Only this region')
+        parser.add_argument(
+            '--function', metavar='<function>', help='Only this function name or uuid'
+        )
+        parser.add_argument(
+            '--deployable',
+            metavar='<uuid>',
+            help='Show whether this deployable accepts each bitstream',
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """List the bitstreams."""
+        query = {name: getattr(parsed_args, name) for name in _FILTERS}
+        answer = self.api.call('GET', '/bitstreams', _VERSION, query=query)
+        extra = _VERDICT_COLUMNS if parsed_args.deployable else {}
+        return build_rows({**_COLUMNS, **extra}, answer['bitstreams'])
+
+
+class LoadBitstream(ShowCommand):
+    """Load a bitstream into a deployable. The service works on it as a job."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'deployable', metavar='<deployable>', help='Uuid of the deployable'
+        )
+        parser.add_argument('image', metavar='<image>', help='Uuid of the image')
+        waiting.add_wait_options(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Start the job and show it; with ``--wait`` after its end."""
+        path = f'/deployables/{quote_path(parsed_args.deployable)}/program'
+        value = [{'image_uuid': parsed_args.image}]
+        patch = [{'op': 'replace', 'path': '/program', 'value': value}]
+        job = self.api.call('PATCH', path, _VERSION, body=patch)
+        if parsed_args.wait:
+            job_path = f'/jobs/{job["uuid"]}'
+            waiting.wait_until_finished(
+                lambda: measure_job(self.api.call('GET', job_path, _VERSION)),
+                self.progress_stream,
+                parsed_args.timeout,
+            )
+            job = self.api.call('GET', job_path, _VERSION)
+        return build_fields(job)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Base classes of the commands."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from osc_lib.command import command
+
+from cyborg_lite.cli.rest import AcceleratorApi
+
+Table = tuple[Sequence[str], Sequence[Any]]
+"""Headings and rows, or names and values."""
+
+
+class ApiCommand(command.Command):
+    """Command that sends requests to the Accelerator API."""
+
+    log: logging.Logger
+
+    @property
+    def api(self) -> AcceleratorApi:
+        """Client over the connection of the program."""
+        # Any: the client manager gets its attributes from the plugins.
+        manager: Any = self.app.client_manager
+        api: AcceleratorApi = manager.accelerator_lite
+        return api
+
+    @property
+    def progress_stream(self) -> TextIO:
+        """Stream for progress and remarks; standard output has only the result."""
+        stream: TextIO = self.app.stderr
+        return stream
+
+
+class ListCommand(ApiCommand, command.Lister):
+    """Command that shows a table."""
+
+
+class ShowCommand(ApiCommand, command.ShowOne):
+    """Command that shows one object."""

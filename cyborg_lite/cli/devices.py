@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands on devices: status with a reason, cleans and modes."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Any, Final
+
+from cyborg_lite.cli import waiting
+from cyborg_lite.cli.columns import build_fields, build_rows
+from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
+from cyborg_lite.cli.rest import AcceleratorApi, quote_path
+from cyborg_lite.cli.waiting import Progress
+
+_STATUS_VERSION: Final = '2.4'
+_CLEAN_VERSION: Final = '2.6'
+_MODE_VERSION: Final = '2.7'
+_UNIT_COLUMNS: Final = {
+    'unit': 'Unit',
+    'state': 'State',
+    'policy': 'Policy',
+    'reason': 'Reason',
+}
+_RECORD_COLUMNS: Final = {
+    'uuid': 'UUID',
+    'unit': 'Unit',
+    'state': 'State',
+    'actor': 'Actor',
+    'progress': 'Steps',
+    'started_at': 'Started At',
+    'finished_at': 'Finished At',
+    'reason': 'Reason',
+}
+
+
+def _add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('device', metavar='<device>', help='Uuid of the device')
+
+
+def _build_path(uuid: str, *segments: str) -> str:
+    return '/'.join(['/devices', quote_path(uuid), *segments])
+
+
+def _set_paths(
+    api: AcceleratorApi, uuid: str, version: str, values: Mapping[str, str]
+) -> dict[str, Any]:
+    patch = [
+        {'op': 'replace', 'path': f'/{name}', 'value': value}
+        for name, value in values.items()
+    ]
+    answer = api.call('PATCH', _build_path(uuid), version, body=patch)
+    device: dict[str, Any] = answer
+    return device
+
+
+class SetDevice(ShowCommand):
+    """Disable a device with a reason, or enable it."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        _add_device(parser)
+        status = parser.add_mutually_exclusive_group(required=True)
+        status.add_argument(
+            '--enable',
+            action='store_const',
+            const='enabled',
+            dest='status',
+            help='Offer the device to new instances',
+        )
+        status.add_argument(
+            '--disable',
+            action='store_const',
+            const='maintaining',
+            dest='status',
+            help='Keep the device from new instances',
+        )
+        parser.add_argument(
+            '--reason', metavar='<text>', help='Why the device is disabled'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Change the status and show the device."""
+        values = {'status': parsed_args.status}
+        if parsed_args.reason:
+            values['reason'] = parsed_args.reason
+        device = _set_paths(self.api, parsed_args.device, _STATUS_VERSION, values)
+        return build_fields(device)
+
+
+# --- cleans ---
+
+
+def _read_cleanings(api: AcceleratorApi, uuid: str) -> dict[str, Any]:
+    answer = api.call('GET', _build_path(uuid, 'cleanings'), _CLEAN_VERSION)
+    cleanings: dict[str, Any] = answer
+    return cleanings
+
+
+class ListCleans(ListCommand):
+    """List the units of a device and their cleaning state, or all its cleans."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        _add_device(parser)
+        parser.add_argument(
+            '--history', action='store_true', help='List the cleans, the latest first'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """List units or cleans."""
+        answer = _read_cleanings(self.api, parsed_args.device)
+        if not parsed_args.history:
+            return build_rows(_UNIT_COLUMNS, answer['units'])
+        records = [
+            {**record, 'progress': f'{len(record["steps"])}/{record["step_count"]}'}
+            for record in answer['cleanings']
+        ]
+        return build_rows(_RECORD_COLUMNS, records)
+
+
+class RetryClean(ListCommand):
+    """Clean units again whose clean has failed, and list the units."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        _add_device(parser)
+        parser.add_argument(
+            '--unit', metavar='<unit>', help='Only this unit (default: all units)'
+        )
+        waiting.add_wait_options(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Start the cleans."""
+        uuid, unit = parsed_args.device, parsed_args.unit
+        self.api.call(
+            'POST',
+            _build_path(uuid, 'cleanings', 'retry'),
+            _CLEAN_VERSION,
+            body={'unit': unit} if unit else {},
+        )
+        if parsed_args.wait:
+            waiting.wait_until_finished(
+                lambda: measure_cleans(_read_cleanings(self.api, uuid), unit),
+                self.progress_stream,
+                parsed_args.timeout,
+            )
+        return build_rows(_UNIT_COLUMNS, _read_cleanings(self.api, uuid)['units'])
+
+
+def measure_cleans(answer: Mapping[str, Any], unit: str | None) -> Progress:
+    """Return the progress of the cleans of a device.
+
+    :param answer: JSON of the cleans of the device
+    :param unit: only this unit; None: all units
+    """
+    units = [entry for entry in answer['units'] if unit in (None, entry['unit'])]
+    dirty = [entry for entry in units if entry['state'] == 'dirty']
+    failures = [
+        f'{entry["unit"]}: {entry["reason"] or entry["state"]}'
+        for entry in units
+        if entry['state'] == 'clean_failed'
+    ]
+    percent = 100 * (len(units) - len(dirty)) // max(1, len(units))
+    text = f'{len(units) - len(dirty)} of {len(units)} units are not dirty'
+    is_finished = not dirty
+    return Progress(
+        percent, text, is_finished, '; '.join(failures) if is_finished else ''
+    )
+
+
+class AcceptClean(ApiCommand):
+    """Declare units clean whose clean has failed. The service records the name."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        _add_device(parser)
+        parser.add_argument(
+            '--name', metavar='<name>', required=True, help='Who has checked the units'
+        )
+        parser.add_argument(
+            '--unit', metavar='<unit>', help='Only this unit (default: all units)'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Accept the units."""
+        unit = {'unit': parsed_args.unit} if parsed_args.unit else {}
+        self.api.call(
+            'POST',
+            _build_path(parsed_args.device, 'cleanings', 'accept'),
+            _CLEAN_VERSION,
+            body={'name': parsed_args.name, **unit},
+        )
+
+
+# --- modes ---
+
+
+def _read_modes(api: AcceleratorApi, uuid: str) -> dict[str, Any]:
+    answer = api.call('GET', _build_path(uuid, 'modes'), _MODE_VERSION)
+    modes: dict[str, Any] = answer
+    return modes
+
+
+def _format_inventories(inventories: list[dict[str, Any]]) -> list[str]:
+    return [f'{item["total"]} {item["resource_class"]}' for item in inventories]
+
+
+class ListModes(ListCommand):
+    """List the modes of a device, and what a change to each would do."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        _add_device(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """List the modes."""
+        answer = _read_modes(self.api, parsed_args.device)
+        if answer['arqs']:
+            arqs = ', '.join(answer['arqs'])
+            self.progress_stream.write(f'No change is possible: in use by {arqs}\n')
+        rows = [
+            {
+                **mode,
+                'appears': _format_inventories(mode['appears']),
+                'vanishes': _format_inventories(mode['vanishes']),
+            }
+            for mode in answer['modes']
+        ]
+        columns = {
+            'name': 'Mode',
+            'is_current': 'Current',
+            'appears': 'Appears',
+            'vanishes': 'Vanishes',
+        }
+        return build_rows(columns, rows)
+
+
+class SetMode(ShowCommand):
+    """Change the mode of a device that no ARQ uses."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        _add_device(parser)
+        parser.add_argument('mode', metavar='<mode>', help='Name of the mode')
+        waiting.add_wait_options(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Start the change; with ``--wait`` return after its end."""
+        uuid, mode = parsed_args.device, parsed_args.mode
+        answer = _set_paths(self.api, uuid, _MODE_VERSION, {'mode': mode})
+        if parsed_args.wait:
+            waiting.wait_until_finished(
+                lambda: measure_mode(_read_modes(self.api, uuid), mode),
+                self.progress_stream,
+                parsed_args.timeout,
+            )
+            answer = _read_modes(self.api, uuid)
+        names = ('device_uuid', 'current', 'declared', 'stored', 'change')
+        return build_fields({name: answer[name] for name in names})
+
+
+def measure_mode(answer: Mapping[str, Any], mode: str) -> Progress:
+    """Return the progress of a change of the mode.
+
+    :param answer: JSON of the modes of the device
+    """
+    change = answer['change']
+    if change is None:
+        is_current = answer['current'] == mode
+        failure = '' if is_current else f'The mode is {answer["current"]}.'
+        return Progress(100 if is_current else 0, mode, is_current, failure)
+    reason = change['reason'] or ''
+    if change['state'] == 'failed':
+        return Progress(0, mode, failure=f'The change failed: {reason}')
+    percent = 50 if change['state'] == 'running' else 0
+    return Progress(percent, f'{change["state"]} {reason}'.strip())

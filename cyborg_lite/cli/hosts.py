@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands ``openstack accelerator host ...``: the devices of a host."""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from cyborg_lite.cli.columns import build_rows
+from cyborg_lite.cli.commands import ListCommand, Table
+from cyborg_lite.cli.rest import quote_path
+
+_VERSION: Final = '2.9'
+_COLUMNS: Final = {
+    'numa_node': 'NUMA Node',
+    'address': 'Address',
+    'model': 'Model',
+    'health': 'Health',
+    'resource_class': 'Resource Class',
+    'unit': 'Unit',
+    'availability': 'Availability',
+    'instance_uuid': 'Instance',
+    'reason': 'Reason',
+}
+
+
+class ShowTopology(ListCommand):
+    """List the units of a host by NUMA node and device, and who uses them."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('host', metavar='<host>', help='Name of the host')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """List one row per unit, and one per device without units."""
+        path = f'/hosts/{quote_path(parsed_args.host)}/topology'
+        answer = self.api.call('GET', path, _VERSION)
+        rows = [
+            row
+            for node in answer['numa_nodes']
+            for device in node['devices']
+            for row in _list_rows(node, device)
+        ]
+        return build_rows(_COLUMNS, rows)
+
+
+def _list_rows(
+    node: Mapping[str, Any], device: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    base = {
+        'numa_node': node['number'],
+        'address': device['address'],
+        'model': device['model'],
+        'health': device['health'],
+        'reason': device['health_reason'] or device['status_reason'] or None,
+    }
+    units = [(item, unit) for item in device['deployables'] for unit in item['units']]
+    if not units:
+        yield base
+    for item, unit in units:
+        user = unit.get('user') or {}
+        yield {
+            **base,
+            'resource_class': item['resource_class'],
+            'unit': unit['name'],
+            'availability': unit['availability'],
+            'instance_uuid': user.get('instance_uuid'),
+            'reason': unit['reason'] or base['reason'],
+        }

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands ``openstack accelerator profile ...``: change, explain and share profiles.
+
+``openstack accelerator device profile ...`` of the usual clients creates, lists, shows
+and deletes device profiles.
+"""
+
+import argparse
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from osc_lib import exceptions
+
+from cyborg_lite.cli.columns import Groups, Lines, build_fields
+from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
+from cyborg_lite.cli.rest import AcceleratorApi, quote_path
+
+_VERSION: Final = '2.4'
+_CAPACITY_VERSION: Final = '2.22'
+_PROFILE_HELP: Final = 'Name or uuid of the device profile'
+
+
+def _add_profile(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('profile', metavar='<profile>', help=_PROFILE_HELP)
+
+
+def _build_path(profile: str) -> str:
+    return f'/device_profiles/{quote_path(profile)}'
+
+
+def _change_profile(
+    api: AcceleratorApi, profile: str, values: Mapping[str, Any]
+) -> dict[str, Any]:
+    patch = [
+        {'op': 'replace', 'path': f'/{name}', 'value': value}
+        for name, value in values.items()
+    ]
+    answer = api.call('PATCH', _build_path(profile), _VERSION, body=patch)
+    changed: dict[str, Any] = answer['device_profile']
+    return changed
+
+
+def _show_profile(profile: Mapping[str, Any]) -> Table:
+    return build_fields(profile, {'groups': Groups})
+
+
+def parse_group(text: str) -> dict[str, str]:
+    """Return a group of ``key=value`` pairs that are separated by commas.
+
+    :raises ArgumentTypeError: a pair has no equals sign, or a key is repeated
+    """
+    group: dict[str, str] = {}
+    for pair in text.split(','):
+        key, separator, value = (part.strip() for part in pair.partition('='))
+        if not separator or not key:
+            raise argparse.ArgumentTypeError(f'{pair!r} is not <key>=<value>')
+        if key in group:
+            raise argparse.ArgumentTypeError(f'{key} is repeated')
+        group[key] = value
+    return group
+
+
+def parse_group_key(text: str) -> tuple[int, str]:
+    """Return the number of a group and a key in it.
+
+    :raises ArgumentTypeError: the text is not ``<number>:<key>``
+    """
+    number, _, key = text.partition(':')
+    if not number.isdecimal() or not key:
+        raise argparse.ArgumentTypeError(f'{text!r} is not <number>:<key>')
+    return int(number), key
+
+
+class SetProfile(ShowCommand):
+    """Change a device profile. ARQs that exist keep the profile that they had."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        _add_profile(parser)
+        parser.add_argument('--name', metavar='<name>', help='New name')
+        parser.add_argument('--description', metavar='<text>', help='New description')
+        parser.add_argument(
+            '--group',
+            metavar='<key>=<value>[,...]',
+            type=parse_group,
+            action='append',
+            dest='groups',
+            help='Group of requirements; repeat the option for several groups, which '
+            'replace all present groups',
+        )
+        visibility = parser.add_mutually_exclusive_group()
+        visibility.add_argument(
+            '--public',
+            action='store_true',
+            dest='is_public',
+            default=None,
+            help='All projects may use the profile',
+        )
+        visibility.add_argument(
+            '--private',
+            action='store_false',
+            dest='is_public',
+            default=None,
+            help='Only the projects of the access list may use the profile',
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Change the profile."""
+        names = ('name', 'description', 'groups', 'is_public')
+        options = {name: getattr(parsed_args, name) for name in names}
+        values = {name: value for name, value in options.items() if value is not None}
+        if not values:
+            raise exceptions.CommandError('Nothing to change: name an option.')
+        return _show_profile(_change_profile(self.api, parsed_args.profile, values))
+
+
+class UnsetProfile(ShowCommand):
+    """Remove the description or keys of groups from a device profile."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        _add_profile(parser)
+        parser.add_argument(
+            '--description', action='store_true', help='Remove the description'
+        )
+        parser.add_argument(
+            '--group-key',
+            metavar='<number>:<key>',
+            type=parse_group_key,
+            action='append',
+            default=[],
+            help='Remove a key from a group; the first group has the number 0; '
+            'repeat the option for several keys',
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Change the profile."""
+        values: dict[str, Any] = (
+            {'description': None} if parsed_args.description else {}
+        )
+        if parsed_args.group_key:
+            path = _build_path(parsed_args.profile)
+            answer = self.api.call('GET', path, _VERSION)
+            groups = answer['device_profile']['groups']
+            values['groups'] = _remove_keys(groups, parsed_args.group_key)
+        if not values:
+            raise exceptions.CommandError('Nothing to remove: name an option.')
+        return _show_profile(_change_profile(self.api, parsed_args.profile, values))
+
+
+def _remove_keys(
+    groups: Iterable[Mapping[str, str]], keys: Iterable[tuple[int, str]]
+) -> list[dict[str, str]]:
+    """Return the groups without the keys.
+
+    :raises CommandError: a group has no such key
+    """
+    remaining = [dict(group) for group in groups]
+    for number, key in keys:
+        if number >= len(remaining) or remaining[number].pop(key, None) is None:
+            raise exceptions.CommandError(f'Group {number} has no key {key}.')
+    return remaining
+
+
+class _SwitchProfiles(ApiCommand):
+    """Base of the commands that enable and disable profiles."""
+
+    is_enabled: bool
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'profiles', metavar='<profile>', nargs='+', help=_PROFILE_HELP
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Change the profiles in their order; stop at the first error."""
+        for profile in parsed_args.profiles:
+            _change_profile(self.api, profile, {'enabled': self.is_enabled})
+
+
+class EnableProfiles(_SwitchProfiles):
+    """Permit new ARQs of device profiles."""
+
+    is_enabled = True
+
+
+class DisableProfiles(_SwitchProfiles):
+    """Refuse new ARQs of device profiles. Present ARQs are not affected."""
+
+    is_enabled = False
+
+
+class ExplainProfile(ListCommand):
+    """Show on which hosts a device profile fits, and why it does not fit on others."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        _add_profile(parser)
+        parser.add_argument('--host', metavar='<host>', help='Only this host')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Show one row per host; print the summary on standard error."""
+        answer = self.api.call(
+            'POST',
+            f'{_build_path(parsed_args.profile)}/explain',
+            _VERSION,
+            query={'hostname': parsed_args.host},
+        )
+        texts = [warning['text'] for warning in answer['warnings']]
+        for text in (answer['summary'], *texts):
+            self.progress_stream.write(f'{text}\n')
+        rows = [
+            (host['hostname'], host['fits'], Lines(_list_reasons(host)))
+            for host in answer['hosts']
+        ]
+        return ('Host', 'Fits', 'Reasons'), rows
+
+
+class CountServers(ListCommand):
+    """Show how many more servers with a device profile fit, and what runs out first."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        _add_profile(parser)
+        parser.add_argument('--host', metavar='<host>', help='Only this host')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Show one row per host; print the total on standard error."""
+        answer = self.api.call(
+            'GET',
+            f'{_build_path(parsed_args.profile)}/capacity',
+            _CAPACITY_VERSION,
+            query={'hostname': parsed_args.host},
+        )
+        texts = [f'{_format_number(answer)} more servers fit.']
+        if answer['shortage'] is not None:
+            texts.append(answer['shortage']['text'])
+        texts += [warning['text'] for warning in answer['warnings']]
+        for text in texts:
+            self.progress_stream.write(f'{text}\n')
+        rows = [
+            (
+                host['hostname'],
+                host['servers'],
+                host['is_exact'],
+                Lines(host['shortage']['resource_classes']),
+                host['shortage']['text'],
+            )
+            for host in answer['hosts']
+        ]
+        return ('Host', 'Servers', 'Exact', 'Runs Out First', 'Reason'), rows
+
+
+def _format_number(answer: Mapping[str, Any]) -> str:
+    servers = answer['servers']
+    return f'{servers}' if answer['is_exact'] else f'At least {servers}'
+
+
+def _list_reasons(host: Mapping[str, Any]) -> list[str]:
+    """Return the reasons of a host and of its groups, without repetition."""
+    reasons = list(host['reasons'])
+    for group in host['groups']:
+        reasons += group['reasons']
+    return list(dict.fromkeys(reason['text'] for reason in reasons))
+
+
+class ListAccess(ListCommand):
+    """List the projects that may use a device profile that is not public."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        _add_profile(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """List the projects."""
+        path = f'{_build_path(parsed_args.profile)}/access'
+        answer = self.api.call('GET', path, _VERSION)
+        return ('Project ID',), [(project,) for project in answer['projects']]
+
+
+class _ChangeAccess(ApiCommand):
+    """Base of the commands that change the access list."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        _add_profile(parser)
+        parser.add_argument(
+            'projects', metavar='<project-id>', nargs='+', help='Id of a project'
+        )
+        return parser
+
+
+class AddAccess(_ChangeAccess):
+    """Permit projects to use a device profile that is not public."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Extend the access list."""
+        path = f'{_build_path(parsed_args.profile)}/access'
+        self.api.call('POST', path, _VERSION, body={'projects': parsed_args.projects})
+
+
+class RemoveAccess(_ChangeAccess):
+    """Withdraw the permission of projects to use a device profile."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Shorten the access list."""
+        path = f'{_build_path(parsed_args.profile)}/access'
+        query = {'value': ','.join(parsed_args.projects)}
+        self.api.call('DELETE', path, _VERSION, query=query)

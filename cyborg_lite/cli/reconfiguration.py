@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that change devices by the playbooks of a hardware set."""
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from osc_lib import exceptions
+
+from cyborg_lite.cli import waiting
+from cyborg_lite.cli.columns import build_fields, build_rows
+from cyborg_lite.cli.commands import ListCommand, ShowCommand, Table
+from cyborg_lite.cli.rest import AcceleratorApi, quote_path
+from cyborg_lite.cli.waiting import Progress
+
+_VERSION: Final = '2.14'
+_COLUMNS: Final = {
+    'name': 'Set',
+    'required': 'Required Settings',
+    'settings': 'Settings',
+}
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Return the name and the value of a setting; a value that is no JSON is text.
+
+    :raises ArgumentTypeError: the text is not ``<name>=<value>``
+    """
+    name, separator, value = text.partition('=')
+    if not separator or not name:
+        raise argparse.ArgumentTypeError(f'{text!r} is not <name>=<value>')
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _read(api: AcceleratorApi, uuid: str) -> dict[str, Any]:
+    path = f'/devices/{quote_path(uuid)}/configuration'
+    configuration: dict[str, Any] = api.call('GET', path, _VERSION)
+    return configuration
+
+
+def _find_change(changes: Iterable[dict[str, Any]], uuid: str) -> dict[str, Any]:
+    """Return a change of the device.
+
+    :raises CommandError: the service does not list the change any more
+    """
+    for change in changes:
+        if change['uuid'] == uuid:
+            return {**change, 'settings': json.loads(change['settings'])}
+    raise exceptions.CommandError(f'The change {uuid} is not listed any more.')
+
+
+class ListHardwareSets(ListCommand):
+    """List the hardware sets of a device with the schema of each setting."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('device', metavar='<device>', help='Uuid of the device')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """List the hardware sets."""
+        configuration = _read(self.api, parsed_args.device)
+        if configuration['arqs']:
+            arqs = ', '.join(configuration['arqs'])
+            self.progress_stream.write(f'No change is possible: in use by {arqs}\n')
+        rows = [
+            {**item, 'settings': json.loads(item['settings'])}
+            for item in configuration['sets']
+        ]
+        return build_rows(_COLUMNS, rows)
+
+
+class ReconfigureDevice(ShowCommand):
+    """Change a device that no ARQ uses by the playbooks of a hardware set."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('device', metavar='<device>', help='Uuid of the device')
+        parser.add_argument('set', metavar='<set>', help='Name of the hardware set')
+        parser.add_argument(
+            '--setting',
+            metavar='<name>=<value>',
+            type=parse_setting,
+            action='append',
+            default=[],
+            help='Value of a setting, as JSON or text; repeat the option for several',
+        )
+        waiting.add_wait_options(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Start the change and show it; with ``--wait`` after its end."""
+        uuid = parsed_args.device
+        value = {'set': parsed_args.set, 'settings': dict(parsed_args.setting)}
+        patch = [{'op': 'replace', 'path': '/configuration', 'value': value}]
+        path = f'/devices/{quote_path(uuid)}'
+        answer = self.api.call('PATCH', path, _VERSION, body=patch)
+        change = answer['changes'][0]['uuid']  # the latest is the first
+        if parsed_args.wait:
+            waiting.wait_until_finished(
+                lambda: measure_change(
+                    _find_change(_read(self.api, uuid)['changes'], change)
+                ),
+                self.progress_stream,
+                parsed_args.timeout,
+            )
+            answer = _read(self.api, uuid)
+        return build_fields(_find_change(answer['changes'], change))
+
+
+def measure_change(change: Mapping[str, Any]) -> Progress:
+    """Return the progress of a change.
+
+    The number of tasks in the playbooks is not known, so the bar has three positions.
+
+    :param change: JSON of the change
+    """
+    state, reason = change['state'], change['reason'] or 'no reason recorded'
+    failure = f'The change failed: {reason}' if state == 'failed' else ''
+    text = ' '.join([state, change['phase'] or '', f'{change["tasks"]} tasks']).strip()
+    is_finished = change['finished_at'] is not None and not failure
+    percent = 100 if is_finished else 50 if state == 'running' else 0
+    return Progress(percent, text, is_finished, failure)

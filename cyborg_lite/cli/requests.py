@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands ``openstack accelerator request ...``: the history and the bind of ARQs.
+
+``openstack accelerator arq ...`` of the usual clients creates, lists, shows and deletes
+ARQs. Their ``arq bind`` and ``arq unbind`` send no service token, so they are refused.
+"""
+
+import argparse
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from osc_lib import exceptions
+
+from cyborg_lite.cli import waiting
+from cyborg_lite.cli.columns import Events, build_fields
+from cyborg_lite.cli.commands import ShowCommand, Table
+from cyborg_lite.cli.rest import quote_path
+from cyborg_lite.cli.waiting import Progress
+
+_VERSION: Final = '2.4'
+_PATH: Final = '/accelerator_requests'
+_TOKEN_VARIABLE: Final = 'OS_SERVICE_TOKEN'
+_FAILED: Final = ('BindFailed', 'Deleting', 'Unknown')
+_PERCENT: Final[Mapping[str, int]] = {'Bound': 100, 'BindStarted': 50}
+
+
+class _ArqCommand(ShowCommand):
+    """Base of the commands on one ARQ."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('request', metavar='<arq>', help='Uuid of the ARQ')
+        return parser
+
+    def _read(self, uuid: str) -> dict[str, Any]:
+        answer = self.api.call('GET', f'{_PATH}/{quote_path(uuid)}', _VERSION)
+        arq: dict[str, Any] = answer
+        return arq
+
+    def _send(self, parsed_args: argparse.Namespace, patch: list[Any]) -> None:
+        """Send a patch with the service token.
+
+        :raises CommandError: the service refuses the patch, or there is no token
+        """
+        if not parsed_args.service_token:
+            raise exceptions.CommandError(
+                'Binds and unbinds need a service token: set --service-token or '
+                f'{_TOKEN_VARIABLE}.'
+            )
+        api = self.api.with_service_token(parsed_args.service_token)
+        api.call('PATCH', _PATH, _VERSION, body={parsed_args.request: patch})
+
+
+def _add_service_token(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--service-token',
+        metavar='<token>',
+        default=os.environ.get(_TOKEN_VARIABLE, ''),
+        help='Token of a user with the role service, which is sent beside your own '
+        f'(Env: {_TOKEN_VARIABLE})',
+    )
+
+
+class ShowRequest(_ArqCommand):
+    """Show an ARQ with its device, the times of its states, and its history."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--events', action='store_true', help='Show each step of the history'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Show the ARQ."""
+        arq = self._read(parsed_args.request)
+        if parsed_args.events:
+            path = f'{_PATH}/{quote_path(parsed_args.request)}/events'
+            arq['events'] = self.api.call('GET', path, _VERSION)['events']
+        return build_fields(arq, {'events': Events})
+
+
+class BindRequest(_ArqCommand):
+    """Bind an ARQ to an instance, as Nova does."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--host', metavar='<host>', required=True, help='Host of the device'
+        )
+        parser.add_argument(
+            '--instance', metavar='<uuid>', required=True, help='Uuid of the instance'
+        )
+        parser.add_argument(
+            '--provider',
+            metavar='<uuid>',
+            required=True,
+            help='Uuid of the resource provider that Placement has allocated from',
+        )
+        parser.add_argument(
+            '--project', metavar='<project-id>', help='Project of the instance'
+        )
+        _add_service_token(parser)
+        waiting.add_wait_options(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Bind the ARQ and show it."""
+        values = {
+            'hostname': parsed_args.host,
+            'device_rp_uuid': parsed_args.provider,
+            'instance_uuid': parsed_args.instance,
+            'project_id': parsed_args.project,
+        }
+        patch = [
+            {'op': 'add', 'path': f'/{name}', 'value': value}
+            for name, value in values.items()
+            if value
+        ]
+        self._send(parsed_args, patch)
+        if parsed_args.wait:
+            waiting.wait_until_finished(
+                lambda: measure_bind(self._read(parsed_args.request)),
+                self.progress_stream,
+                parsed_args.timeout,
+            )
+        return build_fields(self._read(parsed_args.request))
+
+
+def measure_bind(arq: Mapping[str, Any]) -> Progress:
+    """Return the progress of a bind.
+
+    :param arq: JSON of the ARQ
+    """
+    state = arq['state']
+    failure = ''
+    if state in _FAILED:
+        failure = f'{state}: {arq["status_reason"] or "no reason recorded"}'
+    return Progress(_PERCENT.get(state, 0), state, state == 'Bound', failure)
+
+
+class UnbindRequest(_ArqCommand):
+    """Release the device of an ARQ. The ARQ can be bound again."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        _add_service_token(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Unbind the ARQ and show it."""
+        names = ('hostname', 'instance_uuid', 'device_rp_uuid')
+        patch = [{'op': 'remove', 'path': f'/{name}'} for name in names]
+        self._send(parsed_args, patch)
+        return build_fields(self._read(parsed_args.request))

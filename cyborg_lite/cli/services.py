@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands ``openstack accelerator service ...``: the daemons of the service."""
+
+import argparse
+from typing import Any, Final
+
+from osc_lib import exceptions
+
+from cyborg_lite.cli.columns import build_fields, build_rows
+from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
+from cyborg_lite.cli.rest import AcceleratorApi, quote_path
+
+_LIST_VERSION: Final = '2.4'
+_DELETE_VERSION: Final = '2.5'
+_COLUMNS: Final = {
+    'uuid': 'UUID',
+    'binary': 'Binary',
+    'host': 'Host',
+    'state': 'State',
+    'version': 'Version',
+    'heartbeat_at': 'Heartbeat At',
+}
+
+
+def _list_services(api: AcceleratorApi, **query: str | None) -> list[dict[str, Any]]:
+    return list(api.list_all('/services', _LIST_VERSION, 'services', query))
+
+
+class ListServices(ListCommand):
+    """List agents and conductors."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--binary', metavar='<name>', help='Only this program')
+        parser.add_argument('--host', metavar='<host>', help='Only this host')
+        parser.add_argument('--state', choices=['up', 'down'], help='Only this state')
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """List the daemons."""
+        services = _list_services(
+            self.api,
+            binary=parsed_args.binary,
+            host=parsed_args.host,
+            state=parsed_args.state,
+        )
+        return build_rows(_COLUMNS, services)
+
+
+class ShowService(ShowCommand):
+    """Show a daemon."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'service', metavar='<service>', help='Uuid of the daemon, or its host'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Show the daemon."""
+        matches = [
+            service
+            for service in _list_services(self.api)
+            if parsed_args.service in (service['uuid'], service['host'])
+        ]
+        if not matches:
+            text = f'No service has the uuid or host {parsed_args.service}.'
+            raise exceptions.NotFound(404, text)
+        if len(matches) > 1:
+            uuids = ', '.join(service['uuid'] for service in matches)
+            raise exceptions.CommandError(f'Several services match: {uuids}.')
+        return build_fields(matches[0])
+
+
+class DeleteServices(ApiCommand):
+    """Delete daemons that are down; with an agent its host with all devices."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            'services', metavar='<uuid>', nargs='+', help='Uuid of a daemon'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Delete the daemons in their order; stop at the first error."""
+        for uuid in parsed_args.services:
+            path = f'/services/{quote_path(uuid)}'
+            self.api.call('DELETE', path, _DELETE_VERSION)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The option ``--json`` of every subcommand.
+
+A subcommand that has a table prints a JSON document of its own. The output of any other
+subcommand becomes ``{"exit_status": 0, "messages": ["..."]}``.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from oslo_config import cfg
+
+JSON: Final = 'json'
+
+
+# Any: the parsers of argparse have no public type.
+def add_json_option(parser: Any) -> None:
+    """Add ``--json``; it has the effect of ``--format json``."""
+    parser.add_argument(
+        '--json',
+        action='store_const',
+        const=JSON,
+        dest='format',
+        default=argparse.SUPPRESS,  # the option --format has another default
+        help='print JSON',
+    )
+
+
+def is_json(conf: cfg.ConfigOpts) -> bool:
+    """Check whether the subcommand prints JSON."""
+    return getattr(conf.command, 'format', None) == JSON
+
+
+def run_command(conf: cfg.ConfigOpts, run: Callable[[], int]) -> int:
+    """Run a subcommand; with ``--json`` print its output as JSON.
+
+    :param run: prints the output and returns the exit status
+    """
+    if not is_json(conf):
+        return run()
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        status = run()
+    text = output.getvalue()
+    print(text.rstrip('\n') if _is_document(text) else _wrap(text, status))
+    return status
+
+
+def _is_document(text: str) -> bool:
+    """Check whether the text is a JSON object or list."""
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except ValueError:
+        return False
+
+
+def _wrap(text: str, status: int) -> str:
+    messages = [line for line in text.splitlines() if line]
+    return json.dumps({'exit_status': status, 'messages': messages}, indent=2)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cyborg-lite-manage topology``: the devices of a host, as text or as a picture."""
+
+from typing import Any
+
+from oslo_config import cfg
+
+from cyborg_lite.cmd import database
+from cyborg_lite.cmd.parsers import add_command
+from cyborg_lite.conductor.host_topology import HostTopologyService
+from cyborg_lite.rendering.formats import FORMATS
+
+
+# Any: the parsers of argparse have no public type.
+def add_parsers(parsers: Any) -> None:
+    """Add the command ``topology``."""
+    command = add_command(
+        parsers,
+        'topology',
+        'show the NUMA nodes, devices, deployables and units of a host, their health, '
+        'and which ARQs, instances and projects use them',
+    )
+    # The name `host` is taken by an option of this service.
+    command.add_argument('of_host', metavar='HOST')
+    command.add_argument(
+        '--format',
+        choices=list(FORMATS),
+        default='tree',
+        help='svg is a picture for a document, dot is input for Graphviz, and html is '
+        'a page with the picture and tables; default: tree',
+    )
+    command.set_defaults(run=_show)
+
+
+def _show(conf: cfg.ConfigOpts) -> int:
+    with database.open_database(conf) as db:
+        topology = HostTopologyService(db).show(conf.command.of_host)
+    print(FORMATS[conf.command.format](topology))
+    return 0

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Outline of a host: the boxes of every picture, with their text."""
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cyborg_lite.model.host_topology import (
+    Availability,
+    HostTopology,
+    NumaNode,
+    TopologyDeployable,
+    TopologyDevice,
+    TopologyUnit,
+    count_units,
+)
+from cyborg_lite.model.inventory import UNUSABLE_HEALTH, Health
+from cyborg_lite.model.services import ServiceState
+
+_NO_NUMA_NODE: Final = 'No NUMA node'
+_MAX_TRAITS: Final = 4
+
+
+class BoxKind(enum.StrEnum):
+    """The thing that a box shows."""
+
+    HOST = 'host'
+    NUMA = 'numa'
+    DEVICE = 'device'
+    DEPLOYABLE = 'deployable'
+
+
+class Tone(enum.StrEnum):
+    """The attention that a box needs."""
+
+    GOOD = 'good'
+    WARNING = 'warning'
+    BAD = 'bad'
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box with its text, its units, and the boxes below it."""
+
+    kind: BoxKind
+    title: str
+    lines: tuple[str, ...] = ()
+    tone: Tone = Tone.GOOD
+    units: tuple[TopologyUnit, ...] = ()
+    children: tuple['Box', ...] = ()
+
+    def walk(self) -> Iterator['Box']:
+        """Yield the box and all boxes below it, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def build_outline(topology: HostTopology) -> Box:
+    """Return the box of a host."""
+    units = [
+        unit
+        for device in topology.devices
+        for item in device.deployables
+        for unit in item.units
+    ]
+    agent = topology.agent_state or 'not registered'
+    return Box(
+        BoxKind.HOST,
+        topology.hostname,
+        (f'agent {agent}', describe_counts(count_units(units))),
+        Tone.GOOD if topology.agent_state == ServiceState.UP else Tone.BAD,
+        children=tuple(
+            _build_numa_box(node, topology.hostname) for node in topology.numa_nodes
+        ),
+    )
+
+
+def describe_counts(counts: Mapping[Availability, int]) -> str:
+    """Return numbers of units as text, such as ``4 units: 3 free, 1 used``."""
+    total = sum(counts.values())
+    if not total:
+        return 'no units'
+    detail = ', '.join(f'{count} {state}' for state, count in counts.items())
+    return f'{total} unit{"s" if total > 1 else ""}: {detail}'
+
+
+def describe_unit(unit: TopologyUnit) -> str:
+    """Return the user of a unit, or why it is withheld; empty if it is free."""
+    user = unit.user
+    words = [unit.reason] if unit.reason else []
+    if user is not None:
+        words.append(f'profile {user.device_profile_name}')
+        if user.instance_uuid:
+            words.append(f'instance {user.instance_uuid}')
+        if user.project_id:
+            words.append(f'project {user.project_id}')
+        words.append(f'ARQ {user.arq_uuid} ({user.arq_state})')
+    return ', '.join(words)
+
+
+def _build_numa_box(node: NumaNode, hostname: str) -> Box:
+    title = _NO_NUMA_NODE if node.number is None else f'NUMA node {node.number}'
+    boxes = tuple(_build_device_box(device, hostname) for device in node.devices)
+    return Box(BoxKind.NUMA, title, children=boxes)
+
+
+def _build_device_box(device: TopologyDevice, hostname: str) -> Box:
+    lines = [f'{device.type} {device.address}', f'health {device.health}']
+    if device.health_reason:
+        lines[-1] += f': {device.health_reason}'
+    if device.status != 'enabled':
+        reason = f': {device.status_reason}' if device.status_reason else ''
+        lines.append(f'{device.status}{reason}')
+    return Box(
+        BoxKind.DEVICE,
+        device.model or device.vendor,
+        tuple(lines),
+        _find_tone(device),
+        children=tuple(_build_children(device, None, hostname)),
+    )
+
+
+def _find_tone(device: TopologyDevice) -> Tone:
+    if device.health in UNUSABLE_HEALTH:
+        return Tone.BAD
+    is_good = device.health is Health.OK and device.status == 'enabled'
+    return Tone.GOOD if is_good else Tone.WARNING
+
+
+def _build_children(
+    device: TopologyDevice, parent: str | None, hostname: str
+) -> Iterator[Box]:
+    """Yield the boxes below a deployable; None: below the device.
+
+    A deployable that only has children gets no box.
+    """
+    for item in device.list_children(parent):
+        boxes = tuple(_build_children(device, item.uuid, hostname))
+        if item.resource_class is None and not item.units:
+            yield from boxes
+        else:
+            yield _build_deployable_box(item, hostname, boxes)
+
+
+def _build_deployable_box(
+    item: TopologyDeployable, hostname: str, children: tuple[Box, ...]
+) -> Box:
+    lines = [item.resource_class or 'not scheduled']
+    lines += _describe_traits(item.traits)
+    if item.bitstream_id:
+        lines.append(f'bitstream {item.bitstream_id}')
+    lines.append(describe_counts(count_units(item.units)))
+    if item.reserved:
+        lines.append(f'{item.reserved} of {item.total} reserved by the driver')
+    broken = any(unit.availability is Availability.BROKEN for unit in item.units)
+    return Box(
+        BoxKind.DEPLOYABLE,
+        item.name.removeprefix(f'{hostname}_'),
+        tuple(lines),
+        Tone.BAD if broken else Tone.GOOD,
+        item.units,
+        children,
+    )
+
+
+def _describe_traits(traits: Iterable[str]) -> list[str]:
+    names = list(traits)
+    hidden = len(names) - _MAX_TRAITS
+    return names[:_MAX_TRAITS] + ([f'{hidden} more traits'] if hidden > 0 else [])
