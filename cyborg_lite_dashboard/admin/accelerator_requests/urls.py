@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses of the panel."""
+
+from django.urls import path
+
+from cyborg_lite_dashboard.admin.accelerator_requests import views
+from cyborg_lite_dashboard.project.accelerator_requests.views import DetailView
+
+urlpatterns = [
+    path('', views.IndexView.as_view(), name='index'),
+    path('<uuid:uuid>/', DetailView.as_view(), name='detail'),
+]
