@@ -16,6 +16,10 @@ from setuptools import find_packages, setup
 
 # The next release, for a clone without tags and for an archive of the code.
 _NEXT_VERSION = '0.2.0'
+_PACKAGES = (
+    *('cyborg_lite', 'cyborg_lite.*'),
+    *('cyborg_lite_dashboard', 'cyborg_lite_dashboard.*'),
+)
 _DESCRIPTION = re.compile(r'v(\d+\.\d+\.)(\d+)-(\d+)-g[0-9a-f]+')
 
 
@@ -53,7 +57,7 @@ if __name__ == '__main__':
     setup(
         version=read_version(Path(__file__).parent),
         packages=[
-            *find_packages(include=['cyborg_lite', 'cyborg_lite.*']),
+            *find_packages(include=_PACKAGES),
             'cyborg_lite.db.migrations',
             'cyborg_lite.db.migrations.versions',
         ],
