@@ -16,7 +16,7 @@ from cyborg_lite.api.openapi.operations import SERVICE
 
 PAGE: Final = Path(__file__).parents[1] / 'doc' / 'source' / 'api-reference.rst'
 
-_SAMPLES: Final = '../api-samples'
+_SAMPLES: Final = '../../cyborg_lite/api/openapi/samples'
 _TITLES: Final = {
     'versions': 'Versions',
     'device_profiles': 'Device profiles',
@@ -85,6 +85,7 @@ def _microversions() -> Iterator[str]:
 def _operation(method: str, path: str, operation: Document) -> Iterator[str]:
     yield _heading(f'{method} {path}', '-')
     yield f'{operation["summary"]} {_terms(operation)}\n'
+    yield f'{operation["description"]}\n'
     parameters = operation['parameters']
     query = [item for item in parameters if item.get('in') == 'query']
     for parameter in query:

@@ -32,7 +32,7 @@ COMMANDS: Final[Mapping[str, Callable[[Sequence[str] | None], int]]] = {
 }
 
 # The agent starts its subcommands itself, so argparse does not list them.
-_AGENT_COMMANDS: Final = ('discover', 'ready')
+_AGENT_COMMANDS: Final = ('discover', 'ready', 'acknowledge')
 
 _HEAD: Final = """\
 # Completion of the commands of cyborg_lite, for bash. For zsh run first:

@@ -27,7 +27,22 @@ Supported hardware
 This page lists the drivers of the package, and the models that each of them knows by
 name. Enable a driver with its name in ``[agent] enabled_drivers``. A driver whose
 models are *any* also offers models that the table does not list. Ids are vendor and
-device in hexadecimal digits, as ``lspci -nn`` shows them.
+device in hexadecimal digits, as ``lspci -nn`` shows them. The attributes of a
+driver are typed attributes of its deployables, see :doc:`typed-attributes`.
+"""
+_GAPS: Final = """\
+What is missing
+===============
+
+* AMD Instinct: the id of MI300X is not confirmed by a host, and the ids of MI325X,
+  MI350X and MI355X are not known. The driver offers models that it does not know. The
+  number of virtual functions is a setting of GIM.
+* BlueField-3, Octeon CN93, CN98, CN10KB and CNF10K: their ids are known, but no
+  emulated host has them. Virtual functions that the DPU itself manages need a serial
+  number that Nova reads; the drivers do not report it.
+* Gaudi 3: its id is not known, so ``habana_driver`` ignores it. Use ``pci_driver``.
+* vDPA devices: shown with their type and reserved, because Nova does not attach them.
+* Ascend processors with vNPUs: not divided, because the types have no known names.
 """
 _ABILITIES: Final[Mapping[str, str]] = {
     'PreparesHandles': 'prepares units on the host',
@@ -42,7 +57,7 @@ _ABILITIES: Final[Mapping[str, str]] = {
 
 def page() -> str:
     """Return the page as reStructuredText."""
-    return '\n'.join([_INTRODUCTION, *_describe_drivers()])
+    return '\n'.join([_INTRODUCTION, *_describe_drivers(), _GAPS])
 
 
 def load_drivers() -> dict[str, type[Any]]:
@@ -67,6 +82,9 @@ def _describe_drivers() -> Iterator[str]:
         properties, models = [*_list_properties(driver)], [*_list_models(driver)]
         if properties:
             yield _build_table(('Property', 'Value'), properties)
+        attributes = [*_list_attributes(driver)]
+        if attributes:
+            yield _build_table(('Attribute', 'Content'), attributes)
         if models:
             yield _build_table(('Ids', 'Model'), models)
 
@@ -112,10 +130,18 @@ def _list_models(driver: type[Any]) -> Iterator[tuple[str, str]]:
         yield f'``{full}``', model
 
 
+def _list_attributes(driver: type[Any]) -> Iterator[tuple[str, str]]:
+    for item in sorted(getattr(driver, 'ATTRIBUTES', ()), key=lambda item: item.name):
+        kind = f'{item.type} in {item.unit}' if item.unit else str(item.type)
+        yield f'``{item.name}``', f'{kind}: {item.description}'
+
+
 def _build_table(header: tuple[str, str], rows: Sequence[tuple[str, str]]) -> str:
     widths = [max(len(row[column]) for row in (header, *rows)) for column in (0, 1)]
     border = ' '.join('=' * width for width in widths)
-    lines = [f'{left:{widths[0]}} {right}'.rstrip() for left, right in (header, *rows)]
+    lines = [
+        f'{first:{widths[0]}} {second}'.rstrip() for first, second in (header, *rows)
+    ]
     return '\n'.join([border, lines[0], border, *lines[1:], border, ''])
 
 

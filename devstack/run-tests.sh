@@ -4,8 +4,11 @@
 # Runs test suites of tox.ini. The last line counts the tests of all suites.
 #
 #   run-tests.sh             lint, types and unit at the same time; needs no server
-#   run-tests.sh --all       also conformance, functional, chaos, nova, ansible and docs
+#   run-tests.sh --all       also conformance, functional, chaos, nova, ansible, dashboard
+#                            and docs
 #   run-tests.sh SUITE ...   the given suites, e.g. `run-tests.sh lint unit`
+#   run-tests.sh --parallel SUITE ...
+#                            as many suites at the same time as there are processors
 #
 # The virtual environments and the results are in .tox/ at the top of the checkout.
 
@@ -15,15 +18,20 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 quick=(lint types unit)
 mode=(run)
+parallel=(run-parallel --parallel auto --parallel-no-spinner)
 case "${1:-}" in
     '')
         suites=("${quick[@]}")
         # They share no server. Each alone leaves a processor unused for some time.
-        mode=(run-parallel --parallel auto --parallel-no-spinner)
+        mode=("${parallel[@]}")
         ;;
-    --all) suites=("${quick[@]}" conformance functional chaos nova ansible docs lowest) ;;
+    --all) suites=("${quick[@]}" conformance functional chaos nova ansible dashboard docs lowest) ;;
+    --parallel)
+        suites=("${@:2}")
+        mode=("${parallel[@]}")
+        ;;
     -*)
-        echo "Usage: $0 [--all | SUITE ...]" >&2
+        echo "Usage: $0 [--all | [--parallel] SUITE ...]" >&2
         exit 2
         ;;
     *) suites=("$@") ;;

@@ -26,6 +26,8 @@ _FIXTURES: Final = {
     'nvme-ascend': 'nvme-ascend',
     'nvme-lvm': 'nvme-lvm',
     'generic-pci': 'generic-pci',
+    'function-groups': 'function-groups',
+    'dpu-gaudi': 'dpu-gaudi',
 }
 NAMES: Final = tuple(_FIXTURES)
 _MULTIPLE: Final = frozenset({'device_spec'})  # options with one line per value
