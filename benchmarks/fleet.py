@@ -4,11 +4,13 @@
 Usage: ``python -m benchmarks.fleet --help``
 
 Simulated agents send the real RPCs over RabbitMQ to one conductor process with a real
-database and a real Placement. There are three phases:
+database and a real Placement. There are five phases:
 
 start    many hosts report at once; time until each device is in Placement
 steady   all hosts send their heartbeats, spread over the interval
 limit    heartbeats as fast as they are answered
+floor    RPCs without any work, as fast as they are answered
+silence  all agents stop and start again; without the conductor process
 
 The benchmark requires the RabbitMQ and database servers of the functional tests. The
 agents run on the same machine and use its CPUs, so only the CPU time of the conductor
@@ -16,38 +18,46 @@ is comparable between machines.
 """
 
 import argparse
+import itertools
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from oslo_config import cfg
+from sqlalchemy import delete, update
+from sqlalchemy.orm import Session
 
+from benchmarks.deployment import connect, create_cloud
 from benchmarks.process_cost import Cost, Meter
+from cyborg_lite.conductor.liveness import LivenessMonitor
 from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.tables import Job, Service
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.rpc import transport
+from cyborg_lite.model.services import AGENT, Heartbeat, HeartbeatDetails
+from cyborg_lite.model.usage import Usage
 from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.context import bare_context, daemon_context
 from cyborg_lite.version import version
 from tests.builders.reports import HOST, list_cards
-from tests.servers import rabbitmq
-from tests.servers.databases import fresh_database
-from tests.servers.stack import Cloud, expect
+from tests.servers.stack import expect
 
 _HEARTBEAT_THREADS: Final = 4  # send heartbeats of started hosts
 _POLL_INTERVAL: Final = 0.2  # seconds between two counts of the jobs
+_BOOT_ID: Final = str(uuid4())
+_DOWN_AFTER: Final = 100.0  # seconds
 _START_TIMEOUT: Final = 3600.0  # seconds for the phase ``start``
 
 
@@ -61,6 +71,7 @@ class Plan:
     interval: float  # seconds between two heartbeats of a host
     seconds: float  # duration of the phases steady and limit
     clients: int  # threads that simulate agents
+    telemetry: bool  # in each heartbeat of the phases steady and limit
 
 
 class Fleet:
@@ -73,6 +84,8 @@ class Fleet:
         prefix = f'compute-{uuid4().hex[:6]}'
         self.names = [f'{prefix}-{number:05d}' for number in range(plan.hosts)]
         self._devices = tuple(list_cards(plan.devices, 1))
+        self._tokens: dict[str, str] = {}  # by host
+        self._watts = itertools.count()
 
     def report(self, name: str) -> HostReport:
         """Return the report of a host."""
@@ -83,7 +96,7 @@ class Fleet:
             )
             for device in self._devices
         )
-        return HostReport(name, 'boot', tuple(devices))
+        return HostReport(name, _BOOT_ID, tuple(devices))
 
     def start_agent(self, name: str) -> tuple[str, str]:
         """Send the first report of a host; return the host and its digest."""
@@ -97,17 +110,54 @@ class Fleet:
                 print(f'{name}: {error.text}', file=sys.stderr)
 
     def send_heartbeat(self, name: str, digest: str) -> bool:
-        """Send a heartbeat; return True if the conductor requests a report."""
-        return self.conductor.heartbeat(daemon_context(), name, digest, version())
+        """Send a heartbeat as an agent does.
+
+        :returns: True if the conductor requests a report
+        """
+        token = self._tokens.get(name)
+        if token and self.conductor.repeat(
+            bare_context(), name, token, self._read_usages()
+        ):
+            return False
+        heartbeat = Heartbeat(name, version(), digest, _BOOT_ID, '')
+        needs_report = self.conductor.heartbeat(
+            daemon_context(), name, digest, version(), HeartbeatDetails(_BOOT_ID)
+        )
+        if not needs_report:
+            self._tokens[name] = heartbeat.token
+        return needs_report
+
+    def _read_usages(self) -> dict[str, Usage]:
+        """Return new telemetry of all devices, if the plan has telemetry."""
+        if not self.plan.telemetry:
+            return {}
+        usage = Usage(power=float(next(self._watts)), busy_percent=50.0, memory_used=1)
+        return {device.control_address: usage for device in self._devices}
+
+    def echo(self) -> None:
+        """Send an RPC without any work."""
+        self.conductor.is_reachable(daemon_context(), 60.0)
+
+    def age_heartbeats(self, seconds: float) -> None:
+        """Make the last heartbeats of all hosts old."""
+        then = datetime.now(UTC) - timedelta(seconds=seconds)
+        self.database.write(
+            lambda session: session.execute(
+                update(Service).where(Service.binary == AGENT).values(heartbeat_at=then)
+            )
+        )
 
     def list_digests(self) -> list[tuple[str, str]]:
         """Return each host with the digest of its report."""
         return [(name, self.report(name).digest) for name in self.names]
 
     def store_hosts(self, digests: Sequence[tuple[str, str]]) -> None:
-        """Store hosts without devices in the database."""
+        """Store hosts in the database, with devices only if they have telemetry."""
         for name, digest in digests:
-            self.database.write(services.store_digest, name, digest, 'boot')
+            if self.plan.telemetry:
+                self.database.write(_store_report, self.report(name))
+            else:
+                self.database.write(services.store_digest, name, digest, _BOOT_ID)
 
     def send_first_heartbeats(self, digests: Sequence[tuple[str, str]]) -> None:
         """Send one heartbeat per host, so that later ones are repeated heartbeats."""
@@ -117,6 +167,12 @@ class Fleet:
     def count_jobs(self) -> int:
         """Return the number of unfinished jobs."""
         return sum(count.count for count in self.database.read(queue.count_jobs))
+
+
+def _store_report(session: Session, report: HostReport) -> None:
+    """Store a report without a Placement sync job."""
+    reports.store_report(session, report)
+    session.execute(delete(Job).where(Job.key == report.hostname))
 
 
 # --- phases -------------------------------------------------------------------------
@@ -216,6 +272,40 @@ def limit(fleet: Fleet, meter: Meter, digests: Sequence[tuple[str, str]]) -> Non
     _print_cost(cost, len(delays.seconds), 'heartbeat')
 
 
+def floor(fleet: Fleet, meter: Meter) -> None:
+    """Send RPCs without any work and without a pause."""
+    count, started_at = itertools.count(), time.monotonic()
+
+    def run_client() -> None:
+        while time.monotonic() - started_at < fleet.plan.seconds:
+            fleet.echo()
+            next(count)
+
+    with meter.measure() as cost:
+        _run_threads(run_client, fleet.plan.clients)
+    print('floor: an RPC without any work')
+    _print_cost(cost, next(count), 'call')
+
+
+def silence(fleet: Fleet) -> None:
+    """Mark all hosts down, and then up, in this process."""
+    monitor = LivenessMonitor(
+        fleet.database, lambda: None, _DOWN_AFTER, threading.Event()
+    )
+    moment = 0.0
+    while moment <= 2 * _DOWN_AFTER:  # the monitor waits after its start
+        fleet.age_heartbeats(0.0)
+        monitor.check_services(moment)
+        moment += _DOWN_AFTER / 2
+    print(f'silence: {fleet.plan.hosts} hosts')
+    for title, age in (('marked down', 10 * _DOWN_AFTER), ('marked up', 0.0)):
+        fleet.age_heartbeats(age)
+        began, cpu = time.monotonic(), time.process_time()
+        monitor.check_services(moment)
+        duration, work = time.monotonic() - began, time.process_time() - cpu
+        print(f'  {title:<11} after              {duration:9.1f} s, CPU {work:.2f} s')
+
+
 def _schedule(
     hosts: int, interval: float, seconds: float
 ) -> Iterator[tuple[float, int]]:
@@ -268,40 +358,13 @@ def _print_cost(cost: Cost, count: int, unit: str) -> None:
     print(f'  conductor, memory              {cost.memory / 2**20:9.1f} MiB\n')
 
 
-# --- the cloud ----------------------------------------------------------------------
-
-
-@contextmanager
-def create_cloud(kind: str, directory: Path) -> Iterator[tuple[Cloud, str, str]]:
-    """Create a cloud; yield it with the URLs of its message bus and database."""
-    with ExitStack() as cleanup:
-        url = cleanup.enter_context(rabbitmq.virtual_host())
-        database = fresh_database(kind)
-        connection = next(database)
-        cleanup.callback(next, database, None)
-        # The simulated agents share a connection and have no keys.
-        options = {'DEFAULT': {'message_signatures': 'optional'}}
-        cloud = Cloud(
-            directory, transport_url=url, connection=connection, options=options
-        )
-        cleanup.enter_context(cloud)
-        cloud.migrate()
-        yield cloud, url, connection
-
-
-def connect(url: str, directory: Path) -> transport.Transport:
-    """Connect the simulated agents to the message bus."""
-    file = directory / 'agents.conf'
-    file.write_text(f'[DEFAULT]\ntransport_url = {url}\nrpc_response_timeout = 60\n')
-    conf = cfg.ConfigOpts()
-    conf(['--config-file', str(file)])
-    return transport.connect(conf)
+# --- the benchmark -----------------------------------------------------------------
 
 
 def run(plan: Plan, kind: str, directory: Path) -> None:
     """Run all phases."""
     with create_cloud(kind, directory) as (cloud, url, connection):
-        conductor = cloud.start('conductor')
+        conductor_process = cloud.start('conductor')
         bus = connect(url, directory)
         database = Database(connection)
         fleet = Fleet(plan, ConductorAPI(bus), database)
@@ -309,13 +372,16 @@ def run(plan: Plan, kind: str, directory: Path) -> None:
             for name in fleet.names[: plan.starting]:
                 node = {'name': name, 'uuid': str(uuid4())}
                 expect(cloud.placement.ask('POST', '/resource_providers', node), 200)
-            meter = Meter(conductor)
+            meter = Meter(conductor_process)
             start(fleet, meter)
             digests = fleet.list_digests()
             fleet.store_hosts(digests[plan.starting :])
             fleet.send_first_heartbeats(digests)
             steady(fleet, meter, digests)
             limit(fleet, meter, digests)
+            floor(fleet, meter)
+            conductor_process.end()
+            silence(fleet)
         finally:
             bus.cleanup()
             database.close()
@@ -332,6 +398,7 @@ def main() -> int:
     parser.add_argument('--interval', type=float, default=30.0)
     parser.add_argument('--seconds', type=float, default=60.0)
     parser.add_argument('--clients', type=int, default=32)
+    parser.add_argument('--telemetry', action='store_true', help='in each heartbeat')
     parser.add_argument(
         '--database', choices=['mariadb', 'postgresql'], default='mariadb'
     )
@@ -343,6 +410,7 @@ def main() -> int:
         interval=arguments.interval,
         seconds=arguments.seconds,
         clients=arguments.clients,
+        telemetry=arguments.telemetry,
     )
     with tempfile.TemporaryDirectory(prefix='fleet-') as directory:
         run(plan, arguments.database, Path(directory))

@@ -34,18 +34,32 @@ class Meter:
     def measure(self) -> Iterator[Cost]:
         """Measure the block of a ``with`` statement."""
         cost = Cost()
-        before, began = self._cpu(), time.monotonic()
+        before, began = self.read_cpu(), time.monotonic()
         yield cost
-        cost.cpu = self._cpu() - before
+        cost.cpu = self.read_cpu() - before
         cost.wall = time.monotonic() - began
         cost.memory = sum(_fields(pid)[21] for pid in self._pids()) * _PAGE
 
-    def _cpu(self) -> float:
+    def read_cpu(self) -> float:
+        """Return the CPU seconds of the group since its start."""
         # User and system time: fields 14 and 15 of proc(5). Index 0 is field 3.
         return sum(sum(_fields(pid)[11:13]) for pid in self._pids()) / _TICKS
 
     def _pids(self) -> list[int]:
         return self._child.group.members()
+
+    def read_shares(self) -> list[int]:
+        """Return the proportional memory of each process, in bytes, largest first.
+
+        Memory that several processes share counts in equal parts.
+        """
+        return sorted(map(_read_pss, self._pids()), reverse=True)
+
+
+def _read_pss(pid: int) -> int:
+    lines = Path(f'/proc/{pid}/smaps_rollup').read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith('Pss:'))
+    return int(line.split()[1]) * 1024
 
 
 def _fields(pid: int) -> list[int]:
