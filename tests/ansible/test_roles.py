@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the roles of the daemons and of the hardware, in a chroot."""
 
-import os
 import subprocess
 import sys
 import sysconfig
@@ -17,7 +16,6 @@ from tests.ansible.collection import ROOT, Play, run_program
 GROUPS: Final = ('cyborg_lite_conductor', 'cyborg_lite_api', 'cyborg_lite_agent')
 # Two of the families: a task of Ansible takes a quarter of a second.
 FAMILIES: Final = ('nvidia_gpu', 'sriov_nic')
-REQUIRED: Final = 'CYBORG_LITE_TEST_REQUIRE_SERVERS'
 
 
 @pytest.fixture(scope='module')
@@ -30,22 +28,6 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True, timeout=300,
     )  # fmt: skip
     return directory
-
-
-@pytest.fixture
-def chroot(tmp_path: Path) -> Path:
-    """Directory for an overlay; without root or overlayfs the test is skipped."""
-    script = 'mount -t overlay overlay -o "lowerdir=/,upperdir=$0/u,workdir=$0/w" $0/r'
-    for name in 'uwr':
-        (tmp_path / name).mkdir()
-    command = ['unshare', '--mount', 'sh', '-c', script, str(tmp_path)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode:
-        reason = f'root and overlayfs are required: {run.stderr.strip()}'
-        if os.environ.get(REQUIRED):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return tmp_path
 
 
 # Any: variables of Ansible.

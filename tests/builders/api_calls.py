@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of the API and rendered views, without an application."""
 
+import json
 from typing import Any
 from unittest import mock
 
 import webob
-from wsme.rest.json import tojson
 
+from cyborg_lite.api import expose
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.microversion import MINIMUM, Microversion
@@ -28,4 +29,4 @@ def build_call(version: Microversion = MINIMUM, *, is_admin: bool = False) -> Ca
 
 def render(view: Any) -> Any:
     """Return the JSON of a view, as a response contains it."""
-    return tojson(type(view), view)
+    return json.loads(expose.render(view))

@@ -11,16 +11,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from cyborg_lite.api import openapi
 from cyborg_lite.version import version
 from tests.servers.keystone_cloud import KeystoneCloud
 from tests.servers.stack import ADMIN
 
-FOLDER: Final = Path(__file__).parents[2] / 'doc' / 'api-samples'
+FOLDER: Final = Path(openapi.__file__).parent / 'samples'
 
-_NEWEST: Final = '2.4'
+_NEWEST: Final = '2.22'
 _ENDPOINT: Final = 'http://controller:6666'
 _TIME: Final = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00')
 _DURATION: Final = re.compile(r'"duration": [0-9.e-]+')
+_SECONDS: Final = re.compile(r'"(age|due_in|usage_age)": -?[0-9.e-]+')
+_HOURS: Final = re.compile(r'"unit_hours": [0-9.e-]+')
 _DIGEST: Final = re.compile(r'\b[0-9a-f]{128}\b')
 _UUID: Final = re.compile(r'\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b')
 _ID: Final = re.compile(r'\b[0-9a-f]{32}\b')
@@ -44,11 +47,10 @@ class Recorder:
         body: Any = None,
         *,
         persona: Mapping[str, str] = ADMIN,
-        spoken: str = _NEWEST,
     ) -> Any:
         """Send a request and return the JSON body of the answer."""
         method = operation.partition('_')[0].upper()
-        version_header = {'OpenStack-API-Version': f'accelerator {spoken}'}
+        version_header = {'OpenStack-API-Version': f'accelerator {_NEWEST}'}
         answer = self._cloud.api({**persona, **version_header}).ask(method, path, body)
         assert answer.status < 300, answer.body
         tokens = ['X-Auth-Token']
@@ -82,6 +84,8 @@ class Recorder:
         text = text.replace(f'"version": "{version()}"', '"version": "1.2.3"')
         text = _TIME.sub('2026-01-02T03:04:05.678901+00:00', text)
         text = _DURATION.sub('"duration": 0.25', text)
+        text = _SECONDS.sub(r'"\1": 0.25', text)
+        text = _HOURS.sub('"unit_hours": 0.75', text)
         text = _DIGEST.sub('c' * 128, text)
         text = _UUID.sub(lambda match: self._uuid(match[0]), text)
         return _ID.sub(lambda match: self._id(match[0]), text) + '\n'

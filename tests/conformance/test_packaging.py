@@ -20,7 +20,8 @@ MIGRATIONS: Final = 'cyborg_lite/db/migrations'
 _SOURCES: Final = (
     *('LICENSE', 'setup.py', 'setup.cfg', 'pyproject.toml', 'requirements.txt'),
 )
-_TREES: Final = ('cyborg_lite', 'alembic', 'etc')
+_TREES: Final = ('cyborg_lite', 'cyborg_lite_dashboard', 'alembic', 'etc')
+_PACKAGES: Final = {'cyborg_lite', 'cyborg_lite_dashboard'}
 
 _UPGRADE: Final = """
 import sys
@@ -85,7 +86,9 @@ def _list_files(archive: Path) -> set[str]:
 
 def test_wheel_has_all_modules_of_package(wheel: Path) -> None:
     modules = {
-        str(module.relative_to(ROOT)) for module in (ROOT / 'cyborg_lite').rglob('*.py')
+        str(module.relative_to(ROOT))
+        for package in _PACKAGES
+        for module in (ROOT / package).rglob('*.py')
     }
     shipped = {name for name in _list_files(wheel) if name.endswith('.py')}
     assert modules <= shipped
@@ -96,6 +99,13 @@ def test_wheel_has_all_modules_of_package(wheel: Path) -> None:
 
 def test_wheel_has_typing_marker(wheel: Path) -> None:
     assert 'cyborg_lite/py.typed' in _list_files(wheel)
+
+
+def test_wheel_has_samples_of_api_document(wheel: Path) -> None:
+    folder = 'cyborg_lite/api/openapi/samples'
+    samples = {str(file.relative_to(ROOT)) for file in (ROOT / folder).glob('*.json')}
+    assert samples
+    assert samples <= _list_files(wheel)
 
 
 def test_wheel_has_exactly_the_migrations_of_checkout(wheel: Path) -> None:
@@ -111,12 +121,21 @@ def test_wheel_has_exactly_the_migrations_of_checkout(wheel: Path) -> None:
     assert f'{MIGRATIONS}/script.py.mako' in scripts
 
 
-def test_wheel_has_one_top_level_package(
-    wheel: Path,
-) -> None:
+def test_wheel_has_two_top_level_packages(wheel: Path) -> None:
     tops = {name.split('/')[0] for name in _list_files(wheel)}
     metadata = ('.dist-info', '.data')
-    assert {top for top in tops if not top.endswith(metadata)} == {'cyborg_lite'}
+    assert {top for top in tops if not top.endswith(metadata)} == _PACKAGES
+
+
+def test_wheel_has_templates_and_policies_of_dashboard(wheel: Path) -> None:
+    folder = ROOT / 'cyborg_lite_dashboard'
+    files = {
+        str(path.relative_to(ROOT))
+        for pattern in ('*.html', '*.yaml')
+        for path in folder.rglob(pattern)
+    }
+    assert len(files) > 1
+    assert files <= _list_files(wheel)
 
 
 def test_wheel_has_man_pages_and_completion(wheel: Path) -> None:
@@ -134,7 +153,7 @@ def test_wheel_has_units_privileges_and_samples(wheel: Path) -> None:
     etc = ROOT / 'etc'
     expected = {
         str(path.relative_to(etc))
-        for folder in ('privileges.d', 'sudoers.d', 'systemd')
+        for folder in ('privileges.d', 'sudoers.d', 'systemd', 'prometheus', 'grafana')
         for path in (etc / folder).iterdir()
     }
     samples = {'cyborg-lite.conf.sample', 'policy.yaml.sample'}

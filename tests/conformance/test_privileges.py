@@ -19,8 +19,9 @@ from tests.hosts.privileged_process import PRIVILEGES, install_privileges
 
 _IMAGE = Path('/var/lib/cyborg-lite/images/5e1f-0a.bin')
 _FILES = sorted(PRIVILEGES.iterdir())
-# The driver of SPDK changes no file: it sends requests to the socket of SPDK.
-_PRIVILEGED = [name for name in PREPARING if name != 'SPDK']
+# The driver of SPDK changes no file: it sends requests to the socket of SPDK. The ports
+# of a group need no change.
+_PRIVILEGED = [name for name in PREPARING if name not in ('SPDK', 'NIC groups')]
 
 
 @dataclass
@@ -30,6 +31,7 @@ class RecordingKernel:
     real: Kernel
     writes: list[tuple[str, str]] = field(default_factory=list)
     commands: list[list[str]] = field(default_factory=list)
+    tools: list[list[str]] = field(default_factory=list)  # without their directories
 
     def write(self, root: Path, path: str, text: str) -> None:
         location = (root / path).resolve()
@@ -41,6 +43,7 @@ class RecordingKernel:
         return self.real.run(root, tool, arguments)
 
     def load(self, command: Sequence[str], seconds: float) -> tuple[int | None, str]:
+        self.tools.append(list(command))
         return self.real.load(command, seconds)
 
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:
@@ -64,7 +67,9 @@ def test_privileges_file_allows_changes_of_driver(name: str, tmp_path: Path) -> 
         drivers.append(PREPARING[name].make(host))
         return drivers[-1]
 
-    preparation_checks.check_prepare_is_repeatable(Bench(make, build), tmp_path)
+    bench = Bench(make, build)
+    preparation_checks.check_prepare_is_repeatable(bench, tmp_path / 'handles')
+    preparation_checks.check_group_is_repeatable(bench, tmp_path / 'groups')
     writes = [write for kernel in kernels for write in kernel.writes]
     commands = [command for kernel in kernels for command in kernel.commands]
     allowed = _read(drivers[0])
@@ -84,6 +89,9 @@ def test_privileges_file_allows_changes_of_modes(name: str, tmp_path: Path) -> N
         for mode in [*driver.modes(device)[:2], *driver.modes(device)[:1]]:
             driver.set_mode(device, mode.name)
     allowed = _read(driver)
+    for name, *arguments in kernel.tools:
+        (path,) = allowed.list_tools(name)
+        kernel.commands.append([path, *arguments])
     assert kernel.writes or kernel.commands
     denied = [write for write in kernel.writes if not allowed.allows_write(*write)]
     assert denied == []

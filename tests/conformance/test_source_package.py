@@ -14,7 +14,7 @@ ROOT: Final = Path(__file__).parents[2]
 
 _TREES: Final = (
     *('alembic', 'ansible', 'benchmarks', 'cyborg_lite', 'devstack', 'doc', 'etc'),
-    *('releasenotes', 'tests'),
+    *('cyborg_lite_dashboard', 'releasenotes', 'tests'),
 )
 _IGNORE: Final = shutil.ignore_patterns('__pycache__', 'build', '.standalone')
 
@@ -49,6 +49,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         'CONTRIBUTING.rst',
         'alembic/versions/0001_initial_schema.py',
         'benchmarks/fleet.py',
+        'cyborg_lite_dashboard/enabled/_2420_admin_devices_panel.py',
         'devstack/run-tests.sh',
         'doc/source/index.rst',
         'doc/source/_exts/diagrams.py',

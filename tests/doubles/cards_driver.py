@@ -3,7 +3,8 @@
 
 Each file describes a card in JSON, for example ``{"address": "fa4f:01:00.0",
 "units": 2, "resource_class": "PGPU"}``. ``serial`` is the address by default. Functions
-of a card with ``"managed": false`` must keep their driver. The handles need their host.
+of a card with ``"managed": false`` must keep their driver. ``memory_mib`` is a typed
+attribute. The handles need their host.
 The host refuses to prepare them while a file ``refuse`` exists in the folder.
 """
 
@@ -24,6 +25,7 @@ from cyborg_lite.model.inventory import (
     DiscoveryResult,
     HandleType,
 )
+from cyborg_lite.model.typed_attributes import MEMORY, AttributeDeclaration
 
 REFUSAL: Final = 'The card refuses to be prepared.'
 
@@ -35,6 +37,8 @@ class CardsDriver:
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
         cfg.StrOpt('folder', default='/nowhere', help='Folder of the card files.'),
     )
+
+    ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]] = (MEMORY,)
 
     # Any: options of drivers have any type.
     def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
@@ -50,12 +54,14 @@ class CardsDriver:
     def _build_result(self, card: dict[str, Any]) -> DiscoveryResult:
         address, units = card['address'], range(card['units'])
         managed = card.get('managed', True)
+        memory = card.get('memory_mib')
         root = Deployable(
             name=f'{self._host.name}_{address}',
             resource_class=card['resource_class'],
             traits=('CUSTOM_CARDS', 'OWNER_CYBORG'),
             total=len(units),
             handles=tuple(_build_handle(address, n, managed) for n in units),
+            typed_attributes=(MEMORY.of(memory),) if memory is not None else (),
         )
         device = Device(
             type='GPU',

@@ -3,6 +3,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Self
 from uuid import uuid4
 
@@ -11,10 +12,12 @@ from cyborg_lite.exceptions import (
     AttributeNotFound,
     DeployableNotFound,
     DeviceNotFound,
+    HostNotFound,
     JobNotFound,
     ServiceAlive,
     ServiceNotFound,
 )
+from cyborg_lite.model import typed_attributes
 from cyborg_lite.model.bitstream_list import ListedBitstream
 from cyborg_lite.model.cleaning import (
     OPERATOR_STATES,
@@ -24,21 +27,37 @@ from cyborg_lite.model.cleaning import (
     DeviceCleanings,
     UnitSelection,
 )
-from cyborg_lite.model.device_errors import CleaningRefused, ModeRefused
+from cyborg_lite.model.device_errors import (
+    CleaningRefused,
+    ModeRefused,
+    ReconfigurationRefused,
+)
+from cyborg_lite.model.device_events import DeviceEvent
 from cyborg_lite.model.devices import (
     Attribute,
     DeployableRecord,
     DeviceRecord,
     DeviceStatus,
 )
+from cyborg_lite.model.host_topology import HostTopology
 from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.model.jobs import JobState
+from cyborg_lite.model.jobs import JobRecord, JobRequest, JobState, JobType
 from cyborg_lite.model.modes import DevicePlan, ModeChange
 from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
 from cyborg_lite.model.queries import Query
+from cyborg_lite.model.reconfiguration import (
+    ConfigurationRequest,
+    DeviceConfiguration,
+    Reconfiguration,
+    ReconfigurationState,
+)
 from cyborg_lite.model.services import HeartbeatDetails, Service, ServiceState
+from cyborg_lite.model.typed_attributes import AttributeDeclaration
+from cyborg_lite.model.usages import UnitUsage, UsageQuery, UsageReport
 from cyborg_lite.rpc.context import RequestContext
+from tests.builders.job_records import build_job_record
 from tests.doubles.conductor_arqs import ArqsInMemory
+from tests.doubles.generations import check_generation
 from tests.doubles.paging import page
 
 
@@ -52,6 +71,8 @@ class FakeConductor(ArqsInMemory):
         self.attributes: dict[str, Attribute] = {}
         self.programmed: list[tuple[str, str]] = []
         self.jobs: dict[str, ProgramJob] = {}
+        self.queued_jobs: dict[str, JobRecord] = {}
+        self.job_requests: list[JobRequest] = []
         self.bitstreams: dict[str, ListedBitstream] = {}  # by deployable uuid
         self.bitstream_filters: list[dict[str, str]] = []
         self.services: dict[str, Service] = {}
@@ -59,6 +80,12 @@ class FakeConductor(ArqsInMemory):
         self.calls: list[str] = []  # methods that agents called
         self.cleanings: dict[str, DeviceCleanings] = {}  # by device uuid
         self.plans: dict[str, DevicePlan] = {}  # modes by device uuid
+        self.topologies: dict[str, HostTopology] = {}  # by host
+        self.events: dict[str, tuple[DeviceEvent, ...]] = {}  # by device uuid
+        self.usages: tuple[UnitUsage, ...] = ()
+        self.usage_queries: list[UsageQuery] = []
+        # By device uuid.
+        self.configurations: dict[str, DeviceConfiguration] = {}
 
     # --- devices, deployables, attributes ---
 
@@ -82,6 +109,12 @@ class FakeConductor(ArqsInMemory):
 
         return page(self.deployables.values(), query, value)
 
+    def list_attribute_declarations(
+        self, context: RequestContext
+    ) -> tuple[AttributeDeclaration, ...]:
+        self._heard(context)
+        return typed_attributes.SHARED
+
     def list_attributes(
         self, context: RequestContext, query: Query
     ) -> tuple[Attribute, ...]:
@@ -89,14 +122,37 @@ class FakeConductor(ArqsInMemory):
         return page(self.attributes.values(), query)
 
     def set_device_status(
-        self, context: RequestContext, uuid: str, status: DeviceStatus, reason: str = ''
+        self,
+        context: RequestContext,
+        uuid: str,
+        status: DeviceStatus,
+        reason: str = '',
+        generation: int | None = None,
     ) -> None:
         self._heard(context)
         if uuid not in self.devices:
             raise DeviceNotFound(uuid=uuid)
+        record = self.devices[uuid]
+        check_generation(record, generation)
         self.devices[uuid] = dataclasses.replace(
-            self.devices[uuid], status=status, status_reason=reason
+            record,
+            status=status,
+            status_reason=reason,
+            generation=record.generation + 1,
         )
+
+    def list_device_events(
+        self, context: RequestContext, device_uuid: str
+    ) -> tuple[DeviceEvent, ...]:
+        self._heard(context)
+        if device_uuid not in self.events:
+            raise DeviceNotFound(uuid=device_uuid)
+        return self.events[device_uuid]
+
+    def sum_usages(self, context: RequestContext, query: UsageQuery) -> UsageReport:
+        self._heard(context)
+        self.usage_queries.append(query)
+        return UsageReport(self.usages, query.end)
 
     def plan_modes(self, context: RequestContext, uuid: str) -> DevicePlan:
         self._heard(context)
@@ -104,14 +160,70 @@ class FakeConductor(ArqsInMemory):
             raise DeviceNotFound(uuid=uuid)
         return self.plans[uuid]
 
-    def change_mode(self, context: RequestContext, uuid: str, mode: str) -> DevicePlan:
+    def change_mode(
+        self,
+        context: RequestContext,
+        uuid: str,
+        mode: str,
+        generation: int | None = None,
+    ) -> DevicePlan:
         plan = self.plan_modes(context, uuid)
+        self._raise_generation(uuid, generation)
         if plan.arqs or plan.find(mode) is None:
             reason = f'ARQs use it: {", ".join(plan.arqs)}.'
             raise ModeRefused(uuid=uuid, mode=mode, reason=reason)
         change = ModeChange(mode, JobState.WAITING)
         self.plans[uuid] = dataclasses.replace(plan, change=change)
         return self.plans[uuid]
+
+    def show_host_topology(
+        self, context: RequestContext, hostname: str
+    ) -> HostTopology:
+        self._heard(context)
+        if hostname not in self.topologies:
+            raise HostNotFound(host=hostname)
+        return self.topologies[hostname]
+
+    def show_configuration(
+        self, context: RequestContext, uuid: str
+    ) -> DeviceConfiguration:
+        self._heard(context)
+        if uuid not in self.configurations:
+            raise DeviceNotFound(uuid=uuid)
+        return self.configurations[uuid]
+
+    def change_configuration(
+        self,
+        context: RequestContext,
+        uuid: str,
+        request: ConfigurationRequest,
+        generation: int | None = None,
+    ) -> DeviceConfiguration:
+        configuration = self.show_configuration(context, uuid)
+        self._raise_generation(uuid, generation)
+        if configuration.arqs:
+            reason = f'ARQs use it: {", ".join(configuration.arqs)}.'
+            raise ReconfigurationRefused(
+                uuid=uuid, name=request.hardware_set, reason=reason
+            )
+        change = Reconfiguration(
+            uuid=str(uuid4()),
+            hardware_set=request.hardware_set,
+            settings=request.settings,
+            state=ReconfigurationState.WAITING,
+            actor=request.actor,
+            created_at=datetime.now(UTC),
+        )
+        changed = dataclasses.replace(configuration, changes=(change,))
+        self.configurations[uuid] = changed
+        return changed
+
+    def _raise_generation(self, uuid: str, expected: int | None) -> None:
+        record = self.devices.get(uuid)
+        if record is not None:
+            check_generation(record, expected)
+            number = record.generation + 1
+            self.devices[uuid] = dataclasses.replace(record, generation=number)
 
     def list_cleanings(
         self, context: RequestContext, device_uuid: str
@@ -199,6 +311,37 @@ class FakeConductor(ArqsInMemory):
             raise JobNotFound(uuid=uuid)
         return self.jobs[uuid]
 
+    def list_jobs(self, context: RequestContext, query: Query) -> tuple[JobRecord, ...]:
+        self._heard(context)
+
+        def value(record: JobRecord, key: str) -> object:
+            return record.type if key == 'kind' else getattr(record, key)
+
+        return page(self.queued_jobs.values(), query, value)
+
+    def request_job(self, context: RequestContext, request: JobRequest) -> JobRecord:
+        self._heard(context)
+        self.job_requests.append(request)
+        kind = JobType.AUDIT if not request.hostname else JobType.PLACEMENT_SYNC
+        payload = {'host': request.hostname} if request.hostname else {}
+        job = build_job_record(type=kind, payload=payload)
+        self.queued_jobs[job.uuid] = job
+        return job
+
+    def retry_job(self, context: RequestContext, uuid: str) -> None:
+        job = self._find_job(context, uuid)
+        self.queued_jobs[uuid] = dataclasses.replace(job, state=JobState.WAITING)
+
+    def cancel_job(self, context: RequestContext, uuid: str) -> None:
+        job = self._find_job(context, uuid)
+        self.queued_jobs[uuid] = dataclasses.replace(job, cancelled=True)
+
+    def _find_job(self, context: RequestContext, uuid: str) -> JobRecord:
+        self._heard(context)
+        if uuid not in self.queued_jobs:
+            raise JobNotFound(uuid=uuid)
+        return self.queued_jobs[uuid]
+
     def list_bitstreams(
         self, context: RequestContext, filters: Mapping[str, str], deployable: str
     ) -> tuple[ListedBitstream, ...]:
@@ -222,10 +365,14 @@ class FakeConductor(ArqsInMemory):
         self.attributes[created.uuid] = created
         return created
 
-    def delete_attribute(self, context: RequestContext, uuid: str) -> None:
+    def delete_attribute(
+        self, context: RequestContext, uuid: str, generation: int | None = None
+    ) -> None:
         self._heard(context)
-        if self.attributes.pop(uuid, None) is None:
+        if uuid not in self.attributes:
             raise AttributeNotFound(uuid=uuid)
+        check_generation(self.attributes[uuid], generation)
+        del self.attributes[uuid]
 
     # --- daemons ---
 

@@ -19,9 +19,12 @@ from cyborg_lite.model.explanations import (
     GroupCandidates,
     ProviderCapacity,
 )
+from cyborg_lite.model.profile_errors import DeviceProfileHasAlternatives
 from cyborg_lite.model.queries import Query
+from cyborg_lite.model.server_capacity import ProfileCapacity, count_capacity
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import RequestContext
+from tests.doubles.generations import check_generation
 from tests.doubles.paging import page
 
 
@@ -33,6 +36,7 @@ class ProfilesInMemory(ConductorAPI):
         self.former_names: dict[str, str] = {}  # profile uuids by former name
         self.stock: list[ProviderCapacity] = []  # capacity that explanations use
         self.access: dict[str, tuple[str, ...]] = {}  # project ids by profile uuid
+        self.choices: dict[str, tuple[int, ...]] = {}  # of alternatives, by uuid
         self.callers: list[RequestContext] = []
         self.refusal: Exception | None = None  # raised by every call
         self._ages = itertools.count()
@@ -126,11 +130,20 @@ class ProfilesInMemory(ConductorAPI):
         change: ProfileChange,
         *,
         possible: bool = False,
+        generation: int | None = None,
     ) -> DeviceProfile:
         self._heard(context)
         before = self._find_profile(context, uuid)
+        check_generation(before, generation)
         values = {field: getattr(change, field) for field in change.fields}
-        after = dataclasses.replace(before, **values, updated_at=self.now())
+        if 'groups' in values and before.alternatives and 'alternatives' not in values:
+            raise DeviceProfileHasAlternatives(name=before.name)
+        after = dataclasses.replace(
+            before,
+            **values,
+            updated_at=self.now(),
+            generation=before.generation + 1,
+        )
         if possible and 'groups' in values:
             self._check_possible(after)
         if after.name != before.name:
@@ -141,7 +154,10 @@ class ProfilesInMemory(ConductorAPI):
         return after
 
     def delete_device_profiles(
-        self, context: RequestContext, names: Sequence[str]
+        self,
+        context: RequestContext,
+        names: Sequence[str],
+        generation: int | None = None,
     ) -> None:
         self._heard(context)
         visible = self._visible(context)
@@ -149,6 +165,7 @@ class ProfilesInMemory(ConductorAPI):
         for name in names:
             if name not in by_name:
                 raise DeviceProfileNotFound(name=name)
+            check_generation(by_name[name], generation)
             if self._in_use(by_name[name]):
                 raise DeviceProfileInUse(name=name)
         for name in names:
@@ -168,6 +185,26 @@ class ProfilesInMemory(ConductorAPI):
         if hostname is not None:
             hosts &= {hostname}
         return fitting.explain_fit(groups, self.stock, hosts)
+
+    def choose_alternatives(
+        self, context: RequestContext, uuid: str
+    ) -> tuple[int, ...]:
+        self._heard(context)
+        profile = self._find_profile(context, uuid)
+        return self.choices.get(uuid, (0,) * len(profile.groups))
+
+    def count_profile_capacity(
+        self, context: RequestContext, uuid: str, hostname: str | None = None
+    ) -> ProfileCapacity:
+        self._heard(context)
+        groups = [
+            self._list_candidates(profile)
+            for profile in self._find_profile(context, uuid).groups
+        ]
+        hosts = {profile.hostname for profile in self.stock}
+        if hostname is not None:
+            hosts &= {hostname}
+        return count_capacity(groups, self.stock, hosts)
 
     def _check_possible(self, profile: DeviceProfile) -> None:
         groups = [self._list_candidates(profile) for profile in profile.groups]

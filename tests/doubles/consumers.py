@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allocations of instances in Placement, as far as a bind reads them."""
 
-from cyborg_lite.clients.placement import Consumer
+from cyborg_lite.clients.placement import Consumer, ProviderTraits
 from cyborg_lite.exceptions import ServiceUnavailable
 
 
@@ -14,15 +14,22 @@ class FakeConsumers:
         """Names of the providers whose trait a bind has read, in order."""
         self.old_hosts: set[str] = set()
         """Compute nodes whose Nova attaches no mdevs."""
+        self.traits: dict[str, frozenset[str]] = {}  # by uuid of the provider
         self._consumers: dict[str, Consumer] = {}
 
-    def allocate(self, instance: str, providers: list[str], project: str) -> None:
+    def allocate(
+        self,
+        instance: str,
+        providers: list[str],
+        project: str,
+        resource_class: str = 'PGPU',
+    ) -> None:
         self._consumers[instance] = Consumer(
             uuid=instance,
             project_id=project,
             user_id='user',
             generation=1,
-            allocations={uuid: {'PGPU': 1} for uuid in providers},
+            allocations={uuid: {resource_class: 1} for uuid in providers},
         )
 
     def forget(self, instance: str) -> None:
@@ -50,3 +57,8 @@ class FakeConsumers:
         if self.away:
             raise ServiceUnavailable(what='Placement')
         return self._consumers.get(uuid)
+
+    def get_traits(self, uuid: str) -> ProviderTraits:
+        if self.away:
+            raise ServiceUnavailable(what='Placement')
+        return ProviderTraits(0, self.traits.get(uuid, frozenset()))

@@ -8,7 +8,9 @@ from cyborg_lite.exceptions import CyborgError, ServiceUnavailable
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import HostEvent, RecoveryResult
 from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.model.services import HeartbeatDetails
+from cyborg_lite.model.report_changes import ReportChanges, apply_changes
+from cyborg_lite.model.services import Heartbeat, HeartbeatDetails
+from cyborg_lite.model.usage import Usage
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import RequestContext
 
@@ -28,6 +30,9 @@ class ReportKeeper(ConductorAPI):
         self.abandoned: set[str] = set()  # uuids of handles that no ARQ owns
         self.compares_handles = True  # False: as in an earlier release
         self.answer_lost = False  # report_events: executed, then not answered
+        self.stores_changes = False  # False: as in an earlier release
+        self.remembers_heartbeats = False  # False: as in an earlier release
+        self.token = ''  # of the last whole heartbeat
         self.refusal: Exception | None = None  # raised by every call
         self.timeouts: list[float] = []  # seconds; one per client
 
@@ -44,17 +49,52 @@ class ReportKeeper(ConductorAPI):
         vitals: HeartbeatDetails | None = None,
     ) -> bool:
         self._record_call('heartbeat', context)
-        self.heartbeats.append(vitals or HeartbeatDetails())
+        details = vitals or HeartbeatDetails()
+        self.heartbeats.append(details)
+        identity = details.boot_id, details.identity
+        self.token = Heartbeat(host, version, digest, *identity).token
         stored = self.reports.get(host)
         return stored is None or stored.digest != digest
 
+    def repeat(
+        self,
+        context: RequestContext,
+        host: str,
+        token: str,
+        telemetry: Mapping[str, Usage] | None = None,
+    ) -> bool:
+        if not self.remembers_heartbeats:
+            return False
+        self.calls.append('repeat_heartbeat')
+        if token != self.token:
+            return False
+        self.heartbeats.append(HeartbeatDetails(telemetry=telemetry or {}))
+        return True
+
     def report_host(self, context: RequestContext, report: HostReport) -> int:
         self._record_call('report_host', context)
+        return self._store(report)
+
+    def _store(self, report: HostReport) -> int:
         if report.number > self.last_report:
             self.reports[report.hostname] = report
             self.last_report = report.number
             return report.number
         return self.last_report + 1
+
+    def report_changes(
+        self, context: RequestContext, changes: ReportChanges
+    ) -> int | None:
+        if not self.stores_changes:
+            return None
+        self._record_call('report_changes', context)
+        base = self.reports.get(changes.report.hostname)
+        if not changes.base:
+            return self._store(changes.report)
+        if base is None or base.digest != changes.base:
+            return None
+        report = apply_changes(changes, base)
+        return None if report is None else self._store(report)
 
     def reconcile_handles(
         self, context: RequestContext, host: str, handles: Sequence[str]
@@ -65,17 +105,11 @@ class ReportKeeper(ConductorAPI):
         return tuple(uuid for uuid in handles if uuid in self.abandoned)
 
     def report_recovery(
-        self,
-        context: RequestContext,
-        host: str,
-        boot_id: str,
-        *,
-        rebuilt: Sequence[str],
-        lost: Mapping[str, str],
+        self, context: RequestContext, result: RecoveryResult
     ) -> tuple[AllocatedHandle, ...]:
         self._record_call('report_recovery', context)
-        self.outcomes.append(RecoveryResult(host, boot_id, tuple(rebuilt), lost))
-        finished = {*rebuilt, *lost}
+        self.outcomes.append(result)
+        finished = {*result.rebuilt, *result.lost}
         self.provisioning = [
             handle for handle in self.provisioning if handle.uuid not in finished
         ]

@@ -76,12 +76,15 @@ class FakeSpdk:
             build_subsystem(),
         ]
         self.controllers: list[Object] | None = [build_controller()]
+        self.connections: list[str] = []  # NQNs of hosts
+        self.absent: set[str] = set()  # methods of later releases
         self.refusal: str | None = None  # of every call that changes a subsystem
         self.reply: bytes | None = None  # instead of each answer
         self._methods: Mapping[str, Callable[[Object], Any]] = {
             'spdk_get_version': lambda params: {'version': 'SPDK v24.01'},
             'nvmf_get_subsystems': lambda params: self.subsystems,
             'vhost_get_controllers': lambda params: self.controllers,
+            'nvmf_subsystem_get_controllers': self._list_connections,
             'nvmf_subsystem_add_host': self._add_host,
             'nvmf_subsystem_remove_host': self._remove_host,
         }
@@ -122,7 +125,7 @@ class FakeSpdk:
         answer: Object = {'jsonrpc': '2.0', 'id': request['id']}
         method = request['method']
         is_absent = method.startswith('vhost') and self.controllers is None
-        if method not in self._methods or is_absent:
+        if method not in self._methods or method in self.absent or is_absent:
             error: Object = {'code': -32601, 'message': 'Method not found'}
             return {**answer, 'error': error}
         try:
@@ -130,6 +133,13 @@ class FakeSpdk:
         except ValueError as refusal:
             return {**answer, 'error': {'code': -32602, 'message': str(refusal)}}
         return {**answer, 'result': result}
+
+    def _list_connections(self, params: Object) -> list[Object]:
+        self._find(params)
+        return [
+            {'cntlid': number, 'hostnqn': nqn, 'hostid': '', 'num_io_qpairs': 5}
+            for number, nqn in enumerate(self.connections, 1)
+        ]
 
     def _add_host(self, params: Object) -> bool:
         if self.refusal is not None:

@@ -59,7 +59,10 @@ def _answer(command: list[str], root: Path, backend: str = 'threading') -> Any:
     return json.loads(completed.stdout)
 
 
-@pytest.mark.parametrize('name', sysfs_tree.hosts())
+# The devices of the host function-groups depend on options of its drivers.
+@pytest.mark.parametrize(
+    'name', [name for name in sysfs_tree.hosts() if name != 'function-groups']
+)
 def test_discover_fixture_host_matches_expectations(name: str, tmp_path: Path) -> None:
     root = tmp_path / 'root'
     built = sysfs_tree.build(name, root)

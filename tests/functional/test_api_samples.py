@@ -43,12 +43,32 @@ def recorder(cloud: KeystoneCloud, real_glance: RealGlance) -> Recorder:
     _bitstreams(recorder, cloud, real_glance)
     agents = '/v2/services?binary=cyborg-lite-agent'
     recorder.ask('get_v2_services', agents)
+    _jobs(recorder, cloud)
     _forget_host(recorder, cloud)
     if os.environ.get('CYBORG_LITE_WRITE_SAMPLES'):
         FOLDER.mkdir(exist_ok=True)
         for operation, text in recorder.format_samples().items():
             (FOLDER / f'{operation}.json').write_text(text)
     return recorder
+
+
+def _jobs(recorder: Recorder, cloud: KeystoneCloud) -> None:
+    """Request, retry and cancel jobs; failed jobs are written into the database."""
+    recorder.ask('post_v2_jobs', '/v2/jobs', {'kind': 'audit'})
+    # No conductor runs jobs of the second type.
+    jobs = {kind: str(uuid4()) for kind in ('clean', 'example')}
+    with closing(sqlite3.connect(cloud.directory / 'db.sqlite')) as database, database:
+        database.executemany(
+            'INSERT INTO jobs (uuid, kind, payload, rerun_requested, state, step, '
+            'attempts, run_after, lease, last_error, created_at) '
+            "VALUES (?, ?, '{}', 0, 'failed', '', 3, 0, 0, 'The drive is busy.', 0)",
+            [(uuid, kind) for kind, uuid in jobs.items()],
+        )
+    path = '/v2/jobs?kind=clean&state=failed'
+    recorder.ask('get_v2_jobs', path)
+    for action, kind in (('retry', 'example'), ('cancel', 'clean')):
+        path = f'/v2/jobs/{jobs[kind]}/{action}'
+        recorder.ask(f'post_v2_jobs_uuid_{action}', path)
 
 
 def _forget_host(recorder: Recorder, cloud: KeystoneCloud) -> None:
@@ -63,7 +83,7 @@ def _forget_host(recorder: Recorder, cloud: KeystoneCloud) -> None:
             (service, 'gone-host', 'down'),
         )
     path = f'/v2/services/{service}'
-    recorder.ask('delete_v2_services_uuid', path, spoken='2.5')
+    recorder.ask('delete_v2_services_uuid', path)
 
 
 def _hardware(recorder: Recorder, cloud: KeystoneCloud) -> None:
@@ -74,7 +94,9 @@ def _hardware(recorder: Recorder, cloud: KeystoneCloud) -> None:
     reason = {'op': 'add', 'path': '/reason', 'value': 'The fan is changed.'}
     status = {'op': 'replace', 'path': '/status', 'value': 'maintaining'}
     ask('patch_v2_devices_uuid', path, [status, reason])
-    ask('get_v2_devices_uuid_modes', f'{path}/modes', spoken='2.7')
+    ask('get_v2_devices_uuid_modes', f'{path}/modes')
+    ask('get_v2_devices_uuid_events', f'{path}/events')
+    _configuration(recorder, cloud, device)
     _cleanings(recorder, cloud, f'{path}/cleanings')
     ask('post_v2_devices_uuid_disable', f'{path}/disable')
     ask('post_v2_devices_uuid_enable', f'{path}/enable')
@@ -87,14 +109,39 @@ def _hardware(recorder: Recorder, cloud: KeystoneCloud) -> None:
     ask('delete_v2_attributes_uuid', f'/v2/attributes/{created}')
 
 
+def _configuration(recorder: Recorder, cloud: KeystoneCloud, device: str) -> None:
+    """Show a change whose record is written into the database."""
+    columns = {
+        'uuid': '0f6f3b2e-7a52-4c39-8f0e-5d1f6c1f7a90',
+        'device_id': 1,
+        'hardware_set': 'nvidia',
+        'settings': '{"vgpus": 4}',
+        'held_ids': '[]',
+        'state': 'succeeded',
+        'phase': 'setup',
+        'tasks': 2,
+        'log': 'teardown: Unload the driver: changed\nsetup: Load the driver: changed',
+        'reason': '',
+        'actor': 'admin',
+        'created_at': '2026-02-28 12:00:00.000000',
+        'finished_at': '2026-02-28 12:01:00.000000',
+    }
+    names, marks = ', '.join(columns), ', '.join('?' * len(columns))
+    with closing(sqlite3.connect(cloud.directory / 'db.sqlite')) as database, database:
+        insert = f'INSERT INTO reconfigurations ({names}) VALUES ({marks})'
+        database.execute(insert, tuple(columns.values()))
+    path = f'/v2/devices/{device}/configuration'
+    recorder.ask('get_v2_devices_uuid_configuration', path)
+
+
 def _cleanings(recorder: Recorder, cloud: KeystoneCloud, path: str) -> None:
     """Decide about a unit whose state is written into the database."""
     prefix, unit = 'v2_devices_uuid_cleanings', _set_clean_state(cloud, 'used')
     accept = {'name': 'R. Jones', 'unit': unit}
-    recorder.ask(f'post_{prefix}_accept', f'{path}/accept', accept, spoken='2.6')
-    recorder.ask(f'get_{prefix}', path, spoken='2.6')
+    recorder.ask(f'post_{prefix}_accept', f'{path}/accept', accept)
+    recorder.ask(f'get_{prefix}', path)
     _set_clean_state(cloud, 'used')
-    recorder.ask(f'post_{prefix}_retry', f'{path}/retry', {'unit': unit}, spoken='2.6')
+    recorder.ask(f'post_{prefix}_retry', f'{path}/retry', {'unit': unit})
     # The driver has no clean steps.
     _set_clean_state(cloud, 'clean')
 
@@ -123,6 +170,7 @@ def _profiles(recorder: Recorder) -> None:
     ask('get_v2_device_profiles', '?name=fpga')
     ask(f'get_v2_{schema_name}', '/fpga')
     ask(f'post_v2_{schema_name}_explain', '/fpga/explain')
+    ask(f'get_v2_{schema_name}_capacity', '/fpga/capacity')
     renamed = [{'op': 'replace', 'path': '/is_public', 'value': False}]
     ask(f'patch_v2_{schema_name}', '/fpga', renamed)
     ask(f'post_v2_{schema_name}_access', '/fpga/access', {'projects': ['a' * 32]})
@@ -158,6 +206,9 @@ def _requests(recorder: Recorder, cloud: KeystoneCloud) -> None:
     recorder.ask('get_v2_accelerator_requests', f'{by_instance}&bind_state=resolved')
     recorder.ask('get_v2_accelerator_requests_uuid', f'{ARQS}/{uuid}')
     recorder.ask('get_v2_accelerator_requests_uuid_events', f'{ARQS}/{uuid}/events')
+    topology = f'/v2/hosts/{cloud.host}/topology'
+    recorder.ask('get_v2_hosts_name_topology', topology)
+    recorder.ask('get_v2_usages', '/v2/usages')
     path = f'{ARQS}/{uuid}'
     as_nova('patch_v2_accelerator_requests_uuid', path, {uuid: unbind})
     as_nova('delete_v2_accelerator_requests_uuid', path)
@@ -190,7 +241,7 @@ def _bitstreams(
 
     cloud.until(is_finished, 'the image is loaded')
     repeated = 'patch_v2_deployables_uuid_program_same_uuid'
-    recorder.ask(repeated, f'{path}/{card}', program, spoken='2.3')
+    recorder.ask(repeated, f'{path}/{card}', program)
 
 
 def test_api_samples_cover_every_operation(

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from tests.chaos.faulty_cloud import FaultyCloud
+from tests.doubles.rebootable_host import boot
 from tests.doubles.spdk import NQN, FakeSpdk
 from tests.hosts.fixture_agent import FIXTURES, FixtureAgent, Shown
 from tests.hosts.fixture_hosts import renumber_buses, with_text, without
@@ -57,7 +58,9 @@ def test_fixture_hosts_every_function_has_a_result(
         print('  '.join([*cells, row[-1]]))
 
 
-@pytest.mark.parametrize('host', ['h100-hgx', 'l4-blackwell-vgpu'], indirect=True)
+@pytest.mark.parametrize(
+    'host', ['h100-hgx', 'l4-blackwell-vgpu', 'dpu-gaudi'], indirect=True
+)
 def test_fixture_host_matches_expectation(host: FixtureAgent) -> None:
     host.switch_on()
     check_expectations(host)
@@ -160,10 +163,13 @@ def test_spdk_target_is_bound_and_released(
 ) -> None:
     targets: list[FakeSpdk] = []
     build = host.fixture.build
+    initiators: list[str] = []  # NQNs of instances with a connection
 
     def build_with_spdk() -> Path:
         root = build()
         targets.append(FakeSpdk(root))
+        targets[-1].connections = initiators
+        boot(root, f'boot-{len(targets)}')
         return root
 
     monkeypatch.setattr(host.fixture, 'build', build_with_spdk)
@@ -180,11 +186,29 @@ def test_spdk_target_is_bound_and_released(
     assert instance.states() == {'Bound'}
     ((handle_type, info),) = host.handles(f'nvmf-{NQN}')
     assert (handle_type, info['nqn']) == ('NVMF', NQN)
-    assert spdk.list_hosts() == [f'nqn.2014-08.org.nvmexpress:uuid:{instance.uuid}']
+    nqn = f'nqn.2014-08.org.nvmexpress:uuid:{instance.uuid}'
+    assert spdk.list_hosts() == [nqn]
+    assert not has_connected(spdk)
+    host.cloud.nova.rules.servers[instance.uuid] = host.name
+    host.cloud.until(lambda: has_connected(spdk), 'the spawned instance is checked')
+    initiators.append(nqn)
+    host.settle()
+    # A reboot of the host restarts SPDK.
+    host.switch_on()
+    spdk.stop()
+    spdk = targets[-1]
+    assert spdk.list_hosts() == [nqn]
+    assert has_connected(spdk)
+    assert instance.states() == {'Bound'}
     instance.delete()
     host.cloud.until(instance.gone, 'the target is released')
     assert spdk.list_hosts() == []
     spdk.stop()
+
+
+def has_connected(spdk: FakeSpdk) -> bool:
+    methods = [call['method'] for call in spdk.calls]
+    return 'nvmf_subsystem_get_controllers' in methods
 
 
 # --- removed, returned and moved cards ---

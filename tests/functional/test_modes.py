@@ -14,12 +14,14 @@ import pytest
 from devstack.launcher.processes import Child
 from devstack.launcher.rest import Answer
 from tests.chaos.faulty_cloud import FaultyCloud
+from tests.hosts.nvme_tools import NvmeKernel
 from tests.servers import rabbitmq
 from tests.servers.stack import ADMIN, Instance, expect
 from tests.servers.vgpu_machine import Generation, VgpuHost, run_cloud
 
 _QAT: Final = '0000:e8:00.0'
 _GPU: Final = '0000:c1:00.0'
+_DRIVE: Final = '0000:c2:00.0'
 _NEWEST: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.7'}
 
 
@@ -55,8 +57,8 @@ class ModeHost(VgpuHost):
 
     def wait_for_mode(self, mode: str) -> None:
         def is_set() -> bool:
-            shown = self.modes()
-            return shown['current'] == mode and shown['change'] is None
+            modes = self.modes()
+            return modes['current'] == mode and modes['change'] is None
 
         self.cloud.until(is_set, f'the mode is {mode}')
 
@@ -134,6 +136,18 @@ def gpu(cloud: FaultyCloud, tmp_path: Path) -> Iterator[ModeHost]:
         yield host
 
 
+@pytest.fixture
+def drive(cloud: FaultyCloud, tmp_path: Path) -> Iterator[ModeHost]:
+    generation = Generation('nvme-lvm', (), (_DRIVE, _DRIVE), (1, 1))
+    with ModeHost(cloud, tmp_path, generation, NvmeKernel) as host:
+        host.card = _DRIVE
+        host.drivers = {
+            'nvme_driver': {'modes': '8086:0a54 = namespaces-2', 'cleaning': 'never'}
+        }
+        host.start_agent()
+        yield host
+
+
 def services(host: ModeHost) -> str:
     file = host.root / f'sys/bus/pci/devices/{_QAT}/qat/cfg_services'
     return file.read_text().strip()
@@ -147,9 +161,9 @@ def traits(*names: str) -> set[str]:
 
 def test_qat_services_are_planned_changed_and_restored(qat: ModeHost) -> None:
     cloud = qat.cloud
-    shown = qat.modes()
-    assert (shown['current'], shown['declared']) == ('dc', 'sym;asym')
-    (plan,) = (mode for mode in shown['modes'] if mode['name'] == 'sym;asym')
+    modes = qat.modes()
+    assert (modes['current'], modes['declared']) == ('dc', 'sym;asym')
+    (plan,) = (mode for mode in modes['modes'] if mode['name'] == 'sym;asym')
     assert [item['total'] for item in (*plan['appears'], *plan['vanishes'])] == [4, 4]
     cloud.until(lambda: qat.offers() == {'': (4, traits('DC'))}, 'the card is offered')
 
@@ -163,8 +177,8 @@ def test_qat_services_are_planned_changed_and_restored(qat: ModeHost) -> None:
     status, output = qat.manage('mode', 'plan', qat.name, '--apply')
     assert status == 0, output
     qat.wait_for_mode('sym;asym')
-    offered = {'': (4, traits('SYM', 'ASYM'))}
-    cloud.until(lambda: qat.offers() == offered, 'Placement has the new services')
+    offers = {'': (4, traits('SYM', 'ASYM'))}
+    cloud.until(lambda: qat.offers() == offers, 'Placement has the new services')
 
     guest = qat.boot_from('CUSTOM_QAT')
     qat.power_cycle()
@@ -213,3 +227,32 @@ def test_mig_layout_is_changed_and_restored(gpu: ModeHost) -> None:
     assert made_on_card
     assert made_on_card <= gpu.made()
     gpu.end(guest)
+
+
+def test_namespaces_are_changed_and_rolled_back(drive: ModeHost) -> None:
+    cloud = drive.cloud
+    names = {'CUSTOM_SSD_INTEL', 'CUSTOM_SSD_PRODUCT_ID_0A54'}
+
+    def offers(count: int) -> bool:
+        expected = names | {f'CUSTOM_SSD_NAMESPACES_{count}'}
+        return drive.offers() == {'': (1, expected)}
+
+    cloud.until(lambda: offers(1), 'the drive is offered')
+    status, output = drive.manage('mode', 'plan', drive.name, '--apply')
+    assert status == 0, output
+    drive.wait_for_mode('namespaces-2')
+    cloud.until(lambda: offers(2), 'Placement has the new layout')
+    guest = drive.boot_from('CUSTOM_SSD')
+    assert drive.change_mode('namespaces-4').status == 409
+    drive.end(guest)
+
+    drive.kernel.tools.failures['id-ctrl'] = 'Internal Error'  # type: ignore[attr-defined]
+    assert drive.change_mode('namespaces-4').status == 202
+
+    def has_failed() -> bool:
+        change = drive.modes()['change']
+        return change is not None and change['state'] == 'failed'
+
+    cloud.until(has_failed, 'the change fails')
+    assert 'Internal Error' in drive.modes()['change']['reason']
+    assert drive.modes()['current'] == 'namespaces-2'

@@ -14,6 +14,7 @@ from typing import Final
 
 import pytest
 
+from cyborg_lite.api.microversion import MAXIMUM
 from tests.builders import api_bodies
 from tests.servers.databases import fresh_database
 from tests.servers.stack import NOVA, ROOT, Cloud, expect, lines_of
@@ -30,7 +31,7 @@ CHECKS: Final = (
     'use_after_free',
     'ensure_resource_availability',
 )
-LATEST: Final = {'OpenStack-API-Version': 'accelerator 2.4'}
+LATEST: Final = {'OpenStack-API-Version': f'accelerator {MAXIMUM}'}
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def test_operations_in_any_order_cause_no_error(cloud: Cloud) -> None:
     """The newest microversion has all operations."""
     output = search(
         cloud,
-        '/v2/openapi.json?microversion=2.4',
+        f'/v2/openapi.json?microversion={MAXIMUM}',
         LATEST,
         *('--phases', 'fuzzing,stateful'),
         *('--seed', '2'),

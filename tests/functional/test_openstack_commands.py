@@ -366,6 +366,94 @@ def test_attribute_refused_shows_reason(desk: Desk) -> None:
     assert 'attribute.key must have at least 1 characters.' in refused.error
 
 
+# --- the commands of this project, beside those of both clients ---
+
+
+@pytest.mark.parametrize('desk', [OWN, PLUGIN], indirect=True)
+def test_profile_set_disable_and_explain(desk: Desk) -> None:
+    name = desk.new_profile()['name']
+    changed = desk.read('profile', 'set', name, '--description', 'text', '--private')
+    expected = desk.query_api(f'device_profiles/{changed["uuid"]}')['device_profile']
+    assert (changed['description'], changed['groups']) == ('text', expected['groups'])
+    assert desk.run('profile', 'disable', name).status == 0
+    refused = desk.run('arq', 'create', name)
+    assert (refused.status, 'disabled' in refused.error) == (1, True)
+    assert desk.run('profile', 'enable', name).status == 0
+    explained = desk.run('profile', 'explain', name, '-f', 'json')
+    assert {row['Host'] for row in explained.json} == {desk.cloud.host}
+    assert explained.error.count('\n') == 1
+    missing = desk.run('profile', 'set', 'nope', '--public')
+    assert (missing.status, missing.error) == (
+        1,
+        'Device profile nope not found. (HTTP 404)\n',
+    )
+
+
+@pytest.mark.parametrize('desk', [OWN], indirect=True)
+def test_service_list_fits_width_of_terminal(desk: Desk) -> None:
+    rows = desk.read('service', 'list')
+    assert {row['Host'] for row in rows} == {desk.cloud.host}
+    service = desk.read('service', 'show', rows[0]['UUID'])
+    assert service['binary'] == rows[0]['Binary']
+    table = desk.run('service', 'list', '--max-width', '80').out
+    assert max(map(len, table.splitlines())) <= 80
+    refused = desk.run('service', 'delete', rows[0]['UUID'])
+    assert (refused.status, 'HTTP 409' in refused.error) == (1, True)
+
+
+@pytest.mark.parametrize('desk', [OWN], indirect=True)
+def test_bitstream_load_waits_with_progress(desk: Desk) -> None:
+    loaded = desk.glance.upload(gbs(), image().tags, image().properties)
+    card = desk.deployable('fa50:0c:00.0')
+    (row,) = (
+        row
+        for row in desk.read('bitstream', 'list', '--deployable', card)
+        if row['Image'] == loaded
+    )
+    assert row['Accepted'] is True
+    result = desk.run('bitstream', 'load', card, loaded, '--wait', '-f', 'json')
+    assert (result.json['state'], result.json['progress']) == ('done', 100)
+    assert result.error.splitlines()[-1] == '100% loaded'
+    assert desk.read('job', 'show', result.json['uuid'])['state'] == 'done'
+    fake = desk.deployable('FakeDevice')
+    refused = desk.run('bitstream', 'load', fake, loaded)
+    assert (refused.status, refused.error.count('\n')) == (1, 1)
+
+
+@pytest.mark.parametrize('desk', [OWN], indirect=True)
+def test_request_bind_waits_until_bound(desk: Desk) -> None:
+    cloud = desk.cloud
+    instance = Instance(cloud, cloud.provider_of('FPGA'), {'FPGA': 1})
+    uuid = desk.new_arq()
+    instance.arqs.append(uuid)
+    instance.allocate()
+    cloud.nova.rules.servers[instance.uuid] = cloud.host
+    token = ('--service-token', cloud.token(cloud.service))
+    bind = (
+        *('request', 'bind', uuid, '--host', cloud.host),
+        *('--instance', instance.uuid, '--provider', instance.provider),
+    )
+    assert '--service-token' in desk.run(*bind).error
+    bound = desk.read(*bind, *token, '--wait')
+    assert (bound['state'], bound['instance_uuid']) == ('Bound', instance.uuid)
+    events = desk.read('request', 'show', uuid, '--events')['events']
+    assert events[-1]['step'] == 'Bound'
+    assert desk.read('request', 'unbind', uuid, *token)['state'] == 'Unbound'
+    assert desk.run('arq', 'delete', uuid).status == 0
+
+
+@pytest.mark.parametrize('desk', [OWN], indirect=True)
+def test_device_set_and_cleans(desk: Desk) -> None:
+    device = desk.fake_device()
+    row = desk.read('device', 'set', device, '--disable', '--reason', 'A fan.')
+    assert row['status_reason'] == 'A fan.'
+    assert desk.read('device', 'set', device, '--enable')['status'] == 'enabled'
+    units = desk.read('device', 'clean', 'list', device)
+    assert {unit['State'] for unit in units} == {'clean'}
+    refused = desk.run('device', 'clean', 'retry', device)
+    assert (refused.status, 'HTTP 409' in refused.error) == (1, True)
+
+
 # --- the program itself ---
 
 

@@ -114,6 +114,8 @@ PREPARING: Final = {
     ),
 }
 PREPARING['SPDK'] = spdk_bench()
+PREPARING['GPU groups'] = fixture_bench(NvidiaGpu, 'function-groups')
+PREPARING['NIC groups'] = fixture_bench(SriovNic, 'function-groups')
 LOOKING: Final = {
     **PREPARING,
     'NVIDIA whole': bench(NvidiaGpu, 't4-mdev'),
@@ -130,7 +132,8 @@ LOOKING: Final = {
     'NVMe': fixture_bench(NvmeDrive, 'nvme-ascend'),
     'NVMe with multipath': fixture_bench(NvmeDrive, 'nvme-lvm'),
     'Ascend': fixture_bench(Ascend, 'nvme-ascend'),
-    'Gaudi': fixture_bench(Gaudi, 'nvme-ascend'),
+    'Gaudi': fixture_bench(Gaudi, 'dpu-gaudi'),
+    'DPU': fixture_bench(SriovNic, 'dpu-gaudi'),
     'any PCI function': fixture_bench(GenericPci, 'generic-pci'),
 }
 LOADING: Final = {
@@ -142,6 +145,11 @@ CLEANING: Final = {
         fixture_bench(NvmeDrive, 'nvme-lvm').make,
         lambda root: NvmeKernel('nvme-lvm', root),
     ),
+    'any PCI function': bench(
+        GenericPci,
+        'generic-pci',
+        device_spec=['{"vendor_id": "1d55", "cleaning": "after-use"}'],
+    ),
 }
 MODES: Final = {
     'QAT': on_demand_bench(IntelQat, 'qat-services', '0000:e8:00.0'),
@@ -149,4 +157,8 @@ MODES: Final = {
         NvidiaGpu, 'a100-sriov-mig', vgpu_types=['0000:c1:00.0=nvidia-474+nvidia-476']
     ),
     'DFL': bench(IntelFpga, 'fpga-intel'),
+    'namespaces': Bench(
+        bench(NvmeDrive, 'nvme-lvm', modes=['8086:0a54 = namespaces-2']).make,
+        lambda root: NvmeKernel('nvme-lvm', root),
+    ),
 }

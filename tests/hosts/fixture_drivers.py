@@ -43,7 +43,9 @@ Config = Mapping[str, Any]
 def read_options(config: Config) -> dict[str, dict[str, list[str]]]:
     """Return the options in ``expect.config`` of a fixture host, by driver."""
     management = {'offer_management_function': ['true']}
-    return {
+    groups = config.get('groups', {})
+    partitions = config.get('fabric_partitions', [])
+    options: dict[str, dict[str, list[str]]] = {
         IntelFpga.NAME: management if config.get('fpga_management') else {},
         NvidiaGpu.NAME: {'vgpu_types': list_vgpu_rules(config)},
         SriovNic.NAME: {
@@ -56,6 +58,11 @@ def read_options(config: Config) -> dict[str, dict[str, list[str]]]:
             ]
         },
     }
+    for name, texts in groups.items():
+        options[name]['groups'] = texts
+    if partitions:
+        options[NvidiaGpu.NAME]['fabric_partitions'] = partitions
+    return options
 
 
 def list_vgpu_rules(config: Config) -> list[str]:

@@ -87,15 +87,8 @@ class RecoveryReceiver(ConductorAPI):
         self._conductor = conductor
 
     def report_recovery(
-        self,
-        context: RequestContext,
-        host: str,
-        boot_id: str,
-        *,
-        rebuilt: Sequence[str],
-        lost: Mapping[str, str],
+        self, context: RequestContext, result: RecoveryResult
     ) -> tuple[AllocatedHandle, ...]:
-        result = RecoveryResult(host, boot_id, tuple(rebuilt), lost)
         return self._conductor.record_result(
             wire.load(RecoveryResult, wire.dump(result))
         )
@@ -281,6 +274,6 @@ class FpgaHost:
         self.database.write(recovery.record_host_reboot, name, boot_id)
         self.start()
         self.recovery.rebuild(threading.Event(), 0)
-        conductor = RecoveryService(self.database, lambda: None, 60)
+        conductor = RecoveryService(self.database, lambda: None, 60, 3600)
         self.recovery.report_recovery(RecoveryReceiver(conductor))
         self.report()

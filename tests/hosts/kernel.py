@@ -19,6 +19,7 @@ from typing import Final
 from cyborg_lite.drivers.host import open_files
 from tests.hosts import (
     kernel_bindings,
+    kernel_fabric,
     kernel_modes,
     kernel_regions,
     kernel_vgpus,
@@ -65,6 +66,7 @@ class FakeKernel:
         self._boots = 0
         self.regions = kernel_regions.Regions(root)
         self._modes = kernel_modes.CardModes(root)
+        self.fabric = kernel_fabric.FabricManager(root)
         self._bindings = kernel_bindings.Bindings(root)
         self._rules: tuple[tuple[str, Callable[[str, str], None]], ...] = (
             (
@@ -75,6 +77,7 @@ class FakeKernel:
             (rf'{_DEVICES}/{_ADDRESS}/nvidia/current_vgpu_type', self._set_type),
             (rf'{_DEVICES}/{_ADDRESS}/sriov_numvfs', self._set_number),
             (rf'{_DEVICES}/{_ADDRESS}/sriov_drivers_autoprobe', self._set_autoprobe),
+            (rf'{_DEVICES}/{_ADDRESS}/reset', self._reset),
             (rf'{_DEVICES}/{_ADDRESS}/qat/state', self._modes.set_state),
             (rf'{_DEVICES}/{_ADDRESS}/qat/cfg_services', self._modes.set_services),
         )
@@ -102,6 +105,8 @@ class FakeKernel:
             return self._undefine(*arguments)
         if tool == 'fpgaport':
             return self._modes.run_fpgaport(arguments)
+        if tool == 'fmpm':
+            return self.fabric.run(arguments)
         if tool == 'nvidia-smi':
             return self._run_smi(arguments)
         flag, address = arguments
@@ -295,6 +300,10 @@ class FakeKernel:
                 self._enable(card.name, number)
             else:
                 self.disable(card.name)
+
+    def _reset(self, path: str, text: str) -> None:
+        if text != '1':
+            raise fail(errno.EINVAL)
 
     def _set_autoprobe(self, path: str, text: str) -> None:
         (self.root / path).write_text(f'{text}\n')

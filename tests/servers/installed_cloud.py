@@ -15,8 +15,13 @@ from tests.servers.keystone_cloud import KeystoneCloud
 from tests.servers.stack import ROOT, Options
 
 _PAGE: Final = ROOT / 'doc' / 'source' / 'install.rst'
-_CONTROLLERS: Final = ('Configure every host', 'Configure the controllers')
-_HOSTS: Final = ('Configure every host', 'Configure the hosts')
+_EVERY_HOST: Final = 'Configure every host'
+_CONDUCTOR: Final = 'Configure the conductor hosts'
+# Sections by a part of the name of the configuration.
+_ROLES: Final = {
+    'agent': 'Configure the hosts with accelerators',
+    'api': 'Configure the API hosts',
+}
 
 _PLACEMENT: Final = """\
 [api]
@@ -94,7 +99,8 @@ class InstalledCloud(KeystoneCloud):
 
     def write_config(self, name: str, options: Options) -> Path:
         """Write the blocks of the page, then the options of this cloud."""
-        titles = _HOSTS if 'agent' in name else _CONTROLLERS
+        sections = (section for role, section in _ROLES.items() if role in name)
+        titles = _EVERY_HOST, next(sections, _CONDUCTOR)
         path = super().write_config(name, options)
         blocks = ''.join(self._localize(read_blocks(title)) for title in titles)
         for section in self.omitted_sections:

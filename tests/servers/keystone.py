@@ -76,6 +76,27 @@ class RealKeystone:
         """Remove a service and its endpoints from the catalog."""
         self._ask('DELETE', f'services/{service}')
 
+    def register_limit(self, service: str, resource: str, default: int) -> None:
+        """Register a limit of a resource, for projects without a limit of their own."""
+        limit = {
+            'service_id': service,
+            'resource_name': resource,
+            'default_limit': default,
+        }
+        self._ask('POST', 'registered_limits', {'registered_limits': [limit]})
+
+    def limit_project(
+        self, service: str, project_id: str, resource: str, limit: int
+    ) -> None:
+        """Set a limit of a project."""
+        values = {
+            'service_id': service,
+            'project_id': project_id,
+            'resource_name': resource,
+            'resource_limit': limit,
+        }
+        self._ask('POST', 'limits', {'limits': [values]})
+
     def token(self, user: str, scope: Mapping[str, Any] | str = 'unscoped') -> str:
         """Return a token; ``scope`` is as in the API."""
         account = {'name': user, 'domain': {'id': 'default'}, 'password': PASSWORD}

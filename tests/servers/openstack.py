@@ -291,6 +291,7 @@ class OpenStack(OpenStackClient):
 
         hosts = {*HOSTS, LOST_HOST}
         self.until(lambda: hosts <= self.list_up_hosts(), 'the compute API answers')
+        self.until(lambda: hosts <= self.list_mapped_hosts(), 'Nova maps the hosts')
         self.until(has_providers, 'Placement has the devices of both hosts')
         self.image = self.glance.upload(b'guest', (), {})
 
@@ -301,6 +302,11 @@ class OpenStack(OpenStackClient):
         except (requests.RequestException, AssertionError):
             return set()
         return {host for host, row in services.items() if row['state'] == 'up'}
+
+    def list_mapped_hosts(self) -> set[str]:
+        """Return the hosts that nova-scheduler has mapped to their cell."""
+        rows = self.compute('GET', '/os-hypervisors')['hypervisors']
+        return {row['hypervisor_hostname'] for row in rows}
 
     # Any: JSON.
     def compute_services(self) -> dict[str, dict[str, Any]]:

@@ -158,6 +158,36 @@ class OpenStackClient:
         self.accelerator('POST', '/device_profiles', body)
         return name
 
+    # Any: bodies are JSON.
+    def accelerator_at(
+        self, version: str, method: str, path: str, body: Any = None
+    ) -> Any:
+        """Send a request of a microversion as an administrator; return the body."""
+        headers = {
+            'X-Auth-Token': self._token(self.admin),
+            'OpenStack-API-Version': f'accelerator {version}',
+        }
+        url = f'{self.urls["accelerator"]}{path}'
+        answer = requests.request(method, url, json=body, headers=headers, timeout=60)
+        assert answer.ok, answer.text
+        return answer.json()
+
+    def create_selector_profile(self, selector: str, *alternatives: str) -> str:
+        """Create a device profile for one card with a selector; return its name.
+
+        :param alternatives: selectors that may be used instead, the best one first
+        """
+        name = f'profile-{uuid.uuid4().hex[:8]}'
+        group, *others = [
+            {'resources:PGPU': '1', 'accel:selector': text}
+            for text in (selector, *alternatives)
+        ]
+        groups = [{**group, 'alternatives': others} if others else group]
+        version = '2.20' if others else '2.13'
+        body = [{'name': name, 'groups': groups}]
+        self.accelerator_at(version, 'POST', '/device_profiles', body)
+        return name
+
     def create_flavor(self, profile: str | None) -> str:
         """Create a flavor that names the profile; return its id."""
         flavor = {'name': uuid.uuid4().hex, 'ram': 16, 'vcpus': 1, 'disk': 1}

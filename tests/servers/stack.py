@@ -53,7 +53,7 @@ _TO_PLACEMENT: Final = {
     'X-Auth-Token': 'admin',
     'OpenStack-API-Version': 'placement 1.39',
 }
-_LIMIT: Final = 60.0  # seconds after which a wait fails
+_LIMIT: Final = 120.0  # seconds after which a wait fails
 _PAUSE: Final = 0.02
 
 Options = Mapping[str, Mapping[str, object]]  # section -> option -> value

@@ -2,7 +2,7 @@
 """Cloud of real daemons whose host has NVIDIA cards and an emulated kernel."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,14 +76,18 @@ class VgpuHost:
     """
 
     def __init__(
-        self, cloud: FaultyCloud, directory: Path, generation: Generation
+        self,
+        cloud: FaultyCloud,
+        directory: Path,
+        generation: Generation,
+        kernel: Callable[[str, Path, int], FakeKernel] = FakeKernel,
     ) -> None:
         self.cloud = cloud
         self.generation = generation
         self.name = cloud.next_host()
         self.directory = directory
         self.root = directory / 'host'
-        self.kernel = FakeKernel(generation.fixture, self.root, most_virtual=4)
+        self.kernel = kernel(generation.fixture, self.root, 4)
         self.service = KernelService(self.kernel)
         self.guests: list[Instance] = []
         self.starts = 0

@@ -13,7 +13,10 @@ from typing import Final, TypeAlias
 
 ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / 'cyborg_lite'
-TREES: Final = ('cyborg_lite', 'devstack', 'benchmarks', 'alembic', 'tests')
+TREES: Final = (
+    *('cyborg_lite', 'cyborg_lite_dashboard', 'devstack', 'benchmarks', 'alembic'),
+    'tests',
+)
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 

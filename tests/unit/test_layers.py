@@ -43,16 +43,27 @@ MAY_IMPORT: Final[dict[str, set[str]]] = {
     'rpc': _BASE,
     'clients': _BASE,
     'db': _BASE,
-    'api': _BASE | {'policies', 'rpc'},
-    'conductor': _BASE | {'rpc', 'db', 'clients', 'version'},
+    # Metrics of all daemons.
+    'monitoring': _BASE,
+    'api': _BASE | {'policies', 'rpc', 'monitoring'},
+    'conductor': _BASE | {'rpc', 'db', 'clients', 'version', 'monitoring'},
     'agent': _BASE | {'rpc', 'drivers', 'clients', 'version'},
     # Test kits for driver authors. Nothing in the package imports them.
     'testing': _BASE | {'conductor', 'agent', 'drivers', 'rpc', 'db', 'clients'},
+    # Client of the REST API for programs of users, without any library.
+    'api_client': set(),
+    # Runs in the openstack client, on machines without the service.
+    'cli': {'api_client'},
+    # Pictures of objects of the model.
+    'rendering': _BASE,
     'wsgi': {'cmd', 'runtime'},
     'cmd': {'runtime', 'conf', 'version', 'policies', 'api', 'conductor', 'agent'}
     | _BASE
-    | {'rpc', 'db', 'drivers', 'clients'},
+    | {'rpc', 'db', 'drivers', 'clients', 'rendering'},
 }
+
+# The parts of cyborg_lite that the panels of Horizon may import.
+DASHBOARD_MAY_IMPORT: Final = {'api_client', 'model', 'rendering'}
 
 # The only packages that may import a library.
 LIBRARY_USERS: Final[dict[str, set[str]]] = {
@@ -66,10 +77,14 @@ LIBRARY_USERS: Final[dict[str, set[str]]] = {
     'keystonemiddleware': {'api'},
     'keystoneauth1': {'clients', 'conf', 'cmd'},
     'openstack': {'clients'},
+    'oslo_limit': {'clients'},
+    'osc_lib': {'cli'},
+    'cliff': {'cli'},
     'oslo_messaging': {'rpc'},
     'oslo_policy': {'api', 'policies'},
     'oslo_privsep': {'agent', 'drivers'},
     'eventlet': {'runtime'},
+    'grandalf': {'rendering'},
 }
 
 # Vendor packages below drivers/. They share code through drivers/ itself.
@@ -137,6 +152,25 @@ def test_libraries_are_imported_by_their_users_only() -> None:
             if package not in LIBRARY_USERS.get(library, {package})
         ]
     assert not offenders, 'see LIBRARY_USERS:' + join_lines(offenders)
+
+
+def test_dashboard_imports_only_parts_without_libraries() -> None:
+    offenders = [
+        f'{source.name}: {name}'
+        for source in read_sources('cyborg_lite_dashboard')
+        for name in list_packages_imported(source.tree) - DASHBOARD_MAY_IMPORT
+    ]
+    assert not offenders, 'Horizon loads these modules:' + join_lines(offenders)
+
+
+def test_service_does_not_import_dashboard() -> None:
+    offenders = [
+        source.name
+        for source in read_sources('cyborg_lite')
+        for name in list_imports(source.tree)
+        if name.startswith('cyborg_lite_dashboard')
+    ]
+    assert not offenders, join_lines(offenders)
 
 
 def test_vendor_drivers_do_not_import_one_another() -> None:

@@ -13,6 +13,7 @@ from oslo_config import generator
 from oslo_policy import generator as policy_generator
 
 from cyborg_lite.drivers.host import privileged
+from devstack import dashboard_policies
 
 ETC = Path(__file__).parents[2] / 'etc'
 UNITS = sorted((ETC / 'systemd').glob('*.service'))
@@ -41,6 +42,11 @@ def test_sample_policy_equals_generated_policy(tmp_path: Path) -> None:
     )
     sample = (ETC / 'policy.yaml.sample').read_text()
     assert generated.read_text() == sample, 'run `tox run -e genpolicy`'
+
+
+def test_policies_of_dashboard_equal_rules() -> None:
+    text = dashboard_policies.FILE.read_text()
+    assert text == dashboard_policies.format_policies(), 'run `tox run -e genpolicy`'
 
 
 def read(unit: Path) -> configparser.ConfigParser:

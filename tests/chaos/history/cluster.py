@@ -63,7 +63,7 @@ class RecordingNova(FakeNova):
     def answer(
         self, path: str, headers: Message, raw: bytes
     ) -> tuple[int, dict[str, Any]]:
-        seen = [
+        events = [
             (event, self._table.last_step(event['tag']), time.time())
             for event in json.loads(raw)['events']
         ]
@@ -71,7 +71,7 @@ class RecordingNova(FakeNova):
         if status < 300:
             self.receipts += [
                 Receipt(at, event['tag'], event['server_uuid'], event['status'], step)
-                for event, step, at in seen
+                for event, step, at in events
             ]
         return status, body
 

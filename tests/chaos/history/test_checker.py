@@ -125,8 +125,8 @@ def test_instance_with_one_failed_arq_is_violation() -> None:
     rule = arq_rules.check_arqs_of_instance_agree
     (violation,) = violations_of(rule, *BOUND_RECORDS, failed)
     assert violation.records == [BOUND, failed]
-    other = replace(failed, instance=I2)
-    assert not violations_of(rule, *BOUND_RECORDS, other)
+    failure = replace(failed, instance=I2)
+    assert not violations_of(rule, *BOUND_RECORDS, failure)
 
 
 def test_arq_that_stays_unfinished_is_violation() -> None:
@@ -181,11 +181,11 @@ def test_accepted_operation_without_step_is_violation() -> None:
 
 
 def test_handle_with_two_owners_is_violation() -> None:
-    taken = Claim(8, 4.0, HOST, KEY, ARQ, RIVAL)
+    rival = Claim(8, 4.0, HOST, KEY, ARQ, RIVAL)
     (violation,) = violations_of(
-        handle_rules.check_handle_has_one_owner, *BOUND_RECORDS, taken
+        handle_rules.check_handle_has_one_owner, *BOUND_RECORDS, rival
     )
-    assert violation.records == [CLAIMED, taken]
+    assert violation.records == [CLAIMED, rival]
 
 
 @pytest.mark.parametrize(
@@ -203,11 +203,11 @@ def test_bound_arq_without_single_handle_is_violation(claims: list[Claim]) -> No
 
 def test_handle_taken_from_bound_arq_is_violation() -> None:
     freed = replace(FREED, number=8, time=4.0)
-    taken = Claim(9, 4.1, HOST, KEY, '', RIVAL)
+    rival = Claim(9, 4.1, HOST, KEY, '', RIVAL)
     rule = handle_rules.check_handle_is_not_taken_from_bound_arq
-    (violation,) = violations_of(rule, *BOUND_RECORDS, freed, taken)
-    assert violation.records == [CLAIMED, BOUND, freed, taken]
-    later = replace(taken, number=10)
+    (violation,) = violations_of(rule, *BOUND_RECORDS, freed, rival)
+    assert violation.records == [CLAIMED, BOUND, freed, rival]
+    later = replace(rival, number=10)
     assert not violations_of(rule, *DELETED_RECORDS, later)
     # The handle of an earlier bind is free before the ARQ is bound to a second handle.
     bound = replace(BOUND, number=9, generation=2)

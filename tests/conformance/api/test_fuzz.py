@@ -86,14 +86,21 @@ OPERATIONS: Final = st.lists(
     ),
     max_size=4,
 )
+GROUP: Final = st.dictionaries(
+    some(
+        *('resources:FPGA', 'resources:GPU', 'trait:CUSTOM_A', 'accel:x'),
+        *('accel:selector', 'accel:video_ram', 'accel:same'),
+    ).filter(lambda key: isinstance(key, str)),
+    some(1, '1', 'required', '2GB', 'device.memory_mib >= 4096', None),
+    max_size=3,
+)
 GROUPS: Final = st.lists(
-    st.dictionaries(
-        some('resources:FPGA', 'resources:GPU', 'trait:CUSTOM_A', 'accel:x').filter(
-            lambda key: isinstance(key, str)
-        ),
-        some(1, '1', 'required', None),
-        max_size=3,
-    ),
+    st.builds(
+        lambda group, others: {**group, 'alternatives': others},
+        GROUP,
+        st.lists(GROUP, max_size=2) | JSON,
+    )
+    | GROUP,
     max_size=3,
 )
 PROFILE: Final = st.fixed_dictionaries(
@@ -108,13 +115,16 @@ CHANGES: Final = st.lists(
         optional={
             'path': some(
                 *('/name', '/groups', '/enabled', '/is_public'),
-                *('/status', '/reason', '/mode', '/'),
+                *('/status', '/reason', '/mode', '/configuration', '/'),
             )
         },
     ),
     max_size=3,
 )
 DECISION: Final = st.fixed_dictionaries({}, optional={'name': TEXTS, 'unit': TEXTS})
+JOB: Final = st.fixed_dictionaries(
+    {'kind': some('audit', 'reconcile', 'refresh')}, optional={'hostname': TEXTS}
+)
 # Operations by method and path, from the API document.
 BODIES: Final[dict[str, st.SearchStrategy[Any]]] = {
     'POST /v2/device_profiles': st.lists(PROFILE, max_size=2),
@@ -136,6 +146,9 @@ BODIES: Final[dict[str, st.SearchStrategy[Any]]] = {
     'PATCH /v2/devices/{uuid}': OPERATIONS | CHANGES,
     'POST /v2/devices/{uuid}/cleanings/accept': DECISION | JSON,
     'POST /v2/devices/{uuid}/cleanings/retry': DECISION | JSON,
+    'POST /v2/jobs': JOB | JSON,
+    'POST /v2/jobs/{uuid}/cancel': JSON,
+    'POST /v2/jobs/{uuid}/retry': JSON,
 }
 OPERATIONS_THERE: Final = {
     f'{method.upper()} {path}': operation

@@ -53,15 +53,15 @@ def order(number: int = 1, uuid: str = 'handle-1', **fields: object) -> CleanOrd
     return CleanOrder(number, handle(uuid=uuid), **fields)  # type: ignore[arg-type]  # of tests
 
 
-def start(cleaning: Cleaning, given: CleanOrder) -> CleanProgress:
+def start(cleaning: Cleaning, clean_order: CleanOrder) -> CleanProgress:
     """Start a clean as the conductor does."""
-    return cleaning.start(given, cleaning.read(given).session)
+    return cleaning.start(clean_order, cleaning.read(clean_order).session)
 
 
-def finish(cleaning: Cleaning, given: CleanOrder) -> CleanProgress:
+def finish(cleaning: Cleaning, clean_order: CleanOrder) -> CleanProgress:
     """Wait until the clean does not run any more; return its progress."""
-    wait_until(lambda: cleaning.read(given).state is not RUNNING)
-    return cleaning.read(given)
+    wait_until(lambda: cleaning.read(clean_order).state is not RUNNING)
+    return cleaning.read(clean_order)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -92,9 +92,9 @@ def test_start_runs_steps_in_background(
 def test_start_skips_completed_steps(
     cleaning: Cleaning, driver: CleaningDriver
 ) -> None:
-    given = order(completed=('erase',))
-    start(cleaning, given)
-    assert finish(cleaning, given).state is SUCCEEDED
+    clean_order = order(completed=('erase',))
+    start(cleaning, clean_order)
+    assert finish(cleaning, clean_order).state is SUCCEEDED
     assert [name for _, name in driver.calls] == ['verify']
 
 
@@ -175,12 +175,14 @@ def test_units_of_device_are_cleaned_in_turn(
 ) -> None:
     driver.blocks['verify'] = threading.Event()
     orders = [order(number, f'handle-{number}') for number in (1, 2)]
-    for given in orders:
-        start(cleaning, given)
+    for clean_order in orders:
+        start(cleaning, clean_order)
     wait_until(lambda: len(driver.calls) == 2)
     assert len({key for key, _ in driver.calls}) == 1
     driver.blocks['verify'].set()
-    assert {finish(cleaning, given).state for given in orders} == {SUCCEEDED}
+    assert {finish(cleaning, clean_order).state for clean_order in orders} == {
+        SUCCEEDED
+    }
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 import errno
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from cyborg_lite.agent.modes import Modes, ModeStore
 from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.agent.recovery import HostRecovery
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.nvme import NvmeDrive
 from cyborg_lite.drivers.qat import IntelQat
 from cyborg_lite.exceptions import DeviceBusy, DriverError
 from cyborg_lite.model.device_errors import ModeUnknown
@@ -22,6 +24,7 @@ from cyborg_lite.model.inventory import Device, Health
 from cyborg_lite.model.modes import DeviceModes, ModeOrder
 from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts.kernel import FakeKernel
+from tests.hosts.nvme_tools import NvmeKernel
 
 _CARD = '0000:e8:00.0'  # compression; its virtual functions are free
 
@@ -187,9 +190,9 @@ def test_reboot_failed_restore_holds_handles_back(
     agent = start()
     agent.modes.restore_all()
     (result,) = (item for item in agent.discovery.results if item.address == _CARD)
-    shown = agent.modes.amend(result).device
-    assert shown is not None
-    assert 'cfg_services cannot be set' in shown.health_reason
+    amended = agent.modes.amend(result).device
+    assert amended is not None
+    assert 'cfg_services cannot be set' in amended.health_reason
     stopping = threading.Event()
     stopping.set()
     agent.recovery.rebuild(stopping, 0.0)
@@ -199,3 +202,21 @@ def test_reboot_failed_restore_holds_handles_back(
     agent.recovery.rebuild(stopping, 0.0)
     assert agent.cache.handles[handle.uuid].boot_id == agent.discovery.host.boot_id
     assert _services(kernel) == 'sym;asym'
+
+
+def test_modes_that_a_device_keeps_are_never_restored(tmp_path: Path) -> None:
+    kernel = NvmeKernel('nvme-lvm', tmp_path)
+    host = Host('compute-1', kernel.root, kernel)
+    options = {'offer_without_reset': False, 'modes': ['* = namespaces-2']}
+    driver = NvmeDrive(host, options)
+    discovery = Discovery(host, {driver.NAME: driver}, 60.0)
+    discovery.scan()
+    cache, state = Cache(tmp_path / 'state'), ModeStore(tmp_path / 'state')
+    cache.open()
+    modes = Modes(discovery, cache, state, lambda _: nullcontext())
+    device = modes.set_mode(ModeOrder('0000:c2:00.0', 'namespaces-4'))
+    # An instance that owns the drive creates its own namespaces.
+    driver.set_mode(device, 'namespaces-2')
+    kernel.tools.commands.clear()
+    assert not modes.restore_all()
+    assert kernel.tools.commands == []

@@ -253,6 +253,24 @@ def test_report_recovery_handle_of_conductor_waits_until_timeout(start: Start) -
     assert conductor.outcomes[-1].lost == {'a': 'No such type.'}
 
 
+class _ConnectingDriver(ForgetfulDriver):
+    def connect(self, handle: AllocatedHandle) -> None:
+        pass
+
+
+def test_report_recovery_names_handles_to_connect(tmp_path: Path) -> None:
+    boot(tmp_path, 'boot-1')
+    driver = _ConnectingDriver(Host('compute-1', tmp_path), _FIRST)
+    AgentProcess(tmp_path, driver).preparation.prepare([handle(_FIRST, 'a')])
+    boot(tmp_path, 'boot-2')
+    agent = AgentProcess(tmp_path, driver)
+    agent.rebuild()
+    conductor = ReportKeeper()
+    agent.recovery.report_recovery(conductor)
+    (result,) = conductor.outcomes
+    assert (result.rebuilt, result.connecting) == (('a',), ('a',))
+
+
 def test_report_recovery_unavailable_conductor_retries(
     agent_in_use: AgentProcess,
 ) -> None:

@@ -167,6 +167,25 @@ def test_changed_host_is_reported_at_once(agent: ReportingAgent) -> None:
     assert agent.conductor.reports['compute-1'].devices == ()
 
 
+def test_changed_host_sends_changes(agent: ReportingAgent) -> None:
+    agent.conductor.stores_changes = True
+    first = agent.send_reports()
+    agent.driver.results = []
+    assert (first[2], agent.send_reports()) == ('report_changes', ['report_changes'])
+    assert agent.conductor.reports['compute-1'].devices == ()
+
+
+def test_changes_without_base_are_followed_by_whole_report(
+    agent: ReportingAgent,
+) -> None:
+    agent.conductor.stores_changes = True
+    agent.send_reports()
+    agent.conductor.reports.clear()
+    agent.driver.results = []
+    assert agent.send_reports() == ['report_changes', 'report_changes']
+    assert agent.conductor.reports['compute-1'].devices == ()
+
+
 def test_heartbeat_unknown_digest_repeats_reports(
     heartbeat_agent: ReportingAgent,
 ) -> None:
@@ -290,6 +309,34 @@ def test_heartbeat_failure_sends_telemetry_again(
     heartbeat_agent.send_reports()
     heartbeat_agent.send_reports()
     assert list_power_values(heartbeat_agent) == [[], [50.0], []]
+
+
+def test_unchanged_host_sends_short_heartbeats(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    heartbeat_agent.conductor.remembers_heartbeats = True
+    heartbeat_agent.send_reports()
+    heartbeat_agent.driver.power = 75.0
+    # The first whole heartbeat tells that the process has started.
+    calls = [heartbeat_agent.send_reports() for _ in range(23)]
+    short = ['repeat_heartbeat']
+    assert calls == [['heartbeat'], *[short] * 20, ['heartbeat'], short]
+    # From time to time all telemetry is sent again.
+    powers = list_power_values(heartbeat_agent)
+    assert powers == [[], [50.0], [75.0], *[[]] * 19, [75.0], []]
+
+
+def test_refused_short_heartbeat_is_followed_by_whole_one(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    conductor = heartbeat_agent.conductor
+    conductor.remembers_heartbeats = True
+    for _ in range(4):
+        heartbeat_agent.send_reports()
+    conductor.token = ''
+    assert heartbeat_agent.send_reports() == ['repeat_heartbeat', 'heartbeat']
+    assert list_power_values(heartbeat_agent)[-1] == [50.0]
+    assert heartbeat_agent.send_reports() == ['repeat_heartbeat']
 
 
 def test_heartbeat_unknown_digest_sends_telemetry_again(

@@ -7,9 +7,16 @@ from typing import Any, Final
 import pytest
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import MINIMUM, V2_2, V2_4
+from cyborg_lite.api.microversion import (
+    MINIMUM,
+    V2_2,
+    V2_4,
+    V2_15,
+    V2_16,
+    Microversion,
+)
 from cyborg_lite.api.middleware import MICROVERSION
-from cyborg_lite.api.validation import Schema
+from cyborg_lite.api.validation import JSON_PATCH, Schema
 from cyborg_lite.exceptions import (
     Forbidden,
     InvalidInput,
@@ -123,3 +130,23 @@ def test_parse_body_truncated_returns_400() -> None:
     broken.environ['wsgi.input'] = Broken()
     with pytest.raises(InvalidInput, match='cannot be read'):
         Call(broken, build_api_context()).parse_body(LIST)
+
+
+@pytest.mark.parametrize(
+    ('version', 'is_patch', 'accepted'),
+    [(V2_16, True, True), (V2_16, False, False), (V2_15, True, False)],
+    ids=str,
+)
+def test_patch_media_type_is_accepted_for_patches(
+    version: Microversion, is_patch: bool, accepted: bool
+) -> None:
+    schema = Schema({'type': 'array'}, is_patch=is_patch)
+    request = build_request('/v2/things', [{'op': 'add'}], ADMIN, version)
+    request.headers['Content-Type'] = JSON_PATCH
+    call = Call(request, build_api_context())
+    if accepted:
+        call.parse_body(schema)
+        assert call.body == [{'op': 'add'}]
+        return
+    with pytest.raises(UnsupportedMediaType):
+        call.parse_body(schema)

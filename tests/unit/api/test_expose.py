@@ -89,7 +89,7 @@ def test_newer_arguments_require_2_4() -> None:
 def test_decorators_publish_their_arguments() -> None:
     """The API document is built from the arguments."""
 
-    @expose(Link, status=201, accepted=Link, errors=(409,))
+    @expose(Link, status=201, accepted=(Link,), errors=(409,))
     @requires(RULE, service_for='Making')
     @since(V2_4, 'Making')
     @accepts(arguments=('a',), filters=('b',), newer=('c',), body=LIST)
@@ -103,7 +103,7 @@ def test_decorators_publish_their_arguments() -> None:
 _FACTS: Final[dict[str, Any]] = {
     'views': (Link,),
     'status': 201,
-    'accepted': Link,
+    'accepted': (Link,),
     'errors': (409,),
     'rule': RULE,
     'service_for': 'Making',

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of every rule with every persona, through the routes that it guards."""
 
+import os
 from pathlib import Path
-from typing import Final
+from types import SimpleNamespace
+from typing import Final, cast
+from unittest.mock import Mock, create_autospec
 
 import pytest
 from oslo_config import cfg
+from oslo_policy.policy import Enforcer
 
 from cyborg_lite import policies
 from cyborg_lite.api import policy
@@ -16,7 +20,9 @@ from tests.support.api.conversation import (
     ADMIN,
     MANAGER,
     MEMBER,
+    OTHER_MEMBER,
     OTHER_PROJECT,
+    PROJECT,
     READER,
     SERVICE_TOKEN,
     Client,
@@ -47,6 +53,8 @@ ADMINS: Final = {'admin', 'bare admin'}
 # Rule, personas that it allows, and requests that it guards. The requests are invalid
 # otherwise, so that a status other than 403 shows that the rule was checked first.
 ROUTES: Final = [
+    ('cyborg:device:get_events', MANAGERS, [f'GET /devices/{U}/events']),
+    ('cyborg:usage:get', READERS, ['GET /usages']),
     ('cyborg:device_profile:get_all', READERS, ['GET /device_profiles']),
     ('cyborg:device_profile:get_one', READERS, [f'GET /device_profiles/{U}']),
     ('cyborg:device_profile:create', ADMINS, ['POST /device_profiles']),
@@ -64,6 +72,11 @@ ROUTES: Final = [
         'cyborg:device_profile:explain',
         ADMINS,
         [f'POST /device_profiles/{U}/explain'],
+    ),
+    (
+        'cyborg:device_profile:capacity',
+        ADMINS,
+        [f'GET /device_profiles/{U}/capacity'],
     ),
     (
         'cyborg:device_profile:delete',
@@ -91,6 +104,11 @@ ROUTES: Final = [
     ('cyborg:device:get_one', MANAGERS, [f'GET /devices/{U}']),
     ('cyborg:device:update', ADMINS, [f'PATCH /devices/{U}']),
     ('cyborg:device:get_modes', ADMINS, [f'GET /devices/{U}/modes']),
+    (
+        'cyborg:device:get_configuration',
+        ADMINS,
+        [f'GET /devices/{U}/configuration'],
+    ),
     ('cyborg:service:get_all', ADMINS, ['GET /services']),
     ('cyborg:service:delete', ADMINS, [f'DELETE /services/{U}']),
     ('cyborg:device:enable', ADMINS, [f'POST /devices/{U}/enable']),
@@ -98,6 +116,7 @@ ROUTES: Final = [
     ('cyborg:cleaning:get_all', MANAGERS, [f'GET /devices/{U}/cleanings']),
     ('cyborg:cleaning:retry', ADMINS, [f'POST /devices/{U}/cleanings/retry']),
     ('cyborg:cleaning:accept', ADMINS, [f'POST /devices/{U}/cleanings/accept']),
+    ('cyborg:host:get_topology', MANAGERS, ['GET /hosts/compute-1/topology']),
     ('cyborg:deployable:get_all', MANAGERS, ['GET /deployables']),
     ('cyborg:deployable:get_one', MANAGERS, [f'GET /deployables/{U}']),
     (
@@ -111,6 +130,10 @@ ROUTES: Final = [
     ('cyborg:attribute:delete', ADMINS, [f'DELETE /attributes/{U}']),
     ('cyborg:bitstream:get_all', ADMINS, ['GET /bitstreams']),
     ('cyborg:job:get_one', ADMINS, [f'GET /jobs/{U}']),
+    ('cyborg:job:get_all', ADMINS, ['GET /jobs']),
+    ('cyborg:job:create', ADMINS, ['POST /jobs']),
+    ('cyborg:job:retry', ADMINS, [f'POST /jobs/{U}/retry']),
+    ('cyborg:job:cancel', ADMINS, [f'POST /jobs/{U}/cancel']),
 ]
 CASES: Final = [
     (rule, name, request, name in allowed)
@@ -132,7 +155,7 @@ def test_rule_allows_exactly_its_personas(
 ) -> None:
     method, path = request_.split()
     headers = {**PERSONAS[name], **SERVICE_TOKEN}
-    answer = shared_client.as_(headers, '2.7').send(method, path, raw=b'{')
+    answer = shared_client.as_(headers, 'latest').send(method, path, raw=b'{')
     assert (answer.status != 403) is allowed
     if not allowed:
         assert answer.fault == f"Policy doesn't allow {rule} to be performed."
@@ -145,7 +168,7 @@ def test_rule_requires_project_scope(shared_client: Client, name: str) -> None:
     for rule, _, requests in ROUTES:
         for request in requests:
             method, path = request.split()
-            answer = shared_client.as_(headers, '2.7').send(method, path)
+            answer = shared_client.as_(headers, 'latest').send(method, path)
             assert answer.status == 403
             assert rule in answer.fault
 
@@ -226,6 +249,88 @@ def test_policy_file_cannot_waive_project_scope(tmp_path: Path) -> None:
         client.as_(build_persona('admin', None)).get('/accelerator_requests').status
         == 403
     )
+
+
+@pytest.fixture
+def moments(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the times of the clock of the policy; the last one is the present."""
+    moments = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: moments[-1])
+    monkeypatch.setattr(policy, 'time', clock)
+    return moments
+
+
+def test_policy_file_changed_is_read_without_restart(
+    tmp_path: Path, moments: list[float]
+) -> None:
+    client = build_client(tmp_path, '"cyborg:device:get_all": "role:observer"')
+    assert client.get('/devices').status == 403
+    file = tmp_path / 'policy.yaml'
+    file.write_text('"cyborg:device:get_all": "role:admin"')
+    # The library reads a file with a later time only.
+    os.utime(file, (2**31, 2**31))
+    moments.append(5.0)
+    assert client.get('/devices').status == 200
+    assert client.as_(MANAGER).get('/devices').status == 403
+    file.unlink()
+    moments.append(10.0)
+    assert client.as_(MANAGER).get('/devices').status == 200
+
+
+def test_policy_files_are_searched_once_per_interval(
+    moments: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf, conductor = build_configuration(), FakeConductor()
+    client = Client(conductor, assemble(conf, conductor))
+    searches = create_autospec(conf.find_file, side_effect=conf.find_file)
+    monkeypatch.setattr(conf, 'find_file', searches)
+    for now in (0.0, 4.9, 5.0):
+        moments.append(now)
+        for _ in range(10):
+            assert client.get('/devices').status == 200
+    # The policy file and the policy directory.
+    assert searches.call_count == 2 * 2
+
+
+@pytest.fixture
+def checks(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """Return the checks of rules by the library."""
+    method = Enforcer.authorize
+    checks = create_autospec(method, side_effect=method)
+    monkeypatch.setattr(Enforcer, 'authorize', checks)
+    return cast(Mock, checks)
+
+
+def test_rule_result_is_remembered_until_reload(
+    tmp_path: Path, moments: list[float], checks: Mock
+) -> None:
+    client = build_client(tmp_path, f'"cyborg:device:get_all": "project_id:{PROJECT}"')
+    for now, count in ((0.0, 4), (5.0, 8)):
+        moments.append(now)
+        for _ in range(10):
+            assert client.as_(MEMBER).get('/devices').status == 200
+            assert client.as_(OTHER_MEMBER).get('/devices').status == 403
+        # Each of two callers: the rule, and the rule of administrators.
+        assert checks.call_count == count
+
+
+def test_rule_that_asks_server_is_not_remembered(tmp_path: Path, checks: Mock) -> None:
+    check = 'role:admin or http://127.0.0.1/%(project_id)s'
+    client = build_client(tmp_path, f'"cyborg:device:get_all": "{check}"')
+    for _ in range(10):
+        assert client.get('/devices').status == 200
+    assert checks.call_count == 20
+
+
+def test_remembered_results_are_limited(
+    checks: Mock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy, '_MAX_RESULTS', 2)
+    client = Client()
+    for _ in range(2):
+        assert client.as_(MANAGER).get('/devices').status == 200
+        assert client.as_(READER).get('/devices').status == 403
+    assert checks.call_count == 8
 
 
 def test_generator_enforcer_has_rules_and_file(

@@ -241,14 +241,14 @@ def test_is_placed_requires_host_of_instance(fake: FakeNova) -> None:
 
 
 def test_find_settled_node_ignores_running_tasks(fake: FakeNova) -> None:
-    settled, busy, unplaced, missing = (str(uuid4()) for _ in range(4))
-    fake.rules.servers = {settled: 'compute-1', busy: 'compute-1', unplaced: None}
+    idle, busy, unplaced, missing = (str(uuid4()) for _ in range(4))
+    fake.rules.servers = {idle: 'compute-1', busy: 'compute-1', unplaced: None}
     fake.rules.tasks[busy] = 'unshelving'
     nova = create_nova_client(fake.endpoint)
-    uuids = (settled, busy, unplaced, missing)
+    uuids = (idle, busy, unplaced, missing)
     nodes = [nova.find_settled_node(uuid) for uuid in uuids]
     assert nodes == ['compute-1', None, None, None]
-    assert create_nova_client(None).find_settled_node(settled) is None
+    assert create_nova_client(None).find_settled_node(idle) is None
 
 
 def test_is_spawned_reads_state_and_task(fake: FakeNova) -> None:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
+from unittest import mock
 
 import pytest
 from oslo_config import cfg
@@ -272,3 +273,28 @@ def test_send_after_clock_step_does_not_wait(
     step_wall_clock(monkeypatch, step)
     for remote in (authenticated_remote, other_version):
         assert remote.send('GET', '/thing').json() == {'a': 1}
+
+
+def test_send_reads_environment_once(remote: Remote) -> None:
+    """To read it for each request takes a fifth of the CPU time of the request."""
+    with mock.patch(
+        'requests.sessions.get_environ_proxies', autospec=True, return_value={}
+    ) as read:
+        for _ in range(5):
+            remote.send('GET', '/thing')
+    assert read.call_count == 1
+
+
+def test_send_uses_proxy_of_environment(
+    connect_remote: ConnectRemote,
+    service: HttpService,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv('http_proxy', service.url)
+    monkeypatch.delenv('no_proxy', raising=False)
+    remote = connect_remote(endpoint_override='http://placement.invalid', timeout=5)
+    assert remote is not None
+    for _ in range(2):
+        with pytest.raises(RemoteError):
+            remote.send('GET', '/absent')
+    assert len(service.requests) == 2

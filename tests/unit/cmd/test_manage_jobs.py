@@ -44,13 +44,11 @@ def fail_job(database: Database) -> None:
     database.write(queue.fail_job, job, 'No answer. ' * 20)
 
 
-def test_list_without_jobs_prints_header_only(
+def test_list_without_jobs_says_so(
     options: list[str], database: Database, capsys: Out
 ) -> None:
     assert manage.main([*options, 'jobs', 'list']) == 0
-    assert capsys.readouterr().out.split() == [
-        *('UUID', 'KIND', 'STATE', 'ABOUT', 'AGE', 'ATTEMPTS', 'LAST', 'ERROR')
-    ]
+    assert capsys.readouterr().out.split('.')[0].startswith('No unfinished')
 
 
 def test_list_returns_1_only_for_failed_jobs(

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of the command-line tools."""
 
-from collections.abc import Sequence
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -52,3 +55,21 @@ def test_numeric_exit_is_kept(code: int | None) -> None:
 
 def test_interrupt_returns_status_of_shell() -> None:
     assert run(KeyboardInterrupt()) == 130
+
+
+@pytest.mark.parametrize('arguments', [['--help'], ['jobs', 'list']])
+def test_closed_pipe_ends_command_silently(
+    write_config: Callable[..., list[str]], arguments: list[str]
+) -> None:
+    """The output is small, so Python writes it only at the end of the process."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    completed = subprocess.run(
+        [sys.executable, '-m', 'cyborg_lite.cmd.manage', *write_config(), *arguments],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writer)
+    assert (completed.returncode, completed.stderr) == (0, '')

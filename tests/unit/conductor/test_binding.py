@@ -8,9 +8,13 @@ import pytest
 from sqlalchemy import update
 
 from cyborg_lite.conductor.binding import BindHandler, BindRules, build_bind_job
+from cyborg_lite.conductor.job_attempts import Handler, JobAttempts
+from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.db import arqs, binding, release
+from cyborg_lite.db.clock import now_ms
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.tables import AttachHandle
 from cyborg_lite.db.tables import Job as JobRow
 from cyborg_lite.exceptions import (
     DriverError,
@@ -20,6 +24,7 @@ from cyborg_lite.exceptions import (
     ServiceUnavailable,
 )
 from cyborg_lite.model.arqs import Arq, Scope
+from cyborg_lite.model.cleaning import CleanState
 from cyborg_lite.model.jobs import Job, JobType, Owner
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_rules import RULES
@@ -78,6 +83,16 @@ class Bind:
         return list(self.database.read(arqs.list_arqs, Query(), EVERYBODY))
 
 
+class EndsJob:
+    """Handler of a job without work."""
+
+    def run(self, job: Job) -> None:
+        """Do nothing."""
+
+    def expire(self, job: Job, reason: str) -> None:
+        """Do nothing."""
+
+
 def take_over(database: Database) -> Job:
     """Lease the job as another conductor after its lease has ended."""
     database.write(
@@ -100,6 +115,17 @@ def test_bind_passthrough_does_not_call_agent(database: Database) -> None:
     }
     assert bind.states == ['Bound', 'Bound']
     assert bind.agents.calls == []
+
+
+def test_bind_observes_stages(database: Database) -> None:
+    bind = Bind(database, needs_host=True)
+    metrics = Metrics()
+    handler = bind.handler.observe_stages(metrics.time_stage)
+    handler.run(bind.accept())
+    text = metrics.format_text()
+    for stage in ('allocation', 'claim', 'load', 'prepare'):
+        name = f'cyborg_lite_bind_stage_seconds_count{{stage="{stage}"}}'
+        assert f'{name} 1.0' in text
 
 
 def test_bind_prepares_host_in_one_call(database: Database) -> None:
@@ -274,3 +300,29 @@ def test_bind_handles_contended_retries_five_times(
     with pytest.raises(HandlesContended):
         bind.handler.run(job)
     assert len(tries) == 5
+
+
+def test_bind_of_dirty_unit_fails_with_reason(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('cyborg_lite.conductor.binding.time.sleep', lambda _: None)
+    bind = Bind(database, number=1)
+    job = bind.accept()
+    dirty = update(AttachHandle).values(clean_state=CleanState.DIRTY)
+    database.write(lambda session: session.execute(dirty))
+    handlers: dict[str, Handler] = {
+        JobType.BIND: bind.handler,
+        JobType.NOVA_EVENT: EndsJob(),
+    }
+    attempts = JobAttempts(database, handlers, Metrics())
+    attempts.run(job)
+    assert bind.states == ['BindStarted']
+
+    ending = update(JobRow).values(run_after=0, deadline=now_ms() + 60, attempts=16)
+    database.write(lambda session: session.execute(ending))
+    (last,) = database.write(queue.lease_jobs, OWNER, 1)
+    attempts.run(last)
+    assert bind.states == ['BindFailed']
+    (arq,) = bind.arqs
+    assert arq.status_reason is not None
+    assert 'is still cleaning: 1.' in arq.status_reason

@@ -8,6 +8,7 @@ import pytest
 
 from cyborg_lite.conductor.explanations import ExplanationService
 from cyborg_lite.conductor.placement.sync import PlacementSync
+from cyborg_lite.db import cleanings
 from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import now
@@ -16,10 +17,18 @@ from cyborg_lite.exceptions import (
     ImpossibleDeviceProfile,
     ServiceUnavailable,
 )
+from cyborg_lite.model.cleaning import CleanProgressState
 from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.explanations import FitResult, ReasonCode
+from tests.builders.alternatives import SHARED, create_profile
 from tests.builders.provider_rows import add_device
-from tests.builders.rows import add_handles
+from tests.builders.rows import HOST, add_handles
+from tests.builders.unclean_units import (
+    build_progress,
+    lease_clean_job,
+    read_units,
+    release_unit,
+)
 from tests.doubles.placement import FakePlacement
 
 ONE = {'resources:PGPU': '1'}
@@ -105,3 +114,106 @@ def test_check_without_traits_does_not_call_placement(
     with pytest.raises(ImpossibleDeviceProfile, match=r'groups\[1\]'):
         explanations.check('greedy', [ONE, {'resources:PGPU': '2'}])
     assert placement.calls == []
+
+
+def test_explain_names_unclean_units_of_provider(database: Database) -> None:
+    placement = FakePlacement()
+    placement.create_provider(str(uuid4()), HOST, None)
+    device = release_unit(database)
+    PlacementSync(database, placement).sync(HOST)
+    service = ExplanationService(database, placement)
+    uuid = profile(database, ONE)
+
+    def explain() -> str:
+        explanation = service.explain(None, uuid, None)
+        assert explanation.result is FitResult.NOT_NOW
+        ((reason,),) = [group.reasons for group in explanation.hosts[0].groups]
+        assert reason.code is ReasonCode.NO_FREE_UNIT
+        return reason.text
+
+    (unit,) = read_units(database, device)
+    assert f'Unit {unit.key} waits for its clean.' in explain()
+    job = lease_clean_job(database)
+    work = database.write(cleanings.begin_cleaning, job)
+    assert work is not None
+    running = build_progress(CleanProgressState.RUNNING, 'erase')
+    database.write(cleanings.record_progress, job, work, running, 0)
+    assert f'Unit {unit.key} is being cleaned, at step 2/2 verify.' in explain()
+    job = lease_clean_job(database)
+    database.write(cleanings.record_clean_failure, job, work, 'medium error', running)
+    text = f'Unit {unit.key} is clean_failed and waits for an operator: medium error.'
+    assert text in explain()
+
+
+# --- capacity ---
+
+
+def test_count_capacity_sums_hosts(
+    database: Database, placement: FakePlacement, explanations: ExplanationService
+) -> None:
+    uuid = profile(database, ONE)
+    capacity = explanations.count_capacity(None, uuid, None)
+    assert [(host.hostname, host.servers) for host in capacity.hosts] == [
+        ('compute-1', 1),
+        ('compute-2', 1),
+    ]
+    assert (capacity.servers, capacity.is_exact, capacity.choice) == (2, True, ())
+    (host,) = explanations.count_capacity(None, uuid, 'compute-2').hosts
+    assert host.hostname == 'compute-2'
+
+
+def test_count_capacity_sends_one_request_per_distinct_group(
+    database: Database, placement: FakePlacement, explanations: ExplanationService
+) -> None:
+    marked = {**ONE, 'trait:CUSTOM_NVIDIA_1EB8': 'required'}
+    uuid = profile(database, ONE, ONE, marked, marked)
+    explanations.count_capacity(None, uuid, None)
+    assert placement.calls == ['GET /allocation_candidates'] * 2
+
+
+def test_count_capacity_counts_allocations_without_arq(
+    database: Database, placement: FakePlacement, explanations: ExplanationService
+) -> None:
+    uuid = profile(database, ONE)
+    provider, *_ = (
+        uuid for uuid, item in placement.providers.items() if item.inventories
+    )
+    placement.allocate(provider, {'PGPU': 1})
+    assert explanations.count_capacity(None, uuid, None).servers == 1
+
+
+@pytest.mark.parametrize(
+    ('options', 'expected', 'requests'),
+    [
+        ((ONE, SHARED), ((0,), 2), 1),
+        ((SHARED, ONE), ((1,), 2), 2),
+        ((SHARED, {'resources:PGPU': '2'}), ((0,), 0), 2),
+    ],
+)
+def test_count_capacity_counts_first_alternative_that_fits(
+    database: Database,
+    placement: FakePlacement,
+    options: tuple[dict[str, str], ...],
+    expected: tuple[tuple[int, ...], int],
+    requests: int,
+) -> None:
+    uuid = create_profile(database, options).uuid
+    capacity = ExplanationService(database, placement).count_capacity(None, uuid, None)
+    assert (capacity.choice, capacity.servers) == expected
+    assert placement.calls == ['GET /allocation_candidates'] * requests
+
+
+def test_count_capacity_disabled_profile_adds_warning(
+    database: Database, explanations: ExplanationService
+) -> None:
+    uuid = profile(database, ONE, enabled=False)
+    capacity = explanations.count_capacity(None, uuid, None)
+    assert [reason.code for reason in capacity.warnings] == [ReasonCode.DISABLED]
+
+
+def test_count_capacity_hidden_profile_raises(
+    database: Database, explanations: ExplanationService
+) -> None:
+    hidden = profile(database, ONE, is_public=False)
+    with pytest.raises(DeviceProfileNotFound):
+        explanations.count_capacity('project', hidden, None)

@@ -10,11 +10,13 @@ from sqlalchemy import update
 
 from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.inventory import InventoryService
-from cyborg_lite.db import services
+from cyborg_lite.db import devices, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import Service as Row
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.exceptions import CyborgError, InvalidInput
+from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import Heartbeat, HeartbeatDetails
+from cyborg_lite.model.usage import Usage
 from cyborg_lite.rpc.context import daemon_context
 from tests.builders.reports import HOST, host
 from tests.support.sql_statements import statements
@@ -151,6 +153,67 @@ def test_write_database_down_fails_next_heartbeat(
         with pytest.raises(CyborgError):
             send(inventory)
     assert not send(inventory)
+
+
+POWER = Usage(power=50.0)
+ADDRESS = '0000:00:00.0'
+
+
+def repeat(inventory: InventoryService, telemetry: dict[str, Usage]) -> bool:
+    details = HeartbeatDetails(telemetry=telemetry)
+    return inventory.repeat_heartbeat(HOST, HEARTBEAT.token, details)
+
+
+def list_usages(database: Database) -> list[Usage | None]:
+    return [device.usage for device in database.read(devices.list_devices, Query())]
+
+
+def test_repeated_heartbeats_are_no_statement_until_written(
+    inventory: InventoryService, database: Database, batch: HeartbeatBatch
+) -> None:
+    make_old(database)
+    with statements(database) as sent:
+        assert [repeat(inventory, {}) for _ in range(3)] == [True] * 3
+        assert repeat(inventory, {ADDRESS: POWER})
+    assert sent == []
+    with statements(database) as sent:
+        batch.write()
+    assert len(sent) == 4  # two for the times, two for the telemetry
+    assert age(database) < timedelta(seconds=100)
+    assert list_usages(database) == [POWER, None]
+    with statements(database) as sent:
+        batch.write()
+    assert sent == []
+
+
+def test_repeat_heartbeat_of_unknown_token_is_not_recorded(
+    inventory: InventoryService, database: Database, batch: HeartbeatBatch
+) -> None:
+    other = HeartbeatBatch(database, threading.Event())
+    restarted = InventoryService(database, lambda: None, other)
+    assert not repeat(restarted, {})
+    assert not inventory.repeat_heartbeat(HOST, 'another')
+    assert not inventory.repeat_heartbeat('another', HEARTBEAT.token)
+    make_old(database)
+    batch.write()
+    other.write()
+    assert age(database) > timedelta(seconds=500)
+
+
+def test_repeat_heartbeat_after_change_elsewhere_is_not_recorded(
+    inventory: InventoryService, database: Database, batch: HeartbeatBatch
+) -> None:
+    database.write(services.clear_digest, HOST)
+    assert repeat(inventory, {})
+    batch.write()
+    assert not repeat(inventory, {})
+
+
+def test_repeat_heartbeat_with_invalid_telemetry_is_rejected(
+    inventory: InventoryService,
+) -> None:
+    with pytest.raises(InvalidInput):
+        repeat(inventory, {ADDRESS: Usage(power=float('nan'))})
 
 
 def test_run_stopped_writes_last_batch(

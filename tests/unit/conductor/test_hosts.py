@@ -82,7 +82,7 @@ def mark_conductor_down(database: Database) -> None:
     ]
     # Every heartbeat is older than this time.
     newest = conductor.heartbeat_at.replace(year=conductor.heartbeat_at.year + 1)
-    assert database.write(services.switch_state, conductor, newest)
+    assert database.write(services.switch_states, (conductor,), newest)
 
 
 def test_forget_service_unknown_raises(hosts: HostService) -> None:

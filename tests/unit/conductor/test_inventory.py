@@ -5,6 +5,7 @@ import threading
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import select
 
 from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.inventory import InventoryService
@@ -12,10 +13,13 @@ from cyborg_lite.db import arqs, binding, devices, providers, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.tables import Device
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.arqs import State
+from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.jobs import Job, JobType, Owner
 from cyborg_lite.model.queries import Query
+from cyborg_lite.model.report_changes import diff_reports
 from cyborg_lite.model.services import HeartbeatDetails
 from cyborg_lite.rpc.context import daemon_context
 from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB, BOUND_EVENT_JOB
@@ -70,6 +74,59 @@ def test_report_unchanged_costs_one_read(
     assert writes(sent) == []
     assert ends == ['rollback']
     assert bell.rung == 1
+
+
+def send_changes(
+    inventory: InventoryService, later: HostReport, base: HostReport | None = None
+) -> int | None:
+    changes = diff_reports(later, base)
+    return inventory.store_changes(daemon_context(), HOST, changes)
+
+
+def list_addresses(database: Database) -> list[str]:
+    return database.read(
+        lambda session: list(
+            session.scalars(select(Device.control_address).order_by(Device.id))
+        )
+    )
+
+
+def test_changes_are_stored_as_whole_report(
+    inventory: InventoryService, database: Database
+) -> None:
+    first, second, third = card(1), card(2), card(3)
+    base, later = report(first, second), report(second, third)
+    assert send_changes(inventory, replace(base, number=1)) == 1
+    assert send_changes(inventory, replace(later, number=2), base) == 2
+    assert list_addresses(database) == ['0000:02:00.0', '0000:03:00.0']
+    assert send_changes(inventory, replace(base, number=3), later) == 3
+    assert list_addresses(database) == ['0000:02:00.0', '0000:01:00.0']
+
+
+def test_changes_to_unknown_base_store_nothing(
+    inventory: InventoryService, database: Database
+) -> None:
+    base = report(card(1), card(2))
+    send_changes(inventory, base)
+    with statements(database) as sent:
+        assert send_changes(inventory, report(card(1)), report(card(3))) is None
+    assert sent == []
+
+
+def test_changes_with_outdated_number_keep_base(
+    inventory: InventoryService, database: Database
+) -> None:
+    base = replace(report(card(1), card(2)), number=5, identity='i')
+    later = replace(report(card(1)), number=5, identity='i')
+    send_changes(inventory, base)
+    assert send_changes(inventory, later, base) == 6
+    assert send_changes(inventory, replace(later, number=6), base) == 6
+    assert list_addresses(database) == ['0000:01:00.0']
+
+
+def test_changes_of_another_host_are_rejected(inventory: InventoryService) -> None:
+    with pytest.raises(InvalidInput, match='another host'):
+        inventory.store_changes(daemon_context(), 'other', diff_reports(report()))
 
 
 def test_report_is_one_transaction(
@@ -166,7 +223,7 @@ def test_heartbeat_report_failed_requests_report(
 def test_first_report_of_restarted_agent_is_stored(
     inventory: InventoryService, database: Database
 ) -> None:
-    """Each process counts its reports from 1."""
+    """A new process counts its reports from 1."""
 
     def send(cards: int, number: int) -> int:
         numbered = replace(host(cards, 1), identity='a', number=number)

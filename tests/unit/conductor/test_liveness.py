@@ -3,18 +3,25 @@
 
 import logging
 import threading
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import insert, select, update
 
 from cyborg_lite.conductor.liveness import LivenessMonitor
 from cyborg_lite.db import clock, providers
+from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.tables import Job, Service
+from cyborg_lite.model.services import AGENT
 from tests.builders.rows import HOST, add_card
 from tests.builders.service_rows import (
+    LONG_AGO,
     expire_heartbeat,
     record_heartbeat,
     service_states,
 )
+from tests.support.sql_statements import statements
 from tests.support.wall_clock import STEPS, step_wall_clock
 
 DOWN_AFTER = 100.0
@@ -174,6 +181,65 @@ def test_liveness_after_start_marks_resumed_agent_up(database: Database) -> None
     record_heartbeat(database, HOST)
     Conductor(database).liveness.check_services(5.0)
     assert service_states(database) == {HOST: 'up'}
+
+
+def add_agents(database: Database, number: int) -> None:
+    rows = [
+        {
+            'uuid': str(uuid4()),
+            'binary': AGENT,
+            'host': f'compute-{index:04d}',
+            'version': '1',
+            'heartbeat_at': LONG_AGO,
+        }
+        for index in range(number)
+    ]
+    database.write(lambda session: session.execute(insert(Service), rows))
+
+
+def read_delays(database: Database) -> list[int]:
+    """Return the milliseconds until each job may start, relative to the first."""
+    times = database.read(
+        lambda session: session.scalars(select(Job.run_after).order_by(Job.id)).all()
+    )
+    return [time - times[0] for time in times]
+
+
+def test_liveness_marks_1000_agents_in_few_statements(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    add_agents(database, 1000)
+    conductor = Conductor(database).listen(50)
+    with statements(database) as sent, caplog.at_level(logging.INFO):
+        conductor.liveness.check_services(LATER)
+        conductor.liveness.check_services(LATER + DOWN_AFTER)
+    assert set(service_states(database).values()) == {'down'}
+    assert len(sent) <= 12  # two checks with two SELECTs, two batches with three
+    assert [text[:22] for _, text in log_messages(caplog)] == [
+        '500 daemons are down, ',
+        '500 daemons are down, ',
+    ]
+    # 20 Placement syncs start in each second, across both batches.
+    delays = read_delays(database)
+    assert delays == sorted(delays)
+    assert delays[20] - delays[19] >= 1000
+    assert delays[499] >= 24_000
+    assert delays[999] >= 49_000
+    assert (len(delays), conductor.woken) == (1000, 2)
+
+
+def test_liveness_marks_returned_agents_in_few_statements(database: Database) -> None:
+    add_agents(database, 1000)
+    conductor = Conductor(database).listen()
+    database.write(
+        lambda session: session.execute(update(Service).values(heartbeat_at=now_utc()))
+    )
+    with statements(database) as sent:
+        conductor.liveness.check_services(LATER + 1)
+    assert set(service_states(database).values()) == {'up'}
+    assert len(sent) <= 8
+    # Each job waits since the silence, or runs once more.
+    assert len(read_delays(database)) == 1000
 
 
 class CountingMonitor(LivenessMonitor):

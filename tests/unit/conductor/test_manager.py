@@ -26,7 +26,7 @@ from cyborg_lite.exceptions import (
 from cyborg_lite.model.arqs import Binding, State
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.devices import DeployableRecord, DeviceStatus
-from cyborg_lite.model.host_events import HostEvent, HostEventKind
+from cyborg_lite.model.host_events import HostEvent, HostEventKind, RecoveryResult
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import AGENT, CONDUCTOR, HeartbeatDetails
 from cyborg_lite.rpc import transport
@@ -246,10 +246,8 @@ def test_host_events_are_counted_once(
 def test_recovery_result_is_accepted(
     client: ConductorAPI, deployable: DeployableRecord
 ) -> None:
-    handles = client.report_recovery(
-        daemon_context(), HOST, 'boot', rebuilt=['unknown'], lost={'lost': 'no room'}
-    )
-    assert handles == ()
+    result = RecoveryResult(HOST, 'boot', ('unknown',), {'lost': 'no room'}, ('new',))
+    assert client.report_recovery(daemon_context(), result) == ()
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,20 @@ def test_metrics_count_nova_events_by_code(
     assert codes == {'200': 1, '422': 1, 'dropped': 1}
 
 
+def test_metrics_nova_unreachable_counts_failure(
+    database: Database, metrics: Metrics
+) -> None:
+    (arq,), instance = create_bound_instance(database, 1)
+    payload = NovaEventPayload(instance, (arq,), succeeded=True).to_json()
+    nova = create_nova_client(f'http://127.0.0.1:{free_port()}')
+    new = NewJob(JobType.NOVA_EVENT, payload)
+    job = database.write(queue.add_running_job, new, OWNER)
+    with pytest.raises(ServiceUnavailable):
+        NovaEventHandler(database, nova, metrics).run(job)
+    assert figure(metrics, 'nova_events_total', code='none') == 1
+    assert figure(metrics, 'bind_stage_seconds_count', stage='nova-event') == 1
+
+
 def test_metrics_count_placement_calls_by_status(metrics: Metrics) -> None:
     with HttpService() as service:
         placement = create_placement_client(service.url)

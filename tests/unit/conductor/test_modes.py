@@ -82,12 +82,12 @@ def test_plan_has_difference_and_users(cloud: Cloud) -> None:
     arq = cloud.claim_handle()
     (plan,) = cloud.service.plan_host(daemon_context(), HOST)
     assert (plan.current, plan.declared, plan.arqs) == ('a', 'b', (arq,))
-    current, other = plan.plans
+    current, second = plan.plans
     assert (current.appears, current.vanishes) == ((), ())
-    assert [item.traits for item in other.appears] == [
+    assert [item.traits for item in second.appears] == [
         ('CUSTOM_MODE_B', 'OWNER_CYBORG')
     ]
-    assert other.vanishes == list_inventory(_BEFORE.root)
+    assert second.vanishes == list_inventory(_BEFORE.root)
 
 
 def test_change_sets_mode_while_device_is_held(cloud: Cloud) -> None:

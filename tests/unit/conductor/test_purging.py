@@ -9,16 +9,19 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import func, insert, select, update
 
-from cyborg_lite.conductor.purging import Purger
+from cyborg_lite.conductor.purging import Purger, Retention
 from cyborg_lite.db import arqs, programming, providers, purging, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import (
     ArqEvent,
+    Cleaning,
+    Device,
     Job,
     ProgramJob,
     ProviderTraits,
+    Reconfiguration,
     Service,
 )
 from cyborg_lite.model.arqs import Actor
@@ -29,7 +32,8 @@ from tests.builders.reports import HOST, card, report
 from tests.doubles.placement import FakePlacement
 from tests.support.sql_statements import statements
 
-_LONG_AGO = datetime.now(UTC) - timedelta(days=31)
+_NOW = datetime.now(UTC)
+_LONG_AGO = _NOW - timedelta(days=31)
 
 
 @pytest.fixture
@@ -115,13 +119,13 @@ def test_purge_keeps_newest_steps_of_long_history(
     assert len(read_steps(short)) > 1
 
 
-def test_purge_without_old_rows_costs_seven_statements(
+def test_purge_without_old_rows_costs_ten_statements(
     database: Database, purger: Purger
 ) -> None:
     create_bound_arqs(database, 2)
     with statements(database) as sent:
         purger.purge()
-    assert len(sent) == 7
+    assert len(sent) == 10
     count = database.read(
         lambda session: session.scalar(select(func.count(ArqEvent.id)))
     )
@@ -142,3 +146,120 @@ def test_purge_deletes_traits_of_providers_that_are_gone(
     uuids = database.read(lambda session: set(session.scalars(table)))
     assert uuids == {used, present}
     assert placement.counts() == {'GET': 2, 'POST': 1}
+
+
+def create_devices(database: Database) -> list[int]:
+    """Store a host with two devices and return their ids."""
+    database.write(reports.store_report, report(card(1), card(2)))
+    ids = select(Device.id).order_by(Device.id)
+    return database.read(lambda session: list(session.scalars(ids)))
+
+
+def add_cleans(
+    database: Database, device: int, unit: str, days: list[int | None]
+) -> None:
+    """Add cleans of a unit that ended so many days ago; None: the clean is running."""
+    rows: list[dict[str, Any]] = [
+        {
+            'uuid': str(uuid4()),
+            'device_id': device,
+            'handle_uuid': str(uuid4()),
+            'unit': unit,
+            'generation': 1,
+            'state': 'running' if age is None else 'succeeded',
+            'actor': 'cyborg-lite',
+            'steps': [],
+            'started_at': _NOW - timedelta(days=age or 1000),
+            'finished_at': None if age is None else _NOW - timedelta(days=age),
+        }
+        for age in days
+    ]
+    execute(database, insert(Cleaning), rows)
+
+
+def list_cleans(database: Database) -> list[tuple[int, str, int | None]]:
+    """Return device, unit and days since the end of the cleans, oldest first."""
+    rows = database.read(
+        lambda session: session.execute(
+            select(Cleaning.device_id, Cleaning.unit, Cleaning.finished_at).order_by(
+                Cleaning.id
+            )
+        ).all()
+    )
+    return [(row[0], row[1], count_days(row[2])) for row in rows]
+
+
+def count_days(moment: datetime | None) -> int | None:
+    """Return the days between a stored time and now."""
+    if moment is None:
+        return None
+    return (_NOW - moment.replace(tzinfo=UTC)).days
+
+
+def test_purge_keeps_last_clean_of_each_unit(
+    database: Database, purger: Purger
+) -> None:
+    first, second = create_devices(database)
+    add_cleans(database, first, 'a', [600, 500, 450])
+    add_cleans(database, first, 'b', [500, 399])
+    add_cleans(database, second, 'a', [500, None])
+    purger.purge()
+    assert list_cleans(database) == [
+        (first, 'a', 450),
+        (first, 'b', 399),
+        # The clean that runs now may fail; the one before it is the last result.
+        (second, 'a', 500),
+        (second, 'a', None),
+    ]
+
+
+def test_purge_deletes_old_cleans_in_bounded_transactions(
+    database: Database, purger: Purger
+) -> None:
+    (device, _) = create_devices(database)
+    add_cleans(database, device, 'a', [500] * (2 * purging.MAX_RECORDS + 1))
+    with statements(database) as sent:
+        purger.purge()
+    assert list_cleans(database) == [(device, 'a', 500)]
+    deletes = [text for text in sent if text.startswith('DELETE FROM cleanings')]
+    assert len(deletes) == 2
+
+
+def test_purge_keeps_last_change_of_each_device(
+    database: Database, purger: Purger
+) -> None:
+    devices = create_devices(database)
+    ages: list[tuple[int, int | None]] = [
+        (0, 300),
+        (0, 91),
+        (0, 89),
+        (1, 300),
+        (1, 200),
+        (1, None),
+    ]
+    rows: list[dict[str, Any]] = [
+        {
+            'uuid': str(uuid4()),
+            'device_id': devices[place],
+            'hardware_set': 'gpus',
+            'settings': {},
+            'held_ids': [],
+            'state': 'waiting' if age is None else 'failed',
+            'actor': 'admin',
+            'finished_at': None if age is None else _NOW - timedelta(days=age),
+        }
+        for place, age in ages
+    ]
+    execute(database, insert(Reconfiguration), rows)
+    purger.purge()
+    table = select(Reconfiguration.finished_at).order_by(Reconfiguration.id)
+    ends = database.read(lambda session: list(session.scalars(table)))
+    assert [count_days(end) for end in ends] == [89, 200, None]
+
+
+def test_purge_follows_retention(database: Database, placement: FakePlacement) -> None:
+    (device, _) = create_devices(database)
+    add_cleans(database, device, 'a', [5, 3])
+    retention = Retention(usage=1, device_events=1, cleanings=4, reconfigurations=1)
+    Purger(database, placement, threading.Event(), retention).purge()
+    assert list_cleans(database) == [(device, 'a', 3)]

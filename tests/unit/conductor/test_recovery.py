@@ -26,7 +26,7 @@ def event(number: int, address: str = '0000:01:00.0') -> HostEvent:
 @pytest.fixture
 def service(database: Database) -> RecoveryService:
     database.write(services.store_digest, HOST, 'digest', 'boot-1')
-    return RecoveryService(database, lambda: None, 60)
+    return RecoveryService(database, lambda: None, 60, 3600)
 
 
 def test_record_events_repeated_are_ignored(service: RecoveryService) -> None:

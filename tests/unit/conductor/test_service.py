@@ -33,6 +33,7 @@ def build_dependencies(database: Database) -> JobDependencies:
         metrics=Metrics(),
         bind_rules=RULES,
         audit_rules=AuditRules(grace=60, require_allocation=True),
+        playbooks=Mock(),
     )
 
 

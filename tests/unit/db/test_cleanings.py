@@ -14,7 +14,6 @@ from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device
 from cyborg_lite.exceptions import (
     DeviceNotFound,
-    HandlesContended,
     JobLost,
     NoFreeHandle,
 )
@@ -25,7 +24,7 @@ from cyborg_lite.model.cleaning import (
     CleanWork,
     UnitSelection,
 )
-from cyborg_lite.model.device_errors import CleaningRefused
+from cyborg_lite.model.device_errors import CleaningRefused, UnitsBeingCleaned
 from cyborg_lite.model.inventory import CleaningPolicy
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 from tests.builders.reports import card, report, with_root
@@ -63,7 +62,7 @@ def bind(database: Database, device: str) -> None:
     """Bind a new ARQ to the provider of the device.
 
     :raises NoFreeHandle: the unit is withheld
-    :raises HandlesContended: the unit is being cleaned
+    :raises UnitsBeingCleaned: the unit is being cleaned
     """
     provider = database.read(_find_provider, device)
     uuids = add_arqs(database, 1)
@@ -115,29 +114,31 @@ def test_release_follows_policy(
 
 def test_bind_dirty_unit_waits(database: Database) -> None:
     device = release_unit(database)
-    with pytest.raises(HandlesContended):
+    with pytest.raises(UnitsBeingCleaned) as waiting:
         bind(database, device)
+    assert 'is still cleaning: 1.' in waiting.value.text
 
 
 def test_bind_failed_unit_is_refused(database: Database) -> None:
     device = release_unit(database)
     fail_clean(database)
-    with pytest.raises(NoFreeHandle):
+    with pytest.raises(NoFreeHandle) as refused:
         bind(database, device)
+    assert 'an operator must clean or accept: 1.' in refused.value.text
 
 
 def test_report_without_dirty_unit_keeps_it(database: Database) -> None:
     """A host that withholds a drive must not lose the state of its unit."""
     device = with_root(card(1), handles=())
     handle = replace(card(1).root.handles[0], cleaning=CleaningPolicy.ALWAYS)
-    offered = with_root(card(1), handles=(handle,), total=1)
-    database.write(reports.store_report, report(offered))
+    device = with_root(card(1), handles=(handle,), total=1)
+    database.write(reports.store_report, report(device))
     assert count_clean_jobs(database) == 1
     assert count_reserved(database) == [1]
     database.write(reports.store_report, report(device))
     (unit,) = database.read(cleanings.list_unclean_units)
     assert (unit.hostname, unit.unit, unit.state) == (HOST, handle.key, 'dirty')
-    database.write(reports.store_report, report(offered))
+    database.write(reports.store_report, report(device))
     job, work = begin(database)
     database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
     assert count_reserved(database) == [0]

@@ -63,7 +63,7 @@ def test_record_device_event_belongs_to_all_its_arqs(
     failure = HostEvent(
         1, HostEventKind.HEALTH, control_address, _MOMENT, None, 'failed: lost'
     )
-    elsewhere = HostEvent(2, HostEventKind.LOSS, '0000:ff:00.0', _MOMENT)
+    elsewhere = HostEvent(2, HostEventKind.LOSS, 'ffff:ff:1f.7', _MOMENT)
     assert record_events(database_with_host, failure, elsewhere) == 2
     for uuid in uuids:
         assert list_steps(database_with_host, uuid)[-1] == (

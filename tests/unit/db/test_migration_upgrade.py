@@ -64,9 +64,34 @@ _ADDED: Final[Mapping[str, Mapping[str, Mapping[str, object]]]] = {
             'clean_reason': '',
         },
     },
+    '0007': {
+        'devices': {'health_since': None, 'telemetry_at': None},
+        'arqs': {'resource_class': None, 'bound_at': None},
+    },
+    '0008': {'deployables': {'typed_attributes': None}},
+    '0010': {
+        'device_profiles': {'alternatives': None},
+        'arqs': {'alternatives': None, 'alternative': 0},
+    },
+    '0011': {
+        'devices': {'generation': 0},
+        'attributes': {'generation': 0},
+        'device_profiles': {'generation': 0},
+    },
 }
 # By revision: the tables that this revision adds, without rows.
-_NEW_TABLES: Final[Mapping[str, tuple[str, ...]]] = {'0006': ('cleanings',)}
+_NEW_TABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    '0006': ('cleanings',),
+    '0007': (
+        'usage_periods',
+        'device_events',
+        'notifications',
+        'leases',
+        'project_locks',
+    ),
+    '0009': ('reconfigurations',),
+    '0010': ('profile_choices',),
+}
 
 _Rows = dict[str, list[dict[str, Any]]]  # by table; column values of any type
 
@@ -235,6 +260,30 @@ def test_upgrade_interrupted_revision_0006_continues(empty_url: str) -> None:
     engine.dispose()
     migration.upgrade(empty_url)
     assert _read_rows(empty_url) == _rename(before, '0005')
+
+
+def test_upgrade_interrupted_revision_0007_continues(empty_url: str) -> None:
+    _fill(empty_url, '0006')
+    before = _read_rows(empty_url)
+    engine = sa.create_engine(empty_url)
+    with engine.begin() as connection:
+        column = 'resource_class VARCHAR(255)'
+        connection.execute(sa.text(f'ALTER TABLE arqs ADD COLUMN {column}'))
+    engine.dispose()
+    migration.upgrade(empty_url)
+    assert _read_rows(empty_url) == _rename(before, '0006')
+
+
+def test_upgrade_interrupted_revision_0011_continues(empty_url: str) -> None:
+    _fill(empty_url, '0010')
+    before = _read_rows(empty_url)
+    engine = sa.create_engine(empty_url)
+    with engine.begin() as connection:
+        column = "generation INTEGER DEFAULT '0' NOT NULL"
+        connection.execute(sa.text(f'ALTER TABLE devices ADD COLUMN {column}'))
+    engine.dispose()
+    migration.upgrade(empty_url)
+    assert _read_rows(empty_url) == _rename(before, '0010')
 
 
 def test_upgrade_revision_0001_values_are_readable(empty_url: str) -> None:

@@ -18,6 +18,7 @@ from cyborg_lite.model.traits import OWNER_CYBORG
 from tests.builders.provider_rows import add_device, change_deployable
 from tests.builders.rows import HOST, add_arqs, add_card, bindings
 from tests.builders.rows import OWNER as JOB_OWNER
+from tests.builders.unclean_units import release_unit
 from tests.support.sql_statements import statements
 
 
@@ -102,3 +103,14 @@ def test_list_provider_capacities_costs_one_statement(database: Database) -> Non
     with statements(database) as sent:
         assert len(database.read(provider_capacity.list_provider_capacities)) == 50
     assert len(sent) == 1
+
+
+def test_provider_capacity_unclean_units_cost_second_statement(
+    database: Database,
+) -> None:
+    release_unit(database)
+    add_card(database, 1)
+    with statements(database) as sent:
+        rows = database.read(provider_capacity.list_provider_capacities)
+    assert sorted(len(row.unclean) for row in rows) == [0, 1]
+    assert len(sent) == 2

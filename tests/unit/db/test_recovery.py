@@ -14,14 +14,14 @@ from cyborg_lite.db.tables import Arq
 from cyborg_lite.model.arqs import Scope, State
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import RecoveryResult
-from cyborg_lite.model.jobs import Job, JobType
+from cyborg_lite.model.jobs import ConnectPayload, Job, JobType
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import AGENT, HeartbeatDetails
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.rows import HOST, OWNER
 
 ANY_PROJECT = Scope(project_id=None)
-LIMIT = 60_000
+LIMITS = recovery.JobLimits(60_000, 3_600_000)
 
 
 @pytest.fixture
@@ -57,9 +57,12 @@ def record_recovery(
     database: Database,
     rebuilt: Sequence[str] = (),
     lost: dict[str, str] | None = None,
+    connecting: Sequence[str] = (),
 ) -> tuple[AllocatedHandle, ...]:
-    result = RecoveryResult(HOST, 'boot-2', tuple(rebuilt), lost or {})
-    return database.write(recovery.record_recovery, result, LIMIT)
+    result = RecoveryResult(
+        HOST, 'boot-2', tuple(rebuilt), lost or {}, tuple(connecting)
+    )
+    return database.write(recovery.record_recovery, result, LIMITS)
 
 
 def lease_jobs(database: Database) -> list[Job]:
@@ -226,12 +229,28 @@ def test_recovery_returns_handles_without_result(rebooted_once: Database) -> Non
     assert read_states(rebooted_once, uuids) == [State.BOUND] * 2
 
 
+def test_recovery_adds_connect_job_of_rebuilt_handles(rebooted_once: Database) -> None:
+    uuids = create_bound_arqs(rebooted_once, 3)
+    plain, connecting, lost = uuids
+    handles = handles_by_arq(rebooted_once, uuids)
+    record_recovery(
+        rebooted_once,
+        [handles[plain].uuid, handles[connecting].uuid],
+        {handles[lost].uuid: 'No such type.'},
+        [handles[connecting].uuid, handles[lost].uuid],
+    )
+    (job,) = (job for job in lease_jobs(rebooted_once) if job.type == JobType.CONNECT)
+    payload = ConnectPayload.from_json(job.payload)
+    assert payload.arq_uuids == (connecting,)
+    assert payload.instance_uuid == handles[connecting].instance_uuid
+
+
 def test_recovery_of_other_host_changes_nothing(rebooted_once: Database) -> None:
     uuids = create_bound_arqs(rebooted_once, 1)
     record_reboot(rebooted_once)
     handle = handles_by_arq(rebooted_once, uuids)[uuids[0]].uuid
     result = RecoveryResult('compute-2', 'boot-2', (handle,), {})
-    assert rebooted_once.write(recovery.record_recovery, result, LIMIT) == ()
+    assert rebooted_once.write(recovery.record_recovery, result, LIMITS) == ()
     assert read_states(rebooted_once, uuids) == [State.PROVISIONING]
 
 

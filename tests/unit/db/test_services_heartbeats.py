@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heartbeats of agents: one statement, and one more for telemetry."""
+"""Heartbeats of agents: one statement, and two more for telemetry."""
 
 from dataclasses import replace
 
@@ -38,12 +38,12 @@ def test_heartbeat_without_telemetry_costs_one_statement(database: Database) -> 
     assert len(sent) == 1
 
 
-def test_heartbeat_with_telemetry_costs_two_statements(database: Database) -> None:
+def test_heartbeat_with_telemetry_costs_three_statements(database: Database) -> None:
     database.write(reports.store_report, host(64, 2))
     telemetry = {f'0000:{bus:02x}:00.0': TELEMETRY for bus in range(64)}
     with statements(database) as sent:
         assert not record_heartbeat(database, telemetry)
-    assert len(sent) == 2
+    assert len(sent) == 3
     assert all(record.usage == TELEMETRY for record in list_devices(database).values())
 
 

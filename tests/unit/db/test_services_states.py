@@ -19,6 +19,7 @@ from tests.builders.service_rows import (
     record_heartbeat,
     service_states,
 )
+from tests.support.sql_statements import statements
 
 ANY_PROJECT = Scope(project_id=None)
 AGENT_DOWN_AFTER = 100.0
@@ -34,7 +35,8 @@ def list_stale_services(database: Database) -> dict[str, Service]:
 
 
 def switch_state(database: Database, service: Service) -> bool:
-    return database.write(services.switch_state, service, oldest_heartbeat(database))
+    oldest = oldest_heartbeat(database)
+    return bool(database.write(services.switch_states, (service,), oldest))
 
 
 def test_read_time_before_uses_database_clock(database: Database) -> None:
@@ -184,3 +186,22 @@ def test_fail_bind_host_down_reserves_handle(
     database.write(binding.fail_bind, job, uuids, 'no answer', event_job)
     assert read_reserved(database) == 4
     assert finish_sync_jobs(database) == 1
+
+
+def test_switch_states_of_agents_is_three_statements(database: Database) -> None:
+    for number in range(25):
+        expire_heartbeat(database, f'compute-{number:02d}')
+    stale = list(list_stale_services(database).values())
+    record_heartbeat(database, 'compute-07')
+    with statements(database) as sent:
+        switched = database.write(
+            services.switch_states, stale, oldest_heartbeat(database)
+        )
+    assert len(sent) == 4  # with the current time
+    assert {service.host for service in stale} - {
+        service.host for service in switched
+    } == {'compute-07'}
+    down = [host for host, state in service_states(database).items() if state == 'down']
+    assert len(down) == 24
+    sync = JobCount(JobType.PLACEMENT_SYNC, JobState.WAITING, 24)
+    assert database.read(queue.count_jobs) == (sync,)

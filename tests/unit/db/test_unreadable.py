@@ -93,3 +93,13 @@ def test_list_deployables_unreadable_attribute_keeps_deployables(
     )
     make_unreadable(filled_database, Attribute, 'created_at', attribute.uuid)
     assert len(list_deployables(filled_database, Query())) == len(all_deployables)
+
+
+def test_list_profiles_by_name_skips_unreadable_row(
+    filled_database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second, _ = list_profiles(filled_database, Query())
+    make_unreadable(filled_database, DeviceProfile, 'groups', first.uuid)
+    query = Query(filters={'name': (first.name, second.name)})
+    assert list(list_profiles(filled_database, query)) == [second]
+    assert 'of table device_profiles has an invalid value' in caplog.text

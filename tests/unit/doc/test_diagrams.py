@@ -38,6 +38,12 @@ def test_component_diagram_has_boxes_and_arrows() -> None:
     assert sorted(texts(picture)) == ['API & web', 'RPC <call>', 'agent']
 
 
+def test_component_diagram_bar_starts_second_line() -> None:
+    lines = ['a (0, 0): API | on controllers', 'b (0, 1): agent', 'a -> b']
+    picture = load('component_svg').draw_components(lines, '')
+    assert texts(picture) == ['API', 'on controllers', 'agent']
+
+
 @pytest.mark.parametrize('line', ['a -> b: RPC', 'a: text', 'a (x, 0): text'])
 def test_component_diagram_invalid_line_raises(line: str) -> None:
     with pytest.raises(ValueError, match=r'arrow|box'):

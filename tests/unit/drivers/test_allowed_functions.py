@@ -7,6 +7,7 @@ import pytest
 
 from cyborg_lite.drivers.allowed_functions import AllowedFunctions, parse_entries
 from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.model.inventory import CleaningPolicy
 from cyborg_lite.model.nova_config import NovaPciFunction
 
 _CARD: Final = NovaPciFunction('0000:3b:00.0', '1d55', '1001')
@@ -37,6 +38,7 @@ def test_parse_entries_defaults_are_plain_pci() -> None:
     assert (entry.resource_class, entry.device_type) == ('CUSTOM_PCI', 'PCI')
     assert (entry.traits, entry.physical_network) == ((), '')
     assert entry.is_managed
+    assert entry.cleaning is CleaningPolicy.NEVER
 
 
 def test_parse_entries_settings_are_normalized() -> None:
@@ -57,6 +59,7 @@ def test_parse_entries_settings_are_normalized() -> None:
         ('{"address": {"bus": "["}}', 'pattern'),
         ('{"vendor": "8086"}', 'unknown key vendor'),
         ('{"managed": "no"}', 'name at least one of'),
+        ('{"vendor_id": "8086", "cleaning": "often"}', 'cleaning must be one of never'),
         ('{"vendor_id": "8086", "device_type": "TPU"}', 'device_type must be'),
         ('{"vendor_id": "8086", "managed": "perhaps"}', 'perhaps'),
         ('{"vendor_id": "8086", "traits": 3}', 'traits must be a list'),

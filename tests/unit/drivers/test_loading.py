@@ -117,6 +117,8 @@ def test_list_opts_includes_all_drivers() -> None:
         'creates_mdevs',
         'vgpu_resource_class',
         'modes',
+        'groups',
+        'fabric_partitions',
     ]
     assert 'fake_driver' not in options
 

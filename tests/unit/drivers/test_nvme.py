@@ -52,6 +52,8 @@ def test_discover_drive_in_guest_keeps_identity(host: Host) -> None:
     before = _results(driver)[_FREE].device
     assert before is not None
     assert before.hardware_id == 'BTLJ0000000X4P0DGN'
+    typed = {item.name: item.value for item in before.root.typed_attributes}
+    assert typed['firmware']
     directory = _directory(host, _FREE)
     shutil.rmtree(directory / 'nvme')
     (directory / 'driver').unlink()

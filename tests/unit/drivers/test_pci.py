@@ -77,6 +77,21 @@ def test_classify_free_card_is_offered(host: Host, plug: Plug) -> None:
     assert handle.info == handle_info('0000:3b:00.0')
 
 
+def test_discover_link_speed_survives_suspension(host: Host, plug: Plug) -> None:
+    files = {'max_link_speed': '16.0 GT/s PCIe', 'numa_node': '1'}
+    plug('0000:3b:00.0', files=files)
+    driver = Cards(host, {'offer_without_reset': False})
+    (first,) = driver.discover()
+    assert first.device is not None
+    typed = {item.name: item.value for item in first.device.root.typed_attributes}
+    assert typed == {'numa_node': '1', 'link_speed': '16000'}
+    (host.root / 'sys/bus/pci/devices/0000:3b:00.0/max_link_speed').unlink()
+    assert [*driver.discover()] == [first]
+    restarted = Cards(host, {'offer_without_reset': False})
+    restarted.restore_device(first.device)
+    assert [*restarted.discover()] == [first]
+
+
 def test_classify_unknown_model_is_offered(host: Host, plug: Plug) -> None:
     plug('0000:3b:00.0', ('10de', 'ffee'))
     device = _only(host).device
@@ -257,8 +272,8 @@ def test_discover_hung_card_hides_no_other(
     driver = Cards(HangingHost(host.name, host.root), {'offer_without_reset': False})
     driver._scan = TimedScan(0.3, 0.3)
     results = {result.address: result for result in driver.discover()}
-    offered = [address for address, result in results.items() if result.device]
-    assert offered == ['0000:3b:00.0', '0000:af:00.0']
+    addresses = [address for address, result in results.items() if result.device]
+    assert addresses == ['0000:3b:00.0', '0000:af:00.0']
     if file == 'boot_vga':  # the ids of the card could be read
         assert 'it does not answer' in results['0000:5e:00.0'].reason
 

@@ -3,23 +3,25 @@
 
 import pytest
 
-from cyborg_lite.drivers.ai_chips import Ascend
+from cyborg_lite.drivers.ai_chips import Ascend, Gaudi
 from cyborg_lite.drivers.amd_gpu import AmdGpu
 from cyborg_lite.drivers.fpga.inspur import InspurFpga
 from cyborg_lite.drivers.gpu_sriov import SriovGpu
 from cyborg_lite.drivers.intel_gpu import IntelGpu
 from cyborg_lite.drivers.pci import PciDriver
+from cyborg_lite.drivers.qat import IntelQat
+from cyborg_lite.drivers.sriov_nic import SriovNic
 from tests.support.class_sizes import count_class_lines
 
 MAX_PLAIN = 15
 MAX_SRIOV = 40
 
 
-@pytest.mark.parametrize('driver', [Ascend, InspurFpga])
+@pytest.mark.parametrize('driver', [Ascend, Gaudi, InspurFpga])
 def test_plain_driver_has_at_most_15_lines(driver: type[PciDriver]) -> None:
     assert count_class_lines(driver) <= MAX_PLAIN
 
 
-@pytest.mark.parametrize('driver', [AmdGpu, IntelGpu, SriovGpu])
+@pytest.mark.parametrize('driver', [AmdGpu, IntelGpu, IntelQat, SriovGpu, SriovNic])
 def test_sriov_driver_has_at_most_40_lines(driver: type[PciDriver]) -> None:
     assert count_class_lines(driver) <= MAX_SRIOV

@@ -143,6 +143,31 @@ def test_prepare_allows_host_of_instance(spdk: FakeSpdk, driver: SpdkTargets) ->
     assert not driver.is_prepared(handle)
 
 
+def test_connect_waits_for_connection_of_instance(
+    spdk: FakeSpdk, driver: SpdkTargets
+) -> None:
+    handle = find_handle(driver)
+    driver.prepare(handle)
+    spdk.connections = ['nqn.2014-08.com.example:other']
+    with pytest.raises(DriverError, match=f'{HOST_NQN} has no connection to {NQN}'):
+        driver.connect(handle)
+    spdk.connections.append(HOST_NQN)
+    driver.connect(handle)
+    # A restart of SPDK loses the list of hosts.
+    spdk.subsystems[1]['hosts'] = []
+    driver.connect(handle)
+    assert spdk.list_hosts() == [HOST_NQN]
+
+
+def test_connect_spdk_without_list_of_connections_succeeds(
+    spdk: FakeSpdk, driver: SpdkTargets
+) -> None:
+    handle = find_handle(driver)
+    spdk.absent.add('nvmf_subsystem_get_controllers')
+    driver.connect(handle)
+    assert spdk.list_hosts() == [HOST_NQN]
+
+
 def test_own_host_is_not_foreign(
     spdk: FakeSpdk, driver: SpdkTargets, tmp_path: Path
 ) -> None:

@@ -223,3 +223,31 @@ def test_parse_entry_accepts_standard_trait_within_limits() -> None:
     with pytest.raises(InvalidDeviceProfile, match='os-traits'):
         group_keys.parse_entry('groups[0]', 'trait:HW_OTHER', 'required', limits)
     assert 'CUSTOM_...' in read_error('trait:HW_GPU_API_VULKAN', 'required')
+
+
+# --- known keys ---
+
+KNOWN = Limits(accel_keys=group_keys.list_accel_names() | {'vendor-x'})
+
+
+@pytest.mark.parametrize(
+    'key', ['bitstream_name', 'function_uuid', 'cleaning', 'vendor-x']
+)
+def test_parse_entry_accepts_known_accel_keys(key: str) -> None:
+    entry = group_keys.parse_entry('groups[0]', f'accel:{key}', 'never', KNOWN)
+    assert entry == (f'accel:{key}', 'never')
+
+
+@pytest.mark.parametrize(
+    ('key', 'text'),
+    [
+        ('bitsream_id', 'no known key; did you mean accel:bitstream_id?'),
+        ('vendor_x', 'no known key; did you mean accel:vendor-x?'),
+        ('zzzz', 'accel:zzzz is no known key'),
+    ],
+)
+def test_parse_entry_refuses_unknown_key_with_nearest(key: str, text: str) -> None:
+    with pytest.raises(InvalidDeviceProfile) as caught:
+        group_keys.parse_entry('groups[0]', f'accel:{key}', None, KNOWN)
+    assert text in caught.value.text
+    assert read(f'accel:{key}', 'a') == (f'accel:{key}', 'a')

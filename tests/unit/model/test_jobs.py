@@ -118,7 +118,7 @@ def test_job_key_is_value_of_payload(
 
 def test_add_bind_generation_returns_changed_copy() -> None:
     new_job = NewJob(JobType.BIND, BindPayload('instance', (), ()).to_json(), key='k')
-    changed = add_bind_generation(new_job, 5)
+    changed = add_bind_generation(new_job, 5, has_alternatives=False)
     assert read_bind_generation(changed.payload) == 5
     assert read_bind_generation(new_job.payload) == 0
     assert changed.key == 'k'

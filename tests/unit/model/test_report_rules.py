@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.model import typed_attributes
 from cyborg_lite.model.inventory import AttachHandle, Device, HostReport
 from cyborg_lite.model.report_rules import check_report
+from cyborg_lite.model.typed_attributes import AttributeType, TypedAttribute
 from tests.builders.reports import card, host, report, with_parts
+
+_NUMA = typed_attributes.NUMA_NODE.of(0)
+_INVALID = replace(_NUMA, value='zero')
 
 
 def _with_root(**fields: Any) -> Device:
@@ -58,6 +63,19 @@ def test_check_report_valid_report_is_accepted(valid_report: HostReport) -> None
         (report(_with_root(name='compute-1_' + 'x' * 250)), 'name'),
         (report(_with_root(resource_class='C' * 256)), 'resource_class'),
         (report(_with_root(traits=('T' * 256,))), 'trait'),
+        (report(_with_root(typed_attributes=(_INVALID,))), 'no integer'),
+        (report(_with_root(typed_attributes=(_NUMA, _NUMA))), 'numa_node twice'),
+        (
+            report(
+                _with_root(
+                    typed_attributes=tuple(
+                        TypedAttribute(f'a{n}', AttributeType.STRING, '')
+                        for n in range(65)
+                    )
+                )
+            ),
+            'more than 64 typed attributes',
+        ),
         (report(_with_root(traits=('T',) * 300)), 'more than 256 traits'),
         (report(_with_root(total=-1)), 'cannot have -1 units'),
         (report(_with_root(total=2**31)), 'cannot have 2147483648 units'),

@@ -11,9 +11,8 @@ import pytest
 from cyborg_lite.exceptions import ServiceUnavailable
 from cyborg_lite.model.arqs import Actor, Arq, Binding, State, Step
 from cyborg_lite.model.device_profiles import DeviceProfile
-from cyborg_lite.model.devices import AllocatedHandle, Attribute, DeviceStatus
-from cyborg_lite.model.host_events import HostEvent, HostEventKind
-from cyborg_lite.model.queries import Query
+from cyborg_lite.model.devices import Attribute, DeviceStatus
+from cyborg_lite.model.host_events import HostEvent, HostEventKind, RecoveryResult
 from cyborg_lite.model.services import HeartbeatDetails
 from cyborg_lite.model.usage import Usage
 from cyborg_lite.rpc import wire
@@ -22,35 +21,11 @@ from cyborg_lite.rpc.context import RequestContext, daemon_context
 from cyborg_lite.rpc.transport import Caller
 from tests.builders.reports import card, report
 from tests.doubles.drivers import handle
+from tests.doubles.recording_caller import RecordingCaller
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 ARQ = Arq('u', State.INITIAL, 'gpu', 0, {'resources:PGPU': '1'}, NOW)
 PROFILE = DeviceProfile('u', 'gpu', None, ({'resources:PGPU': '1'},), NOW)
-
-
-class RecordingCaller:
-    """Bus that records the last message and returns a fixed answer."""
-
-    def __init__(self) -> None:
-        self.method = ''
-        self.arguments: dict[str, Any] = {}
-        self.answer: Any = None
-        self.error: Exception | None = None
-
-    def call(
-        self,
-        context: RequestContext,
-        method: str,
-        /,
-        *,
-        since: str,
-        timeout: float | None = None,
-        **arguments: Any,
-    ) -> Any:
-        self.method, self.arguments = method, arguments
-        if self.error is not None:
-            raise self.error
-        return self.answer
 
 
 @pytest.fixture
@@ -65,8 +40,6 @@ def client(caller: RecordingCaller) -> ConductorAPI:
         factory.return_value = caller
         return ConductorAPI(mock.sentinel.transport)
 
-
-QUERY = Query(filters={'state': ('Bound',)}, limit=5)
 
 Call = Callable[[ConductorAPI, RequestContext], object]
 CALLS: list[tuple[Call, str, dict[str, Any]]] = [
@@ -114,6 +87,11 @@ CALLS: list[tuple[Call, str, dict[str, Any]]] = [
         'delete_attribute',
         {'uuid': 'u'},
     ),
+    (
+        lambda client, context: client.delete_attribute(context, 'u', 3),
+        'delete_attribute',
+        {'uuid': 'u', 'generation': 3},
+    ),
 ]
 
 
@@ -135,12 +113,6 @@ def test_create_arqs_sends_image_and_returns_arqs(
     caller.answer = [wire.dump(ARQ)]
     assert client.create_arqs(daemon_context(), 'gpu', 'image') == (ARQ,)
     assert caller.arguments == {'device_profile_name': 'gpu', 'image_uuid': 'image'}
-
-
-def test_list_arqs_sends_query(client: ConductorAPI, caller: RecordingCaller) -> None:
-    caller.answer = []
-    assert client.list_arqs(daemon_context(), QUERY) == ()
-    assert wire.load(Query, caller.arguments['query']) == QUERY
 
 
 def test_list_arq_steps_returns_steps(
@@ -201,16 +173,26 @@ def test_report_recovery_returns_handles_to_rebuild(
     client: ConductorAPI, caller: RecordingCaller
 ) -> None:
     caller.answer = [wire.dump(handle())]
-    handles: tuple[AllocatedHandle, ...] = client.report_recovery(
-        daemon_context(), 'h', 'boot-1', rebuilt=('a',), lost={'b': 'no type'}
-    )
-    assert handles == (handle(),)
+    result = RecoveryResult('h', 'boot-1', ('a',), {'b': 'no type'})
+    assert client.report_recovery(daemon_context(), result) == (handle(),)
     assert caller.arguments == {
         'host': 'h',
         'boot_id': 'boot-1',
         'rebuilt': ['a'],
         'lost': {'b': 'no type'},
     }
+
+
+def test_report_recovery_connects_only_at_newer_conductor(
+    client: ConductorAPI, caller: RecordingCaller
+) -> None:
+    caller.answer = []
+    result = RecoveryResult('h', 'boot-1', ('a',), {}, ('a',))
+    client.report_recovery(daemon_context(), result)
+    assert caller.arguments['connecting'] == ['a']
+    caller.unsupported = '1.14'
+    client.report_recovery(daemon_context(), result)
+    assert 'connecting' not in caller.arguments
 
 
 def test_report_events_returns_last_number(

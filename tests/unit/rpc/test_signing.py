@@ -19,7 +19,7 @@ from cyborg_lite.rpc import agent as agent_interface
 from cyborg_lite.rpc import conductor, transport
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.rpc.context import RequestContext, daemon_context
+from cyborg_lite.rpc.context import RequestContext, bare_context, daemon_context
 from cyborg_lite.rpc.keys import OwnKey, Peer, Role, SecretKeys, derive_key
 from cyborg_lite.rpc.signed_calls import SignedCaller
 from cyborg_lite.rpc.signing import KEY, Signer
@@ -44,6 +44,11 @@ class Conductor:
     def heartbeat(self, context: RequestContext, **_arguments: Any) -> bool:
         self.calls.append('heartbeat')
         self.contexts.append(context)
+        return True
+
+    @transport.endpoint
+    def repeat(self, context: RequestContext, host: str, token: str) -> bool:
+        self.calls.append(f'repeat_heartbeat of {host}')
         return True
 
     @transport.endpoint
@@ -145,6 +150,27 @@ def test_signed_calls_succeed_with_results_and_errors(
         'report_host',
         'delete_device_profiles',
     ]
+
+
+def test_short_heartbeat_is_of_the_host_of_its_signature(
+    connect: Connect, endpoint: Conductor
+) -> None:
+    agent, other = (ConductorAPI(connect(signer(peer))) for peer in (_AGENT, _OTHER))
+    for client in (agent, agent, other):
+        assert client.repeat(bare_context(), 'compute-1', 'token')
+    assert endpoint.calls == [
+        *['repeat_heartbeat of compute-1'] * 2,
+        'repeat_heartbeat of compute-2',
+    ]
+
+
+def test_short_heartbeat_of_wrong_key_is_refused(
+    connect: Connect, endpoint: Conductor
+) -> None:
+    bus = connect(signer(_AGENT, 'another secret'))
+    with pytest.raises(MessageRefused):
+        ConductorAPI(bus).repeat(bare_context(), 'compute-1', 'token')
+    assert endpoint.calls == []
 
 
 def test_conductor_calls_agent_and_itself(

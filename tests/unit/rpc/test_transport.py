@@ -231,12 +231,21 @@ def test_serve_sets_sixteen_worker_threads(bus: Any) -> None:
     assert bus.conf.executor_thread_pool_size == 16
 
 
-def test_connect_shortens_poll_interval_of_library(conf: cfg.ConfigOpts) -> None:
-    """The loops of oslo.messaging wait for the seconds of this constant."""
+def test_connect_sets_poll_interval_of_library(conf: cfg.ConfigOpts) -> None:
+    """The loops of oslo.messaging wait for the seconds of these constants."""
     transport.connect(conf).cleanup()
-    for reader in (amqpdriver.AMQPListener, amqpdriver.ReplyWaiter):
-        assert 'ACK_REQUEUE_EVERY_SECONDS_MAX' in inspect.getsource(reader)
-    assert amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX == 1.0
+    for name in ('ACK_REQUEUE_EVERY_SECONDS_MIN', 'ACK_REQUEUE_EVERY_SECONDS_MAX'):
+        for reader in (amqpdriver.AMQPListener, amqpdriver.ReplyWaiter):
+            assert name in inspect.getsource(reader)
+        assert getattr(amqpdriver, name) == 1.0
+
+
+@pytest.mark.parametrize('reader', [amqpdriver.RpcAMQPListener, amqpdriver.ReplyWaiter])
+def test_library_acknowledges_calls_and_replies_while_it_receives(
+    reader: type[Any],
+) -> None:
+    """Otherwise an acknowledgement would wait for the poll interval."""
+    assert 'message.acknowledge()' in inspect.getsource(reader.__call__)
 
 
 def test_connect_accepts_several_buses_per_process() -> None:

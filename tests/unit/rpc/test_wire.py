@@ -40,19 +40,27 @@ fingerprint in this file:
 FINGERPRINTS: Final = {
     'Actor': 'f70a1d2b2cab',
     'Step': '40b5aafc2741',
-    'Arq': 'b361708e9868',
-    'Attribute': '55cfc72223b1',
+    'Arq': '5ef2b2c5f1fd',
+    'Attribute': '856061aca216',
     'Binding': 'ae975add4818',
     'Bitstream': '742cd120f8ba',
-    'Deployable': '7890abcfbfd8',
-    'DeployableRecord': '68fe70aab2da',
+    'Deployable': 'c5c72f4b87dc',
+    'DeployableRecord': '617a71aa2014',
     'Device': 'e53d160b8b88',
-    'DeviceProfile': '6d1d0aad8a31',
-    'DeviceRecord': '5070beee8036',
+    'DeviceProfile': '2d754ce28656',
+    'DeviceRecord': '996aade862f1',
+    'DeviceEvent': 'ed7925a71586',
+    'DeviceEventKind': 'f77052c2c0af',
+    'UnitUsage': '97b0eb221af3',
+    'UsageQuery': '88e67be50fae',
+    'UsageReport': '4f1787e1a23f',
     'DeviceStatus': '4baa0633a1b1',
-    'Explanation': 'd0a35941f3bd',
+    'Explanation': '62f6dd451d11',
     'GroupVerdict': '1e0863bb0903',
     'HandleType': '6c7ffc89a27d',
+    'HostCapacity': '84d2235527a0',
+    'ProfileCapacity': 'ac2d522b8d79',
+    'Shortage': '6a468c74de6d',
     'Health': '4adab7b7bf06',
     'HeldHandle': '0d189ac43452',
     'HostEvent': '870a7bd68f81',
@@ -60,7 +68,7 @@ FINGERPRINTS: Final = {
     'HostReport': '11bea8f305d6',
     'HostVerdict': 'ea59a9f6b39b',
     'LoadOrder': '11190ed1151c',
-    'ProfileChange': '5ced927bd27e',
+    'ProfileChange': '5a99df51b23e',
     'Query': 'bd899c54acea',
     'Reason': '0569059df676',
     'Service': '3fb722b92297',
@@ -94,6 +102,28 @@ FINGERPRINTS: Final = {
     'ModeOrder': '492d8ba78a97',
     'ModePlan': 'd957122df024',
     'OfferedInventory': '8545d4d6982b',
+    'ReportChanges': '019d47a05a0b',
+    'JobRecord': 'ca8e7ae1f74a',
+    'JobRequest': 'eefffc3763f1',
+    'JobRequestKind': '1ea77a79cc82',
+    'JobState': '8063992c81fa',
+    'AttributeDeclaration': 'bf2b2d6da620',
+    'AttributeType': '721a0b93c35c',
+    'TypedAttribute': '2e5cb56ffc5d',
+    'Availability': 'cbc0ca11c0a2',
+    'HostTopology': '3e8cef2e3676',
+    'NumaNode': 'a88cbf31b89f',
+    'TopologyDeployable': '7f115934c9ae',
+    'TopologyDevice': '461e84401b7e',
+    'TopologyUnit': '26246539b824',
+    'UnitUser': 'f7f87e9bc986',
+    'ConfigurationRequest': '2dc6a014fcf0',
+    'DeviceConfiguration': '31eeb376199b',
+    'Phase': '7b2497e27b0f',
+    'Reconfiguration': '4f2340bb30a9',
+    'RecoveryResult': '4e8fe98bb1c4',
+    'ReconfigurationState': 'd85578842c39',
+    'SetView': 'ef8ae9af8ba0',
 }
 
 
@@ -157,10 +187,18 @@ def _example(annotation: Any, full: bool) -> Any:
 
 
 def _scalar(annotation: type[Any]) -> Any:
-    if issubclass(annotation, enum.Enum):
+    if annotation is not Any and issubclass(annotation, enum.Enum):
         return next(iter(annotation))
     moment = datetime(2026, 2, 28, 23, 59, 59, 123456, tzinfo=UTC)
-    return {bool: True, int: 7, float: 0.5, str: 'née', datetime: moment}[annotation]
+    values: dict[Any, Any] = {
+        bool: True,
+        int: 7,
+        float: 0.5,
+        str: 'née',
+        datetime: moment,
+        Any: ['any JSON'],
+    }
+    return values[annotation]
 
 
 def _instance(cls: type[Any], full: bool) -> Any:

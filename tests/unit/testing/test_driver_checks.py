@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.model import typed_attributes
 from cyborg_lite.model.inventory import Device, DiscoveryResult
+from cyborg_lite.model.typed_attributes import AttributeDeclaration, AttributeType
 from cyborg_lite.testing import driver_checks
 from cyborg_lite.testing.driver_checks import (
     CHECKS,
@@ -55,6 +57,17 @@ class ProcessDriver(FileDriver):
         return super().discover()
 
 
+class UndeclaringDriver(FileDriver):
+    def discover(self) -> Iterator[DiscoveryResult]:
+        numa_node = typed_attributes.NUMA_NODE.of(0)
+        for result in super().discover():
+            yield with_root(result, typed_attributes=(numa_node,))
+
+
+class MisdeclaringDriver(FileDriver):
+    ATTRIBUTES = (AttributeDeclaration('memory_mib', AttributeType.STRING),)
+
+
 @pytest.mark.parametrize('check', CHECKS, ids=lambda check: check.__name__)
 def test_correct_driver_passes(check: Check, tmp_path: Path) -> None:
     check(build_bench(), tmp_path)
@@ -77,6 +90,16 @@ def test_correct_driver_passes(check: Check, tmp_path: Path) -> None:
             ProcessDriver,
             driver_checks.check_discovery_is_read_only,
             'subprocess.Popen',
+        ),
+        (
+            UndeclaringDriver,
+            driver_checks.check_attributes_are_declared,
+            'has an undeclared numa_node',
+        ),
+        (
+            MisdeclaringDriver,
+            driver_checks.check_attributes_are_declared,
+            'memory_mib must be declared as memory_mib',
         ),
         (
             FailingDriver,

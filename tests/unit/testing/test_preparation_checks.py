@@ -101,7 +101,10 @@ class GroupingDriver(FileDriver):
 
     def activate(self, members: Sequence[AllocatedHandle]) -> None:
         names = ' '.join(member.key for member in members)
-        self.host.kernel.write(self.host.root, 'prepared/partition', names)
+        try:
+            self.host.kernel.write(self.host.root, 'prepared/partition', names)
+        except OSError as error:
+            raise DriverError(reason=str(error)) from None
 
     def deactivate(self, members: Sequence[AllocatedHandle]) -> None:
         self.host.kernel.write(self.host.root, 'prepared/partition', '')
@@ -112,6 +115,14 @@ class ForgetfulGroupingDriver(GroupingDriver):
 
     def deactivate(self, members: Sequence[AllocatedHandle]) -> None:
         pass
+
+
+class SilentGroupingDriver(GroupingDriver):
+    """Driver that ignores a refused activation."""
+
+    def activate(self, members: Sequence[AllocatedHandle]) -> None:
+        with suppress(DriverError):
+            super().activate(members)
 
 
 class CountingGroupingDriver(GroupingDriver):
@@ -210,8 +221,31 @@ def test_wrong_connect_raises_conformance_error(
         check(build_bench(driver), tmp_path)
 
 
-def test_correct_group_passes(tmp_path: Path) -> None:
-    preparation_checks.check_group_is_repeatable(build_bench(GroupingDriver), tmp_path)
+@pytest.mark.parametrize(
+    'check',
+    [
+        preparation_checks.check_group_is_repeatable,
+        preparation_checks.check_failed_group_is_undone,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_correct_group_passes(check: Check, tmp_path: Path) -> None:
+    check(build_bench(GroupingDriver), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('driver', 'message'),
+    [
+        (ForgetfulGroupingDriver, 'deactivate does not undo a failed activate'),
+        (SilentGroupingDriver, 'a refused activate raises no DriverError'),
+    ],
+)
+def test_wrong_failed_group_raises_conformance_error(
+    driver: type[FileDriver], message: str, tmp_path: Path
+) -> None:
+    check = preparation_checks.check_failed_group_is_undone
+    with pytest.raises(ConformanceError, match=message):
+        check(build_bench(driver), tmp_path)
 
 
 @pytest.mark.parametrize(

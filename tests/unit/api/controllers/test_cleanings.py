@@ -78,9 +78,9 @@ def test_accept_unit_records_name(newest: Client) -> None:
     assert newest.as_(MANAGER).post(f'{path}/accept', {'name': 'x'}).status == 403
     body = {'name': 'Jo', 'unit': UNIT}
     assert newest.post(f'{path}/accept', body).status == 204
-    shown = newest.get(path).json
-    assert shown['units'][0]['state'] == 'clean'
-    latest = shown['cleanings'][0]
+    listing = newest.get(path).json
+    assert listing['units'][0]['state'] == 'clean'
+    latest = listing['cleanings'][0]
     assert (latest['state'], latest['actor']) == ('accepted', 'Jo')
     assert newest.post(f'{path}/accept', {'name': 'Jo'}).status == 409
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.exceptions import DriverError, ProgrammingTimedOut
+from cyborg_lite.model import typed_attributes
 from cyborg_lite.model.devices import Attribute
 from tests.builders.patches import IMAGE, build_program_patch
 from tests.support.api.conversation import HOST, MANAGER, Client, add_deployable
@@ -42,6 +43,17 @@ def test_show_deployable_has_no_wrapper(client: Client) -> None:
         'updated_at': None,
     }
     assert client.get('/deployables').json == {'deployables': [answer.json]}
+
+
+def test_show_deployable_newest_has_typed_attributes(client: Client) -> None:
+    typed = typed_attributes.MEMORY.of(81920), typed_attributes.ARCHITECTURE.of('ada')
+    deployable = add_deployable(client.conductor, typed_attributes=typed)
+    path = f'/deployables/{deployable.uuid}'
+    assert 'typed_attributes' not in client.at('2.7').get(path).json
+    assert client.at('2.8').get(path).json['typed_attributes'] == [
+        {'name': 'memory_mib', 'type': 'integer', 'unit': 'MiB', 'value': '81920'},
+        {'name': 'architecture', 'type': 'string', 'unit': '', 'value': 'ada'},
+    ]
 
 
 def test_show_deployable_bookmark_can_be_followed(client: Client) -> None:

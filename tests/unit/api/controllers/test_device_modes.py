@@ -44,9 +44,9 @@ def test_show_modes_has_plan_of_each(newest: Client) -> None:
     view = newest.get(f'{path}/modes').json
     assert (view['current'], view['declared'], view['stored']) == ('dc', 'sym', None)
     assert (view['arqs'], view['change']) == ([ARQ], None)
-    current, other = view['modes']
+    current, second = view['modes']
     assert (current['is_current'], current['appears']) == (True, [])
-    assert other['appears'] == [
+    assert second['appears'] == [
         {
             'resource_class': 'CUSTOM_QAT',
             'total': 16,

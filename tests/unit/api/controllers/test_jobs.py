@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of programming jobs, since microversion 2.4."""
+"""Tests of programming jobs since microversion 2.4, and of all jobs since 2.10."""
 
 import pytest
 
-from cyborg_lite.exceptions import DeployableInUse
+from cyborg_lite.exceptions import DeployableInUse, HostNotFound, JobRefused
+from cyborg_lite.model.jobs import JobRecord, JobRequest, JobRequestKind, JobState
+from tests.builders.job_records import build_job_record
 from tests.builders.patches import IMAGE, build_program_patch
 from tests.support.api.conversation import HOST, MANAGER, Client, add_deployable
 
@@ -74,3 +76,162 @@ def test_show_job_of_other_project_is_refused(newest: Client) -> None:
     ]
     assert newest.as_(MANAGER).get(f'/jobs/{job}').status == 403
     assert newest.at('2.3').get(f'/jobs/{job}').status == 406
+
+
+# --- jobs of all types, since 2.10 ---
+
+
+@pytest.fixture
+def admin(client: Client) -> Client:
+    return client.at('2.10')
+
+
+def add_job(client: Client, **fields: object) -> JobRecord:
+    job = build_job_record(**fields)
+    client.conductor.queued_jobs[job.uuid] = job
+    return job
+
+
+def test_list_jobs_shows_subject_and_reason(admin: Client) -> None:
+    job = add_job(
+        admin,
+        type='placement-sync',
+        state=JobState.FAILED,
+        payload={'host': 'compute-1', 'caller': {'user_id': 'u'}},
+        last_error='Placement does not answer.',
+        deadline_in=2.5,
+    )
+    assert admin.get('/jobs').json == {
+        'jobs': [
+            {
+                'uuid': job.uuid,
+                'kind': 'placement-sync',
+                'state': 'failed',
+                'subject': 'host compute-1',
+                'step': None,
+                'attempts': 0,
+                'age': 1.5,
+                'due_in': -0.5,
+                'deadline_in': 2.5,
+                'is_cancelled': False,
+                'reason': 'Placement does not answer.',
+                'request_id': None,
+                'links': [{'href': f'{HOST}/v2/jobs/{job.uuid}', 'rel': 'self'}],
+            }
+        ]
+    }
+    assert admin.get(f'/jobs/{job.uuid}').json == admin.get('/jobs').json['jobs'][0]
+
+
+@pytest.mark.parametrize(
+    ('query', 'indexes'),
+    [
+        ('', [0, 1, 2]),
+        ('kind=bind', [1]),
+        ('state=failed', [0, 2]),
+        ('state=failed&kind=bind', []),
+        ('kind=nope', []),
+        ('limit=2', [0, 1]),
+        ('sort_dir=desc&limit=1', [2]),
+    ],
+)
+def test_list_jobs_filters_and_pages(
+    admin: Client, query: str, indexes: list[int]
+) -> None:
+    jobs = [
+        add_job(admin, type='release', state=JobState.FAILED),
+        add_job(admin, type='bind'),
+        add_job(admin, type='clean', state=JobState.FAILED),
+    ]
+    answer = admin.get(f'/jobs?{query}').json
+    assert [job['uuid'] for job in answer['jobs']] == [jobs[i].uuid for i in indexes]
+    assert ('jobs_links' in answer) is ('limit' in query)
+
+
+@pytest.mark.parametrize(
+    ('body', 'request_'),
+    [
+        ({'kind': 'audit'}, JobRequest(JobRequestKind.AUDIT)),
+        (
+            {'kind': 'reconcile', 'hostname': 'c1'},
+            JobRequest(JobRequestKind.RECONCILE, 'c1'),
+        ),
+        (
+            {'kind': 'refresh', 'hostname': 'c1'},
+            JobRequest(JobRequestKind.REFRESH, 'c1'),
+        ),
+    ],
+)
+def test_create_job_returns_it(
+    admin: Client, body: dict[str, str], request_: JobRequest
+) -> None:
+    answer = admin.post('/jobs', body)
+    assert answer.status == 202
+    assert admin.conductor.job_requests == [request_]
+    assert admin.get(f'/jobs/{answer.json["uuid"]}').json == answer.json
+
+
+@pytest.mark.parametrize(
+    ('body', 'text'),
+    [
+        ({'kind': 'audit', 'hostname': 'c1'}, 'audit has no hostname'),
+        ({'kind': 'reconcile'}, 'reconcile requires a hostname'),
+        ({'kind': 'refresh', 'hostname': ''}, 'refresh requires a hostname'),
+        ({'kind': 'refresh', 'hostname': 'a\0'}, 'NUL'),
+        ({'kind': 'bind'}, 'kind must be audit or reconcile or refresh'),
+        ({}, 'lacks kind'),
+    ],
+)
+def test_create_job_invalid_body_is_refused(
+    admin: Client, body: dict[str, str], text: str
+) -> None:
+    answer = admin.post('/jobs', body)
+    assert answer.status == 400
+    assert text in answer.fault
+    assert admin.conductor.job_requests == []
+
+
+def test_create_job_of_unknown_host_returns_404(admin: Client) -> None:
+    admin.conductor.refusal = HostNotFound(host='c1')
+    answer = admin.post('/jobs', {'kind': 'refresh', 'hostname': 'c1'})
+    assert (answer.status, answer.fault) == (404, 'Host c1 not found.')
+
+
+def test_retry_and_cancel_change_job(admin: Client) -> None:
+    job = add_job(admin, state=JobState.FAILED)
+    assert admin.post(f'/jobs/{job.uuid}/retry').status == 202
+    assert admin.get(f'/jobs/{job.uuid}').json['state'] == 'waiting'
+    assert admin.post(f'/jobs/{job.uuid}/cancel', {}).status == 202
+    assert admin.get(f'/jobs/{job.uuid}').json['is_cancelled'] is True
+    admin.conductor.refusal = JobRefused(job=job.uuid, reason='it is running.')
+    assert admin.post(f'/jobs/{job.uuid}/retry').status == 409
+    assert admin.post(f'/jobs/{job.uuid}/cancel').status == 409
+
+
+@pytest.mark.parametrize('action', ['retry', 'cancel'])
+def test_action_on_unknown_job_returns_404(admin: Client, action: str) -> None:
+    assert admin.post(f'/jobs/{IMAGE}/{action}').status == 404
+    assert admin.post(f'/jobs/x/{action}').status == 400
+
+
+@pytest.mark.parametrize(
+    ('method', 'path', 'status'),
+    [
+        ('GET', '/jobs', 405),
+        ('POST', '/jobs', 405),
+        ('POST', f'/jobs/{IMAGE}/retry', 404),
+        ('POST', f'/jobs/{IMAGE}/cancel', 404),
+    ],
+)
+def test_older_microversion_has_no_job_administration(
+    client: Client, method: str, path: str, status: int
+) -> None:
+    job = add_job(client)
+    assert client.at('2.9').send(method, path).status == status
+    assert client.at('2.9').get(f'/jobs/{job.uuid}').status == 404
+
+
+@pytest.mark.parametrize('path', ['', '/{0}', '/{0}/retry', '/{0}/cancel'])
+def test_put_is_refused(admin: Client, path: str) -> None:
+    job = add_job(admin)
+    assert admin.send('PUT', f'/jobs{path.format(job.uuid)}').status == 405

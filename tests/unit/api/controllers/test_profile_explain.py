@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.app import assemble
+from cyborg_lite.model.cleaning import CleanState, UncleanUnit
 from cyborg_lite.model.explanations import ProviderCapacity, ReasonCode
 from tests.doubles.conductor import FakeConductor
 from tests.support.api.conversation import ADMIN, MANAGER, Client, build_configuration
@@ -73,6 +74,21 @@ def test_explain_one_host(newest: Client, body: Any) -> None:
     assert [host['hostname'] for host in explanation['hosts']] == ['compute-2']
     assert explanation['verdict'] == 'not-now'
     assert newest.post(f'{PATH}?hostname=nobody').json['hosts'] == []
+
+
+def test_explain_names_unit_that_is_cleaned(client: Client) -> None:
+    unit = UncleanUnit(
+        'compute-1', 'd', '0000:c2:00.0', CleanState.DIRTY, '1/2 sanitize', '', 9
+    )
+    client.conductor.stock = [
+        card('compute-1', free=0, free_handles=0, unclean=(unit,))
+    ]
+    client.create_profile('dp1', {'resources:PGPU': '1'})
+    explanation = client.at('2.4').post(PATH).json
+    assert explanation['verdict'] == 'not-now'
+    ((reason,),) = [group['reasons'] for group in explanation['hosts'][0]['groups']]
+    assert reason['code'] == 'no-free-unit'
+    assert '0000:c2:00.0 is being cleaned, at step 1/2 sanitize' in reason['text']
 
 
 def test_explain_by_uuid(newest: Client) -> None:

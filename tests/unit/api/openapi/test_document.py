@@ -20,7 +20,8 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f'{method.upper()} {path}', operation
 
 
-@EVERY
+# The suite conformance validates the documents of all microversions.
+@pytest.mark.parametrize('version', [None, V2_0, VERSIONS[-1]], ids=str)
 def test_document_is_valid_openapi(version: Microversion | None) -> None:
     errors = OpenAPIV31SpecValidator(load_document(version)).iter_errors()
     assert [(list(element.absolute_path), element.message) for element in errors] == []
@@ -44,6 +45,58 @@ def test_bodies_have_valid_examples() -> None:
             assert schema.get('examples'), f'{name}: write examples into its schema'
             for example in schema['examples']:
                 Draft202012Validator(schema).validate(example)
+
+
+def test_operations_have_texts() -> None:
+    incomplete = [
+        name
+        for name, operation in operations(load_document(None))
+        if not (operation['summary'] and operation['description'])
+    ]
+    assert not incomplete, f'{incomplete}: write a docstring of two paragraphs'
+
+
+def test_operations_have_examples() -> None:
+    """A body has an example in one of the successful responses at least."""
+    incomplete = []
+    for name, operation in operations(load_document(None)):
+        contents = [
+            response['content']['application/json']
+            for code, response in operation['responses'].items()
+            if code < '300' and 'content' in response
+        ]
+        if contents and not any('example' in content for content in contents):
+            incomplete.append(name)
+    assert not incomplete, f'{incomplete}: record calls in test_api_samples.py'
+
+
+@EVERY
+def test_examples_match_their_schemas(version: Microversion | None) -> None:
+    document = load_document(version)
+    for name, operation in operations(document):
+        bodies = [operation.get('requestBody', {}), *operation['responses'].values()]
+        for content in (item for body in bodies for item in _list_contents(body)):
+            schema = {**content['schema'], 'components': document['components']}
+            errors = Draft202012Validator(schema).iter_errors(content['example'])
+            for error in errors:
+                pointer = '/'.join(map(str, error.absolute_path))
+                raise AssertionError(f'{name} at {version}: {pointer}: {error.message}')
+
+
+def _list_contents(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the media types of a body that have an example."""
+    return [item for item in body.get('content', {}).values() if 'example' in item]
+
+
+def test_examples_omit_newer_fields() -> None:
+    fields = {
+        version: load_document(version)['paths']['/v2/devices/{uuid}']['get'][
+            'responses'
+        ]['200']['content']['application/json']['example']
+        for version in (V2_2, V2_3)
+    }
+    assert 'status' not in fields[V2_2]
+    assert fields[V2_3]['status'] == 'enabled'
 
 
 def test_operation_ids_are_unique() -> None:

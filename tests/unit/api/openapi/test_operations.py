@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from cyborg_lite.api.microversion import V2_15, V2_16, Microversion
+from cyborg_lite.api.openapi import document
 from tests.support.api.api_document import find_operation
 
 
@@ -52,3 +54,14 @@ def test_profile_schema_describes_grammar(group: dict[str, Any], fits: bool) -> 
     schema = body['content']['application/json']['schema']
     profiles = [{'name': 'dp1', 'groups': [group]}]
     assert Draft202012Validator(schema).is_valid(profiles) is fits
+
+
+@pytest.mark.parametrize(('version', 'number'), [(V2_15, 1), (V2_16, 2), (None, 2)])
+def test_patch_has_media_type_since_2_16(
+    version: Microversion | None, number: int
+) -> None:
+    paths = document.build_document(version)['paths']
+    profile = paths['/v2/device_profiles/{device_profile}']
+    assert len(profile['patch']['requestBody']['content']) == number
+    creation = paths['/v2/device_profiles']['post']
+    assert list(creation['requestBody']['content']) == ['application/json']

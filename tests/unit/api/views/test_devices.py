@@ -2,11 +2,11 @@
 """Tests of devices in responses."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from wsme import types
 
-from cyborg_lite.api.microversion import V2_2, V2_3, V2_4
+from cyborg_lite.api.microversion import V2_2, V2_3, V2_4, V2_8, V2_11
 from cyborg_lite.api.views.devices import DeviceList, DeviceView
 from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.inventory import Health
@@ -68,3 +68,19 @@ def test_device_list_contains_all_devices() -> None:
     body = render(DeviceList.build([DEVICE, DEVICE], build_call(), types.Unset))
     assert body.keys() == {'devices'}
     assert len(body['devices']) == 2
+
+
+def test_device_view_ages_need_2_11() -> None:
+    now = datetime.now(UTC)
+    device = replace(
+        DEVICE,
+        usage=Usage(busy_percent=5.0),
+        usage_at=now - timedelta(hours=1),
+        health_since=now,
+    )
+    assert 'usage_age' not in render(DeviceView.build(device, build_call(V2_8)))
+    body = render(DeviceView.build(device, build_call(V2_11)))
+    assert 3600 <= body['usage_age'] < 7200
+    assert body['health_since'] == now.isoformat()
+    without = render(DeviceView.build(DEVICE, build_call(V2_11)))
+    assert (without['usage_age'], without['health_since']) == (None, None)

@@ -48,7 +48,7 @@ def test_update_profile_changes_given_fields_only(database: Database) -> None:
     profile = create(database, 'a')
     changed = change(database, profile, description=None, enabled=False)
     assert changed.updated_at is not None
-    expected = replace(profile, description=None, enabled=False)
+    expected = replace(profile, description=None, enabled=False, generation=1)
     assert replace(changed, updated_at=None) == expected
     assert database.read(profiles.list_profiles, Query()) == (changed,)
 
@@ -167,6 +167,21 @@ def test_create_profiles_creates_all_or_none(database: Database) -> None:
             profiles.create_profiles, [build_profile('d'), build_profile('d')]
         )
     assert database.read(profiles.list_profiles, Query()) == created
+
+
+@pytest.mark.parametrize('viewer', [None, 'p', 'q'])
+def test_list_profiles_by_name_equals_page(
+    database: Database, viewer: str | None
+) -> None:
+    for name in ('a', 'b', 'c'):
+        create(database, name)
+    hidden = change(database, create(database, 'd'), is_public=False, enabled=False)
+    database.write(profiles.grant_access, hidden.uuid, ['p'], None)
+    query = Query(filters={'name': ('d', 'a', 'b', 'x', 'a\0')})
+    page = replace(query, limit=9)
+    by_name = database.read(profiles.list_profiles, query, viewer)
+    assert by_name == database.read(profiles.list_profiles, page, viewer)
+    assert len(by_name) == (2 if viewer == 'q' else 3)
 
 
 def test_former_names_cost_no_extra_statement(database: Database) -> None:

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stored inventory of a host as a layout with primary keys."""
 
+from dataclasses import replace
+
 from cyborg_lite.db.deployables import create_attribute
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory.changes import RowIds, load_inventory
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device
+from cyborg_lite.model import typed_attributes
 from cyborg_lite.model.inventory_diff import diff_report
 from tests.builders.reports import HOST, attach_handle, card, report, with_parts
 from tests.builders.stored_hosts import claim_handles, store, table_of
@@ -69,6 +72,23 @@ def test_load_inventory_separates_attributes_of_admin(database: Database) -> Non
     assert list(ids.admin_attributes) == [('s', '', 'rack')]
     assert ('s', '', 'rack') not in inventory.layout.attributes
     assert inventory.layout.attributes['s', '', 'numa'] == '0'
+
+
+def test_store_typed_attributes_change_concerns_placement(database: Database) -> None:
+    typed = typed_attributes.NUMA_NODE.of(1), typed_attributes.MEMORY.of(16)
+    first = card(1, serial='s')
+    store(database, report(first))
+    second = replace(first, root=replace(first.root, typed_attributes=typed))
+    stored, _ = database.read(load_inventory, HOST)
+    assert diff_report(stored, report(second)).concern_placement
+    store(database, report(second))
+    stored, _ = database.read(load_inventory, HOST)
+    facts = stored.layout.deployables['s', '']
+    assert {item.name: item.value for item in facts.typed_attributes} == {
+        'memory_mib': '16',
+        'numa_node': '1',
+    }
+    assert not diff_report(stored, report(second))
 
 
 def test_load_inventory_names_claimed_handles(database: Database) -> None:

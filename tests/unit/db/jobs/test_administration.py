@@ -7,12 +7,20 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.tables import Job as Row
-from cyborg_lite.exceptions import JobNotFound, JobRefused
+from cyborg_lite.exceptions import (
+    HostNotFound,
+    InvalidInput,
+    JobNotFound,
+    JobRefused,
+)
 from cyborg_lite.model.jobs import Job, JobRecord, JobState, JobType, NewJob
+from cyborg_lite.model.queries import Query
 from tests.builders.rows import OWNER
+from tests.builders.service_rows import record_heartbeat
 
 RELEASE = NewJob(JobType.RELEASE, {'handle': 'h1'}, key='h1')
 SYNC = NewJob(JobType.PLACEMENT_SYNC, {'host': 'compute-1'}, key='compute-1')
@@ -46,6 +54,52 @@ def change_jobs(database: Database, **columns: Any) -> None:
 
 def _update_jobs(session: Session, columns: dict[str, Any]) -> None:
     session.execute(update(Row).values(**columns))
+
+
+# --- pages and requests ---------------------------------------------------------------
+
+
+def test_job_page_filters_and_continues(database: Database) -> None:
+    database.write(queue.add_job, RELEASE)
+    database.write(queue.add_job, SYNC)
+    database.write(queue.add_job, BIND)
+
+    def read(**arguments: Any) -> list[str]:
+        query = Query(**arguments)
+        jobs = database.read(administration.list_job_page, query)
+        return [job.type for job in jobs]
+
+    assert read() == ['release', 'placement-sync', 'bind']
+    assert read(filters={'kind': ('bind', 'release')}) == ['release', 'bind']
+    assert read(filters={'state': ('failed',)}) == []
+    first = database.read(administration.list_job_page, Query(limit=1))[0].uuid
+    assert read(marker=first, limit=1) == ['placement-sync']
+    assert read(sort_key='kind') == ['bind', 'placement-sync', 'release']
+    with pytest.raises(InvalidInput, match='Unknown sort key'):
+        read(sort_key='payload')
+
+
+def test_request_job_returns_stored_job(database: Database) -> None:
+    audit = NewJob(JobType.AUDIT, key='orphans')
+    first = database.write(administration.request_job, audit, None, False)
+    again = database.write(administration.request_job, audit, None, False)
+    assert (first.type, first.uuid) == ('audit', again.uuid)
+    assert len(list_jobs(database)) == 1
+
+
+def test_request_job_of_unknown_host_writes_nothing(database: Database) -> None:
+    with pytest.raises(HostNotFound):
+        database.write(administration.request_job, SYNC, 'compute-1', False)
+    assert list_jobs(database) == ()
+
+
+@pytest.mark.parametrize('is_refresh', [False, True])
+def test_refresh_has_agent_report_again(database: Database, is_refresh: bool) -> None:
+    record_heartbeat(database, 'compute-1')
+    database.write(services.store_digest, 'compute-1', 'digest', 'boot-1')
+    database.write(administration.request_job, SYNC, 'compute-1', is_refresh)
+    (agent,) = database.read(services.list_services)
+    assert agent.digest == (None if is_refresh else 'digest')
 
 
 # --- list -----------------------------------------------------------------------------

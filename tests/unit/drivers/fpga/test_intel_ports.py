@@ -51,8 +51,8 @@ def test_release_offers_virtual_function_as_planned(kernel: FakeKernel) -> None:
     (item,) = planned[_FUNCTIONS]
     assert (item.resource_class, item.total) == ('FPGA', 1)
     device = driver.set_mode(device, _FUNCTIONS)
-    (offered,) = list_inventory(device.root)
-    assert (offered.resource_class, offered.total) == ('FPGA', 1)
+    (inventory,) = list_inventory(device.root)
+    assert (inventory.resource_class, inventory.total) == ('FPGA', 1)
     assert [handle.key for handle in device.root.handles] == ['0000:5e:00.1']
     steps = [text for _, text in kernel.written]
     assert steps == ['release /dev/dfl-fme.0 0', '0', '1']

@@ -182,6 +182,18 @@ def test_deployable_gpu_instances_share_no_function() -> None:
     ]
 
 
+def test_vgpu_type_of_gpu_instances_has_mig_profile() -> None:
+    vgpu_type = VgpuType('474', 'GRID A100-1-5C', 7)
+    typed = {item.name: item.value for item in vgpu_type.typed_attributes}
+    assert typed == {
+        'memory_mib': '5120',
+        'mig_profile': '1g.5gb',
+        'vgpu_type': 'A100_1_5C',
+    }
+    sliced = VgpuType('223', 'GRID T4-2Q', 8).typed_attributes
+    assert [item.name for item in sliced] == ['vgpu_type', 'memory_mib']
+
+
 def test_deployable_addresses_ignore_configuration() -> None:
     """A type that is not configured keeps its range of virtual functions."""
     (child,) = build_deployable(_card(VgpuSelection((_HALF,)))).children

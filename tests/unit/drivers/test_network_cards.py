@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the driver for network cards."""
+"""Tests of drivers for network cards."""
 
 import shutil
 from pathlib import Path
@@ -110,3 +110,19 @@ def test_read_legacy_config_returns_mappings_of_cyborg(host: Host) -> None:
         'CUSTOM_OVS_OFFLOAD',
     )
     assert _device(driver, _PORT).root.traits[2:] == ('CUSTOM_PHYSNET1',)
+
+
+def test_vdpa_device_is_shown_with_type_and_excluded(tmp_path: Path) -> None:
+    sysfs_tree.build('dpu-gaudi', tmp_path / 'dpu')
+    driver = _driver(Host('compute-1', tmp_path / 'dpu'))
+    results = _results(driver)
+    reason = 'in use by the host: it has the vDPA device vdpa0 of type vhost_vdpa'
+    assert results['0000:65:00.4'].reason.endswith(reason)
+    device = results['0000:65:00.0'].device
+    assert device is not None
+    in_use = {handle.key: handle.in_use for handle in device.root.handles}
+    assert in_use == {
+        '0000:65:00.2': False,
+        '0000:65:00.3': False,
+        '0000:65:00.4': True,
+    }

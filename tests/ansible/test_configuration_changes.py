@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of a configuration through API, conductor, agent and ansible-runner.
+
+The daemons, the broker, the database and Placement are real. The playbooks write files.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from devstack.launcher.rest import Answer
+from tests.chaos.faulty_cloud import FaultyCloud
+from tests.servers import rabbitmq
+from tests.servers.databases import fresh_database
+from tests.servers.stack import ADMIN, expect
+
+_VERSION: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.14'}
+_TEARDOWN: Final = """\
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: Remove the options
+      ansible.builtin.shell: echo teardown >> {{ root }}/runs
+"""
+_SETUP: Final = """\
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: Write the options
+      ansible.builtin.shell: echo set up {{ count }} >> {{ root }}/runs
+    - name: Load the driver
+      ansible.builtin.shell: >-
+        echo $$ > {{ root }}/pid;
+        until test -e {{ root }}/loaded; do sleep 0.1; done
+"""
+
+
+class Site(FaultyCloud):
+    """Cloud whose conductors have a hardware set for the fake FPGA."""
+
+    def __init__(self, directory: Path, transport_url: str, connection: str) -> None:
+        super().__init__(directory, transport_url, connection)
+        self.root = directory / 'ansible'
+        self.root.mkdir()
+        self._runs = self.root / 'runs'
+        self._runs.touch()
+        host = {
+            'ansible_connection': 'local',
+            'ansible_python_interpreter': sys.executable,
+            'root': str(self.root),
+        }
+        inventory = {'all': {'hosts': {self.host: host}}}
+        (self.root / 'hosts.json').write_text(json.dumps(inventory))
+        (self.root / 'setup.yml').write_text(_SETUP)
+        (self.root / 'teardown.yml').write_text(_TEARDOWN)
+        hardware_set = {
+            'setup': 'setup.yml',
+            'teardown': 'teardown.yml',
+            'devices': {'type': ['FPGA'], 'model': ['FakeDevice']},
+            'settings': {'count': {'type': 'integer', 'maximum': 8}},
+            'required': ['count'],
+        }
+        sets = {
+            'directory': str(self.root),
+            'inventory': 'hosts.json',
+            'sets': {'boards': hardware_set},
+        }
+        file = self.root / 'sets.yml'
+        file.write_text(yaml.safe_dump(sets))
+        self.configure({'conductor': {'hardware_sets': file}})
+
+    def start_daemons(self) -> None:
+        self.migrate()
+        self.start('conductor')
+        self.start('api')
+        self.start('agent')
+        self.provider_of('FPGA')
+
+    @property
+    def runs(self) -> list[str]:
+        """Playbooks that have begun."""
+        return self._runs.read_text().splitlines()
+
+    @property
+    def path(self) -> str:
+        query = "SELECT uuid FROM devices WHERE model = 'FakeDevice'"
+        ((uuid,),) = self.rows(query)
+        return f'/v2/devices/{uuid}'
+
+    def change(self, **settings: object) -> Answer:
+        value = {'set': 'boards', 'settings': settings}
+        body = [{'op': 'replace', 'path': '/configuration', 'value': value}]
+        return self.api(_VERSION).ask('PATCH', self.path, body)
+
+    # Any: JSON of the API.
+    def last_change(self) -> dict[str, Any]:
+        answer = self.api(_VERSION).ask('GET', f'{self.path}/configuration')
+        change: dict[str, Any] = expect(answer, 200)['changes'][0]
+        return change
+
+    def read_status(self) -> str:
+        device = expect(self.api(_VERSION).ask('GET', self.path), 200)
+        return str(device.get('device', device)['status'])
+
+    def count_free(self) -> int:
+        inventory = self.inventory(self.provider_of('FPGA'))['FPGA']
+        return inventory['total'] - inventory['reserved']
+
+    def wait_for_driver(self) -> None:
+        """Wait until the set-up loads the driver."""
+        pid = self.root / 'pid'
+        self.until(lambda: pid.exists() and pid.read_text(), 'the driver is loaded')
+
+    def wait_for_end(self) -> dict[str, Any]:
+        self.until(lambda: self.last_change()['finished_at'], 'the change has ended')
+        return self.last_change()
+
+
+@pytest.fixture(scope='module')
+def bus() -> Iterator[str]:
+    with rabbitmq.virtual_host() as url:
+        yield url
+
+
+@pytest.fixture(params=['mariadb', 'postgresql'])
+def site(request: pytest.FixtureRequest, bus: str, tmp_path: Path) -> Iterator[Site]:
+    database = fresh_database(request.param)
+    with ExitStack() as cleanup:
+        connection = next(database)
+        cleanup.callback(next, database, None)
+        site = cleanup.enter_context(Site(tmp_path, bus, connection))
+        site.start_daemons()
+        yield site
+
+
+def test_change_holds_device_until_playbooks_end(site: Site) -> None:
+    guest = site.boot('FPGA')
+    site.until(guest.is_resolved, 'Nova receives the event')
+    answer = site.change(count=4)
+    assert (answer.status, guest.arqs[0] in str(answer.body)) == (409, True)
+    guest.delete()
+    site.until(guest.gone)
+    assert site.change(count=9).status == 400
+    assert site.runs == []
+
+    expect(site.change(count=4), 202)
+    site.wait_for_driver()
+    assert site.runs == ['teardown', 'set up 4']
+    assert (site.read_status(), site.count_free()) == ('maintaining', 0)
+    assert site.change(count=5).status == 409
+    (site.root / 'loaded').touch()
+    change = site.wait_for_end()
+    assert (change['state'], change['phase'], change['tasks']) == (
+        'succeeded',
+        'setup',
+        3,
+    )
+    assert change['log'].splitlines()[-1] == 'setup: Load the driver: changed'
+    site.until(lambda: site.count_free() == 16, 'the device is offered again')
+    assert site.read_status() == 'enabled'
+
+    uuid = site.path.rpartition('/')[2]
+    command = ['device', 'reconfigure', uuid, '--set', 'boards', '--setting', 'count=2']
+    child = site.begin('manage', 'manage', command)
+    child.until(lambda: child.status is not None)
+    assert child.status == 0, site.log(child)
+    assert json.loads(site.wait_for_end()['settings']) == {'count': 2}
+    assert site.runs[2:] == ['teardown', 'set up 2']

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Alternatives of device profiles with a real Placement."""
+
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pytest
+
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.conductor.alternatives import AlternativeService
+from cyborg_lite.conductor.binding import BindHandler, build_bind_job
+from cyborg_lite.conductor.explanations import ExplanationService
+from cyborg_lite.db import arqs, binding
+from cyborg_lite.db.device_profiles import choices
+from cyborg_lite.db.engine import Database
+from cyborg_lite.exceptions import ImpossibleDeviceProfile
+from cyborg_lite.model.arqs import Arq, Binding, Scope
+from cyborg_lite.model.explanations import FitResult
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.context import RequestContext
+from tests.builders.alternatives import build_profile, create_profile
+from tests.builders.bind_rules import RULES
+from tests.builders.provider_rows import add_device
+from tests.builders.rows import OWNER, add_handles
+from tests.builders.service_rows import mark_up
+from tests.doubles.agents import FakeAgents
+from tests.servers.databases import database_fixture
+from tests.servers.placed_host import Host, host
+from tests.servers.placement import remote
+
+__all__ = ['host', 'remote']
+
+database = database_fixture('sqlite')
+
+ADMIN = RequestContext(is_admin=True, project_id='project')
+
+
+@dataclass
+class Cards:
+    """Two cards of a host, with one unit and a trait of its own each."""
+
+    host: Host
+    large: str  # uuid of the provider
+    small: str
+    large_group: dict[str, str]
+    small_group: dict[str, str]
+
+    def choose(self, uuid: str) -> tuple[int, ...]:
+        """Return a new choice of a profile."""
+        placement = self.host.placement
+        service = AlternativeService(self.host.database, placement, 0)
+        return service.choose(ADMIN, uuid)
+
+
+@pytest.fixture
+def cards(database: Database, host: Host) -> Cards:
+    traits = [f'CUSTOM_{size}_{uuid4().hex[:8].upper()}' for size in ('LARGE', 'SMALL')]
+    mark_up(database, host.name)
+    providers = [
+        add_device(database, host.name, trait, traits=[trait]) for trait in traits
+    ]
+    for provider in providers:
+        add_handles(database, provider, 1)
+    host.sync()
+    large, small = (
+        {'resources:PGPU': '1', f'trait:{trait}': 'required'} for trait in traits
+    )
+    (large_uuid, small_uuid) = providers
+    return Cards(host, large_uuid, small_uuid, large, small)
+
+
+def run_bind(cards: Cards, profile: str, provider: str) -> Arq:
+    """Bind the ARQ of an instance that has an allocation on a provider."""
+    database = cards.host.database
+    (arq,) = database.write(arqs.create_arqs, profile, 'project')
+    instance = cards.host.allocate(provider)
+    requested = {arq.uuid: Binding(cards.host.name, provider, instance)}
+    job = build_bind_job(requested, RULES, 'req-1')
+    accepted = requested, Scope(None), job, OWNER
+    running = database.write(binding.accept_bind, *accepted)
+    placement = cards.host.placement
+    BindHandler(database, FakeAgents(), placement, RULES).run(running)
+    query = Query(filters={'uuid': (arq.uuid,)})
+    (bound,) = database.read(arqs.list_arqs, query, Scope(None))
+    return bound
+
+
+def test_choice_follows_capacity(database: Database, cards: Cards) -> None:
+    options = cards.large_group, cards.small_group
+    profile = create_profile(database, options)
+    assert cards.choose(profile.uuid) == (0,)
+    cards.host.allocate(cards.large)
+    assert cards.choose(profile.uuid) == (1,)
+    cards.host.allocate(cards.small)
+    assert cards.choose(profile.uuid) == (0,)
+
+
+def test_choice_of_groups_needs_one_host(database: Database, cards: Cards) -> None:
+    both = cards.large_group, cards.small_group
+    profile = create_profile(database, both, both)
+    # Each card has one unit, so the groups cannot both use the large card.
+    assert cards.choose(profile.uuid) == (0, 1)
+    other = f'compute-{uuid4().hex[:8]}'
+    Placement(cards.host.remote).create_provider(str(uuid4()), other, None)
+    distant = f'CUSTOM_{uuid4().hex[:8].upper()}'
+    mark_up(database, other)
+    add_device(database, other, distant, traits=[distant])
+    Host(cards.host.remote, database, other, cards.host.root, '').sync()
+    far = {'resources:PGPU': '1', f'trait:{distant}': 'required'}
+    profile = create_profile(database, (far, cards.large_group), (cards.small_group,))
+    assert cards.choose(profile.uuid) == (1, 0)
+
+
+def test_choice_skips_names_that_placement_lacks(
+    database: Database, cards: Cards
+) -> None:
+    missing = {'resources:CUSTOM_NEVER_SEEN': '1'}
+    profile = create_profile(database, (missing, cards.small_group))
+    before = len(cards.host.remote.sent)
+    assert cards.choose(profile.uuid) == (1,)
+    assert len(cards.host.remote.sent) - before == 2
+
+
+def test_bind_records_alternative_that_nova_allocated(
+    database: Database, cards: Cards
+) -> None:
+    profile = create_profile(database, (cards.large_group, cards.small_group))
+    # Nova was told the second alternative before another process chose the first.
+    assert cards.choose(profile.uuid) == (0,)
+    second = run_bind(cards, profile.name, cards.small)
+    assert (second.state, second.alternative) == ('Bound', 1)
+    assert second.device_profile_group == cards.small_group
+    # And the other way around.
+    database.write(choices.store_choice, profile.uuid, (1,), 0)
+    first = run_bind(cards, profile.name, cards.large)
+    assert (first.state, first.alternative) == ('Bound', 0)
+
+
+def test_explain_names_alternative_that_fits(database: Database, cards: Cards) -> None:
+    explaining = ExplanationService(database, cards.host.placement)
+    profile = create_profile(database, (cards.large_group, cards.small_group))
+
+    def explain() -> tuple[FitResult, tuple[int, ...]]:
+        explanation = explaining.explain(None, profile.uuid, cards.host.name)
+        return explanation.result, explanation.choice
+
+    assert explain() == (FitResult.FITS, (0,))
+    cards.host.allocate(cards.large)
+    assert explain() == (FitResult.FITS, (1,))
+    cards.host.allocate(cards.small)
+    assert explain() == (FitResult.NOT_NOW, (0,))
+
+
+def test_check_accepts_group_with_possible_alternative(
+    database: Database, cards: Cards
+) -> None:
+    explaining = ExplanationService(database, cards.host.placement)
+    impossible = {'resources:CUSTOM_NEVER_SEEN': '1'}
+    for options in ((impossible, cards.small_group), (cards.small_group, impossible)):
+        profile = build_profile((cards.large_group,), options)
+        explaining.check('p', profile.groups, profile.alternatives)
+    profile = build_profile((cards.large_group,), (impossible, impossible))
+    with pytest.raises(ImpossibleDeviceProfile, match=r'groups\[1\]'):
+        explaining.check('p', profile.groups, profile.alternatives)

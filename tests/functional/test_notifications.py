@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notifications over a real RabbitMQ, as another service receives them."""
+
+import queue
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+
+from cyborg_lite import conf as configuration
+from cyborg_lite.conductor.notifications import NotificationRules, NotificationSender
+from cyborg_lite.db import outbox
+from cyborg_lite.db.engine import Database
+from cyborg_lite.exceptions import ConfigurationError, ServiceUnavailable
+from cyborg_lite.model.jobs import Owner
+from cyborg_lite.rpc import notifications, transport
+from tests.builders.bound_arqs import create_bound_arqs
+from tests.servers import rabbitmq
+from tests.servers.databases import create_sqlite_file
+
+TOPIC = 'cyborg_lite_notifications'
+RULES = NotificationRules(max_backlog=1000)
+
+
+OPTIONS = """
+[DEFAULT]
+transport_url = local://
+[oslo_messaging_notifications]
+transport_url = {url}
+"""
+
+
+def parse(directory: Path, url: str) -> cfg.ConfigOpts:
+    """Return a configuration with a broker for notifications."""
+    file = directory / 'cyborg-lite.conf'
+    file.write_text(OPTIONS.format(url=url))
+    conf = configuration.parse(['--config-file', str(file)], 'prog')
+    transport.connect(conf).cleanup()  # registers the options of the library
+    return conf
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Iterator[cfg.ConfigOpts]:
+    with rabbitmq.virtual_host() as url:
+        yield parse(tmp_path, url)
+
+
+@pytest.fixture
+def notifying(tmp_path: Path) -> Iterator[Database]:
+    database = Database(create_sqlite_file(tmp_path / 'db.sqlite'), notifies=True)
+    yield database
+    database.close()
+
+
+class Consumer:
+    """Another service that listens to the topic."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        # Any: messages are JSON.
+        self.messages: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._listener = oslo_messaging.get_notification_listener(
+            oslo_messaging.get_notification_transport(conf),
+            [oslo_messaging.Target(topic=TOPIC)],
+            [self],
+            executor='threading',
+        )
+        self._listener.start()
+
+    def info(
+        self,
+        context: dict[str, Any],
+        publisher_id: str,
+        event_type: str,
+        payload: dict[str, Any],
+        metadata: dict[str, Any],
+    ) -> None:
+        """Receive a notification."""
+        self.messages.put(
+            {
+                'publisher_id': publisher_id,
+                'event_type': event_type,
+                'payload': payload,
+                **metadata,
+            }
+        )
+
+    def stop(self) -> None:
+        self._listener.stop()
+        self._listener.wait()
+
+
+def test_consumer_receives_messages_sent_before_its_start(
+    conf: cfg.ConfigOpts, notifying: Database
+) -> None:
+    create_bound_arqs(notifying, 2)
+    waiting = notifying.read(outbox.list_oldest, 100)
+    bus = notifications.connect(conf, TOPIC, 'controller-1')
+    sender = NotificationSender(notifying, bus, Owner('a:1:1', 30_000), RULES)
+    sender.send_batch()
+    assert notifying.read(outbox.list_oldest, 1) == ()
+    consumer = Consumer(conf)
+    received = [consumer.messages.get(timeout=60) for _ in waiting]
+    consumer.stop()
+    bus.close()
+    assert [message['message_id'] for message in received] == [
+        item.uuid for item in waiting
+    ]
+    assert [message['payload'] for message in received] == [
+        item.payload for item in waiting
+    ]
+    assert received[0]['publisher_id'] == 'cyborg-lite-conductor:controller-1'
+    assert received[0]['event_type'] == waiting[0].event_type
+
+
+def test_unreachable_broker_keeps_notifications(
+    notifying: Database, tmp_path: Path
+) -> None:
+    create_bound_arqs(notifying, 1)
+    waiting = notifying.read(outbox.list_oldest, 100)
+    conf = parse(tmp_path, 'rabbit://guest:guest@127.0.0.1:1/')
+    bus = notifications.connect(conf, TOPIC, 'controller-1')
+    sender = NotificationSender(notifying, bus, Owner('a:1:1', 30_000), RULES)
+    with pytest.raises(ServiceUnavailable):
+        sender.send_batch()
+    assert notifying.read(outbox.list_oldest, 100) == waiting
+
+
+@pytest.mark.parametrize('url', ['local://', 'nonsense://'])
+def test_transport_without_notifications_is_refused(url: str, tmp_path: Path) -> None:
+    conf = parse(tmp_path, url)
+    with pytest.raises(ConfigurationError):
+        notifications.connect(conf, TOPIC, 'controller-1')

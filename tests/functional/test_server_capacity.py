@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Capacities of device profiles equal what a real Placement gives.
+
+Servers are claimed one by one with all groups in one query, as Nova does, and every
+candidate of Placement is tried. The longest series of claims is the capacity.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.conductor.explanations import ExplanationService
+from cyborg_lite.conductor.placement.sync import PlacementSync
+from cyborg_lite.db.device_profiles import profiles
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.tables import now
+from cyborg_lite.model.device_profiles import DeviceProfile, Group
+from cyborg_lite.model.server_capacity import ProfileCapacity
+from tests.builders.alternatives import create_profile
+from tests.builders.provider_rows import add_device, change_device
+from tests.builders.rows import add_handles
+from tests.servers.databases import database_fixture
+from tests.servers.placement import CountedRemote, remote
+
+__all__ = ['remote']
+
+database = database_fixture('sqlite')
+
+Groups = list[dict[str, str]]
+Units = Mapping[str, Mapping[str, int]]  # by provider and resource class
+
+FAST = 'HW_GPU_API_VULKAN'
+"""A standard trait."""
+
+
+class Fleet:
+    """Hosts with cards in a real Placement, and servers that are claimed on them."""
+
+    def __init__(self, database: Database, remote: CountedRemote) -> None:
+        self.database = database
+        self.remote = remote
+        self.placement = Placement(remote)
+        self.hosts: dict[str, str] = {}
+        """The uuids of the compute nodes, by name."""
+
+    def add_host(self, cards: list[tuple[str, int, bool]]) -> str:
+        """Add a host; a card has a resource class, units and maybe the trait."""
+        host = f'compute-{uuid4().hex[:8]}'
+        root = self.placement.create_provider(str(uuid4()), host, None)
+        for slot, (name, units, is_fast) in enumerate(cards):
+            address = f'0000:{slot:02x}:00.0'
+            provider = add_device(
+                self.database,
+                host,
+                address,
+                resource_class=name,
+                traits=[FAST] if is_fast else [],
+                num_accelerators=units,
+            )
+            change_device(self.database, provider, control_address=address)
+            add_handles(self.database, provider, units)
+        self.hosts[host] = root.uuid
+        PlacementSync(self.database, self.placement).sync(host)
+        return host
+
+    def count(self, groups: Groups) -> ProfileCapacity:
+        profile = DeviceProfile(str(uuid4()), f'p-{uuid4()}', None, (*groups,), now())
+        self.database.write(profiles.create_profile, profile)
+        explaining = ExplanationService(self.database, self.placement)
+        return explaining.count_capacity(None, profile.uuid, None)
+
+    def list_choices(self, host: str, groups: Groups) -> list[Units]:
+        """Return the ways in which Placement would allocate one server on a host."""
+        query = {'group_policy': 'none'}
+        for number, keys in enumerate(groups, 1):
+            group = Group.parse(keys).requirements
+            amounts = (f'{name}:{units}' for name, units in group.amounts)
+            query[f'resources{number}'] = ','.join(amounts)
+            query[f'in_tree{number}'] = self.hosts[host]
+            if group.required:
+                query[f'required{number}'] = ','.join(group.required)
+        remote = self.remote.with_microversion('1.36')
+        answer = remote.send('GET', f'/allocation_candidates?{urlencode(query)}').json()
+        choices = (
+            {
+                provider: item['resources']
+                for provider, item in request['allocations'].items()
+            }
+            for request in answer['allocation_requests']
+        )
+        return list({_freeze(choice): choice for choice in choices}.values())
+
+    def claim(self, choice: Units) -> str:
+        server = str(uuid4())
+        body = {
+            'allocations': {
+                provider: {'resources': dict(resources)}
+                for provider, resources in choice.items()
+            },
+            'project_id': 'project',
+            'user_id': 'user',
+            'consumer_generation': None,
+        }
+        self.remote.send('PUT', f'/allocations/{server}', body)
+        return server
+
+    def free(self, server: str) -> None:
+        self.remote.send('DELETE', f'/allocations/{server}')
+
+    def find_longest_series(self, host: str, groups: Groups) -> int:
+        """Return the length of the longest series of servers on a host."""
+        lengths: dict[Any, int] = {}
+
+        def extend(used: dict[tuple[str, str], int]) -> int:
+            state = frozenset(used.items())
+            if state not in lengths:
+                lengths[state] = 0
+                for choice in self.list_choices(host, groups):
+                    server = self.claim(choice)
+                    more = dict(used)
+                    for provider, resources in choice.items():
+                        for name, units in resources.items():
+                            key = provider, name
+                            more[key] = more.get(key, 0) + units
+                    lengths[state] = max(lengths[state], 1 + extend(more))
+                    self.free(server)
+            return lengths[state]
+
+        return extend({})
+
+
+def _freeze(choice: Units) -> frozenset[Any]:
+    return frozenset(
+        (provider, *sorted(resources.items())) for provider, resources in choice.items()
+    )
+
+
+@pytest.fixture
+def fleet(database: Database, remote: CountedRemote) -> Fleet:
+    return Fleet(database, remote)
+
+
+CARDS = st.lists(
+    st.tuples(st.sampled_from(['PGPU', 'VGPU']), st.integers(1, 3), st.booleans()),
+    max_size=3,
+)
+GROUPS = st.lists(
+    st.tuples(st.sampled_from(['PGPU', 'VGPU']), st.integers(1, 2), st.booleans()),
+    min_size=1,
+    max_size=3,
+)
+
+
+def build_groups(drawn: list[tuple[str, int, bool]]) -> Groups:
+    return [
+        {f'resources:{name}': str(units)}
+        | ({f'trait:{FAST}': 'required'} if is_fast else {})
+        for name, units, is_fast in drawn
+    ]
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(fleet_cards=st.lists(CARDS, min_size=1, max_size=2), drawn=GROUPS)
+def test_capacity_equals_longest_series_of_claims(
+    fleet: Fleet,
+    fleet_cards: list[list[tuple[str, int, bool]]],
+    drawn: list[tuple[str, int, bool]],
+) -> None:
+    groups = build_groups(drawn)
+    names = [fleet.add_host(cards) for cards in fleet_cards]
+    capacity = fleet.count(groups)
+    counts = {host.hostname: host for host in capacity.hosts}
+    for name, cards in zip(names, fleet_cards, strict=True):
+        expected = fleet.find_longest_series(name, groups)
+        if cards:  # the service knows hosts by their devices
+            assert counts[name].is_exact
+            assert counts[name].servers == expected
+        else:
+            assert expected == 0
+    assert capacity.servers == sum(host.servers for host in capacity.hosts)
+
+
+def test_capacity_decreases_with_each_claim_until_none_fits(fleet: Fleet) -> None:
+    host = fleet.add_host([('PGPU', 3, False), ('PGPU', 4, False), ('VGPU', 3, False)])
+    groups = build_groups([('PGPU', 2, False), ('VGPU', 1, False)])
+    for expected in (3, 2, 1):
+        assert fleet.count(groups).servers == expected
+        fleet.claim(fleet.list_choices(host, groups)[0])
+    assert fleet.count(groups).servers == 0
+    assert fleet.list_choices(host, groups) == []
+    (shortage,) = [item.shortage for item in fleet.count(groups).hosts]
+    assert shortage.resource_classes == ('PGPU',)
+
+
+def test_capacity_is_of_first_alternative_that_fits(fleet: Fleet) -> None:
+    host = fleet.add_host([('PGPU', 1, False), ('VGPU', 3, False)])
+    large, small = build_groups([('PGPU', 1, False), ('VGPU', 1, False)])
+    uuid = create_profile(fleet.database, (large, small)).uuid
+    explaining = ExplanationService(fleet.database, fleet.placement)
+    for choice, servers, group in [((0,), 1, large), ((1,), 3, small)]:
+        capacity = explaining.count_capacity(None, uuid, None)
+        assert (capacity.choice, capacity.servers) == (choice, servers)
+        fleet.claim(fleet.list_choices(host, [group])[0])
+    assert explaining.count_capacity(None, uuid, None).servers == 2
+
+
+def test_capacity_respects_reservation_in_placement(fleet: Fleet) -> None:
+    host = fleet.add_host([('PGPU', 4, False)])
+    groups = build_groups([('PGPU', 1, False)])
+    (provider,) = fleet.list_choices(host, groups)[0]
+    inventories = fleet.placement.get_inventories(provider)
+    full = inventories.inventories['PGPU']
+    fleet.placement.set_inventories(
+        provider, inventories.generation, {'PGPU': full.fully_reserved}
+    )
+    assert fleet.count(groups).servers == 0
+
+
+def test_capacity_sends_one_request_per_distinct_group(fleet: Fleet) -> None:
+    for _host in range(3):
+        fleet.add_host([('PGPU', 2, True), ('VGPU', 2, False)])
+    groups = build_groups(
+        [('PGPU', 1, False), ('PGPU', 1, False), ('PGPU', 1, True), ('VGPU', 2, False)]
+    )
+    fleet.remote.sent.clear()
+    capacity = fleet.count(groups)
+    assert [item.servers for item in capacity.hosts] == [0, 0, 0]
+    assert len(fleet.remote.sent) == 3

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the history of devices at microversion 2.11."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
+from tests.support.api.conversation import READER, Client, add_device
+
+AT = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
+UNKNOWN = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
+
+
+@pytest.fixture
+def newest(client: Client) -> Client:
+    return client.at('2.11')
+
+
+def test_list_events_shows_latest_first(newest: Client) -> None:
+    device = add_device(newest.conductor)
+    later = AT + timedelta(hours=1)
+    newest.conductor.events[device.uuid] = (
+        DeviceEvent(DeviceEventKind.CLEANED, later, 'compute-1', '0000:3b:00.0'),
+        DeviceEvent(DeviceEventKind.ADDED, AT, 'compute-1', value='ok'),
+    )
+    body = newest.get(f'/devices/{device.uuid}/events').json
+    assert body['events'] == [
+        {
+            'event': 'cleaned',
+            'at': '2026-11-22T10:30:00+00:00',
+            'hostname': 'compute-1',
+            'unit': '0000:3b:00.0',
+            'value': None,
+            'reason': None,
+        },
+        {
+            'event': 'added',
+            'at': '2026-11-22T09:30:00+00:00',
+            'hostname': 'compute-1',
+            'unit': None,
+            'value': 'ok',
+            'reason': None,
+        },
+    ]
+    assert body['links'][0]['href'].endswith(f'/v2/devices/{device.uuid}/events')
+
+
+@pytest.mark.parametrize('identifier', [UNKNOWN, 'no-uuid'])
+def test_list_events_unknown_device_is_404(newest: Client, identifier: str) -> None:
+    assert newest.get(f'/devices/{identifier}/events').status == 404
+
+
+def test_list_events_before_2_11_is_404(client: Client) -> None:
+    device = add_device(client.conductor)
+    assert client.at('2.8').get(f'/devices/{device.uuid}/events').status == 404
+
+
+def test_list_events_reader_is_refused(newest: Client) -> None:
+    answer = newest.as_(READER, '2.11').get(f'/devices/{UNKNOWN}/events')
+    assert answer.status == 403

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the field generation and of the header If-Match, since microversion 2.21."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.api.conversation import Client, add_deployable, add_device
+
+STATUS = [{'op': 'replace', 'path': '/status', 'value': 'maintaining'}]
+DESCRIPTION = [{'op': 'replace', 'path': '/description', 'value': 'x'}]
+
+
+@pytest.fixture
+def newest(client: Client) -> Client:
+    return client.at('2.21')
+
+
+def create_profile(client: Client) -> str:
+    return f'/device_profiles/{client.create_profile()["uuid"]}'
+
+
+def create_device(client: Client) -> str:
+    return f'/devices/{add_device(client.conductor).uuid}'
+
+
+def create_attribute(client: Client) -> str:
+    add_deployable(client.conductor)
+    body = {'deployable_id': 1, 'key': 'rack', 'value': '7'}
+    return f'/attributes/{client.post("/attributes", body).json["uuid"]}'
+
+
+CHANGES = [
+    (create_profile, 'PATCH', '', DESCRIPTION),
+    (create_profile, 'DELETE', '', None),
+    (create_device, 'PATCH', '', STATUS),
+    (create_device, 'POST', '/disable', None),
+    (create_attribute, 'DELETE', '', None),
+]
+
+
+@pytest.mark.parametrize(('create', 'method', 'action', 'body'), CHANGES)
+def test_stale_generation_is_refused(
+    newest: Client, create: Any, method: str, action: str, body: Any
+) -> None:
+    path = create(newest)
+    stale = newest.send(method, path + action, body, headers={'If-Match': '"1"'})
+    assert (stale.status, 'is not 1' in stale.fault) == (409, True)
+    same = newest.send(method, path + action, body, headers={'If-Match': '"0"'})
+    assert same.status < 300
+
+
+@pytest.mark.parametrize(('create', 'method', 'action', 'body'), CHANGES)
+def test_any_generation_without_header_and_at_older_microversion(
+    newest: Client, create: Any, method: str, action: str, body: Any
+) -> None:
+    older = newest.at('2.20')
+    for client, header in ((older, '"9"'), (newest, '*')):
+        path = create(client)
+        headers = {'If-Match': header}
+        assert client.send(method, path + action, body, headers=headers).status < 300
+        if method == 'DELETE':
+            path = create(client)
+        assert client.send(method, path + action, body).status < 300
+        client.conductor.profiles.clear()
+        client.conductor.attributes.clear()
+
+
+@pytest.mark.parametrize('create', [create_profile, create_device, create_attribute])
+def test_older_microversion_has_no_generation(newest: Client, create: Any) -> None:
+    path = create(newest)
+    view = newest.get(path).json
+    assert view.get('device_profile', view)['generation'] == 0
+    view = newest.at('2.20').get(path).json
+    assert 'generation' not in view.get('device_profile', view)
+
+
+def test_change_returns_next_generation(newest: Client) -> None:
+    path = create_profile(newest)
+    changed = newest.patch(path, DESCRIPTION).json['device_profile']
+    assert changed['generation'] == 1
+    assert newest.get(path).json['device_profile'] == changed
+
+
+@pytest.mark.parametrize('header', ['3', '', 'W/"3"', '"a"', '"3", "4"'])
+def test_invalid_header_is_refused(newest: Client, header: str) -> None:
+    path = create_device(newest)
+    answer = newest.send('PATCH', path, STATUS, headers={'If-Match': header})
+    assert (answer.status, 'If-Match must be' in answer.fault) == (400, True)
+
+
+def test_call_without_generation_refuses_header(newest: Client) -> None:
+    create_profile(newest)
+    path, headers = '/device_profiles?value=dp1', {'If-Match': '"0"'}
+    answer = newest.send('DELETE', path, headers=headers)
+    assert (answer.status, 'does not support' in answer.fault) == (400, True)
+    assert newest.get('/device_profiles', headers).status == 200

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the topology of a host at microversion 2.9."""
+
+from typing import Any
+
+import pytest
+
+from cyborg_lite.model.host_topology import HostTopology
+from tests.builders.host_topologies import HOST, HOSTILE, PROJECT, build_topology
+from tests.support.api.conversation import MANAGER, Client
+
+PATH = f'/hosts/{HOST}/topology'
+
+
+@pytest.fixture
+def newest(client: Client) -> Client:
+    client.conductor.topologies[HOST] = build_topology()
+    return client.at('2.9')
+
+
+def list_units(view: Any) -> list[Any]:
+    return [
+        unit
+        for node in view['numa_nodes']
+        for device in node['devices']
+        for item in device['deployables']
+        for unit in item['units']
+    ]
+
+
+def test_topology_shows_nodes_devices_and_users(newest: Client) -> None:
+    view = newest.get(PATH).json
+    assert (view['hostname'], view['agent_state']) == (HOST, 'up')
+    assert [node['number'] for node in view['numa_nodes']] == [0, None]
+    (hostile,) = view['numa_nodes'][1]['devices']
+    assert hostile['model'] == HOSTILE
+    root, child = view['numa_nodes'][0]['devices'][0]['deployables']
+    assert (root['parent_uuid'], child['parent_uuid']) == (None, root['uuid'])
+    states = [unit['availability'] for unit in list_units(view)]
+    assert states == ['used', 'free', 'reserved', 'broken']
+    used, free, reserved, _ = list_units(view)
+    assert (used['user']['project_id'], free['user']) == (PROJECT, None)
+    assert (used['reason'], reserved['reason']) == (None, 'A job prepares it.')
+
+
+def test_topology_hides_users_from_managers(newest: Client) -> None:
+    newest.headers.update(MANAGER)
+    answer = newest.get(PATH)
+    assert answer.status == 200
+    assert not any('user' in unit for unit in list_units(answer.json))
+    assert PROJECT not in str(answer.json['numa_nodes'])
+
+
+def test_topology_host_without_devices_is_empty(newest: Client) -> None:
+    newest.conductor.topologies['a bé'] = HostTopology('a bé', None)
+    view = newest.get('/hosts/a%20b%C3%A9/topology').json
+    assert (view['numa_nodes'], view['agent_state']) == ([], None)
+    assert view['links'][0]['href'].endswith('/v2/hosts/a%20b%C3%A9/topology')
+
+
+@pytest.mark.parametrize('name', ['elsewhere', '%00', '%ED%A0%80'])
+def test_topology_unknown_host_is_refused(newest: Client, name: str) -> None:
+    assert newest.get(f'/hosts/{name}/topology').status in (400, 404)
+
+
+def test_topology_older_version_lacks_path(newest: Client) -> None:
+    older = newest.at('2.8')
+    assert older.get(PATH).status == 404
+    assert older.send('POST', PATH).status == 404
+    assert newest.at('2.9').send('POST', PATH).status == 405

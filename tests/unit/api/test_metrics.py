@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the metrics of the API."""
+
+import pytest
+
+from cyborg_lite.api.app import assemble
+from cyborg_lite.api.metrics import ApiMetrics
+from tests.doubles.conductor import FakeConductor
+from tests.support.api.conversation import (
+    ADMIN,
+    Client,
+    add_device,
+    build_configuration,
+)
+
+
+@pytest.fixture
+def metrics() -> ApiMetrics:
+    return ApiMetrics()
+
+
+@pytest.fixture
+def client(metrics: ApiMetrics) -> Client:
+    conductor = FakeConductor()
+    application = assemble(build_configuration(), conductor, metrics)
+    return Client(conductor, application, dict(ADMIN))
+
+
+def test_metrics_count_requests_by_path_template(
+    client: Client, metrics: ApiMetrics
+) -> None:
+    device = add_device(client.conductor)
+    for _ in range(2):
+        client.get(f'/devices/{device.uuid}')
+    client.get('/devices?marker=x')
+    text = metrics.format_text()
+    path = 'method="GET",path="/v2/devices/{uuid}"'
+    assert f'cyborg_lite_api_requests_total{{{path},status="200"}} 2.0' in text
+    assert f'cyborg_lite_api_request_seconds_count{{{path}}} 2.0' in text
+    assert 'path="/v2/devices",status="400"} 1.0' in text
+    assert device.uuid not in text
+
+
+def test_metrics_unknown_values_share_label(
+    client: Client, metrics: ApiMetrics
+) -> None:
+    for number in range(3):
+        client.send(f'BREW{number}', f'/pots/{number}')
+    text = metrics.format_text()
+    labels = 'method="other",path="other",status="404"'
+    assert f'cyborg_lite_api_requests_total{{{labels}}} 3.0' in text
+
+
+def test_metrics_of_two_processes_are_separate() -> None:
+    metrics = ApiMetrics()
+    metrics.observe('GET', '/v2/devices', 200, 0.01)
+    assert 'status="200"' not in ApiMetrics().format_text()

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of cleans of devices in responses."""
+
+from datetime import UTC, datetime
+
+from cyborg_lite.api.views.cleanings import CleaningList
+from cyborg_lite.model.cleaning import (
+    CleaningRecord,
+    CleaningState,
+    CleanState,
+    CleanStepResult,
+    DeviceCleanings,
+    UnitState,
+)
+from cyborg_lite.model.inventory import CleaningPolicy
+from tests.builders.api_calls import LINKS, render
+
+TIME = datetime(2026, 11, 21, tzinfo=UTC)
+STEP = CleanStepResult('sanitize', TIME, TIME, 'nvme 2.4')
+RECORD = CleaningRecord(
+    'u', '0000:3b:00.0', CleaningState.FAILED, 'admin', TIME, TIME, (STEP,), 2, 'lost'
+)
+
+
+def test_cleaning_list_shows_units_and_steps() -> None:
+    unit = UnitState(
+        '0000:3b:00.0', CleanState.FAILED, CleaningPolicy.AFTER_USE, 'lost'
+    )
+    body = render(CleaningList.build('d', DeviceCleanings((unit,), (RECORD,)), LINKS))
+    assert body == {
+        'units': [
+            {
+                'unit': '0000:3b:00.0',
+                'state': 'clean_failed',
+                'policy': CleaningPolicy.AFTER_USE.value,
+                'reason': 'lost',
+            }
+        ],
+        'cleanings': [
+            {
+                'uuid': 'u',
+                'unit': '0000:3b:00.0',
+                'state': 'failed',
+                'actor': 'admin',
+                'started_at': '2026-11-21T00:00:00+00:00',
+                'finished_at': '2026-11-21T00:00:00+00:00',
+                'steps': [
+                    {
+                        'name': 'sanitize',
+                        'started_at': '2026-11-21T00:00:00+00:00',
+                        'finished_at': '2026-11-21T00:00:00+00:00',
+                        'tool': 'nvme 2.4',
+                        'error': None,
+                    }
+                ],
+                'step_count': 2,
+                'reason': 'lost',
+            }
+        ],
+        'links': [{'href': 'http://api/v2/devices/d/cleanings', 'rel': 'self'}],
+    }
+
+
+def test_clean_unit_has_no_reason() -> None:
+    unit = UnitState('0000:3b:00.0', CleanState.CLEAN, CleaningPolicy.AFTER_USE)
+    body = render(CleaningList.build('d', DeviceCleanings((unit,)), LINKS))
+    assert (body['units'][0]['reason'], body['cleanings']) == (None, [])

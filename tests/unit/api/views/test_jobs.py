@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of jobs in responses."""
+
+from datetime import UTC, datetime
+
+from wsme import types
+
+from cyborg_lite.api.views.jobs import JobView, QueuedJobList
+from cyborg_lite.model.jobs import JobRecord, JobState
+from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
+from tests.builders.api_calls import LINKS, render
+
+TIME = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def test_job_view_has_progress_of_step() -> None:
+    job = ProgramJob(
+        'u', 'd', 'i', ProgramState.RUNNING, ProgramStep.LOADING, 'slow', TIME
+    )
+    body = render(JobView.build(job, LINKS))
+    assert (body['step'], body['progress'], body['reason']) == ('loading', 25, 'slow')
+    assert body['links'] == [{'href': 'http://api/v2/jobs/u', 'rel': 'self'}]
+
+
+def test_queued_job_list_describes_payload() -> None:
+    record = JobRecord(
+        uuid='u',
+        type='of-later-release',
+        state=JobState.WAITING,
+        key=None,
+        payload={'host': 'compute-1'},
+        attempts=1,
+        step='',
+        age=2.0,
+        due_in=-1.0,
+        deadline_in=None,
+        cancelled=False,
+        owner=None,
+        last_error='',
+        request_id=None,
+    )
+    (job,) = render(QueuedJobList.build([record], LINKS, types.Unset))['jobs']
+    assert (job['kind'], job['subject']) == ('of-later-release', 'host compute-1')
+    assert (job['step'], job['reason'], job['due_in']) == (None, None, -1.0)

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the commands on hosts."""
+
+import pytest
+from osc_lib import exceptions
+
+from tests.builders.host_topologies import HOST, build_topology
+from tests.support.api.command_line import read_json, run_command
+from tests.support.api.conversation import MANAGER, Client
+
+
+def test_topology_lists_units_with_instances(client: Client) -> None:
+    client.conductor.topologies[HOST] = build_topology()
+    rows = read_json(client, 'host topology', HOST)
+    units = [row for row in rows if row['Unit']]
+    states = [row['Availability'] for row in units]
+    assert states == ['used', 'free', 'reserved', 'broken']
+    assert units[0]['Instance']
+    assert (units[0]['NUMA Node'], rows[-1]['NUMA Node']) == (0, None)
+    hidden = read_json(client.as_(MANAGER), 'host topology', HOST)
+    assert {row['Instance'] for row in hidden} == {None}
+
+
+def test_topology_of_unknown_host_is_not_found(client: Client) -> None:
+    with pytest.raises(exceptions.NotFound, match='nowhere'):
+        run_command(client, 'host topology', 'nowhere')

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the commands on device profiles."""
+
+import argparse
+from typing import Any
+
+import pytest
+from osc_lib import exceptions
+
+from cyborg_lite.cli import profiles
+from cyborg_lite.model.explanations import ProviderCapacity
+from tests.support.api.command_line import read_json, run_command
+from tests.support.api.conversation import OTHER_PROJECT, PROJECT, Client
+
+
+@pytest.fixture(autouse=True)
+def profile(client: Client) -> dict[str, Any]:
+    """Create a device profile with one group."""
+    return client.create_profile('dp1', {'resources:FPGA': '1', 'accel:a': 'b'})
+
+
+def read(client: Client, name: str = 'dp1') -> dict[str, Any]:
+    answer = client.at('2.4').get(f'/device_profiles/{name}')
+    stored: dict[str, Any] = answer.json['device_profile']
+    return stored
+
+
+def test_set_changes_named_fields_only(client: Client) -> None:
+    changed = read_json(client, 'profile set', 'dp1', '--name', 'dp2', '--private')
+    assert (changed['name'], changed['is_public']) == ('dp2', False)
+    assert changed['groups'] == [{'resources:FPGA': '1', 'accel:a': 'b'}]
+    assert read_json(client, 'profile set', 'dp2', '--public')['is_public'] is True
+
+
+def test_set_replaces_all_groups(client: Client) -> None:
+    groups = (
+        '--group',
+        'resources:FPGA=2, trait:CUSTOM_A=required',
+        '--group',
+        'resources:PGPU=1',
+    )
+    changed = read_json(client, 'profile set', 'dp1', *groups)
+    assert changed['groups'] == [
+        {'resources:FPGA': '2', 'trait:CUSTOM_A': 'required'},
+        {'resources:PGPU': '1'},
+    ]
+
+
+@pytest.mark.parametrize('command', ['profile set', 'profile unset'])
+def test_change_without_option_is_refused(client: Client, command: str) -> None:
+    with pytest.raises(exceptions.CommandError, match='name an option'):
+        run_command(client, command, 'dp1')
+
+
+def test_unset_removes_description_and_keys(client: Client) -> None:
+    run_command(client, 'profile set', 'dp1', '--description', 'text')
+    options = ('--description', '--group-key', '0:accel:a')
+    changed = read_json(client, 'profile unset', 'dp1', *options)
+    assert changed['description'] is None
+    assert changed['groups'] == [{'resources:FPGA': '1'}]
+
+
+@pytest.mark.parametrize('key', ['0:accel:b', '1:accel:a'])
+def test_unset_key_that_is_missing_is_refused(client: Client, key: str) -> None:
+    with pytest.raises(exceptions.CommandError, match='has no key'):
+        run_command(client, 'profile unset', 'dp1', '--group-key', key)
+    assert 'accel:a' in read(client)['groups'][0]
+
+
+@pytest.mark.parametrize('text', ['a', '=b', 'a=1,a=2', ''])
+def test_malformed_group_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        profiles.parse_group(text)
+
+
+@pytest.mark.parametrize('text', ['a', 'x:a', '1:', '-1:a', ''])
+def test_malformed_group_key_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        profiles.parse_group_key(text)
+
+
+def test_disable_and_enable_change_all_profiles(client: Client) -> None:
+    client.create_profile('dp2')
+    run_command(client, 'profile disable', 'dp1', 'dp2')
+    assert [read(client, name)['enabled'] for name in ('dp1', 'dp2')] == [False, False]
+    run_command(client, 'profile enable', 'dp2')
+    assert [read(client, name)['enabled'] for name in ('dp1', 'dp2')] == [False, True]
+
+
+def test_access_add_list_remove(client: Client) -> None:
+    run_command(client, 'profile set', 'dp1', '--private')
+    run_command(client, 'profile access add', 'dp1', PROJECT, OTHER_PROJECT)
+    run_command(client, 'profile access remove', 'dp1', PROJECT)
+    rows = read_json(client, 'profile access list', 'dp1')
+    assert rows == [{'Project ID': OTHER_PROJECT}]
+
+
+def test_explain_shows_hosts_and_summary(client: Client) -> None:
+    client.conductor.stock = [
+        ProviderCapacity(
+            rp_uuid=host,
+            name=host,
+            hostname=host,
+            resource_class='FPGA',
+            traits=frozenset(),
+            total=1,
+            free=free,
+            free_handles=free,
+        )
+        for host, free in (('compute-1', 1), ('compute-2', 0))
+    ]
+    result = run_command(client, 'profile explain', 'dp1', '-f', 'json')
+    fitting, full = result.json
+    assert (fitting['Host'], fitting['Fits'], fitting['Reasons']) == (
+        'compute-1',
+        True,
+        [],
+    )
+    assert full['Fits'] is False
+    assert full['Reasons']
+    assert result.error.strip()
+    (only,) = read_json(client, 'profile explain', 'dp1', '--host', 'compute-2')
+    assert only['Host'] == 'compute-2'
+
+
+def test_capacity_shows_servers_of_hosts_and_total(client: Client) -> None:
+    client.conductor.stock = [
+        ProviderCapacity(
+            rp_uuid=host,
+            name=host,
+            hostname=host,
+            resource_class='FPGA',
+            traits=frozenset(),
+            total=4,
+            free=free,
+            free_handles=free,
+        )
+        for host, free in (('compute-1', 3), ('compute-2', 0))
+    ]
+    result = run_command(client, 'profile capacity', 'dp1', '-f', 'json')
+    assert [(row['Host'], row['Servers'], row['Exact']) for row in result.json] == [
+        ('compute-1', 3, True),
+        ('compute-2', 0, True),
+    ]
+    assert result.json[0]['Runs Out First'] == ['FPGA']
+    assert result.error.startswith('3 more servers fit.\n')
+    (only,) = read_json(client, 'profile capacity', 'dp1', '--host', 'compute-2')
+    assert only['Host'] == 'compute-2'

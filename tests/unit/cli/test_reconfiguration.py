@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the commands that change devices by hardware sets."""
+
+import argparse
+
+import pytest
+from osc_lib import exceptions
+
+from cyborg_lite.cli import reconfiguration
+from cyborg_lite.model.reconfiguration import DeviceConfiguration, SetView
+from tests.support.api.command_line import read_json, run_command
+from tests.support.api.conversation import Client, add_device
+
+ARQ = 'd5ca2f11-3108-4426-a11c-a959987565df'
+SETTINGS = {'vgpus': {'type': 'integer', 'maximum': 16}}
+
+
+def add_configuration(client: Client, *arqs: str) -> str:
+    """Add a device with a hardware set; return its uuid."""
+    uuid = add_device(client.conductor).uuid
+    sets = (SetView('nvidia', SETTINGS, ('vgpus',)),)
+    client.conductor.configurations[uuid] = DeviceConfiguration(
+        uuid, 'compute-1', sets, arqs
+    )
+    return uuid
+
+
+def test_list_shows_settings_and_users(client: Client) -> None:
+    uuid = add_configuration(client, ARQ)
+    result = run_command(client, 'device hardware set list', uuid, '-f', 'json')
+    assert result.json == [
+        {'Set': 'nvidia', 'Required Settings': ['vgpus'], 'Settings': SETTINGS}
+    ]
+    assert ARQ in result.error
+
+
+def test_reconfigure_starts_change(client: Client) -> None:
+    uuid = add_configuration(client)
+    options = ('--setting', 'vgpus=4', '--setting', 'name=a b')
+    change = read_json(client, 'device reconfigure', uuid, 'nvidia', *options)
+    assert (change['set'], change['state']) == ('nvidia', 'waiting')
+    assert change['settings'] == {'vgpus': 4, 'name': 'a b'}
+
+
+def test_reconfigure_device_in_use_is_refused(client: Client) -> None:
+    uuid = add_configuration(client, ARQ)
+    with pytest.raises(exceptions.CommandError, match=ARQ):
+        run_command(client, 'device reconfigure', uuid, 'nvidia')
+
+
+def test_setting_without_value_is_refused() -> None:
+    for text in ('vgpus', '=4', ''):
+        with pytest.raises(argparse.ArgumentTypeError):
+            reconfiguration.parse_setting(text)
+
+
+@pytest.mark.parametrize(
+    ('state', 'finished_at', 'is_finished', 'failure'),
+    [
+        ('running', None, False, ''),
+        ('succeeded', 'T', True, ''),
+        ('failed', 'T', False, 'The change failed: a fan'),
+    ],
+)
+def test_progress_ends_with_change(
+    state: str, finished_at: str | None, is_finished: bool, failure: str
+) -> None:
+    change = {
+        'state': state,
+        'phase': 'apply',
+        'tasks': 3,
+        'reason': 'a fan',
+        'finished_at': finished_at,
+    }
+    progress = reconfiguration.measure_change(change)
+    assert (progress.is_finished, progress.failure) == (is_finished, failure)

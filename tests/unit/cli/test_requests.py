@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the commands on ARQs."""
+
+import pytest
+from osc_lib import exceptions
+
+from cyborg_lite.cli import requests as request_commands
+from cyborg_lite.model.arqs import Actor, Step
+from tests.support.api.command_line import read_json, run_command
+from tests.support.api.conversation import Client
+
+INSTANCE = 'd5ca2f11-3108-4426-a11c-a959987565df'
+BIND = (
+    '--host=compute-1',
+    f'--instance={INSTANCE}',
+    '--provider=853f07a6-19de-3dd6-b9f6-6c782daa3f7b',
+    '--service-token=t',
+)
+
+
+@pytest.fixture
+def arq(client: Client) -> str:
+    """Create an ARQ; return its uuid."""
+    client.create_profile()
+    uuid: str = client.create_arqs()[0]['uuid']
+    return uuid
+
+
+def test_show_has_events_on_request(client: Client, arq: str) -> None:
+    at = client.conductor.arqs[arq].created_at
+    client.conductor.steps[arq] = [Step('Initial', Actor.CLIENT, at)]
+    assert 'events' not in read_json(client, 'request show', arq)
+    row = read_json(client, 'request show', arq, '--events')
+    assert (row['uuid'], row['state']) == (arq, 'Initial')
+    assert [event['step'] for event in row['events']] == ['Initial']
+
+
+def test_bind_waits_and_unbind_releases(client: Client, arq: str) -> None:
+    result = run_command(client, 'request bind', arq, *BIND, '--wait', '-f', 'json')
+    assert (result.json['state'], result.json['instance_uuid']) == ('Bound', INSTANCE)
+    assert result.error == '100% Bound\n'
+    unbound = read_json(client, 'request unbind', arq, '--service-token=t')
+    assert (unbound['state'], unbound['instance_uuid']) == ('Unbound', None)
+
+
+def test_bind_without_service_token_is_refused(client: Client, arq: str) -> None:
+    with pytest.raises(exceptions.CommandError, match='--service-token'):
+        run_command(client, 'request bind', arq, *BIND[:-1])
+    assert read_json(client, 'request show', arq)['state'] == 'Initial'
+
+
+def test_progress_of_failed_bind_names_reason() -> None:
+    failed = {'state': 'BindFailed', 'status_reason': 'No free unit.'}
+    progress = request_commands.measure_bind(failed)
+    assert progress.failure == 'BindFailed: No free unit.'
+    running = request_commands.measure_bind({'state': 'BindStarted'})
+    assert (running.percent, running.is_finished, running.failure) == (50, False, '')

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the commands on daemons."""
+
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+from osc_lib import exceptions
+
+from cyborg_lite.model.services import Service, ServiceState
+from tests.support.api.command_line import read_json, run_command
+from tests.support.api.conversation import Client
+
+AT = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def uuids(client: Client) -> list[str]:
+    """Add three daemons, of which one is down; return their uuids."""
+    services = [
+        Service(str(uuid4()), 'cyborg-lite-agent', host, '1.2', state, AT, AT)
+        for host, state in (
+            ('a', ServiceState.UP),
+            ('b', ServiceState.DOWN),
+            ('a', ServiceState.UP),
+        )
+    ]
+    client.conductor.services = {service.uuid: service for service in services}
+    return list(client.conductor.services)
+
+
+def test_list_filters_by_state_and_host(client: Client) -> None:
+    rows = read_json(client, 'service list')
+    assert [row['Host'] for row in rows] == ['a', 'b', 'a']
+    (down,) = read_json(client, 'service list', '--state', 'down', '--host', 'b')
+    assert (down['State'], down['Binary']) == ('down', 'cyborg-lite-agent')
+
+
+def test_show_by_uuid_or_host(client: Client, uuids: list[str]) -> None:
+    for name in (uuids[1], 'b'):
+        assert read_json(client, 'service show', name)['uuid'] == uuids[1]
+    with pytest.raises(exceptions.CommandError, match=uuids[2]):
+        run_command(client, 'service show', 'a')
+    with pytest.raises(exceptions.NotFound, match='nowhere'):
+        run_command(client, 'service show', 'nowhere')
+
+
+def test_delete_removes_only_daemons_that_are_down(
+    client: Client, uuids: list[str]
+) -> None:
+    run_command(client, 'service delete', uuids[1])
+    assert uuids[1] not in client.conductor.services
+    with pytest.raises(exceptions.CommandError, match='HTTP 409'):
+        run_command(client, 'service delete', uuids[0])

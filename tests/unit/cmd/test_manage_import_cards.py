@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Import of vGPUs, QAT and Xilinx cards, and the first report of their agent."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cyborg_lite.clients.nova import Nova
+from cyborg_lite.clients.placement import Consumer, Placement
+from cyborg_lite.cmd import manage
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.model.inventory import HostReport
+from tests.builders import cyborg_cards, cyborg_sample
+from tests.doubles.instances import FakeInstances
+from tests.doubles.placement import FakePlacement
+from tests.hosts.fixture_hosts import FixtureHost
+
+_ARQS = (
+    'SELECT a.uuid, h.uuid, a.device_rp_uuid, a.instance_uuid FROM arqs a '
+    "JOIN attach_handles h ON h.arq_uuid = a.uuid WHERE a.state = 'Bound' "
+    f"AND a.hostname = '{cyborg_cards.HOST}'"
+)
+_DEVICES = f"SELECT uuid FROM devices WHERE hostname = '{cyborg_cards.HOST}' " + (
+    "AND driver != 'fake'"
+)
+_FREE = 'SELECT "key" FROM attach_handles WHERE arq_uuid IS NULL AND in_use = 0'
+_USED = 'SELECT "key" FROM attach_handles WHERE arq_uuid IS NOT NULL'
+
+
+@dataclass(frozen=True)
+class Import:
+    """The command with its source and its target."""
+
+    source: str  # URL
+    target: str  # URL
+    record: Path
+    options: Sequence[str]
+
+    def run(self) -> int:
+        return manage.main([*self.options, '--from', self.source])
+
+    def undo(self) -> int:
+        return manage.main([*self.options, '--undo', str(self.record)])
+
+    def list_bound(self) -> dict[str, tuple[str, str, str]]:
+        """Return handle, provider and server of each bound ARQ of the host."""
+        rows = cyborg_sample.read(self.target, _ARQS)
+        return {
+            arq: (handle, provider, server) for arq, handle, provider, server in rows
+        }
+
+    def list_values(self, statement: str) -> set[Any]:
+        """Return the first column of a SELECT. Any: its type."""
+        return {row[0] for row in cyborg_sample.read(self.target, statement)}
+
+
+@pytest.fixture
+def command(
+    write_config: Callable[..., list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> Import:
+    """Return the command in the cloud of the cards."""
+    servers, placement = FakeInstances(), FakePlacement()
+    cloud = cyborg_sample.read_cloud()
+    servers.hosts = {server['id']: server['host'] for server in cloud['servers']}
+    for provider in cloud['resource_providers']:
+        placement.create_provider(
+            provider['uuid'], provider['name'], provider['parent']
+        )
+    allocations = dict(cloud['allocations'])
+    for card, part in cyborg_cards.list_parts():
+        placement.create_provider(part.provider, part.address, None)
+        servers.hosts[part.server] = cyborg_cards.HOST
+        allocations[part.server] = {part.provider: {card.resource_class: 1}}
+    for uuid, resources in allocations.items():
+        placement.consumers[uuid] = Consumer(uuid, 'project', 'user', 1, resources)
+    monkeypatch.setattr(Nova, 'from_config', lambda conf: servers)
+    monkeypatch.setattr(Placement, 'from_config', lambda conf: placement)
+    source = f'sqlite:///{tmp_path}/cyborg.sqlite'
+    cyborg_sample.load(source)
+    cyborg_cards.add(source)
+    record = tmp_path / 'record'
+    options = [*write_config(), 'import', '--record', str(record)]
+    target = f'sqlite:///{tmp_path}/cyborg_lite.sqlite'
+    return Import(source, target, record, options)
+
+
+def build_report(directory: Path) -> HostReport:
+    """Return what the drivers of this service report of the same cards."""
+    devices = []
+    for card in cyborg_cards.CARDS:
+        report = FixtureHost(card.fixture, cyborg_cards.HOST, directory).look()
+        devices += [
+            device
+            for device in report.devices
+            if device.control_address == card.address
+        ]
+    return replace(report, devices=tuple(devices))
+
+
+def test_import_cards_keep_handles_after_first_report(
+    command: Import,
+    database: Database,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command.run() == 0, capsys.readouterr().out
+    bound = cyborg_cards.list_bound()
+    assert command.list_bound() == bound
+
+    database.write(reports.store_report, build_report(tmp_path))
+    assert command.list_bound() == bound
+    assert command.list_values(_DEVICES) == {
+        cyborg_cards.build_uuid('device', card.address) for card in cyborg_cards.CARDS
+    }
+    # Cyborg has a deployable for each QAT function, this service has one for the card.
+    free, used = command.list_values(_FREE), command.list_values(_USED)
+    assert not free & used
+    assert {'0000:6b:00.3', '0000:af:00.0/nvidia-231/2'} <= free
+    assert {'0000:6b:00.2', '0000:d8:00.1', '0000:af:00.0/nvidia-231/1'} <= used
+
+
+def test_import_bind_started_is_explained(
+    command: Import, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bound = cyborg_cards.list_bound()
+    arq, (handle, _provider, _server) = next(iter(bound.items()))
+    _change_arq(command, arq, "UPDATE {} SET state = 'BindStarted'")
+    assert command.run() == 1
+    assert _read_advice(capsys, arq).endswith(
+        'Wait for the bind, or delete the server. Then undo this import, and import '
+        'again.'
+    )
+    assert command.list_bound().keys() == bound.keys() - {arq}
+    assert _is_closed(command, handle)
+
+    # The operator follows the advice.
+    _change_arq(command, arq, "UPDATE {} SET state = 'Bound'")
+    assert command.undo() == 0
+    assert command.run() == 0
+    assert command.list_bound() == bound
+
+
+def test_import_deleting_arq_is_explained(
+    command: Import, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bound = cyborg_cards.list_bound()
+    arq, (handle, _provider, _server) = next(iter(bound.items()))
+    _change_arq(command, arq, "UPDATE {} SET state = 'Deleting'")
+    assert command.run() == 1
+    advice = _read_advice(capsys, arq)
+    assert advice.endswith('Delete it in Cyborg, then import again.')
+    assert _is_closed(command, handle)
+
+    _change_arq(command, arq, 'DELETE FROM {}')
+    assert command.run() == 0
+    assert command.list_bound().keys() == bound.keys() - {arq}
+
+
+def _change_arq(command: Import, arq: str, statement: str) -> None:
+    """Change an ARQ as Cyborg does.
+
+    :param statement: without the table and the condition
+    """
+    change = statement.format('extended_accelerator_requests')
+    cyborg_sample.run(command.source, f"{change} WHERE uuid = '{arq}'")
+
+
+def _read_advice(capsys: pytest.CaptureFixture[str], arq: str) -> str:
+    """Return the line of the report about an ARQ."""
+    lines = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in lines if arq in line]
+    assert line.split()[:2] == ['refused', 'arqs']
+    return line
+
+
+def _is_closed(command: Import, handle: str) -> bool:
+    """Check that no other server gets a handle."""
+    statement = f"SELECT in_use FROM attach_handles WHERE uuid = '{handle}'"
+    return command.list_values(statement) == {1}

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the page that describes the commands by their help."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import pytest
+
+from devstack.command_pages import Page, read_help
+
+_SOURCE: Final = Path(__file__).parents[3] / 'doc/source/_exts/command_text.py'
+
+
+@pytest.fixture(scope='module')
+def command_text() -> ModuleType:
+    spec = importlib.util.spec_from_file_location('command_text', _SOURCE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_read_arguments_has_all_options_of_help(command_text: ModuleType) -> None:
+    page = read_help(['cyborg-lite-manage', 'mode', 'plan'])
+    arguments = dict(command_text.read_arguments(page))
+    names = {re.split('[ ,]', name)[-1] for name in arguments}
+    assert 'HOST' in names
+    assert arguments['--apply'].startswith('start to change the devices')
+    assert all(re.search(name, ' '.join(arguments)) for name in page.options)
+
+
+def test_describe_leaves_out_common_arguments(command_text: ModuleType) -> None:
+    text = 'usage: a\n\nList *all*.\n\noptions:\n  -h, --help  show help\n  --x X  a\n'
+    lines = command_text.describe(Page(('a', 'b'), text), {'-h, --help'})
+    assert lines[1:4] == ['a b', '---', '']
+    assert 'List \\*all\\*.' in lines
+    assert '   * - ``--x X``' in lines
+    assert not [line for line in lines if '--help' in line]

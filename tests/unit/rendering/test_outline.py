@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the boxes of a picture."""
+
+from dataclasses import replace
+
+from cyborg_lite.model.host_topology import Availability, HostTopology
+from cyborg_lite.model.inventory import Health
+from cyborg_lite.rendering.outline import (
+    Box,
+    BoxKind,
+    Tone,
+    build_outline,
+    describe_counts,
+    describe_unit,
+)
+from tests.builders.host_topologies import USER, build_topology, build_unit
+
+
+def build_device_box(**fields: object) -> Box:
+    topology = build_topology()
+    node = topology.numa_nodes[0]
+    device = replace(node.devices[0], **fields)  # type: ignore[arg-type]  # any field
+    nodes = (replace(node, devices=(device,)),)
+    boxes = build_outline(replace(topology, numa_nodes=nodes)).walk()
+    return next(box for box in boxes if box.kind is BoxKind.DEVICE)
+
+
+def test_outline_skips_deployable_without_units() -> None:
+    kinds = [box.kind for box in build_outline(build_topology()).walk()]
+    assert kinds.count(BoxKind.DEPLOYABLE) == 2
+    assert kinds.count(BoxKind.DEVICE) == 2
+
+
+def test_outline_counts_units_of_host() -> None:
+    root = build_outline(build_topology())
+    assert root.lines == (
+        'agent up',
+        '4 units: 1 free, 1 used, 1 reserved, 1 broken',
+    )
+    assert root.tone is Tone.GOOD
+    empty = build_outline(HostTopology('compute-2', None))
+    assert empty.lines == ('agent not registered', 'no units')
+    assert empty.tone is Tone.BAD
+
+
+def test_outline_tone_follows_health_and_status() -> None:
+    assert build_device_box().tone is Tone.GOOD
+    assert build_device_box(health=Health.DEGRADED).tone is Tone.WARNING
+    assert build_device_box(status='maintaining').tone is Tone.WARNING
+    failed = build_device_box(health=Health.FAILED, health_reason='no link')
+    assert failed.tone is Tone.BAD
+    assert 'health failed: no link' in failed.lines
+
+
+def test_describe_unit_names_user_and_reason() -> None:
+    text = describe_unit(build_unit('a', Availability.BROKEN, 'It is gone.', USER))
+    for word in ('It is gone.', USER.project_id, USER.instance_uuid, USER.arq_uuid):
+        assert str(word) in text
+    assert describe_unit(build_unit('a', Availability.FREE)) == ''
+
+
+def test_describe_counts_one_unit() -> None:
+    assert describe_counts({Availability.FREE: 1}) == '1 unit: 1 free'

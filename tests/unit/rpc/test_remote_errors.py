@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of errors in signed replies."""
+
+import pytest
+
+from cyborg_lite.exceptions import CyborgError, DeviceNotFound
+from cyborg_lite.model.device_errors import ModeRefused
+from cyborg_lite.rpc import remote_errors
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        DeviceNotFound(uuid='u'),
+        ModeRefused(uuid='u', mode='m', reason='it is used'),
+    ],
+)
+def test_error_has_same_class_and_text_after_wire(error: CyborgError) -> None:
+    copy = remote_errors.load(remote_errors.dump(error))
+    assert (type(copy), str(copy)) == (type(error), str(error))
+
+
+@pytest.mark.parametrize(
+    'value',
+    [
+        ['ErrorOfLaterRelease', {}],
+        ['LOG', {}],  # a name of the module that is no class
+        ['DeviceNotFound', {}],  # its text needs a field
+    ],
+)
+def test_unknown_error_becomes_general_error(value: object) -> None:
+    assert type(remote_errors.load(value)) is CyborgError
+
+
+def test_fields_of_other_types_become_text() -> None:
+    _, fields = remote_errors.dump(DeviceNotFound(uuid=ValueError('u')))
+    assert fields == {'uuid': 'u'}
