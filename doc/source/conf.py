@@ -8,10 +8,11 @@ from cyborg_lite.version import version as installed_version
 
 project = 'cyborg_lite'
 version = release = installed_version()
-sys.path.insert(0, str(Path(__file__).parent / '_exts'))
-extensions = ['arq_states', 'diagrams']
+sys.path[:0] = [str(Path(__file__).parent / '_exts'), str(Path(__file__).parents[2])]
+extensions = ['arq_states', 'command_help', 'diagrams', 'host_topology']
 exclude_patterns: list[str] = []
 html_theme = 'furo'
 html_title = 'cyborg_lite'
+html_show_copyright = False
 html_static_path = ['_static']
 html_css_files = ['pages.css']

@@ -16,7 +16,8 @@ class ArqStates(Directive):
 
     def run(self) -> list[nodes.Node]:
         """Return the picture and the table."""
-        picture = nodes.raw('', svg(TRANSITIONS), format='html')
+        drawing = f'<div class="picture">{svg(TRANSITIONS)}</div>'
+        picture = nodes.raw('', drawing, format='html')
         lines = ['.. list-table::', '   :class: compact', '   :header-rows: 1']
         lines += ['   :stub-columns: 1', '']
         for row in table(TRANSITIONS):

@@ -8,9 +8,12 @@ from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 _BOX: Final = re.compile(r'(\w+) \((\d+), (\d+)\): (.+)')
-_ARROW: Final = re.compile(r'(\w+) -> (\w+): (.+)')
-_WIDTH, _HEIGHT = 190, 44  # of a box, in pixels
-_COLUMN, _ROW = 300, 110  # distance of two columns, and of two rows
+_ARROW: Final = re.compile(r'(\w+) -> (\w+)(?:: (.+))?')
+_WIDTH, _HEIGHT = 184, 48  # of a box, in pixels
+_COLUMN, _ROW = 280, 104  # distance of two columns, and of two rows
+_FIRST_LINE: Final = ' font-weight="bold"'
+_LATER_LINE: Final = ''
+_LINE: Final = 17  # distance of two lines of text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ def draw_components(lines: Sequence[str], title: str) -> str:
             start, end, text = match.groups()
             if not {start, end} <= boxes.keys():
                 raise ValueError(f'Unknown box in the arrow {line!r}.')
-            arrows.append(_draw_arrow(boxes[start], boxes[end], text))
+            arrows.append(_draw_arrow(boxes[start], boxes[end], text or ''))
         else:
             raise ValueError(f'Neither a box nor an arrow: {line!r}.')
     width = max((box.x for box in boxes.values()), default=0) + _WIDTH / 2 + 10
@@ -47,7 +50,7 @@ def draw_components(lines: Sequence[str], title: str) -> str:
     head = (
         '<svg xmlns="http://www.w3.org/2000/svg" role="img" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" aria-label={quoteattr(title)} '
-        'font-family="sans-serif" font-size="12"><defs><marker id="head" '
+        'font-family="sans-serif" font-size="13"><defs><marker id="head" '
         'markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto">'
         '<path d="M0,0 L9,4 L0,8 z" fill="#246"/></marker></defs>'
     )
@@ -55,11 +58,15 @@ def draw_components(lines: Sequence[str], title: str) -> str:
 
 
 def _draw_box(box: Box) -> str:
+    lines = box.text.split(' | ')
+    first = box.y + 5 - (len(lines) - 1) * _LINE / 2
     return (
         f'<rect x="{box.x - _WIDTH / 2:.0f}" y="{box.y - _HEIGHT / 2:.0f}" '
         f'width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="#eef4fb" stroke="#246"/>'
-        f'<text x="{box.x:.0f}" y="{box.y + 4:.0f}" text-anchor="middle" '
-        f'font-weight="bold">{escape(box.text)}</text>'
+    ) + ''.join(
+        f'<text x="{box.x:.0f}" y="{first + number * _LINE:.0f}" text-anchor="middle"'
+        f'{_LATER_LINE if number else _FIRST_LINE}>{escape(line)}</text>'
+        for number, line in enumerate(lines)
     )
 
 
@@ -72,10 +79,14 @@ def _draw_arrow(start: Box, end: Box, text: str) -> str:
     )
     from_x, from_y = start.x + x * scale, start.y + y * scale
     to_x, to_y = end.x - x * scale, end.y - y * scale
-    return (
+    path = (
         f'<path d="M{from_x:.0f},{from_y:.0f} L{to_x:.0f},{to_y:.0f}" '
         'stroke="#246" marker-end="url(#head)"/>'
-        f'<text x="{(from_x + to_x) / 2:.0f}" y="{(from_y + to_y) / 2 - 4:.0f}" '
+    )
+    if not text:
+        return path
+    return (
+        f'{path}<text x="{(from_x + to_x) / 2:.0f}" y="{(from_y + to_y) / 2 - 4:.0f}" '
         'text-anchor="middle" stroke="#fff" stroke-width="4" paint-order="stroke">'
         f'{escape(text)}</text>'
     )

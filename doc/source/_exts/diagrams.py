@@ -2,10 +2,11 @@
 """The directives ``component-diagram`` and ``sequence-diagram``: SVG from text.
 
 They need no program besides Python. A component diagram places boxes on a grid. The
-first lines name the boxes with column and row, the others are arrows::
+first lines name the boxes with column and row, the others are arrows. A bar starts the
+second line of a box, and an arrow may have no text::
 
     api (0, 1): cyborg-lite-api
-    conductor (1, 1): cyborg-lite-conductor
+    conductor (1, 1): cyborg-lite-conductor | on each controller
     api -> conductor: RPC
 
 A sequence diagram has one column per participant, in the order of their first message.
@@ -41,7 +42,7 @@ class _Diagram(Directive):
             picture = self.draw(list(self.content), ' '.join(self.arguments))
         except ValueError as error:
             raise self.error(str(error)) from error
-        return [nodes.raw('', picture, format='html')]
+        return [nodes.raw('', f'<div class="picture">{picture}</div>', format='html')]
 
 
 class ComponentDiagram(_Diagram):

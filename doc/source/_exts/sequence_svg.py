@@ -7,8 +7,9 @@ from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
 _MESSAGE: Final = re.compile(r'(\w+) (-->|->) (\w+): (.+)')
-_COLUMN, _ROW = 170, 34  # distance of two participants, and of two messages, in pixels
-_WIDTH, _HEIGHT = 110, 30  # of the box of a participant
+_COLUMN, _ROW = 122, 36  # distance of two participants, and of two messages, in pixels
+_WIDTH, _HEIGHT = 104, 32  # of the box of a participant
+_HALO: Final = 'stroke="#fff" stroke-width="4" paint-order="stroke"'
 _TOP: Final = 75  # of the first message
 
 
@@ -31,11 +32,11 @@ def draw_sequence(lines: Sequence[str], title: str) -> str:
         ends = columns[sender], columns[receiver]
         messages.append(_draw_message(*ends, y, escape(text), dashes))
     bottom = _TOP + len(messages) * _ROW
-    width = max(columns.values(), default=0) + _WIDTH + 60
+    width = max(columns.values(), default=0) + _WIDTH // 2 + 24
     head = (
         '<svg xmlns="http://www.w3.org/2000/svg" role="img" '
         f'viewBox="0 0 {width} {bottom}" aria-label={quoteattr(title)} '
-        'font-family="sans-serif" font-size="11"><defs><marker id="end" '
+        'font-family="sans-serif" font-size="13"><defs><marker id="end" '
         'markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto">'
         '<path d="M0,0 L9,4 L0,8 z" fill="#246"/></marker></defs>'
     )
@@ -56,11 +57,13 @@ def _draw_participant(name: str, x: int, bottom: int) -> str:
 def _draw_message(start: int, end: int, y: int, text: str, dashes: str) -> str:
     if start == end:
         path = f'M{start},{y - 8} h24 v12 h-22'
-        label = f'<text x="{start + 30}" y="{y}">{text}</text>'
+        label = f'<text x="{start + 30}" y="{y}" {_HALO}>{text}</text>'
     else:
         path = f'M{start},{y} L{end},{y}'
         middle = (start + end) // 2
-        label = f'<text x="{middle}" y="{y - 5}" text-anchor="middle">{text}</text>'
+        label = (
+            f'<text x="{middle}" y="{y - 5}" text-anchor="middle" {_HALO}>{text}</text>'
+        )
     return (
         f'<path d="{path}" fill="none" stroke="#246" marker-end="url(#end)"{dashes}/>'
         f'{label}'

@@ -35,7 +35,7 @@ _COMMON_STYLE: Final = 'stroke="#999" stroke-dasharray="5 4"'
 
 _HEAD: Final = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 920 445" role="img"
- aria-label="States of an ARQ" font-family="sans-serif" font-size="13">
+ aria-label="States of an ARQ" font-family="sans-serif" font-size="14">
 <defs><marker id="tip" markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto">
 <path d="M0,0 L9,4 L0,8 z"/></marker></defs>"""
 
@@ -51,8 +51,9 @@ def svg(transitions: Transitions) -> str:
             arrows[state, following].append(event)
     stays = {state: arrows.pop((state, state), []) for state in transitions}
     curves = [_arrow(*ends, ', '.join(events)) for ends, events in arrows.items()]
+    paths, labels = zip(*curves, strict=True)
     boxes = [_box(state, ', '.join(events)) for state, events in stays.items()]
-    return '\n'.join([_HEAD, *curves, *boxes, _legend(), '</svg>'])
+    return '\n'.join([_HEAD, *paths, *labels, *boxes, _legend(), '</svg>'])
 
 
 def table(transitions: Transitions) -> list[list[str]]:
@@ -85,8 +86,8 @@ def _legend() -> str:
     )
 
 
-def _arrow(start: State, end: State, events: str) -> str:
-    """Return a curve to the right of the straight line, with the events as label."""
+def _arrow(start: State, end: State, events: str) -> tuple[str, str]:
+    """Return a curve to the right of the straight line, and its label."""
     (x1, y1), (x2, y2) = POSITIONS[start], POSITIONS[end]
     length = hypot(x2 - x1, y2 - y1)
     aside = (y1 - y2) / length, (x2 - x1) / length
@@ -94,12 +95,13 @@ def _arrow(start: State, end: State, events: str) -> str:
     points = _edge(POSITIONS[start], control), control, _edge(POSITIONS[end], control)
     (from_x, from_y), _, (to_x, to_y) = points
     is_common = events == _COMMON_EVENT
-    return (
+    path = (
         f'<path d="M{from_x:.0f},{from_y:.0f} Q{control[0]:.0f},{control[1]:.0f} '
         f'{to_x:.0f},{to_y:.0f}" fill="none" '
         f'{_COMMON_STYLE if is_common else _STYLE} marker-end="url(#tip)">'
         f'<title>{start}: {events}: {end}</title></path>'
-    ) + ('' if is_common else _label(points, aside, events))
+    )
+    return path, '' if is_common else _label(points, aside, events)
 
 
 def _label(points: Sequence[Point], aside: Point, events: str) -> str:
@@ -117,7 +119,7 @@ def _label(points: Sequence[Point], aside: Point, events: str) -> str:
     y += aside[1] * _LABEL_GAP + (8 if aside[1] > 0 else 2)
     return (
         f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" '
-        f'stroke="#fff" stroke-width="3" paint-order="stroke">{escape(events)}</text>'
+        f'stroke="#fff" stroke-width="5" paint-order="stroke">{escape(events)}</text>'
     )
 
 
