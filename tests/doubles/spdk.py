@@ -77,6 +77,7 @@ class FakeSpdk:
         ]
         self.controllers: list[Object] | None = [build_controller()]
         self.connections: list[str] = []  # NQNs of hosts
+        self.connects_hosts = False  # each host connects as soon as it is added
         self.absent: set[str] = set()  # methods of later releases
         self.refusal: str | None = None  # of every call that changes a subsystem
         self.reply: bytes | None = None  # instead of each answer
@@ -145,6 +146,8 @@ class FakeSpdk:
         if self.refusal is not None:
             raise ValueError(self.refusal)
         self._find(params)['hosts'].append({'nqn': params['host']})
+        if self.connects_hosts:
+            self.connections.append(params['host'])
         return True
 
     def _remove_host(self, params: Object) -> bool:
@@ -154,6 +157,7 @@ class FakeSpdk:
         subsystem['hosts'] = [
             item for item in subsystem['hosts'] if item['nqn'] != params['host']
         ]
+        self.connections = [nqn for nqn in self.connections if nqn != params['host']]
         return True
 
     def _find(self, params: Object) -> Object:

@@ -21,6 +21,11 @@ from tests.servers.stack import Cloud
 
 ROOT: Final = Path(__file__).parents[2]
 DASHBOARD: Final = ROOT / 'etc' / 'grafana' / 'cyborg-lite.json'
+# One counter of each daemon: Prometheus scrapes the daemons at different times.
+COUNTERS: Final = (
+    'cyborg_lite_nova_events_total',
+    'cyborg_lite_api_request_seconds_count{method="PATCH"}',
+)
 
 pytestmark = pytest.mark.skipif(
     not is_installed(), reason='needs the package prometheus'
@@ -49,13 +54,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
             cloud.start(daemon)
         add_backlog(directory / 'db.sqlite')
         # A rate is positive after a scrape before and a scrape after an increment.
-        for expression in (
-            'cyborg_lite_nova_events_total > 0',
-            'rate(cyborg_lite_nova_events_total[1m]) > 0',
-        ):
+        for template in ('{counter} > 0', 'rate({counter}[1h]) > 0'):
             instance = cloud.boot('FPGA')
             cloud.until(instance.is_resolved)
-            cloud.until(partial(server.query, expression), 'Prometheus has the bind')
+            for counter in COUNTERS:
+                expression = template.format(counter=counter)
+                cloud.until(partial(server.query, expression), expression)
         yield server
 
 

@@ -87,7 +87,7 @@ def spdk_bench() -> Bench:
     """Return a bench of a host on which a stand-in plays SPDK."""
 
     def build(root: Path) -> Kernel:
-        FakeSpdk(root)
+        FakeSpdk(root).connects_hosts = True
         return FakeKernel('generic-pci', root)
 
     return Bench(bench(SpdkTargets, 'generic-pci').make, build)
