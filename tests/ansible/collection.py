@@ -18,6 +18,8 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).parents[2]
 PROGRAMS: Final = Path(sys.executable).parent
 
+UUID_CLOCK: Final = 'var/lib/libuuid/clock.txt'
+
 _TIMEOUT: Final = 300  # seconds of a play
 _CHROOT: Final = """\
 set -e
@@ -147,11 +149,14 @@ class Play:
         return PlayResult(run.returncode, run.stdout + run.stderr)
 
     def list_files(self) -> dict[str, tuple[int, bytes]]:
-        """Return mode and content of the files in the chroot that plays changed."""
+        """Return mode and content of the files in the chroot that plays changed.
+
+        The clock of libuuid is left out: each program that makes a uuid writes it.
+        """
         assert self._chroot is not None
         upper = self._chroot / 'upper'
         return {
             f'/{path.relative_to(upper)}': (path.stat().st_mode, path.read_bytes())
             for path in upper.rglob('*')
-            if path.is_file() and not path.is_symlink()
+            if path.is_file() and not path.is_symlink() and path != upper / UUID_CLOCK
         }
