@@ -140,10 +140,12 @@ class Fleet:
 
     def age_heartbeats(self, seconds: float) -> None:
         """Make the last heartbeats of all hosts old."""
-        then = datetime.now(UTC) - timedelta(seconds=seconds)
+        heartbeat_at = datetime.now(UTC) - timedelta(seconds=seconds)
         self.database.write(
             lambda session: session.execute(
-                update(Service).where(Service.binary == AGENT).values(heartbeat_at=then)
+                update(Service)
+                .where(Service.binary == AGENT)
+                .values(heartbeat_at=heartbeat_at)
             )
         )
 

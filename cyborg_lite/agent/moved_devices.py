@@ -71,8 +71,8 @@ def _follow(
 def _move(handle: AllocatedHandle, device: Device) -> AllocatedHandle | None:
     """Return the handle on the moved card, or None if the card lacks it."""
     address = device.control_address
-    for part in device.root.walk():
-        for unit in part.handles:
+    for deployable in device.root.walk():
+        for unit in deployable.handles:
             if is_same_function(handle.key, handle.control_address, unit.key, address):
                 load = handle.load and replace(handle.load, address=address)
                 return replace(

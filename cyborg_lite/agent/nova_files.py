@@ -34,7 +34,7 @@ class NovaFiles:
 
     @property
     def is_known(self) -> bool:
-        """True if there are files, and all of them could be read."""
+        """Check whether there are files, and all of them could be read."""
         return bool(self._list_files()) and self._is_complete
 
     def load(self) -> NovaConfig:

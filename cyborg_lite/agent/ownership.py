@@ -107,7 +107,9 @@ class Ownership:
 
     def _functions(self, device: Device) -> Iterator[NovaPciFunction]:
         """Yield the PCI functions of a device, as the PCI tracker of Nova sees them."""
-        keys = (unit.key for part in device.root.walk() for unit in part.handles)
+        keys = (
+            unit.key for deployable in device.root.walk() for unit in deployable.handles
+        )
         addresses = {device.control_address, *(key.partition('/')[0] for key in keys)}
         for address in sorted(addresses):
             if pci_address(address) is not None:

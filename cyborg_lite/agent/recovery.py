@@ -52,7 +52,7 @@ class HostRecovery:
         self._cache = cache
         self._journal = journal
         self._patience = patience
-        self._lost: dict[str, str] = {}  # reasons by handle uuid
+        self._reasons: dict[str, str] = {}  # of failed rebuilds, by handle uuid
         # When to give up handles that only the conductor stores, by the monotonic
         # clock; None: there are none.
         self._deadline: float | None = None
@@ -78,16 +78,18 @@ class HostRecovery:
         :raises CyborgError: the report failed; retry later
         """
         host, stored = self._discovery.host, self._cache.handles
-        lost = {uuid: reason for uuid, reason in self._lost.items() if uuid in stored}
+        reasons = {
+            uuid: reason for uuid, reason in self._reasons.items() if uuid in stored
+        }
         prepared = self._list_prepared()
         connecting = self._preparation.list_connecting(
             stored[uuid].handle for uuid in prepared
         )
         result = RecoveryResult(
-            host.name, host.boot_id, tuple(prepared), lost, connecting
+            host.name, host.boot_id, tuple(prepared), reasons, connecting
         )
         expected = conductor.report_recovery(daemon_context(), result)
-        reported = {*lost, *prepared}
+        reported = {*reasons, *prepared}
         missing = [handle for handle in expected if handle.uuid not in reported]
         if not missing:
             self._deadline = None
@@ -108,7 +110,7 @@ class HostRecovery:
         return [
             entry.handle
             for entry in self._cache.handles.values()
-            if entry.boot_id != boot_id and entry.handle.uuid not in self._lost
+            if entry.boot_id != boot_id and entry.handle.uuid not in self._reasons
         ]
 
     def _list_prepared(self) -> list[str]:
@@ -170,7 +172,7 @@ class HostRecovery:
                 handle.arq_uuid,
                 reason,
             )
-            self._lost[handle.uuid] = reason
+            self._reasons[handle.uuid] = reason
             kind = HostEventKind.NOT_REBUILT
             events.append(
                 NewEvent(kind, handle.control_address, handle.arq_uuid, reason)

@@ -11,9 +11,9 @@ def without_password(url: str) -> str:
     >>> without_password('rabbit://joe:secret@one:5672,joe:secret@two:5672/cloud?ssl=1')
     'rabbit://one:5672,two:5672/cloud'
     """
-    scheme, separator, rest = url.partition('://')
+    scheme, separator, location = url.partition('://')
     if not separator:
         return 'an invalid URL' if '@' in url else url
-    authority, slash, path = rest.partition('?')[0].partition('/')
+    authority, slash, path = location.partition('?')[0].partition('/')
     hosts = (host.rpartition('@')[2] for host in authority.split(','))
     return f'{scheme}://{",".join(hosts)}{slash}{path}'

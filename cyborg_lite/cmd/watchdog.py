@@ -79,9 +79,9 @@ class Watchdog:
 
     def _run(self, daemon: object) -> None:
         while True:
-            ended = list_ended_threads(daemon)
-            if ended and not self._stopping.is_set():
-                LOG.error('Threads have ended: %s. Exiting.', ', '.join(ended))
+            names = list_ended_threads(daemon)
+            if names and not self._stopping.is_set():
+                LOG.error('Threads have ended: %s. Exiting.', ', '.join(names))
                 os._exit(1)
             self._notify()
             if self._stopping.is_set():

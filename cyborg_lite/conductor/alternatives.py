@@ -77,10 +77,10 @@ class AlternativeService:
             return choice
         viewer = viewing_project(context)
         query = Query(filters={'uuid': (uuid,)})
-        found = self._database.read(profiles.list_profiles, query, viewer)
-        if not found:
+        rows = self._database.read(profiles.list_profiles, query, viewer)
+        if not rows:
             raise DeviceProfileNotFound(name=uuid)
-        choice = self._select(found[0])
+        choice = self._select(rows[0])
         return self._database.write(choices.store_choice, uuid, choice, self._lifetime)
 
     def _select(self, profile: DeviceProfile) -> Choice:
@@ -119,14 +119,14 @@ def correct_alternatives(
     """
     providers = consumer.providers.intersection(payload.provider_uuids)
     traits = {uuid: _read_traits(placement, uuid) for uuid in sorted(providers)}
-    found = database.write(
+    numbers = database.write(
         alternatives.correct_alternatives,
         payload.arq_uuids,
         payload.generation,
         consumer.allocations,
         traits,
     )
-    for group, number in found.items():
+    for group, number in numbers.items():
         if number is None:
             LOG.warning(
                 'Instance %s has an allocation that is no alternative of group %d',

@@ -130,7 +130,7 @@ class ExplanationService:
         :raises ImpossibleDeviceProfile: no provider can ever serve one of the groups
         :raises ServiceUnavailable: Placement does not answer
         """
-        further = [group for others in alternatives for group in others]
+        further = [group for choices in alternatives for group in choices]
         options = [*groups, *further]
         candidates = self._finder.find(options, free=False)
         capacities = self._finder.list_capacities(options, close=False)

@@ -127,15 +127,15 @@ class NotificationSender:
 
     def _drop_excess(self) -> None:
         """Delete the oldest notifications if more than ``max_backlog`` wait."""
-        most = self._rules.max_backlog
-        dropped = self._database.write(outbox.drop_oldest, most, _DROP_BATCH)
+        limit = self._rules.max_backlog
+        dropped = self._database.write(outbox.drop_oldest, limit, _DROP_BATCH)
         if dropped:
             self._count(DROPPED, dropped)
             LOG.error(
                 'Dropped the %d oldest notifications: more than %d wait. Check the '
                 'broker, or raise [notifications] max_backlog',
                 dropped,
-                most,
+                limit,
             )
 
     def _record_failure(self, error: ServiceUnavailable) -> None:

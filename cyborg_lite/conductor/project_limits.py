@@ -28,7 +28,7 @@ class LimitService:
     def __init__(self, database: Database, limits: ReadsLimits) -> None:
         self._database = database
         self._limits = limits
-        self._known: set[str] = set()  # projects whose lock exists
+        self._locked_projects: set[str] = set()  # projects whose lock exists
 
     def prepare(
         self, context: RequestContext, profile_name: str
@@ -45,7 +45,7 @@ class LimitService:
         viewer = viewing_project(context)
         groups = self._database.read(arqs.list_profile_groups, profile_name, viewer)
         limits = self._limits.read_limits(project, list_resources(groups))
-        if project not in self._known:
+        if project not in self._locked_projects:
             self._database.write(project_limits.add_lock, project)
-            self._known.add(project)
+            self._locked_projects.add(project)
         return ProjectLimits(project, limits)

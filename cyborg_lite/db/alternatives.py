@@ -53,16 +53,16 @@ def correct_alternatives(
     groups: dict[int, list[_ArqRow]] = defaultdict(list)
     for row in session.execute(_ARQS, parameters):
         groups[row.device_profile_group_id].append(row)
-    found: dict[int, int | None] = {}
+    numbers: dict[int, int | None] = {}
     for index, arqs in groups.items():
         provider = arqs[0].device_rp_uuid
         options = arqs[0].alternatives
-        found[index] = find_alternative(
+        numbers[index] = find_alternative(
             options, allocations.get(provider, {}), traits.get(provider, ())
         )
-        if found[index] not in (None, arqs[0].alternative):
-            _change_group(session, arqs, options, found[index] or 0)
-    return found
+        if numbers[index] not in (None, arqs[0].alternative):
+            _change_group(session, arqs, options, numbers[index] or 0)
+    return numbers
 
 
 def _change_group(

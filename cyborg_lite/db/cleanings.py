@@ -245,8 +245,8 @@ def _device_of(work: CleanWork) -> ScalarSelect[int]:
 
 def _is_same(handle: AllocatedHandle) -> ColumnElement[bool]:
     """Return SQL that is true for the unit while its state has not changed."""
-    same = AttachHandle.uuid == handle.uuid
-    return and_(same, AttachHandle.generation == handle.generation, _DIRTY)
+    is_handle = AttachHandle.uuid == handle.uuid
+    return and_(is_handle, AttachHandle.generation == handle.generation, _DIRTY)
 
 
 def _set_state(

@@ -105,8 +105,10 @@ class Database:
 
         def is_retryable(error: Exception) -> bool:
             # A connection that is lost during the commit may have committed.
-            lost = failures.is_connection_error(error) and not committing
-            return (lost and time.monotonic() < deadline) or failures.is_conflict(error)
+            is_disconnect = failures.is_connection_error(error) and not committing
+            return (
+                is_disconnect and time.monotonic() < deadline
+            ) or failures.is_conflict(error)
 
         def attempt() -> T:
             nonlocal committing

@@ -157,9 +157,9 @@ def _check_unused(session: Session, host: str) -> None:
             f'{arq.uuid} of instance {arq.instance_uuid}'
             for arq in arqs[:_MAX_NAMED_ARQS]
         )
-        rest = len(arqs) - _MAX_NAMED_ARQS
-        more = f' and {rest} more' if rest > 0 else ''
-        raise HostInUse(host=host, arqs=f'{listing}{more}')
+        hidden_count = len(arqs) - _MAX_NAMED_ARQS
+        suffix = f' and {hidden_count} more' if hidden_count > 0 else ''
+        raise HostInUse(host=host, arqs=f'{listing}{suffix}')
 
 
 def _deployables_of(host: str) -> Select[int]:

@@ -250,14 +250,14 @@ def delete_notifications(session: Session, ids: Sequence[int]) -> int:
     return change(session, delete(Row).where(Row.id.in_(ids))) if ids else 0
 
 
-def drop_oldest(session: Session, most: int, batch: int) -> int:
+def drop_oldest(session: Session, limit: int, batch: int) -> int:
     """Delete the oldest notifications beyond the largest backlog.
 
-    :param most: number of notifications that may wait
+    :param limit: number of notifications that may wait
     :param batch: number of notifications to delete at most
     :returns: the number of deleted notifications
     """
-    excess = (session.scalar(select(func.count()).select_from(Row)) or 0) - most
+    excess = (session.scalar(select(func.count()).select_from(Row)) or 0) - limit
     if excess <= 0:
         return 0
     oldest = select(Row.id).order_by(Row.id).limit(min(excess, batch))

@@ -278,8 +278,8 @@ def append_log(log: str, lines: Sequence[str]) -> str:
     content = text.encode()
     if len(content) <= MAX_LOG_BYTES:
         return text
-    rest = content[-(MAX_LOG_BYTES - len(_DROPPED) - 1) :].decode(errors='ignore')
-    return f'{_DROPPED}\n{rest.partition(chr(10))[2]}'
+    tail = content[-(MAX_LOG_BYTES - len(_DROPPED) - 1) :].decode(errors='ignore')
+    return f'{_DROPPED}\n{tail.partition(chr(10))[2]}'
 
 
 def _hold(session: Session, job: Job, record: RecordRow, ids: Collection[int]) -> None:

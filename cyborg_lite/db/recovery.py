@@ -93,10 +93,10 @@ def record_recovery(
     arqs = {row.uuid: row for row in rows}
     handles = tuple(handle for handle in handles if handle.arq_uuid in arqs)
     rebuilt = [handle for handle in handles if handle.uuid in result.rebuilt]
-    lost = [handle for handle in handles if handle.uuid in result.lost]
+    failed = [handle for handle in handles if handle.uuid in result.lost]
     _record_rebuilt(session, [handle.arq_uuid for handle in rebuilt])
-    _record_lost(session, lost, result.lost)
-    for finished, succeeded in ((rebuilt, True), (lost, False)):
+    _record_lost(session, failed, result.lost)
+    for finished, succeeded in ((rebuilt, True), (failed, False)):
         notified = [arqs[handle.arq_uuid] for handle in finished]
         _add_nova_events(session, notified, succeeded, limits.event)
     connecting = [
@@ -104,7 +104,7 @@ def record_recovery(
     ]
     _add_connect_jobs(session, connecting, limits.connect, result.host)
     return tuple(
-        handle for handle in handles if handle not in rebuilt and handle not in lost
+        handle for handle in handles if handle not in rebuilt and handle not in failed
     )
 
 

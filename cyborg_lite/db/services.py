@@ -156,15 +156,15 @@ def record_agent_digest(
     :returns: True if digest or boot id differ from the stored ones
     :raises AgentIdentityRefused: the host has another agent, which is alive
     """
-    same = Row.is_agent_of(host) & (Row.digest == digest)
+    is_unchanged = Row.is_agent_of(host) & (Row.digest == digest)
     if details.boot_id:
-        same = same & (Row.boot_id == details.boot_id)
+        is_unchanged = is_unchanged & (Row.boot_id == details.boot_id)
     if details.identity:
-        same = same & (Row.identity == details.identity)
+        is_unchanged = is_unchanged & (Row.identity == details.identity)
     values: dict[str, Any] = {'heartbeat_at': now_utc(), 'version': version}
     if details.started:
         values['started_at'] = now_utc()
-    if change(session, update(Row).where(same).values(values)):
+    if change(session, update(Row).where(is_unchanged).values(values)):
         return False
     upsert = _START if details.started else _HEARTBEAT
     _write(session, upsert, AGENT, host, version=version)
@@ -188,15 +188,15 @@ def record_repeated_heartbeats(
         )
     )
     stored = {row.host: row for row in rows}
-    same = {
+    repeated_hosts = {
         heartbeat.host
         for heartbeat in heartbeats
         if _is_repeated(heartbeat, stored.get(heartbeat.host))
     }
-    if same:
-        alive = update(Row).where(agents, Row.host.in_(same))
-        change(session, alive.values(heartbeat_at=now_utc()))
-    return same
+    if repeated_hosts:
+        statement = update(Row).where(agents, Row.host.in_(repeated_hosts))
+        change(session, statement.values(heartbeat_at=now_utc()))
+    return repeated_hosts
 
 
 def _is_repeated(heartbeat: Heartbeat, row: Any) -> bool:

@@ -84,9 +84,9 @@ def sum_usages(session: Session, query: UsageQuery) -> UsageReport:
         _select_ended(query.start, end, query.project_id),
         _select_current(end, query.project_id),
     ).subquery()
-    started, ended = periods.c.started_at, periods.c.ended_at
-    lower = case((started < query.start, _literal(query.start)), else_=started)
-    upper = case((ended > end, _literal(end)), else_=ended)
+    start, period_end = periods.c.started_at, periods.c.ended_at
+    lower = case((start < query.start, _literal(query.start)), else_=start)
+    upper = case((period_end > end, _literal(end)), else_=period_end)
     keys = (
         periods.c.project_id,
         periods.c.resource_class,

@@ -154,9 +154,9 @@ def _find_size(address: str, identity: Identity, count: int) -> int:
     if not int(identity.get('oacs', 0)) & _SUPPORTED:
         reason = f'Drive {address} does not support namespace management.'
         raise DriverError(reason=reason)
-    capacity, most = int(identity.get('tnvmcap', 0)), int(identity.get('nn', 0))
+    capacity, limit = int(identity.get('tnvmcap', 0)), int(identity.get('nn', 0))
     size = capacity // count // _GRANULE * _GRANULE
-    if count > most or not size:
-        reason = f'Drive {address} can have {most} namespaces in {capacity} bytes.'
+    if count > limit or not size:
+        reason = f'Drive {address} can have {limit} namespaces in {capacity} bytes.'
         raise DriverError(reason=reason)
     return size

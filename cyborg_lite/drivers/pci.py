@@ -64,8 +64,8 @@ def handle_address(info: Mapping[str, str]) -> str:
 
 def handle_info(address: str) -> dict[str, str]:
     """Return a PCI address in the format that Nova reads."""
-    domain, bus, rest = address.split(':')
-    device, function = rest.split('.')
+    domain, bus, slot = address.split(':')
+    device, function = slot.split('.')
     return {'domain': domain, 'bus': bus, 'device': device, 'function': function}
 
 
@@ -452,11 +452,13 @@ def _add_attributes(
     if deployable.resource_class is None:
         return replace(deployable, children=children)
     own = {attribute.name for attribute in deployable.typed_attributes}
-    more = (attribute for attribute in attributes if attribute.name not in own)
+    host_attributes = (
+        attribute for attribute in attributes if attribute.name not in own
+    )
     return replace(
         deployable,
         children=children,
-        typed_attributes=(*deployable.typed_attributes, *more),
+        typed_attributes=(*deployable.typed_attributes, *host_attributes),
     )
 
 

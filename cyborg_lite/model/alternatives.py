@@ -86,9 +86,11 @@ def check_alternatives(
         same as another one, or there are too many choices
     """
     number = 1
-    for index, (group, others) in enumerate(zip(groups, alternatives, strict=True)):
-        number *= 1 + len(others)
-        _check_group(f'groups[{index}]', (group, *others))
+    for index, (group, alternative_groups) in enumerate(
+        zip(groups, alternatives, strict=True)
+    ):
+        number *= 1 + len(alternative_groups)
+        _check_group(f'groups[{index}]', (group, *alternative_groups))
     if number > limits.choices:
         raise InvalidDeviceProfile(
             reason=f'the alternatives of all groups have {number} combinations, at '

@@ -58,16 +58,16 @@ def parse_entry(
     )
 
 
-def _resource(group_name: str, name: str, value: object, most: int) -> _Entry:
+def _resource(group_name: str, name: str, value: object, limit: int) -> _Entry:
     name = _normalize_name(name)
     if name not in _STANDARD_CLASSES and not _is_custom(name):
         raise InvalidDeviceProfile(
             reason=f'{group_name} must name FPGA, GPU, VGPU, PGPU or a class CUSTOM_...'
         )
     amount = _amount(value)
-    if amount is None or not 1 <= amount <= most:
+    if amount is None or not 1 <= amount <= limit:
         raise InvalidDeviceProfile(
-            reason=f'{group_name} must be a whole number from 1 to {most}'
+            reason=f'{group_name} must be a whole number from 1 to {limit}'
         )
     return f'resources:{name}', str(amount)
 

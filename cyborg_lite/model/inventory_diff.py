@@ -124,13 +124,13 @@ def _handles_of(layout: Layout, path: DeployablePath) -> dict[str, HandleFacts]:
 def _keep_claimed(stored: StoredInventory, reported: Layout) -> Layout:
     """Return the report with the missing objects that ARQs still own."""
     reported = _reject_class_changes(stored, reported)
-    lost = stored.claimed - reported.handles.keys()
-    if not lost:
+    missing_paths = stored.claimed - reported.handles.keys()
+    if not missing_paths:
         return reported
     layout = stored.layout
     deployables = {
         path: replace(layout.deployables[path], reserved=layout.deployables[path].total)
-        for path in _add_parents(layout, {path[:2] for path in lost})
+        for path in _add_parents(layout, {path[:2] for path in missing_paths})
         # Without a resource class it may still have to account for a claimed handle.
         if path not in reported.deployables
         or reported.deployables[path].resource_class is None
@@ -140,10 +140,12 @@ def _keep_claimed(stored: StoredInventory, reported: Layout) -> Layout:
         path[0]: replace(
             layout.devices[path[0]], health=Health.GONE, health_reason=reason
         )
-        for path in lost
+        for path in missing_paths
         if path[0] not in reported.devices
     }
-    handles = {path: replace(layout.handles[path], missing=True) for path in lost}
+    handles = {
+        path: replace(layout.handles[path], missing=True) for path in missing_paths
+    }
     attributes = {p: v for p, v in layout.attributes.items() if p[:2] in deployables}
     reported = _close_used_functions(reported, handles)
     return Layout(
@@ -155,18 +157,18 @@ def _keep_claimed(stored: StoredInventory, reported: Layout) -> Layout:
 
 
 def _close_used_functions(
-    reported: Layout, lost: Mapping[LeafPath, HandleFacts]
+    reported: Layout, missing_handles: Mapping[LeafPath, HandleFacts]
 ) -> Layout:
     """Return the report without free handles for functions that are in use.
 
     A function can move to another deployable of its device, for example after an import
     from OpenStack Cyborg. Two instances must not get it.
 
-    :param lost: handles with an owner that are not reported under their paths
+    :param missing_handles: handles with an owner, not reported under their paths
     """
     used = {
         (path[0], _pci_address(handle))
-        for path, handle in lost.items()
+        for path, handle in missing_handles.items()
         if handle.type is HandleType.PCI
     }
     handles = {

@@ -19,22 +19,24 @@ def can_serve_together(
     @cache
     def fits(index: int, capacity: tuple[tuple[str, int], ...]) -> bool:
         """Check whether the groups from ``index`` on fit the remaining capacity."""
-        rest = groups[index:]
-        if not rest:
+        unplaced = groups[index:]
+        if not unplaced:
             return True
-        useful = frozenset[str]().union(*(able for _, able in rest))
+        useful = frozenset[str]().union(*(able for _, able in unplaced))
         available = sum(units for name, units in capacity if name in useful)
-        if sum(units for units, _ in rest) > available:
+        if sum(units for units, _ in unplaced) > available:
             return False
-        units, able = rest[0]
-        tried = set()
+        units, able = unplaced[0]
+        signatures = set()
         for position, (name, remaining) in enumerate(capacity):
             # Of providers of equal size that the same groups can use, try only one.
-            users = frozenset(n for n, (_, names) in enumerate(rest) if name in names)
+            users = frozenset(
+                n for n, (_, names) in enumerate(unplaced) if name in names
+            )
             signature = remaining, users
-            if name not in able or remaining < units or signature in tried:
+            if name not in able or remaining < units or signature in signatures:
                 continue
-            tried.add(signature)
+            signatures.add(signature)
             reduced = (name, remaining - units)
             if fits(
                 index + 1, (*capacity[:position], reduced, *capacity[position + 1 :])

@@ -136,11 +136,11 @@ def _subtract(
     items: Iterable[OfferedInventory], subtrahend: Iterable[OfferedInventory]
 ) -> tuple[OfferedInventory, ...]:
     """Return the items of one inventory that another one lacks, duplicates included."""
-    rest = list(subtrahend)
+    remaining = list(subtrahend)
     missing = []
     for item in items:
-        if item in rest:
-            rest.remove(item)
+        if item in remaining:
+            remaining.remove(item)
         else:
             missing.append(item)
     return tuple(missing)

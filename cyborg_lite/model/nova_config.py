@@ -185,7 +185,7 @@ def _check(spec: Mapping[str, Any]) -> None:
     :raises ValueError: a field is invalid
     """
     for field in ('vendor_id', 'product_id'):
-        _same(spec.get(field, _ANY), '0000')
+        _matches_digits(spec.get(field, _ANY), '0000')
     address = spec.get('address', '')
     if isinstance(address, dict):
         for pattern in address.values():
@@ -196,7 +196,10 @@ def _check(spec: Mapping[str, Any]) -> None:
 
 def _matches(spec: Mapping[str, Any], function: NovaPciFunction) -> bool:
     ids = (spec.get('vendor_id', _ANY), spec.get('product_id', _ANY))
-    if not (_same(ids[0], function.vendor) and _same(ids[1], function.product)):
+    if not (
+        _matches_digits(ids[0], function.vendor)
+        and _matches_digits(ids[1], function.product)
+    ):
         return False
     if 'devname' in spec:
         return spec['devname'] in function.interfaces
@@ -213,7 +216,7 @@ def _matches(spec: Mapping[str, Any], function: NovaPciFunction) -> bool:
     )
 
 
-def _same(expected: Any, digits: str) -> bool:
+def _matches_digits(expected: Any, digits: str) -> bool:
     """Compare a JSON value with hexadecimal digits.
 
     :raises ValueError: the value is not a hexadecimal number
@@ -225,8 +228,8 @@ def _same(expected: Any, digits: str) -> bool:
 
 def _parts(address: str) -> list[str]:
     """Return domain, bus, slot and function; missing parts match any value."""
-    rest, _, function = address.partition('.')
-    fields = rest.split(':')
+    prefix, _, function = address.partition('.')
+    fields = prefix.split(':')
     if len(fields) > 3:
         raise ValueError
     fields = [_ANY] * (3 - len(fields)) + fields
@@ -245,7 +248,7 @@ def _same_address(expected: Any, address: str) -> bool:
     if not isinstance(expected, str):
         raise ValueError
     pairs = zip(_parts(expected), _parts(address), strict=True)
-    return all(_same(part, own) for part, own in pairs)
+    return all(_matches_digits(part, own) for part, own in pairs)
 
 
 def _matches_patterns(patterns: Mapping[str, Any], address: str) -> bool:

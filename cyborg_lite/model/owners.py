@@ -22,7 +22,7 @@ class OwnedDevice:
 
     @property
     def has_vgpus(self) -> bool:
-        """True if this service divides the card into vGPUs."""
+        """Check whether this service divides the card into vGPUs."""
         return any('VGPU' in name for name in self.resource_classes)
 
     @property

@@ -69,8 +69,8 @@ def _find_fault(rule: OwnershipRule, claims: Sequence[NovaDeviceClaim]) -> str:
         entry = claims[0].source if claims else ''
         return f'The configuration of Nova contains {entry}.' if entry else ''
     if not rule.vgpu_type:
-        whole = [claim for claim in claims if claim.spec is not None]
-        return '' if whole else 'No [pci] device_spec of Nova contains the card.'
+        pci_claims = [claim for claim in claims if claim.spec is not None]
+        return '' if pci_claims else 'No [pci] device_spec of Nova contains the card.'
     divided = [claim for claim in claims if claim.mdev_type == rule.vgpu_type]
     if not divided:
         return f'Nova does not create vGPUs of type {rule.vgpu_type} on the card.'

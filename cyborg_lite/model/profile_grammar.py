@@ -131,7 +131,7 @@ def _groups(value: object, limits: Limits) -> tuple[_Groups, tuple[_Groups, ...]
             f'at most {limits.accelerators} are allowed'
         )
     groups = tuple(first for first, *_ in options)
-    further = tuple(tuple(others) for _, *others in options)
+    further = tuple(tuple(alternatives) for _, *alternatives in options)
     if limits.sets and any(further):
         _check_no_sets(options)
     elif limits.sets:
@@ -159,17 +159,17 @@ def _options(name: str, value: object, limits: Limits) -> _Groups:
     """Return a group and its alternatives."""
     if limits.alternatives <= 1 or not isinstance(value, Mapping) or KEY not in value:
         return (_group(name, value, limits),)
-    others = value[KEY]
-    most = limits.alternatives - 1
-    if not isinstance(others, list) or len(others) > most:
+    values = value[KEY]
+    limit = limits.alternatives - 1
+    if not isinstance(values, list) or len(values) > limit:
         raise InvalidDeviceProfile(
-            reason=f'{name}.{KEY} must be a list of at most {most} objects'
+            reason=f'{name}.{KEY} must be a list of at most {limit} objects'
         )
     keys = {key: item for key, item in value.items() if key != KEY}
-    named = ((f'{name}.{KEY}[{index}]', group) for index, group in enumerate(others))
+    titles = ((f'{name}.{KEY}[{index}]', group) for index, group in enumerate(values))
     return (
         _group(name, keys, limits),
-        *(_group(title, group, limits) for title, group in named),
+        *(_group(title, group, limits) for title, group in titles),
     )
 
 

@@ -59,7 +59,7 @@ class ProfileCapacity:
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """What the number of servers of a host depends on."""
+    """Groups and free units that determine the number of servers of a host."""
 
     kinds: tuple[Kind, ...]
     free: tuple[tuple[str, int], ...]
@@ -151,8 +151,8 @@ def _count_free(group: GroupCandidates, provider: ProviderCapacity) -> int:
     if len(requirements.amounts) != 1 or not obstacles.can_serve_now(group, provider):
         return 0
     ((name, _),) = requirements.amounts
-    offered = group.offers[provider.rp_uuid].get(name, 0)
-    return min(offered, provider.free_handles)
+    offer = group.offers[provider.rp_uuid].get(name, 0)
+    return min(offer, provider.free_handles)
 
 
 def _describe_host(
@@ -162,12 +162,12 @@ def _describe_host(
     classes = sorted({name for item in limits for name in item.resource_classes})
     traits = frozenset[str]().union(*(item.required for item in limits))
     numbers = ', '.join(map(str, count.groups))
-    left = count.free - count.servers * count.needed
+    unused = count.free - count.servers * count.needed
     text = (
-        f'{left} of {count.free} free units are left for group {numbers} after '
+        f'{unused} of {count.free} free units are left for group {numbers} after '
         f'{count.servers} servers, and one server needs {count.needed}.'
     )
-    if left >= count.needed:
+    if unused >= count.needed:
         text += ' The units are on several providers, and one must serve a whole group.'
     shortage = Shortage(count.groups, tuple(classes), tuple(sorted(traits)), text)
     return HostCapacity(hostname, count.servers, shortage, count.is_exact)

@@ -156,7 +156,7 @@ def _fill(kinds: Sequence[Kind], free: Mapping[str, int], limit: int) -> int:
     The largest groups come first. A group gets the provider that serves the fewest
     kinds and, of those, the fullest one.
     """
-    rest = dict(free)
+    free_units = dict(free)
     users = Counter(name for kind in kinds for name in kind.providers)
     groups = [
         kind
@@ -165,11 +165,11 @@ def _fill(kinds: Sequence[Kind], free: Mapping[str, int], limit: int) -> int:
     ]
     for servers in range(limit):
         for kind in groups:
-            able = [name for name in kind.providers if rest[name] >= kind.units]
+            able = [name for name in kind.providers if free_units[name] >= kind.units]
             if not able:
                 return servers
-            best = min(able, key=lambda name: (users[name], rest[name], name))
-            rest[best] -= kind.units
+            best = min(able, key=lambda name: (users[name], free_units[name], name))
+            free_units[best] -= kind.units
     return limit
 
 
@@ -203,13 +203,13 @@ def _list_loads(
     able = [index for index, kind in enumerate(kinds) if provider in kind.providers]
     for index, kind in enumerate(kinds):
         extended = []
-        for rest, load in loads:
-            most = min(rest // kind.units, limits[index]) if index in able else 0
+        for units, load in loads:
+            highest = min(units // kind.units, limits[index]) if index in able else 0
             # The last kind takes whatever the other kinds leave.
-            least = most if index == able[-1] else 0
+            lowest = highest if index == able[-1] else 0
             extended += [
-                (rest - number * kind.units, (*load, number))
-                for number in range(least, most + 1)
+                (units - number * kind.units, (*load, number))
+                for number in range(lowest, highest + 1)
             ]
         loads = extended[: steps + 1]
     return [load for _, load in loads]
@@ -217,7 +217,7 @@ def _list_loads(
 
 def _add(amounts: Amounts, load: Amounts, limits: Amounts) -> Amounts:
     triples = zip(amounts, load, limits, strict=True)
-    return tuple(min(amount + more, most) for amount, more, most in triples)
+    return tuple(min(amount + number, limit) for amount, number, limit in triples)
 
 
 def _drop_smaller(items: Iterable[Amounts]) -> list[Amounts]:

@@ -36,7 +36,8 @@ class RequestContext(oslo_context.RequestContext):
     ``is_admin`` is decided once, in the API, by the policy rule ``admin_api``.
     """
 
-    FROM_DICT_EXTRA_KEYS = ['service_request']  # noqa: RUF012  # as the base has it
+    # The base class declares a list, which is not changed.
+    FROM_DICT_EXTRA_KEYS = ['service_request']  # noqa: RUF012
 
     def __init__(self, *, service_request: bool = False, **identity: Any) -> None:
         super().__init__(**identity)

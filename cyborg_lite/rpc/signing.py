@@ -233,9 +233,9 @@ def _parse_proof(proof: Any) -> tuple[Peer, str, int, str, dict[str, str]]:
     if isinstance(proof, str):
         sender, epoch, text, mac = proof.rsplit(' ', 3)
         proof = (sender, epoch, int(text), mac)
-    sender, epoch, number, mac, *rest = proof
+    sender, epoch, number, mac, *further = proof
     role, _, host = sender.partition(':')
-    tokens = rest[0] if rest else {}
+    tokens = further[0] if further else {}
     texts = (epoch, mac, *tokens, *tokens.values())
     if not isinstance(number, int) or not all(isinstance(text, str) for text in texts):
         raise TypeError

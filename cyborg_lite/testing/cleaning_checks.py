@@ -47,8 +47,8 @@ def check_clean_steps_are_declared(bench: Bench, root: Path) -> None:
             raise ConformanceError(error.text) from error
         for step in steps:
             expect(bool(step.destroys), f'step {step.name} does not say what it loses')
-        again = tuple(cleaning.list_clean_steps(handle))
-        expect(again == steps, 'a second call declares other steps')
+        repeated_steps = tuple(cleaning.list_clean_steps(handle))
+        expect(repeated_steps == steps, 'a second call declares other steps')
         expect(read_files(root) == files, 'list_clean_steps changes files of the host')
 
 

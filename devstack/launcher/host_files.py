@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the files of the sample host show about an attach handle."""
+"""Description of an attach handle by the files of the sample host."""
 
 from collections.abc import Mapping
 from typing import Any, Final

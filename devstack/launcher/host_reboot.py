@@ -77,8 +77,10 @@ def _print_arqs(headline: str, service: Service) -> None:
     print(f'== {headline}: boot {host_files.read_boot_id()}, {len(arqs)} ARQs')
     for arq in arqs:
         reason = f' ({arq["status_reason"]})' if arq.get('status_reason') else ''
-        shown = host_files.describe(arq)
-        print(f'   {arq["uuid"]} is {arq["state"]}{reason}; the host shows: {shown}')
+        description = host_files.describe(arq)
+        print(
+            f'   {arq["uuid"]} is {arq["state"]}{reason}; the host shows: {description}'
+        )
 
 
 def _wait_until(condition: Callable[[], bool], subject: str) -> None:

@@ -145,7 +145,7 @@ def test_change_holds_device_until_playbooks_end(site: Site) -> None:
     answer = site.change(count=4)
     assert (answer.status, guest.arqs[0] in str(answer.body)) == (409, True)
     guest.delete()
-    site.until(guest.gone)
+    site.until(guest.are_arqs_deleted)
     assert site.change(count=9).status == 400
     assert site.runs == []
 

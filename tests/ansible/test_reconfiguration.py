@@ -76,8 +76,8 @@ def run(root: Path, limit: str = 'compute-1', **variables: Any) -> tuple[str, st
     """Run the playbook; return why it failed, and its log."""
     lines: list[str] = []
 
-    def confirm(more: Sequence[str]) -> bool:
-        lines.extend(more)
+    def confirm(arguments: Sequence[str]) -> bool:
+        lines.extend(arguments)
         return True
 
     runner = PlaybookRunner(_PATIENCE, threading.Event())

@@ -31,7 +31,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # Any: variables of Ansible.
-def _variables(wheels: Path, **more: Any) -> Mapping[str, Any]:
+def _variables(wheels: Path, **variables: Any) -> Mapping[str, Any]:
     return {
         'cyborg_lite_package': 'cyborg-lite',
         # The dependencies are those of the suite, see ``_add_environment``.
@@ -44,7 +44,7 @@ def _variables(wheels: Path, **more: Any) -> Mapping[str, Any]:
         'cyborg_lite_nova_service_user': {'username': 'nova', 'password': 'secret'},
         'cyborg_lite_manage_units': False,
         'hardware_apply': False,
-        **more,
+        **variables,
     }
 
 

@@ -29,7 +29,7 @@ def build_profile(*options: Groups) -> DeviceProfile:
         description=None,
         groups=tuple(group for group, *_ in options),
         created_at=datetime.now(UTC),
-        alternatives=tuple(tuple(others) for _, *others in options),
+        alternatives=tuple(tuple(alternatives) for _, *alternatives in options),
     )
 
 

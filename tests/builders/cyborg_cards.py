@@ -238,6 +238,6 @@ class _CardWriter:
 
 def _split(address: str) -> dict[str, str]:
     """Return the parts of a PCI address as Cyborg stores them."""
-    domain, bus, rest = address.split(':')
-    device, function = rest.split('.')
+    domain, bus, slot = address.split(':')
+    device, function = slot.split('.')
     return {'domain': domain, 'bus': bus, 'device': device, 'function': function}

@@ -82,7 +82,7 @@ class Cloud:
         self.age()
         return uuid, instance
 
-    def left(self) -> str:
+    def add_former_instance(self) -> str:
         """Create a former instance of long ago, which may be unshelved."""
         _uuid, instance = self.bound()
         self.database.write(release.delete_arqs_of_instance, instance, EVERYBODY, None)

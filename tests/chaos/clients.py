@@ -93,14 +93,14 @@ class Client:
             if self._states(instance) != {'Initial'}:
                 break
             answer = self._try(instance.bind)
-        heard = self._until(
+        statuses = self._until(
             lambda: {event['status'] for event in instance.events()}, 'an event'
         )
         states = self._states(instance)
-        right = {'completed': {'Bound'}, 'failed': {'BindFailed'}}
-        if len(heard) != 1 or states != right[next(iter(heard))]:
-            self._ledger.fault(f'{instance.uuid}: heard {heard}, sees {states}')
-        self._ledger.note(next(iter(heard)))
+        states_by_status = {'completed': {'Bound'}, 'failed': {'BindFailed'}}
+        if len(statuses) != 1 or states != states_by_status[next(iter(statuses))]:
+            self._ledger.fault(f'{instance.uuid}: heard {statuses}, sees {states}')
+        self._ledger.note(next(iter(statuses)))
 
     def _states(self, instance: Instance) -> set[str]:
         path = f'{_ARQS}?arqs={",".join(instance.arqs)}'

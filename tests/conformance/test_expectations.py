@@ -93,17 +93,17 @@ def test_every_function_has_a_result(host: Host) -> None:
     """Run with ``-s`` to read the table."""
     table = []
     for name in GPU_HOSTS:
-        here = Host('compute-1', host.root / name)
-        built = sysfs_tree.build(name, here.root)
-        results = _scan_host(here, name)
+        fixture = Host('compute-1', host.root / name)
+        built = sysfs_tree.build(name, fixture.root)
+        results = _scan_host(fixture, name)
         gpus = {
             address
             for address, directory in built.functions.items()
-            if (here.text(f'{directory}/class') or '')[2:].startswith(_DISPLAY)
+            if (fixture.text(f'{directory}/class') or '')[2:].startswith(_DISPLAY)
         }
         # The function without a driver is the console, of an unsupported vendor.
-        strangers = gpus - results.keys()
-        assert strangers == ({'0000:03:00.0'} if name == 't4-mdev' else set())
+        unsupported = gpus - results.keys()
+        assert unsupported == ({'0000:03:00.0'} if name == 't4-mdev' else set())
         for address in sorted(gpus):
             table.append((name, address, *_row(results.get(address))))
     assert all(row[-1] for row in table)

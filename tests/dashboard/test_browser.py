@@ -115,7 +115,7 @@ def test_device_shows_picture_and_status_form(
     browser.click(f'a[href*="{instance.arqs[0]}"]')
     assert 'BindStarted' in browser.find('#events').text
     browser.save('dashboard-request', 700)
-    [arq] = instance.shown()
+    [arq] = instance.list_arqs()
     browser.open('/admin/accelerator_devices/')
     browser.click('#devices tbody tr:last-child a')
     assert browser.load_picture('#topology') > 500

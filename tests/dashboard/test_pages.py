@@ -221,9 +221,9 @@ def test_long_list_has_pages(admin: DashboardUser, cloud: KeystoneCloud) -> None
     second = admin.get(f'/project/device_profiles/?{match[1]}').text
     assert [name for name in names if name not in first + second] == []
     assert not names <= set(re.findall(r'profile-[0-9a-f]{8}', first))
-    back = re.search(r'href="\?(prev_marker=[^"]+)"', second)
-    assert back is not None
-    previous = admin.get(f'/project/device_profiles/?{back[1]}').text
+    link = re.search(r'href="\?(prev_marker=[^"]+)"', second)
+    assert link is not None
+    previous = admin.get(f'/project/device_profiles/?{link[1]}').text
     pattern = r'(?<=>)profile-[0-9a-f]{8}'
     assert re.findall(pattern, previous) == re.findall(pattern, first)
 

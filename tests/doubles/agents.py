@@ -26,7 +26,7 @@ class FakeAgents(AgentAPI):
     def __init__(self) -> None:
         self.prepared: set[str] = set()  # uuids of handles
         self.calls: list[tuple[str, str, int]] = []  # method, host, handles
-        self.away: set[str] = set()  # names of hosts that do not answer
+        self.down_hosts: set[str] = set()  # names of hosts that do not answer
         self.refusal: CyborgError | None = None  # raised by every call
         self.cannot_load: CyborgError | None = None  # raised by ``program``
         self.forgets_to_answer = False  # after it has loaded
@@ -80,7 +80,7 @@ class FakeAgents(AgentAPI):
         self, method: str, host: str, handles: Sequence[AllocatedHandle]
     ) -> None:
         self.calls.append((method, host, len(handles)))
-        if host in self.away:
+        if host in self.down_hosts:
             raise HostAway(host=host)
         if self.refusal is not None:
             raise self.refusal

@@ -92,13 +92,13 @@ class FakeConductor(ArqsInMemory):
     def list_devices(
         self, context: RequestContext, query: Query
     ) -> tuple[DeviceRecord, ...]:
-        self._heard(context)
+        self._record_call(context)
         return page(self.devices.values(), query)
 
     def list_deployables(
         self, context: RequestContext, query: Query
     ) -> tuple[DeployableRecord, ...]:
-        self._heard(context)
+        self._record_call(context)
         uuids = {record.id: record.uuid for record in self.deployables.values()}
 
         def value(record: DeployableRecord, key: str) -> object:
@@ -112,13 +112,13 @@ class FakeConductor(ArqsInMemory):
     def list_attribute_declarations(
         self, context: RequestContext
     ) -> tuple[AttributeDeclaration, ...]:
-        self._heard(context)
+        self._record_call(context)
         return typed_attributes.SHARED
 
     def list_attributes(
         self, context: RequestContext, query: Query
     ) -> tuple[Attribute, ...]:
-        self._heard(context)
+        self._record_call(context)
         return page(self.attributes.values(), query)
 
     def set_device_status(
@@ -129,7 +129,7 @@ class FakeConductor(ArqsInMemory):
         reason: str = '',
         generation: int | None = None,
     ) -> None:
-        self._heard(context)
+        self._record_call(context)
         if uuid not in self.devices:
             raise DeviceNotFound(uuid=uuid)
         record = self.devices[uuid]
@@ -144,18 +144,18 @@ class FakeConductor(ArqsInMemory):
     def list_device_events(
         self, context: RequestContext, device_uuid: str
     ) -> tuple[DeviceEvent, ...]:
-        self._heard(context)
+        self._record_call(context)
         if device_uuid not in self.events:
             raise DeviceNotFound(uuid=device_uuid)
         return self.events[device_uuid]
 
     def sum_usages(self, context: RequestContext, query: UsageQuery) -> UsageReport:
-        self._heard(context)
+        self._record_call(context)
         self.usage_queries.append(query)
         return UsageReport(self.usages, query.end)
 
     def plan_modes(self, context: RequestContext, uuid: str) -> DevicePlan:
-        self._heard(context)
+        self._record_call(context)
         if uuid not in self.plans:
             raise DeviceNotFound(uuid=uuid)
         return self.plans[uuid]
@@ -179,7 +179,7 @@ class FakeConductor(ArqsInMemory):
     def show_host_topology(
         self, context: RequestContext, hostname: str
     ) -> HostTopology:
-        self._heard(context)
+        self._record_call(context)
         if hostname not in self.topologies:
             raise HostNotFound(host=hostname)
         return self.topologies[hostname]
@@ -187,7 +187,7 @@ class FakeConductor(ArqsInMemory):
     def show_configuration(
         self, context: RequestContext, uuid: str
     ) -> DeviceConfiguration:
-        self._heard(context)
+        self._record_call(context)
         if uuid not in self.configurations:
             raise DeviceNotFound(uuid=uuid)
         return self.configurations[uuid]
@@ -228,7 +228,7 @@ class FakeConductor(ArqsInMemory):
     def list_cleanings(
         self, context: RequestContext, device_uuid: str
     ) -> DeviceCleanings:
-        self._heard(context)
+        self._record_call(context)
         if device_uuid not in self.devices:
             raise DeviceNotFound(uuid=device_uuid)
         return self.cleanings.get(device_uuid, DeviceCleanings())
@@ -280,7 +280,7 @@ class FakeConductor(ArqsInMemory):
     def program_deployable(
         self, context: RequestContext, uuid: str, image_uuid: str
     ) -> DeployableRecord:
-        self._heard(context)
+        self._record_call(context)
         if uuid not in self.deployables:
             raise DeployableNotFound(uuid=uuid)
         self.programmed.append((uuid, image_uuid))
@@ -306,13 +306,13 @@ class FakeConductor(ArqsInMemory):
         return job
 
     def show_program_job(self, context: RequestContext, uuid: str) -> ProgramJob:
-        self._heard(context)
+        self._record_call(context)
         if uuid not in self.jobs:
             raise JobNotFound(uuid=uuid)
         return self.jobs[uuid]
 
     def list_jobs(self, context: RequestContext, query: Query) -> tuple[JobRecord, ...]:
-        self._heard(context)
+        self._record_call(context)
 
         def value(record: JobRecord, key: str) -> object:
             return record.type if key == 'kind' else getattr(record, key)
@@ -320,7 +320,7 @@ class FakeConductor(ArqsInMemory):
         return page(self.queued_jobs.values(), query, value)
 
     def request_job(self, context: RequestContext, request: JobRequest) -> JobRecord:
-        self._heard(context)
+        self._record_call(context)
         self.job_requests.append(request)
         kind = JobType.AUDIT if not request.hostname else JobType.PLACEMENT_SYNC
         payload = {'host': request.hostname} if request.hostname else {}
@@ -337,7 +337,7 @@ class FakeConductor(ArqsInMemory):
         self.queued_jobs[uuid] = dataclasses.replace(job, cancelled=True)
 
     def _find_job(self, context: RequestContext, uuid: str) -> JobRecord:
-        self._heard(context)
+        self._record_call(context)
         if uuid not in self.queued_jobs:
             raise JobNotFound(uuid=uuid)
         return self.queued_jobs[uuid]
@@ -345,7 +345,7 @@ class FakeConductor(ArqsInMemory):
     def list_bitstreams(
         self, context: RequestContext, filters: Mapping[str, str], deployable: str
     ) -> tuple[ListedBitstream, ...]:
-        self._heard(context)
+        self._record_call(context)
         if deployable and deployable not in self.deployables:
             raise DeployableNotFound(uuid=deployable)
         self.bitstream_filters.append(dict(filters))
@@ -355,7 +355,7 @@ class FakeConductor(ArqsInMemory):
     def create_attribute(
         self, context: RequestContext, deployable_id: int, *, key: str, value: str
     ) -> Attribute:
-        self._heard(context)
+        self._record_call(context)
         if deployable_id not in {record.id for record in self.deployables.values()}:
             raise DeployableNotFound(uuid=deployable_id)
         for attribute in self.attributes.values():
@@ -368,7 +368,7 @@ class FakeConductor(ArqsInMemory):
     def delete_attribute(
         self, context: RequestContext, uuid: str, generation: int | None = None
     ) -> None:
-        self._heard(context)
+        self._record_call(context)
         if uuid not in self.attributes:
             raise AttributeNotFound(uuid=uuid)
         check_generation(self.attributes[uuid], generation)
@@ -379,11 +379,11 @@ class FakeConductor(ArqsInMemory):
     def list_services(
         self, context: RequestContext, query: Query
     ) -> tuple[Service, ...]:
-        self._heard(context)
+        self._record_call(context)
         return page(self.services.values(), query)
 
     def delete_service(self, context: RequestContext, uuid: str) -> None:
-        self._heard(context)
+        self._record_call(context)
         service = self.services.get(uuid)
         if service is None:
             raise ServiceNotFound(uuid=uuid)
@@ -398,7 +398,7 @@ class FakeConductor(ArqsInMemory):
 
     def report_host(self, context: RequestContext, report: HostReport) -> int:
         self.calls.append('report_host')
-        self._heard(context)
+        self._record_call(context)
         self.reports[report.hostname] = report
         return report.number
 
@@ -411,6 +411,6 @@ class FakeConductor(ArqsInMemory):
         vitals: HeartbeatDetails | None = None,
     ) -> bool:
         self.calls.append('heartbeat')
-        self._heard(context)
+        self._record_call(context)
         stored = self.reports.get(host)
         return stored is None or stored.digest != digest

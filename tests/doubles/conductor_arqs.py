@@ -47,7 +47,7 @@ class ArqsInMemory(ProfilesInMemory):
         device_profile_name: str,
         image_uuid: str | None = None,
     ) -> tuple[Arq, ...]:
-        self._heard(context)
+        self._record_call(context)
         self.images.append(image_uuid)
         profile = self.profile_called(context, device_profile_name)
         returning = not profile.enabled
@@ -74,12 +74,12 @@ class ArqsInMemory(ProfilesInMemory):
         return created
 
     def list_arqs(self, context: RequestContext, query: Query) -> tuple[Arq, ...]:
-        self._heard(context)
+        self._record_call(context)
         is_filtered = 'instance_uuid' in query.filters or 'uuid' in query.filters
         return page(self._visible_arqs(context, is_filtered), query)
 
     def list_arq_steps(self, context: RequestContext, uuid: str) -> tuple[Step, ...]:
-        self._heard(context)
+        self._record_call(context)
         self._find_arqs(context, [uuid])
         return tuple(self.steps.get(uuid, ()))
 
@@ -106,7 +106,7 @@ class ArqsInMemory(ProfilesInMemory):
     def bind_arqs(
         self, context: RequestContext, bindings: Mapping[str, Binding]
     ) -> None:
-        self._heard(context)
+        self._record_call(context)
         self._check_service(context)
         known_arqs = self._find_arqs(context, list(bindings))
         instances = {binding.instance_uuid for binding in bindings.values()}
@@ -147,7 +147,7 @@ class ArqsInMemory(ProfilesInMemory):
         )
 
     def unbind_arqs(self, context: RequestContext, uuids: Sequence[str]) -> None:
-        self._heard(context)
+        self._record_call(context)
         self._check_service(context)
         for arq in self._find_arqs(context, uuids):
             self.arqs[arq.uuid] = dataclasses.replace(
@@ -163,7 +163,7 @@ class ArqsInMemory(ProfilesInMemory):
             )
 
     def delete_arqs(self, context: RequestContext, uuids: Sequence[str]) -> None:
-        self._heard(context)
+        self._record_call(context)
         visible = {arq.uuid: arq for arq in self._visible_arqs(context)}
         existing = [uuid for uuid in uuids if uuid in visible]
         if any(visible[uuid].instance_uuid for uuid in existing):
@@ -175,7 +175,7 @@ class ArqsInMemory(ProfilesInMemory):
             raise ArqNotFound(uuid=', '.join(missing))
 
     def delete_arqs_of_instance(self, context: RequestContext, instance: str) -> None:
-        self._heard(context)
+        self._record_call(context)
         self._check_service(context)
         for arq in self._visible_arqs(context):
             if arq.instance_uuid == instance:

@@ -46,7 +46,7 @@ class ProfilesInMemory(ConductorAPI):
         start = datetime(2026, 11, 21, 5, 53, 43, 501846, tzinfo=UTC)
         return start + timedelta(seconds=next(self._ages))
 
-    def _heard(self, context: RequestContext) -> None:
+    def _record_call(self, context: RequestContext) -> None:
         if self.refusal is not None:
             raise self.refusal
         self.callers.append(context)
@@ -88,7 +88,7 @@ class ProfilesInMemory(ConductorAPI):
         *,
         possible: bool = False,
     ) -> tuple[DeviceProfile, ...]:
-        self._heard(context)
+        self._record_call(context)
         for profile in profiles if possible else ():
             self._check_possible(profile)
         before = dict(self.profiles)
@@ -109,11 +109,11 @@ class ProfilesInMemory(ConductorAPI):
     def list_device_profiles(
         self, context: RequestContext, query: Query
     ) -> tuple[DeviceProfile, ...]:
-        self._heard(context)
+        self._record_call(context)
         sorts = frozenset({'uuid', 'name', 'created_at'})
         names = set(query.filters.get('name', ()))
         owners = {self.former_names.get(name) for name in names}
-        rest = {key: value for key, value in query.filters.items() if key != 'name'}
+        filters = {key: value for key, value in query.filters.items() if key != 'name'}
         profiles = [
             profile
             for profile in self._visible(context).values()
@@ -121,7 +121,7 @@ class ProfilesInMemory(ConductorAPI):
             or profile.name in names
             or profile.uuid in owners
         ]
-        return page(profiles, dataclasses.replace(query, filters=rest), sorts=sorts)
+        return page(profiles, dataclasses.replace(query, filters=filters), sorts=sorts)
 
     def change_device_profile(
         self,
@@ -132,7 +132,7 @@ class ProfilesInMemory(ConductorAPI):
         possible: bool = False,
         generation: int | None = None,
     ) -> DeviceProfile:
-        self._heard(context)
+        self._record_call(context)
         before = self._find_profile(context, uuid)
         check_generation(before, generation)
         values = {field: getattr(change, field) for field in change.fields}
@@ -159,7 +159,7 @@ class ProfilesInMemory(ConductorAPI):
         names: Sequence[str],
         generation: int | None = None,
     ) -> None:
-        self._heard(context)
+        self._record_call(context)
         visible = self._visible(context)
         by_name = {profile.name: profile for profile in visible.values()} | visible
         for name in names:
@@ -176,7 +176,7 @@ class ProfilesInMemory(ConductorAPI):
     def explain_device_profile(
         self, context: RequestContext, uuid: str, hostname: str | None = None
     ) -> Explanation:
-        self._heard(context)
+        self._record_call(context)
         groups = [
             self._list_candidates(profile)
             for profile in self._find_profile(context, uuid).groups
@@ -189,14 +189,14 @@ class ProfilesInMemory(ConductorAPI):
     def choose_alternatives(
         self, context: RequestContext, uuid: str
     ) -> tuple[int, ...]:
-        self._heard(context)
+        self._record_call(context)
         profile = self._find_profile(context, uuid)
         return self.choices.get(uuid, (0,) * len(profile.groups))
 
     def count_profile_capacity(
         self, context: RequestContext, uuid: str, hostname: str | None = None
     ) -> ProfileCapacity:
-        self._heard(context)
+        self._record_call(context)
         groups = [
             self._list_candidates(profile)
             for profile in self._find_profile(context, uuid).groups
@@ -228,13 +228,13 @@ class ProfilesInMemory(ConductorAPI):
     def list_profile_access(
         self, context: RequestContext, uuid: str
     ) -> tuple[str, ...]:
-        self._heard(context)
+        self._record_call(context)
         return self.access.get(self._find_profile(context, uuid).uuid, ())
 
     def grant_profile_access(
         self, context: RequestContext, uuid: str, projects: Sequence[str]
     ) -> tuple[str, ...]:
-        self._heard(context)
+        self._record_call(context)
         before = self.access.get(self._find_profile(context, uuid).uuid, ())
         self.access[uuid] = tuple(dict.fromkeys((*before, *projects)))
         return self.access[uuid]
@@ -242,7 +242,7 @@ class ProfilesInMemory(ConductorAPI):
     def revoke_profile_access(
         self, context: RequestContext, uuid: str, projects: Sequence[str]
     ) -> None:
-        self._heard(context)
+        self._record_call(context)
         before = self.access.get(self._find_profile(context, uuid).uuid, ())
         self.access[uuid] = tuple(
             profile for profile in before if profile not in projects

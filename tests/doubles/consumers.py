@@ -9,7 +9,7 @@ class FakeConsumers:
     """Instances and their allocations."""
 
     def __init__(self) -> None:
-        self.away = False
+        self.is_down = False
         self.trait_reads: list[str | None] = []
         """Names of the providers whose trait a bind has read, in order."""
         self.old_hosts: set[str] = set()
@@ -37,7 +37,7 @@ class FakeConsumers:
         del self._consumers[instance]
 
     def list_consumers(self, provider: str) -> frozenset[str]:
-        if self.away:
+        if self.is_down:
             raise ServiceUnavailable(what='Placement')
         return frozenset(
             uuid
@@ -49,16 +49,16 @@ class FakeConsumers:
         self, trait: str, name: str | None = None
     ) -> frozenset[str]:
         self.trait_reads.append(name)
-        if self.away:
+        if self.is_down:
             raise ServiceUnavailable(what='Placement')
         return frozenset() if name is None else frozenset({name}) - self.old_hosts
 
     def find_consumer(self, uuid: str) -> Consumer | None:
-        if self.away:
+        if self.is_down:
             raise ServiceUnavailable(what='Placement')
         return self._consumers.get(uuid)
 
     def get_traits(self, uuid: str) -> ProviderTraits:
-        if self.away:
+        if self.is_down:
             raise ServiceUnavailable(what='Placement')
         return ProviderTraits(0, self.traits.get(uuid, frozenset()))

@@ -84,8 +84,8 @@ class Cloud:
 
     def lapse(self) -> None:
         """Expire the lease of the running job and make waiting jobs due."""
-        silent = update(JobRow).values(lease_until=0, run_after=0)
-        self.database.write(lambda session: session.execute(silent))
+        expiry = update(JobRow).values(lease_until=0, run_after=0)
+        self.database.write(lambda session: session.execute(expiry))
 
     def take_over(self) -> Job:
         """Return the bind job as another conductor leases it."""

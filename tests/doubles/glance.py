@@ -14,7 +14,7 @@ class FakeGlance:
     def __init__(self, *images: Image) -> None:
         self.all = {image.id: image for image in images}
         self.contents: dict[str, bytes] = {}
-        self.away = False
+        self.is_down = False
         self.fetched: list[str] = []
 
     def image(self, uuid: str) -> Image:
@@ -44,5 +44,5 @@ class FakeGlance:
             raise RemoteError(service='Glance', status=200, reason=reason)
 
     def _answer(self) -> None:
-        if self.away:
+        if self.is_down:
             raise ServiceUnavailable(what='Glance')

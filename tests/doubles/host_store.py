@@ -46,8 +46,10 @@ class StoredHost:
         """Release all handles and delete the missing ones."""
         handles = {p: f for p, f in self.layout.handles.items() if not f.missing}
         layout = self.layout
-        rest = Layout(layout.devices, layout.deployables, handles, layout.attributes)
-        self._set(rest, frozenset())
+        remaining = Layout(
+            layout.devices, layout.deployables, handles, layout.attributes
+        )
+        self._set(remaining, frozenset())
 
     def _set(self, layout: Layout, claimed: Iterable[LeafPath]) -> None:
         self.inventory = StoredInventory(
@@ -82,5 +84,7 @@ class StoredHost:
 def _apply_delta(
     stored: Mapping[Path, Facts], delta: Delta[Path, Facts]
 ) -> dict[Path, Facts]:
-    rest = {path: facts for path, facts in stored.items() if path not in delta.removed}
-    return {**rest, **delta.changed, **delta.new}
+    remaining = {
+        path: facts for path, facts in stored.items() if path not in delta.removed
+    }
+    return {**remaining, **delta.changed, **delta.new}

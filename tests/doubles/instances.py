@@ -13,25 +13,25 @@ class FakeInstances:
         self.hosts: dict[str, str | None] = {}
         self.busy: set[str] = set()
         """Instances with a running task."""
-        self.away = False
+        self.is_down = False
         self.configured = True
         self.hidden = False
         """True: instances of other projects are not visible."""
 
     def find_missing_instances(self, uuids: Collection[str]) -> frozenset[str] | None:
-        if self.away:
+        if self.is_down:
             raise ServiceUnavailable(what='Nova')
         if self.hidden:
             raise RemoteError(service='Nova', status=403, reason='no admin')
         return frozenset(set(uuids) - set(self.hosts)) if self.configured else None
 
     def is_placed(self, uuid: str) -> bool | None:
-        if self.away:
+        if self.is_down:
             raise ServiceUnavailable(what='Nova')
         return self.hosts.get(uuid) is not None if self.configured else None
 
     def find_settled_node(self, uuid: str) -> str | None:
-        if self.away:
+        if self.is_down:
             raise ServiceUnavailable(what='Nova')
         is_settled = self.configured and uuid not in self.busy
         return self.hosts.get(uuid) if is_settled else None

@@ -50,7 +50,7 @@ class FakeKeystone(ThreadedServer):
     def __init__(self, tokens: dict[str, Token]) -> None:
         self.tokens = {_OWN: Token(('service',), project_id='b' * 32), **tokens}
         self.validated: list[str] = []
-        self.away = False  # True: every answer is an error
+        self.is_down = False  # True: every answer is an error
         super().__init__(_Server(self))
 
     @property
@@ -64,7 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         keystone = self.server.keystone
-        if keystone.away:
+        if keystone.is_down:
             self._send(503, {})
         elif not self.path.startswith('/v3/auth/tokens'):
             self._send(200, {'version': self._version()})
@@ -96,11 +96,11 @@ class _Handler(BaseHTTPRequestHandler):
         return {'id': 'v3.14', 'status': 'stable', 'links': [link], 'media-types': []}
 
     def _send(
-        self, status: int, body: dict[str, Any], more: dict[str, str] | None = None
+        self, status: int, body: dict[str, Any], headers: dict[str, str] | None = None
     ) -> None:
         content = json.dumps(body).encode()
         self.send_response(status)
-        for name, value in (more or {}).items():
+        for name, value in (headers or {}).items():
             self.send_header(name, value)
         self.send_header('Content-Type', 'application/json')
         self.send_header('Content-Length', str(len(content)))

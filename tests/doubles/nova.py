@@ -115,10 +115,10 @@ class FakeNova(ThreadedServer):
             self.rules.failures -= 1
             return self.rules.failure, {'error': {'message': 'Unexpected API Error.'}}
         if uuid:
-            return self._one(uuid.removeprefix('/'))
+            return self._show_server(uuid.removeprefix('/'))
         return self._several(dict(parse_qsl(query)))
 
-    def _one(self, uuid: str) -> tuple[int, dict[str, Any]]:
+    def _show_server(self, uuid: str) -> tuple[int, dict[str, Any]]:
         if uuid not in self.rules.servers or not self.rules.sees_all:
             return 404, {'itemNotFound': {'code': 404, 'message': 'Not found.'}}
         host = self.rules.servers[uuid]

@@ -96,16 +96,16 @@ def test_choice_follows_capacity(database: Database, cards: Cards) -> None:
 
 
 def test_choice_of_groups_needs_one_host(database: Database, cards: Cards) -> None:
-    both = cards.large_group, cards.small_group
-    profile = create_profile(database, both, both)
+    providers = cards.large_group, cards.small_group
+    profile = create_profile(database, providers, providers)
     # Each card has one unit, so the groups cannot both use the large card.
     assert cards.choose(profile.uuid) == (0, 1)
-    other = f'compute-{uuid4().hex[:8]}'
-    Placement(cards.host.remote).create_provider(str(uuid4()), other, None)
+    second_host = f'compute-{uuid4().hex[:8]}'
+    Placement(cards.host.remote).create_provider(str(uuid4()), second_host, None)
     distant = f'CUSTOM_{uuid4().hex[:8].upper()}'
-    mark_up(database, other)
-    add_device(database, other, distant, traits=[distant])
-    Host(cards.host.remote, database, other, cards.host.root, '').sync()
+    mark_up(database, second_host)
+    add_device(database, second_host, distant, traits=[distant])
+    Host(cards.host.remote, database, second_host, cards.host.root, '').sync()
     far = {'resources:PGPU': '1', f'trait:{distant}': 'required'}
     profile = create_profile(database, (far, cards.large_group), (cards.small_group,))
     assert cards.choose(profile.uuid) == (1, 0)
@@ -116,9 +116,9 @@ def test_choice_skips_names_that_placement_lacks(
 ) -> None:
     missing = {'resources:CUSTOM_NEVER_SEEN': '1'}
     profile = create_profile(database, (missing, cards.small_group))
-    before = len(cards.host.remote.sent)
+    before = len(cards.host.remote.calls)
     assert cards.choose(profile.uuid) == (1,)
-    assert len(cards.host.remote.sent) - before == 2
+    assert len(cards.host.remote.calls) - before == 2
 
 
 def test_bind_records_alternative_that_nova_allocated(

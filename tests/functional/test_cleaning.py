@@ -110,10 +110,10 @@ def check_no_bind(host: DriveHost) -> None:
     expect(guest.bind(), 202)
     host.cloud.until(guest.is_resolved, 'Nova receives the event')
     assert [event['status'] for event in guest.events()] == ['failed']
-    (arq,) = guest.shown()
+    (arq,) = guest.list_arqs()
     assert (arq['state'], arq['attach_handle_uuid']) == ('BindFailed', None)
     guest.delete()
-    host.cloud.until(guest.gone)
+    host.cloud.until(guest.are_arqs_deleted)
 
 
 def test_always_cleans_before_first_use(host: DriveHost) -> None:
@@ -124,7 +124,7 @@ def test_always_cleans_before_first_use(host: DriveHost) -> None:
     assert host.content.read_text() == ''
     guest = boot(host)
     guest.delete()
-    host.cloud.until(guest.gone)
+    host.cloud.until(guest.are_arqs_deleted)
     assert len(host.wait_for('clean')['cleanings']) == 2
 
 
@@ -135,7 +135,7 @@ def test_release_without_clean(host: DriveHost, policy: str) -> None:
     first = boot(host)
     host.content.write_text(_SECRET)
     first.delete()
-    host.cloud.until(first.gone)
+    host.cloud.until(first.are_arqs_deleted)
     host.settle()
     if policy == 'never':
         assert host.providers()[_DRIVE].free == 1
@@ -153,7 +153,7 @@ def test_failed_clean_is_retried_before_next_bind(host: DriveHost) -> None:
     host.content.write_text(_SECRET)
     host.broken.touch()
     first.delete()
-    host.cloud.until(first.gone)
+    host.cloud.until(first.are_arqs_deleted)
 
     failed = host.wait_for('clean_failed')
     assert 'Internal Error' in failed['units'][0]['reason']
@@ -179,7 +179,7 @@ def test_failed_clean_is_retried_before_next_bind(host: DriveHost) -> None:
     second = boot(host)
     assert host.content.read_text() == ''
     second.delete()
-    host.cloud.until(second.gone)
+    host.cloud.until(second.are_arqs_deleted)
     assert host.wait_for('clean')['cleanings'][0]['actor'] == 'cyborg-lite'
 
 
@@ -220,7 +220,7 @@ def test_function_is_reset_after_use(cloud: FaultyCloud, tmp_path: Path) -> None
         cloud.until(guest.is_resolved, 'Nova receives the event')
         assert guest.states() == {'Bound'}
         guest.delete()
-        cloud.until(guest.gone)
+        cloud.until(guest.are_arqs_deleted)
         cloud.until(lambda: function_host.cleanings()['cleanings'], 'a clean is stored')
         cloud.until(
             lambda: function_host.list_states() == {'clean'}, 'the unit is clean'

@@ -104,8 +104,10 @@ def test_imported_cloud_reboots_deletes_and_binds(cloud: MovedCloud) -> None:
     source = cyborg_sample.read_cloud()
     assert before.keys() == {arq['uuid'] for arq in source['accelerator_requests']}
     for arq in source['accelerator_requests']:
-        same = ('state', 'attach_handle_uuid', 'instance_uuid', 'device_rp_uuid')
-        assert [before[arq['uuid']][key] for key in same] == [arq[key] for key in same]
+        fields = ('state', 'attach_handle_uuid', 'instance_uuid', 'device_rp_uuid')
+        assert [before[arq['uuid']][key] for key in fields] == [
+            arq[key] for key in fields
+        ]
     profiles = expect(cloud.api().ask('GET', '/v2/device_profiles'), 200)
     stored = {row['uuid']: row['groups'] for row in profiles['device_profiles']}
     assert stored == {row['uuid']: row['groups'] for row in source['device_profiles']}

@@ -64,7 +64,7 @@ def test_instance_binds_and_releases_its_accelerators(cloud: Cloud) -> None:
         assert [event['status'] for event in instance.events()] == ['completed'] * 2
         assert instance.states() == {'Bound'}
         instance.delete()
-        cloud.until(instance.gone)
+        cloud.until(instance.are_arqs_deleted)
 
 
 def test_log_lines_follow_arq_and_request_of_nova(cloud: Cloud) -> None:
@@ -88,7 +88,7 @@ def test_log_lines_follow_arq_and_request_of_nova(cloud: Cloud) -> None:
     (api,) = [child for child in cloud.children if child.log.name == 'api.log']
     assert any('PATCH' in line for line in lines_of(api, request))
     instance.delete()
-    cloud.until(instance.gone)
+    cloud.until(instance.are_arqs_deleted)
 
 
 def test_concurrent_binds_get_one_handle_each(cloud: Cloud) -> None:
@@ -99,7 +99,9 @@ def test_concurrent_binds_get_one_handle_each(cloud: Cloud) -> None:
     for instance in instances:
         cloud.until(instance.is_resolved)
     handles = Counter(
-        arq['attach_handle_uuid'] for instance in instances for arq in instance.shown()
+        arq['attach_handle_uuid']
+        for instance in instances
+        for arq in instance.list_arqs()
     )
     assert len(handles) == 16
     assert set(handles.values()) == {1}
@@ -107,13 +109,13 @@ def test_concurrent_binds_get_one_handle_each(cloud: Cloud) -> None:
         assert len(instance.events()) == 1
         instance.delete()
     for instance in instances:
-        cloud.until(instance.gone)
+        cloud.until(instance.are_arqs_deleted)
 
 
 def test_work_is_distributed_over_conductors_and_workers(cloud: Cloud) -> None:
     """Conductors execute RPC calls, and API workers answer requests."""
 
-    def both(prefix: str, word: str) -> bool:
+    def are_two_processes_active(prefix: str, word: str) -> bool:
         expect(cloud.api(USER).ask('GET', '/v2/accelerator_requests'), 200)
         children = [
             child for child in cloud.children if child.log.name.startswith(prefix)
@@ -127,7 +129,8 @@ def test_work_is_distributed_over_conductors_and_workers(cloud: Cloud) -> None:
         return len(processes) >= 2
 
     cloud.until(
-        lambda: both('api', 'cyborg_lite.api.middleware'), 'both workers answer'
+        lambda: are_two_processes_active('api', 'cyborg_lite.api.middleware'),
+        'both workers answer',
     )
 
 
@@ -156,7 +159,7 @@ def test_sighup_reloads_without_interruption(cloud: Cloud) -> None:
     instance = cloud.boot('FPGA')
     cloud.until(instance.is_resolved)
     instance.delete()
-    cloud.until(instance.gone)
+    cloud.until(instance.are_arqs_deleted)
 
 
 def test_stop_of_one_conductor_interrupts_nothing(cloud: Cloud) -> None:
@@ -209,7 +212,7 @@ def test_agent_restart_is_clean(cloud: Cloud) -> None:
     instance = cloud.boot('FPGA')
     cloud.until(instance.is_resolved)
     instance.delete()
-    cloud.until(instance.gone)
+    cloud.until(instance.are_arqs_deleted)
 
 
 def test_logs_have_no_traceback(cloud: Cloud, tmp_path: Path) -> None:

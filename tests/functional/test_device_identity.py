@@ -166,10 +166,10 @@ def test_placement_of_fixture_host_matches_expectations(
 
 def test_repeated_report_costs_one_read(cloud: Cloud) -> None:
     report = cloud.host.look()
-    with statements(cloud.database) as sent:
+    with statements(cloud.database) as sql:
         cloud.reports.store_report(daemon_context(), report)
-    assert len(sent) == 1
-    assert writes(sent) == []
+    assert len(sql) == 1
+    assert writes(sql) == []
 
 
 # --- removed, returned and moved cards ---
@@ -182,10 +182,10 @@ def test_removed_card_returns_with_same_identity(cloud: Cloud) -> None:
     assert set(cloud.providers()) == set(before) - {IDLE}
     cloud.host.restore()
     cloud.look()
-    again = cloud.providers()
-    assert set(again) == set(before)
-    assert again[IDLE].node.uuid == before[IDLE].node.uuid
-    assert again[IDLE].traits == before[IDLE].traits
+    providers = cloud.providers()
+    assert set(providers) == set(before)
+    assert providers[IDLE].node.uuid == before[IDLE].node.uuid
+    assert providers[IDLE].traits == before[IDLE].traits
 
 
 def test_moved_card_keeps_rows_provider_and_arq(cloud: Cloud) -> None:

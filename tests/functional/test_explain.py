@@ -53,7 +53,7 @@ def only(explanation: Explanation) -> HostFit:
     return verdict
 
 
-def why(explanation: Explanation) -> list[ReasonCode]:
+def list_codes(explanation: Explanation) -> list[ReasonCode]:
     return [entry.code for group in only(explanation).groups for entry in group.reasons]
 
 
@@ -66,10 +66,10 @@ def test_explain_free_card_fits(host: Host, explain: Explain) -> None:
 def test_explain_missing_trait_names_it(explain: Explain) -> None:
     explanation = explain({'resources:PGPU': '1', 'trait:CUSTOM_A100': 'required'})
     assert explanation.result is FitResult.NEVER
-    assert why(explanation) == [ReasonCode.MISSING_TRAIT]
+    assert list_codes(explanation) == [ReasonCode.MISSING_TRAIT]
     assert only(explanation).groups[0].reasons[0].traits == ('CUSTOM_A100',)
     explanation = explain({'resources:PGPU': '1', f'trait:{T4}': 'forbidden'})
-    assert why(explanation) == [ReasonCode.FORBIDDEN_TRAIT]
+    assert list_codes(explanation) == [ReasonCode.FORBIDDEN_TRAIT]
 
 
 def test_explain_uses_trait_added_in_placement(host: Host, explain: Explain) -> None:
@@ -95,7 +95,7 @@ def test_explain_separates_full_host_from_impossible_profile(
     # The Placement of the tests has cards of other tests.
     assert {entry.code for entry in explanation.warnings} <= {ReasonCode.STRANGERS}
     # The database has no ARQ for them: an instance is being built, or there is a leak.
-    assert why(explanation) == [ReasonCode.NOT_OFFERED]
+    assert list_codes(explanation) == [ReasonCode.NOT_OFFERED]
     assert explain({'resources:PGPU': '5'}).result is FitResult.NEVER
 
 
@@ -105,7 +105,7 @@ def test_explain_card_in_maintenance_returns_reason(
     change_device(database, host.gpu, status='maintaining', status_reason='a fan')
     host.sync()
     explanation = explain({'resources:PGPU': '1'})
-    assert why(explanation) == [ReasonCode.MAINTENANCE]
+    assert list_codes(explanation) == [ReasonCode.MAINTENANCE]
     assert 'a fan' in only(explanation).groups[0].reasons[0].text
 
 
@@ -115,7 +115,7 @@ def test_explain_manual_reservation_is_no_capacity(
     reserve(host)
     explanation = explain({'resources:PGPU': '1'})
     assert explanation.result is FitResult.NOT_NOW
-    assert why(explanation) == [ReasonCode.NOT_OFFERED]
+    assert list_codes(explanation) == [ReasonCode.NOT_OFFERED]
     assert 'reservations' in only(explanation).groups[0].reasons[0].text
 
 
@@ -143,7 +143,7 @@ def test_explain_unknown_class_raises_no_placement_error(
 ) -> None:
     explanation = explain({f'resources:{name}': '1'})
     assert explanation.result is FitResult.NEVER
-    assert why(explanation) == [ReasonCode.MISSING_CLASS]
+    assert list_codes(explanation) == [ReasonCode.MISSING_CLASS]
 
 
 def test_explain_foreign_providers_returns_warning(
@@ -160,9 +160,9 @@ def test_explain_equal_groups_sends_one_query(
     remote: CountedRemote, explain: Explain
 ) -> None:
     group = {'resources:PGPU': '1', f'trait:{T4}': 'required'}
-    remote.sent.clear()
+    remote.calls.clear()
     explain(group, group, group, {'resources:PGPU': '1'})
-    assert len(remote.sent) == 3
+    assert len(remote.calls) == 3
 
 
 def test_create_impossible_profile_is_refused(

@@ -121,13 +121,13 @@ def bind_every_class(host: FixtureAgent) -> None:
         expect(instance.bind(), 202)
     for instance in instances:
         host.cloud.until(instance.is_resolved, f'{instance.resources} is bound')
-        (arq,) = instance.shown()
+        (arq,) = instance.list_arqs()
         assert (arq['state'], arq['attach_handle_type']) == ('Bound', 'PCI')
         is_port = 'CUSTOM_NIC' in instance.resources
         assert ('physical_network' in arq['attach_handle_info']) == is_port
         instance.delete()
     for instance in instances:
-        host.cloud.until(instance.gone, f'{instance.resources} is released')
+        host.cloud.until(instance.are_arqs_deleted, f'{instance.resources} is released')
     host.settle()
 
 
@@ -140,7 +140,7 @@ def rows_of(host: FixtureAgent, tree: Path) -> Iterator[Row]:
     assert verdicts.keys() <= functions.keys()
     for address in sorted(functions):
         parts = {n: p for n, p in providers.items() if n.startswith(address)}
-        there = [
+        inventories = [
             f'{name} {total}'
             for part in parts.values()
             for name, total in part.inventory.items()
@@ -151,7 +151,7 @@ def rows_of(host: FixtureAgent, tree: Path) -> Iterator[Row]:
         is_offered = result is not None and result['offered']
         assert bool(any(part.free for part in parts.values())) == is_offered, address
         ids, pci_class = (result['ids'], result['class']) if result else ('-', '-')
-        yield fixture, address, ids, pci_class, ' + '.join(there) or '-', reason
+        yield fixture, address, ids, pci_class, ' + '.join(inventories) or '-', reason
 
 
 # --- targets of SPDK ---
@@ -201,7 +201,7 @@ def test_spdk_target_is_bound_and_released(
     assert has_connected(spdk)
     assert instance.states() == {'Bound'}
     instance.delete()
-    host.cloud.until(instance.gone, 'the target is released')
+    host.cloud.until(instance.are_arqs_deleted, 'the target is released')
     assert spdk.list_hosts() == []
     spdk.stop()
 
@@ -223,7 +223,7 @@ def boot_whole(host: FixtureAgent) -> Instance:
 
 def read_handle(guest: Instance) -> tuple[str, str]:
     """Return uuid and bus of the handle of an instance."""
-    (arq,) = guest.shown()
+    (arq,) = guest.list_arqs()
     return arq['attach_handle_uuid'], arq['attach_handle_info']['bus']
 
 
@@ -256,7 +256,7 @@ def test_moved_cards_keep_identity_and_handles(host: FixtureAgent) -> None:
     assert host.providers() == providers
     assert read_handle(guest) == (uuid, '3b')
     guest.delete()
-    host.cloud.until(guest.gone)
+    host.cloud.until(guest.are_arqs_deleted)
 
 
 def test_replaced_card_inherits_nothing(host: FixtureAgent) -> None:
@@ -281,7 +281,7 @@ def test_replaced_card_inherits_nothing(host: FixtureAgent) -> None:
     assert read_handle(second)[0] != uuid
     for entry in (guest, second):
         entry.delete()
-        host.cloud.until(entry.gone)
+        host.cloud.until(entry.are_arqs_deleted)
     host.settle()
     assert host.providers().keys() == {name, CUT}
     assert devices[IDLE] not in host.devices().values()
@@ -376,13 +376,13 @@ def test_family_is_bound_and_released(
     guest = host.cloud.boot(resource_class, count)
     host.cloud.until(guest.is_resolved, 'Nova receives the event')
     assert guest.states() == {'Bound'}
-    infos = [arq['attach_handle_info'] for arq in guest.shown()]
+    infos = [arq['attach_handle_info'] for arq in guest.list_arqs()]
     functions = {'{bus}:{device}.{function}'.format_map(info) for info in infos}
     assert len(functions) == count
     assert all(item.startswith(tuple(addresses.split())) for item in functions)
     if resource_class == 'CUSTOM_NIC':
         assert {info['physical_network'] for info in infos} == {'physnet2'}
     guest.delete()
-    host.cloud.until(guest.gone)
+    host.cloud.until(guest.are_arqs_deleted)
     host.settle()
     assert host.providers() == before

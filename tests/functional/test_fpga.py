@@ -78,7 +78,7 @@ def test_fpga_hosts_in_placement_match_expectations(
 ) -> None:
     site = FpgaHost(database, remote, tmp_path, cards, shop)
     for fields in site.kernel.built.expect['devices']:
-        traits, inventories = site.shown(fields['pci'])
+        traits, inventories = site.read_provider(fields['pci'])
         expected = {'FPGA': (1, 0)} if fields['total'] else {}
         assert inventories == expected
         if 'traits' in fields:
@@ -108,19 +108,19 @@ def by_id(uuid: str) -> dict[str, str]:
 def test_bind_loads_bitstream_and_updates_placement(
     intel: FpgaHost, real_glance: RealGlance
 ) -> None:
-    before, _ = intel.shown(_INTEL)
+    before, _ = intel.read_provider(_INTEL)
     assert function_trait(FACTORY) in before
     uuid = upload_image(real_glance, gbs())
     assert intel.state(intel.bind(_INTEL, by_id(uuid))) == 'Bound'
-    traits, inventories = intel.shown(_INTEL)
+    traits, inventories = intel.read_provider(_INTEL)
     assert function_trait(OTHER_FUNCTION) in traits
     assert function_trait(FACTORY) not in traits
     assert inventories == {'FPGA': (1, 0)}
     # The next report has the same content, with or without a scan.
     intel.tell()
-    assert intel.shown(_INTEL)[0] == traits
+    assert intel.read_provider(_INTEL)[0] == traits
     intel.report()
-    assert intel.shown(_INTEL)[0] == traits
+    assert intel.read_provider(_INTEL)[0] == traits
 
 
 def test_bind_finds_bitstream_by_image_name(
@@ -156,14 +156,14 @@ def test_release_restores_previous_bitstream_without_glance(
     region = intel.bind(_INTEL, by_id(first))
     intel.release(region)
     intel.report()
-    before, _ = intel.shown(_INTEL)
+    before, _ = intel.read_provider(_INTEL)
     # The factory function cannot be restored, so the last one stays.
     assert function_trait('cd' * 16) in before
     instance = intel.bind(_INTEL, by_id(upload_image(real_glance, gbs())))
-    assert function_trait(OTHER_FUNCTION) in intel.shown(_INTEL)[0]
-    shop.away = True
+    assert function_trait(OTHER_FUNCTION) in intel.read_provider(_INTEL)[0]
+    shop.is_down = True
     intel.release(instance)
-    assert intel.shown(_INTEL) == (before, {'FPGA': (1, 0)})
+    assert intel.read_provider(_INTEL) == (before, {'FPGA': (1, 0)})
     assert len(intel.kernel.regions.commands) == 3
 
 
@@ -196,16 +196,16 @@ def assert_known_to_a_new_agent(
 ) -> None:
     """Check that a new agent offers the first image when the guest has ended."""
     site.release(site.bind(card, by_id(images[0])))
-    before = site.shown(card)
+    before = site.read_provider(card)
     instance = site.bind(card, by_id(images[1]))
-    bound = site.shown(card)
+    bound = site.read_provider(card)
     site.report()
     with site.guest(read_handles):
         site.start()
         site.report()
-        assert site.shown(card) == bound
+        assert site.read_provider(card) == bound
     site.release(instance)
-    assert site.shown(card) == before
+    assert site.read_provider(card) == before
 
 
 def test_card_that_cannot_be_restored_stays_reserved(
@@ -217,9 +217,9 @@ def test_card_that_cannot_be_restored_stays_reserved(
     intel.kernel.regions.outcome = LoadOutcome.HALF_LOADED
     intel.release(instance)
     assert intel.arqs(instance) == ()
-    assert intel.shown(_INTEL)[1] == {'FPGA': (1, 1)}
+    assert intel.read_provider(_INTEL)[1] == {'FPGA': (1, 1)}
     intel.report()
-    assert intel.shown(_INTEL)[1] == {'FPGA': (1, 1)}
+    assert intel.read_provider(_INTEL)[1] == {'FPGA': (1, 1)}
 
 
 # --- unsuitable images --------------------------------------------------------------
@@ -299,13 +299,13 @@ def test_bind_damaged_image_is_refused_without_traces(
 
 
 def assert_refused(site: FpgaHost, group: dict[str, str], reason: str) -> None:
-    before = site.shown(_INTEL)
+    before = site.read_provider(_INTEL)
     instance = site.bind(_INTEL, group)
     assert site.state(instance) == 'BindFailed'
     (arq,) = site.arqs(instance)
     assert reason in str(arq.status_reason)
     assert site.kernel.regions.commands == []
-    assert site.shown(_INTEL) == before
+    assert site.read_provider(_INTEL) == before
     assert (
         not site.image_directory.exists()
         or os.listdir(site.image_directory) == _NOTHING
@@ -339,12 +339,12 @@ def test_failed_load_reserves_card_in_placement(
 def test_refused_load_reserves_nothing(
     intel: FpgaHost, real_glance: RealGlance
 ) -> None:
-    before = intel.shown(_INTEL)
+    before = intel.read_provider(_INTEL)
     intel.kernel.regions.outcome = LoadOutcome.REFUSED
     uuid = upload_image(real_glance, gbs())
     assert intel.state(intel.bind(_INTEL, by_id(uuid))) == 'BindFailed'
     intel.report()
-    assert intel.shown(_INTEL) == before
+    assert intel.read_provider(_INTEL) == before
 
 
 # --- reboots ------------------------------------------------------------------------
@@ -354,11 +354,11 @@ def test_reboot_restores_bitstream_without_glance(
     intel: FpgaHost, real_glance: RealGlance, shop: DisconnectableGlance
 ) -> None:
     instance = intel.bind(_INTEL, by_id(upload_image(real_glance, gbs())))
-    bound = intel.shown(_INTEL)
-    shop.away = True
+    bound = intel.read_provider(_INTEL)
+    shop.is_down = True
     intel.boot()
     assert intel.state(instance) == 'Bound'
-    assert intel.shown(_INTEL) == bound
+    assert intel.read_provider(_INTEL) == bound
     assert len(intel.kernel.regions.commands) == 2
 
 
@@ -368,7 +368,7 @@ def test_reboot_with_failed_load_fails_arq(
 ) -> None:
     instance = intel.bind(_INTEL, by_id(upload_image(real_glance, gbs())))
     if trouble == 'damaged':
-        shop.away = True
+        shop.is_down = True
         (image_file,) = (
             entry for entry in intel.image_directory.iterdir() if 'sha' in entry.name
         )

@@ -78,7 +78,7 @@ def test_groups_are_bound_whole_and_released(host: GroupHost) -> None:
         expect(guest.bind(), 202)
     for guest, (_, _, functions) in zip(guests, _GROUPS, strict=True):
         cloud.until(guest.is_resolved, 'Nova receives an event per ARQ')
-        infos = [arq['attach_handle_info'] for arq in guest.shown()]
+        infos = [arq['attach_handle_info'] for arq in guest.list_arqs()]
         assert guest.states() == {'Bound'}
         assert {f'{info["bus"]}.{info["function"]}' for info in infos} == functions
     assert host.kernel.fabric.list_active() == [1]

@@ -48,7 +48,7 @@ def test_image_properties_unsatisfiable_create_no_arqs(
     database: Database, arqs: ArqService, real_glance: RealGlance
 ) -> None:
     name = add_profile(database, GROUPS)
-    wrong = real_glance.upload(b'a guest', (), {'accel:bitstream_id': 'x'})
-    for image in (wrong, str(uuid4())):
+    guest_image = real_glance.upload(b'a guest', (), {'accel:bitstream_id': 'x'})
+    for image in (guest_image, str(uuid4())):
         with pytest.raises(InvalidInput, match=image):
             arqs.create(CALLER, name, image)

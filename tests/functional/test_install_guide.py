@@ -45,7 +45,7 @@ def test_install_guide_blocks_bind_and_release(cloud: InstalledCloud) -> None:
     cloud.until(instance.is_resolved, 'Nova receives an event per ARQ')
     assert instance.states() == {'Bound'}
     instance.delete()
-    cloud.until(instance.gone)
+    cloud.until(instance.are_arqs_deleted)
     for child in cloud.children:
         assert not lines_of(child, 'Traceback'), child.log
         assert not lines_of(child, ' WARNING cyborg_lite.conf'), child.log

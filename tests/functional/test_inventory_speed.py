@@ -79,9 +79,9 @@ class Fleet:
 
     @contextmanager
     def cost(self) -> Iterator[Cost]:
-        self.remote.sent.clear()
-        with statements(self.database) as sent:
-            yield Cost(sent, self.remote.sent)
+        self.remote.calls.clear()
+        with statements(self.database) as sql:
+            yield Cost(sql, self.remote.calls)
 
     def settle(self) -> int:
         """Run the queued jobs and return their number."""
@@ -126,10 +126,10 @@ def test_changed_device_costs(fleet: Fleet) -> None:
     fleet.inventory.store_report(daemon_context(), report)
     fleet.settle()
     first = report.devices[0]
-    fewer = dataclasses.replace(
+    smaller_report = dataclasses.replace(
         first.root, handles=first.root.handles[:-1], total=HANDLES - 1
     )
-    changed = (dataclasses.replace(first, root=fewer), *report.devices[1:])
+    changed = (dataclasses.replace(first, root=smaller_report), *report.devices[1:])
     with fleet.cost() as cost:
         fleet.inventory.store_report(
             daemon_context(), dataclasses.replace(report, devices=changed)
@@ -138,7 +138,7 @@ def test_changed_device_costs(fleet: Fleet) -> None:
     assert len(cost.writes) <= 4
     with fleet.cost() as cost:
         fleet.settle()
-    (written,) = [sent for sent in cost.requests if not sent.startswith('GET')]
+    (written,) = [request for request in cost.requests if not request.startswith('GET')]
     assert written.endswith(f'{first_provider(fleet)}/inventories')
     assert len(cost.requests) == 3
 
@@ -172,8 +172,8 @@ def test_heartbeat_message_is_short(tmp_path: Path) -> None:
     conf = cfg.ConfigOpts()
     conf(['--config-file', str(file)])
     bus = transport.connect(conf)
-    heard = Listener()
-    server = transport.serve(bus, transport.CONDUCTOR_TOPIC, 'any', [heard])
+    listener = Listener()
+    server = transport.serve(bus, transport.CONDUCTOR_TOPIC, 'any', [listener])
     server.start()
     try:
         report = HostReport('c' * 40, str(uuid4()), tuple(list_cards(DEVICES, HANDLES)))
@@ -185,7 +185,7 @@ def test_heartbeat_message_is_short(tmp_path: Path) -> None:
         server.stop()
         server.wait()
         bus.cleanup()
-    message = json.dumps(heard.message | context.to_wire())
+    message = json.dumps(listener.message | context.to_wire())
     assert len(message) < 400
     assert len(json.dumps(wire.dump(report))) > 100_000
 

@@ -124,9 +124,9 @@ def patch(uuid: str, instance: str) -> dict[str, list[dict[str, str]]]:
 
 
 def test_no_token_allows_version_documents_only(cloud: Cloud) -> None:
-    stranger = cloud.with_token(None)
-    assert stranger.get('').status == 200
-    refused = stranger.get('/accelerator_requests')
+    anonymous = cloud.with_token(None)
+    assert anonymous.get('').status == 200
+    refused = anonymous.get('/accelerator_requests')
     assert refused.status == 401
     assert cloud.keystone.url in refused.headers['WWW-Authenticate']
     assert refused.json['error']['code'] == 401
@@ -159,8 +159,8 @@ def test_token_without_project_opens_no_collection(cloud: Cloud, scope: str) -> 
         'system': lambda: keystone.token('admin', {'system': {'all': True}}),
         'domain': lambda: keystone.token(admin.user, {'domain': {'id': 'default'}}),
     }
-    stranger = cloud.with_token(tokens[scope]())
-    assert {stranger.get(path).status for path in COLLECTIONS} == {403}
+    outsider = cloud.with_token(tokens[scope]())
+    assert {outsider.get(path).status for path in COLLECTIONS} == {403}
 
 
 def test_admin_reads_every_collection(cloud: Cloud) -> None:
@@ -260,5 +260,5 @@ endpoint_override = {cloud.keystone.url}
     assert remote is not None
     first = remote.send('GET', '/auth/projects')
     cloud.keystone.revoke(first.request.headers['X-Auth-Token'])
-    again = remote.send('GET', '/auth/projects')
-    assert again.json()['projects'][0]['id'] == cloud.people.nova.project_id
+    second_answer = remote.send('GET', '/auth/projects')
+    assert second_answer.json()['projects'][0]['id'] == cloud.people.nova.project_id

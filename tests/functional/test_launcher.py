@@ -173,9 +173,9 @@ def test_second_run_continues_or_starts_fresh(launcher: Launcher) -> None:
     launcher.run('--background')
     profile = [{'name': 'mine', 'groups': [{'resources:FPGA': '1'}]}]
     expect(launcher.api.ask('POST', '/v2/device_profiles', profile), 201)
-    again = launcher.run('--background', '--continue', '--demo')
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert 'Stopped the previous run of this checkout: ' in again.stdout
+    second_run = launcher.run('--background', '--continue', '--demo')
+    assert second_run.returncode == 0, second_run.stdout + second_run.stderr
+    assert 'Stopped the previous run of this checkout: ' in second_run.stdout
     assert launcher.profiles() == ['mine']
     assert launcher.run('--background', '--fresh').returncode == 0
     assert launcher.profiles() == []

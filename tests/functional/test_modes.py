@@ -89,7 +89,7 @@ class ModeHost(VgpuHost):
         guest.allocate()
         expect(guest.bind(), 202)
         self.cloud.until(guest.is_resolved, 'Nova receives an event')
-        assert guest.states() == {'Bound'}, guest.shown()
+        assert guest.states() == {'Bound'}, guest.list_arqs()
         return guest
 
     def manage(self, *arguments: str) -> tuple[int | None, str]:
@@ -219,13 +219,13 @@ def test_mig_layout_is_changed_and_restored(gpu: ModeHost) -> None:
 
     cloud.until(has_large_only, 'Placement has the new layout')
     guest = gpu.boot_from('VGPU', large)
-    vgpus = gpu.made()
+    vgpus = gpu.list_vgpus()
     gpu.power_cycle()
     gpu.start_agent()
     cloud.until(lambda: len(guest.events()) == 2, 'the ARQ is bound again')
     made_on_card = {vgpu for vgpu in vgpus if vgpu.function.startswith('0000:c1')}
     assert made_on_card
-    assert made_on_card <= gpu.made()
+    assert made_on_card <= gpu.list_vgpus()
     gpu.end(guest)
 
 

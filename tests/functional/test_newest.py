@@ -143,16 +143,16 @@ def test_disabled_profile_keeps_former_servers(cloud: Cloud) -> None:
     # Shelve with offload, then unshelve.
     server.delete()
     assert cloud.api().ask('POST', requests, body).status == 409
-    back = boot(cloud, name, server.uuid)
-    assert back.uuid == server.uuid
-    stranger = Instance(cloud, back.provider, {'FPGA': 1})
-    stranger.create_arqs(name)
-    refused = stranger.bind()
+    unshelved = boot(cloud, name, server.uuid)
+    assert unshelved.uuid == server.uuid
+    rival = Instance(cloud, unshelved.provider, {'FPGA': 1})
+    rival.create_arqs(name)
+    refused = rival.bind()
     assert refused.status == 409
     assert f'{name} is disabled' in str(refused.body)
-    arqs = ','.join(stranger.arqs)
+    arqs = ','.join(rival.arqs)
     expect(cloud.api(NOVA).ask('DELETE', f'{requests}?arqs={arqs}'), 204)
-    for instance in (back, second):
+    for instance in (unshelved, second):
         instance.delete()
 
 
@@ -170,7 +170,7 @@ def test_companion_device_is_claimed_and_hidden_from_nova(
     instance.allocate()
     expect(instance.bind(), 202)
     cloud.until(instance.is_resolved, 'Nova receives both events')
-    assert [arq['uuid'] for arq in instance.shown()] == instance.arqs[1:]
+    assert [arq['uuid'] for arq in instance.list_arqs()] == instance.arqs[1:]
     path = f'/v2/accelerator_requests/{instance.arqs[0]}'
     answer = ask(cloud, 'GET', path)
     assert (answer['state'], answer['attach_target']) == ('Bound', target)

@@ -54,7 +54,9 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
     next(databases, None)
 
 
-def search(cloud: Cloud, document: str, headers: Mapping[str, str], *more: str) -> str:
+def search(
+    cloud: Cloud, document: str, headers: Mapping[str, str], *arguments: str
+) -> str:
     """Run schemathesis, check that it reports no failure, and return its output."""
     address = f'http://127.0.0.1:{cloud.port}{document}'
     command = [sys.executable, '-m', 'schemathesis.cli', '--no-color', 'run', address]
@@ -70,7 +72,7 @@ def search(cloud: Cloud, document: str, headers: Mapping[str, str], *more: str) 
             # Without authentication no wrong token is refused.
             *('--generation-with-security-parameters', 'false'),
             '--continue-on-failure',
-            *more,
+            *arguments,
         ],
         cwd=cloud.directory,
         env={

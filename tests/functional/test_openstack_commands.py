@@ -188,12 +188,12 @@ def test_profile_create_show_delete(desk: Desk) -> None:
 def test_profile_refused_shows_reason(desk: Desk) -> None:
     create = ('device', 'profile', 'create')
     name = desk.new_profile()['name']
-    again = desk.run(*create, name, '[{"resources:FPGA": 1}]')
-    assert again.status == 1
-    assert f'Device profile {name} already exists.' in again.error
-    wrong = desk.run(*create, 'wrong', '[{"resources:NOPE": 1}]')
-    assert wrong.status == 1
-    assert 'groups[0]: resources:NOPE must name FPGA' in wrong.error
+    duplicate = desk.run(*create, name, '[{"resources:FPGA": 1}]')
+    assert duplicate.status == 1
+    assert f'Device profile {name} already exists.' in duplicate.error
+    answer = desk.run(*create, 'wrong', '[{"resources:NOPE": 1}]')
+    assert answer.status == 1
+    assert 'groups[0]: resources:NOPE must name FPGA' in answer.error
     member = desk.run_as(desk.cloud.member, *create, 'p', '[{"resources:FPGA": 1}]')
     assert member.status == 1
     assert 'cyborg:device_profile:create' in member.error
@@ -258,9 +258,9 @@ def test_arq_bind_and_unbind(desk: Desk) -> None:
     output = desk.read('arq', 'show', uuid)
     assert (output['state'], output['attach_handle_type']) == ('Bound', 'TEST_PCI')
     assert set(output['attach_handle_info']) == {'domain', 'bus', 'device', 'function'}
-    again = desk.run_as_nova(*bind)
-    assert again.status == 1
-    assert uuid in again.error
+    repeated_bind = desk.run_as_nova(*bind)
+    assert repeated_bind.status == 1
+    assert uuid in repeated_bind.error
     assert desk.run('arq', 'unbind', uuid).status == 1
     unbound = desk.run_as_nova('arq', 'unbind', uuid).json
     assert (unbound['state'], unbound['instance_uuid']) == ('Unbound', None)
@@ -462,11 +462,11 @@ def test_program_started_by_person_lists_devices(cloud: KeystoneCloud) -> None:
     arguments = ('accelerator', 'device', 'list', '-f', 'json')
     rows_by_uuid = openstack_program.once(person_environment, *arguments)
     assert {row['hostname'] for row in rows_by_uuid.json} == {cloud.host}
-    stranger = openstack_program.once(
+    outsider = openstack_program.once(
         {**person_environment, 'OS_PASSWORD': 'wrong'}, *arguments
     )
-    assert stranger.status == 1
-    assert 'HTTP 401' in stranger.error
+    assert outsider.status == 1
+    assert 'HTTP 401' in outsider.error
     member = openstack_program.environment(cloud.keystone, cloud.member)
     refused = openstack_program.once(member, *arguments)
     assert refused.status == 1

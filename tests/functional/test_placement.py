@@ -128,13 +128,13 @@ def test_list_hosts_with_trait_names_roots(placement: Placement) -> None:
     assert child.name not in hosts
 
 
-@pytest.mark.parametrize('same', ['uuid', 'name'])
+@pytest.mark.parametrize('name_or_uuid', ['uuid', 'name'])
 def test_create_provider_name_or_uuid_in_use_raises(
-    placement: Placement, same: str
+    placement: Placement, name_or_uuid: str
 ) -> None:
     node = fresh(placement)
-    uuid = node.uuid if same == 'uuid' else str(uuid4())
-    name = node.name if same == 'name' else f'provider_{uuid4()}'
+    uuid = node.uuid if name_or_uuid == 'uuid' else str(uuid4())
+    name = node.name if name_or_uuid == 'name' else f'provider_{uuid4()}'
     with pytest.raises(ProviderExists):
         placement.create_provider(uuid, name, None)
 
@@ -324,12 +324,12 @@ def test_rename_provider_to_used_name_raises(placement: Placement) -> None:
 
 
 def test_move_provider_moves_its_subtree(placement: Placement) -> None:
-    here, there = fresh(placement), fresh(placement)
-    node = fresh(placement, here)
-    moved = placement.move_provider(node, node.name, there.uuid)
-    assert (moved.parent_uuid, moved.root_uuid) == (there.uuid, there.uuid)
-    assert moved in placement.list_tree(there.uuid)
-    assert placement.list_tree(here.uuid) == (placement.find_provider(here.uuid),)
+    source, target = fresh(placement), fresh(placement)
+    node = fresh(placement, source)
+    moved = placement.move_provider(node, node.name, target.uuid)
+    assert (moved.parent_uuid, moved.root_uuid) == (target.uuid, target.uuid)
+    assert moved in placement.list_tree(target.uuid)
+    assert placement.list_tree(source.uuid) == (placement.find_provider(source.uuid),)
 
 
 def test_move_deleted_provider_raises(placement: Placement) -> None:

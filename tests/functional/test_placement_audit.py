@@ -46,8 +46,8 @@ def audit_all(
         f'[placement]\nendpoint_override = {endpoint(pytestconfig)}\n'
     )
 
-    def run(*more: str) -> tuple[int, Lines]:
-        arguments = ['--config-file', str(file), 'placement', 'audit', *more]
+    def run(*parameters: str) -> tuple[int, Lines]:
+        arguments = ['--config-file', str(file), 'placement', 'audit', *parameters]
         status = manage.main([*arguments, '--format', 'json'])
         lines: Lines = json.loads(capsys.readouterr().out)
         return status, lines
@@ -58,7 +58,7 @@ def audit_all(
 @pytest.fixture
 def audit(audit_all: Audit, host: Host) -> Audit:
     """Return the audit of one host, because this Placement has hosts of other tests."""
-    return lambda *more: audit_all('--host', host.name, *more)
+    return lambda *arguments: audit_all('--host', host.name, *arguments)
 
 
 def card(host: Host, slot: str) -> Host:
@@ -123,8 +123,8 @@ def test_audit_repairs_ten_ways_of_damage(
 
     status, planned = audit()
     assert status == 1
-    wrong = {hosts[slot].gpu for slot in (*REPAIRED, '10')}
-    assert {line['uuid'] for line in planned} == wrong
+    drifted = {hosts[slot].gpu for slot in (*REPAIRED, '10')}
+    assert {line['uuid'] for line in planned} == drifted
     assert snapshot(host, list(before)) == before
 
     status, repaired = audit('--apply')
@@ -183,8 +183,8 @@ def test_audit_misplaced_provider_in_use_is_refused(host: Host, audit: Audit) ->
     host.allocate(host.gpu)
     placed_host.misplace(host)
     before = host.read(host.gpu)
-    for more in ((), ('--apply',)):
-        status, (line,) = audit(*more)
+    for arguments in ((), ('--apply',)):
+        status, (line,) = audit(*arguments)
         assert (status, line['outcome']) == (1, 'left as it is')
         assert 'cannot be moved: it has allocations' in line['what']
     assert host.read(host.gpu) == before
@@ -207,8 +207,8 @@ def test_audit_host_unknown_to_database_is_listed(
     before = host.read(foreign)
     remove_devices(database, [host.gpu])
     database.write(lambda session: session.execute(delete(Device)))
-    for more in ((), ('--apply',)):
-        status, lines = audit_all(*more)
+    for arguments in ((), ('--apply',)):
+        status, lines = audit_all(*arguments)
         assert status == 1
         (line,) = (
             line_entry for line_entry in lines if line_entry['host'] == host.name

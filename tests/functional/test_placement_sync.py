@@ -52,10 +52,10 @@ def test_sync_requests_of_first_and_next_run(
     sync = PlacementSync(database, host.placement)
     sync.sync(host.name)
     # Root, tree, the trait, and the card that existed before.
-    assert len(remote.sent) == 3 * 8 + 3 + 2
-    remote.sent.clear()
+    assert len(remote.calls) == 3 * 8 + 3 + 2
+    remote.calls.clear()
     sync.sync(host.name)
-    assert [sent.split('?')[0] for sent in remote.sent] == [
+    assert [request.split('?')[0] for request in remote.calls] == [
         'GET /resource_providers',
         'GET /resource_providers',
     ]

@@ -64,12 +64,12 @@ def test_placement_offers_providers_whose_units_share(
         create_profile(database, compile_set(value, 2))
     runner.sync(host.name)
     providers = {host.gpu, ports, partition, unknown, *singles}
-    for value, offered in (
+    for value, candidates in (
         ('card', {host.gpu, ports}),
         ('numa_node', {host.gpu, ports, partition}),
         ('fabric', {partition}),
     ):
-        assert list_candidates(host, value, providers) == offered
+        assert list_candidates(host, value, providers) == candidates
     assert unknown in host.placement.list_candidates({'PGPU': 2}, (), ())
 
 

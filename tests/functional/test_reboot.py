@@ -85,7 +85,7 @@ def boot_guest(machine: Machine) -> tuple[Instance, dict[str, str]]:
     """Return an instance with two vGPUs, and the handle of each ARQ."""
     guest = machine.boot('VGPU', 2)
     machine.until(guest.is_resolved, 'Nova receives an event per ARQ')
-    return guest, {arq['uuid']: arq['attach_handle_uuid'] for arq in guest.shown()}
+    return guest, {arq['uuid']: arq['attach_handle_uuid'] for arq in guest.list_arqs()}
 
 
 def all_bound(machine: Machine, guest: Instance) -> bool:
@@ -113,7 +113,7 @@ def test_reboot_agent_first_rebuilds_handles(machine: Machine) -> None:
         'Nova receives the events of the second bind',
     )
     machine.until(lambda: all_bound(machine, guest), 'all ARQs are bound')
-    arqs = {arq['uuid']: arq['attach_handle_uuid'] for arq in guest.shown()}
+    arqs = {arq['uuid']: arq['attach_handle_uuid'] for arq in guest.list_arqs()}
     assert arqs == handles
     machine.until(lambda: 'Rebuilt' in steps(machine, guest.arqs[0]))
     recorded = [step for step in steps(machine, guest.arqs[0]) if step != 'Claimed']
@@ -162,21 +162,21 @@ def test_reboot_conductor_last_binds_again(machine: Machine) -> None:
 
 def test_reboot_failed_rebuild_fails_only_its_arq(machine: Machine) -> None:
     guest, handles = boot_guest(machine)
-    lost, rebuilt = guest.arqs
+    failed, rebuilt = guest.arqs
     machine.power_cycle()
-    obstacle = machine.obstruct(handles[lost])
+    obstacle = machine.obstruct(handles[failed])
     machine.start_agent(patience=1)
     machine.until(lambda: len(guest.events()) == 4, 'Nova receives the result')
     statuses = {event['tag']: event['status'] for event in guest.events()[2:]}
-    assert statuses == {lost: 'failed', rebuilt: 'completed'}
+    assert statuses == {failed: 'failed', rebuilt: 'completed'}
     machine.until(lambda: machine.owners() == [rebuilt], 'its handle is released')
     machine.settle()
-    arqs = {arq['uuid']: arq for arq in guest.shown()}
+    arqs = {arq['uuid']: arq for arq in guest.list_arqs()}
     assert arqs[rebuilt]['state'] == 'Bound'
-    assert arqs[lost]['state'] == 'BindFailed'
-    assert arqs[lost]['attach_handle_uuid'] is None or not obstacle.exists()
+    assert arqs[failed]['state'] == 'BindFailed'
+    assert arqs[failed]['attach_handle_uuid'] is None or not obstacle.exists()
     guest.delete()
-    machine.until(guest.gone)
+    machine.until(guest.are_arqs_deleted)
     machine.settle()
     assert machine.list_prepared_arqs() == machine.owners() == []
 
@@ -211,7 +211,7 @@ def test_agent_killed_without_reboot_changes_nothing(
     assert all_bound(machine, guest)
     assert count_completed(guest) == 2
     guest.delete()
-    machine.until(guest.gone)
+    machine.until(guest.are_arqs_deleted)
     machine.settle()
     assert machine.list_prepared_arqs() == []
 

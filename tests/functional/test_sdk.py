@@ -262,4 +262,4 @@ def test_bound_arq_has_companion_fields(cloud: KeystoneCloud) -> None:
     events = expect(api.ask('GET', path), 200)['events']
     assert (events[0]['step'], events[-1]['step']) == ('Initial', 'Bound')
     instance.delete()
-    cloud.until(instance.gone)
+    cloud.until(instance.are_arqs_deleted)

@@ -123,12 +123,12 @@ class Fleet:
                 lengths[state] = 0
                 for choice in self.list_choices(host, groups):
                     server = self.claim(choice)
-                    more = dict(used)
+                    usages = dict(used)
                     for provider, resources in choice.items():
                         for name, units in resources.items():
                             key = provider, name
-                            more[key] = more.get(key, 0) + units
-                    lengths[state] = max(lengths[state], 1 + extend(more))
+                            usages[key] = usages.get(key, 0) + units
+                    lengths[state] = max(lengths[state], 1 + extend(usages))
                     self.free(server)
             return lengths[state]
 
@@ -232,7 +232,7 @@ def test_capacity_sends_one_request_per_distinct_group(fleet: Fleet) -> None:
     groups = build_groups(
         [('PGPU', 1, False), ('PGPU', 1, False), ('PGPU', 1, True), ('VGPU', 2, False)]
     )
-    fleet.remote.sent.clear()
+    fleet.remote.calls.clear()
     capacity = fleet.count(groups)
     assert [item.servers for item in capacity.hosts] == [0, 0, 0]
-    assert len(fleet.remote.sent) == 3
+    assert len(fleet.remote.calls) == 3

@@ -45,8 +45,8 @@ def audit(
         f'[nova]\nendpoint_override = {nova.endpoint}\n'
     )
 
-    def run(*more: str) -> dict[str, str]:
-        options = ['--config-file', str(file), 'placement', 'audit', *more]
+    def run(*arguments: str) -> dict[str, str]:
+        options = ['--config-file', str(file), 'placement', 'audit', *arguments]
         status = manage.main([*options, '--format', 'json'])
         lines = json.loads(capsys.readouterr().out)
         own = [line for line in lines if line['host'] in ('', host.name)]

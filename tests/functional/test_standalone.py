@@ -85,13 +85,13 @@ def test_instance_binds_and_releases_its_accelerators(
         assert {arq['attach_handle_type'] for arq in arqs} == {handle_type}
         assert len({arq['attach_handle_uuid'] for arq in arqs}) == count
         instance.delete()
-        cloud.until(instance.gone, 'the ARQs are gone')
+        cloud.until(instance.are_arqs_deleted, 'the ARQs are gone')
 
 
 def test_passthrough_handle_is_address_of_card(cloud: Cloud) -> None:
     instance = cloud.boot('PGPU')
     cloud.until(instance.is_resolved)
-    (arq,) = instance.shown()
+    (arq,) = instance.list_arqs()
     assert arq['attach_handle_info'] == {
         'domain': '0000',
         'bus': '3b',
@@ -100,7 +100,7 @@ def test_passthrough_handle_is_address_of_card(cloud: Cloud) -> None:
         'managed': 'true',
     }
     instance.delete()
-    cloud.until(instance.gone)
+    cloud.until(instance.are_arqs_deleted)
 
 
 def test_bind_seventeenth_handle_fails(cloud: Cloud) -> None:
@@ -110,7 +110,7 @@ def test_bind_seventeenth_handle_fails(cloud: Cloud) -> None:
     late = _bound_without_allocation(cloud, 'FPGA')
     assert late == {'BindFailed'}
     full.delete()
-    cloud.until(full.gone)
+    cloud.until(full.are_arqs_deleted)
 
 
 def _bound_without_allocation(cloud: Cloud, resource_class: str) -> set[str]:
@@ -208,5 +208,5 @@ def test_restart_is_clean_and_keeps_data(tmp_path: Path) -> None:
         second = created.start('standalone')
         assert instance.states() == {'Bound'}
         instance.delete()
-        created.until(instance.gone)
+        created.until(instance.are_arqs_deleted)
         assert second.end() == 0

@@ -84,13 +84,13 @@ def privileged_of(host: UnprivilegedHost) -> int:
 
 def boot(host: UnprivilegedHost) -> Instance:
     guest = host.boot_bound(0)
-    assert read_vgpus(guest) <= host.made()
+    assert read_vgpus(guest) <= host.list_vgpus()
     return guest
 
 
 @pytest.mark.parametrize('host', ['mdevs', 'types of virtual functions'], indirect=True)
 def test_bind_creates_vgpu_by_privileged_process(host: UnprivilegedHost) -> None:
-    before = host.made()
+    before = host.list_vgpus()
     agent = host.start_agent()
     assert (Path('/proc') / str(agent.group.pid)).stat().st_uid == NOBODY
     # A scan needs no privileges.
@@ -99,35 +99,35 @@ def test_bind_creates_vgpu_by_privileged_process(host: UnprivilegedHost) -> None
     (command,) = host.elevator.commands
     assert 'cyborg_lite.drivers.host.privileged.CONTEXT' in command
     host.end(guest)
-    assert host.made() == before
+    assert host.list_vgpus() == before
 
 
 def test_privileged_process_killed_is_started_again(host: UnprivilegedHost) -> None:
-    before = host.made()
+    before = host.list_vgpus()
     host.start_agent()
     host.end(boot(host))
     os.kill(privileged_of(host), signal.SIGKILL)
     host.end(boot(host))
     assert len(host.elevator.commands) == 2
-    assert host.made() == before
+    assert host.list_vgpus() == before
 
 
 def test_vgpus_are_removed_after_agent_restart(
     host: UnprivilegedHost,
 ) -> None:
-    before = host.made()
+    before = host.list_vgpus()
     host.start_agent()
     guest = boot(host)
     host.kill_agent()
     host.start_agent()
     host.end(guest)
-    assert host.made() == before
+    assert host.list_vgpus() == before
 
 
 def test_missing_privileges_fail_bind_with_reason(
     host: UnprivilegedHost,
 ) -> None:
-    before = host.made()
+    before = host.list_vgpus()
     host.settings['privileged_command'] = '/nowhere/sudo -n privsep-helper'
     host.start_agent()
     guest = host.boot_on(0)
@@ -137,4 +137,4 @@ def test_missing_privileges_fail_bind_with_reason(
     ((reason,),) = host.cloud.rows(query)
     assert 'the privileged process does not start' in reason
     host.end(guest)
-    assert host.made() == before
+    assert host.list_vgpus() == before

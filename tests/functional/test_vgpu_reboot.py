@@ -32,11 +32,11 @@ def events(host: VgpuHost, status: str = 'completed') -> list[tuple[str, str]]:
 
 def states(host: VgpuHost) -> set[str]:
     """Return the states of all ARQs as an administrator sees them in 2.4."""
-    return {arq['state'] for guest in host.guests for arq in shown(guest)}
+    return {arq['state'] for guest in host.guests for arq in list_arqs(guest)}
 
 
 # Any: JSON of the API.
-def shown(guest: Instance) -> list[dict[str, str]]:
+def list_arqs(guest: Instance) -> list[dict[str, str]]:
     service = guest.cloud.api({**NOVA, 'OpenStack-API-Version': 'accelerator latest'})
     arqs: list[dict[str, str]] = service.ask('GET', guest.path).body['arqs']
     return arqs
@@ -61,9 +61,9 @@ def test_reboot_rebuilds_vgpus_in_each_order(host: VgpuHost) -> None:
 
     # The agent reports ready after all vGPUs exist with the same names and places.
     host.power_cycle()
-    assert not host.made()
+    assert not host.list_vgpus()
     host.start_agent()
-    assert host.made() == vgpus
+    assert host.list_vgpus() == vgpus
     cloud.until(lambda: events(host) == sorted(first * 2), 'the ARQs are bound again')
     assert states(host) == {'Bound'}
 
@@ -78,24 +78,24 @@ def test_reboot_rebuilds_vgpus_in_each_order(host: VgpuHost) -> None:
     cloud.until(lambda: events(host) == sorted(first * 3), 'the ARQs are bound again')
     for guest in host.guests:
         host.define_guest(guest)  # Nova creates no mdev after a 200
-    assert host.made() == vgpus
+    assert host.list_vgpus() == vgpus
 
     # No conductor runs until the host is finished.
     (conductor,) = (child for child in cloud.children if 'conductor' in child.name)
     conductor.kill()
     host.power_cycle()
     host.start_agent()
-    assert host.made() == vgpus
+    assert host.list_vgpus() == vgpus
     assert events(host) == sorted(first * 3)
     cloud.restart(conductor, 'conductor')
     cloud.until(lambda: events(host) == sorted(first * 4), 'the ARQs are bound again')
     assert states(host) == {'Bound'}
 
-    handles = {arq['attach_handle_uuid'] for g in host.guests for arq in g.shown()}
+    handles = {arq['attach_handle_uuid'] for g in host.guests for arq in g.list_arqs()}
     assert len(handles) == len(vgpus)
     for guest in host.guests:
         host.end(guest)
-    assert (host.made(), host.list_allocated_arqs()) == (set(), [])
+    assert (host.list_vgpus(), host.list_allocated_arqs()) == (set(), [])
 
 
 def test_reboot_failed_rebuild_fails_only_its_arqs(host: VgpuHost) -> None:
@@ -107,7 +107,7 @@ def test_reboot_failed_rebuild_fails_only_its_arqs(host: VgpuHost) -> None:
     address = host.generation.cards[0]
     host.kernel.break_off(address.removesuffix('.0'))
     host.start_agent(patience=0)
-    assert host.made() == rebuilt
+    assert host.list_vgpus() == rebuilt
     cloud = host.cloud
     cloud.until(
         lambda: len(events(host, 'failed')) == len(broken.arqs),
@@ -117,15 +117,15 @@ def test_reboot_failed_rebuild_fails_only_its_arqs(host: VgpuHost) -> None:
         lambda: host.list_allocated_arqs() == sorted(well.arqs),
         'its handles are released',
     )
-    assert {arq['state'] for arq in shown(broken)} == {'BindFailed'}
-    reasons = {arq['status_reason'] for arq in shown(broken)}
+    assert {arq['state'] for arq in list_arqs(broken)} == {'BindFailed'}
+    reasons = {arq['status_reason'] for arq in list_arqs(broken)}
     assert all(address.rpartition(':')[0] in reason for reason in reasons), reasons
     assert well.states() == {'Bound'}
     # Nova must start only the instance whose vGPUs exist.
     assert (start_status(broken), start_status(well)) == (409, 200)
     for guest in (broken, well):
         host.end(guest)
-    assert (host.made(), host.list_allocated_arqs()) == (set(), [])
+    assert (host.list_vgpus(), host.list_allocated_arqs()) == (set(), [])
 
 
 def test_driver_reload_rebuilds_vgpus(host: VgpuHost) -> None:
@@ -134,15 +134,15 @@ def test_driver_reload_rebuilds_vgpus(host: VgpuHost) -> None:
     first = events(host)
     host.kernel.reload_driver()
     cloud = host.cloud
-    cloud.until(lambda: host.made() == vgpus, 'the vGPUs exist again')
+    cloud.until(lambda: host.list_vgpus() == vgpus, 'the vGPUs exist again')
     cloud.until(lambda: 'Rebuilt' in steps(host, 1), 'the rebuild is recorded')
     # ARQs are Unknown while their device is lost. Nova receives no event.
     cloud.until(lambda: states(host) == {'Bound'}, 'the devices are reported again')
     assert events(host) == first
     host.end(host.guests[1])
-    assert host.made() == read_vgpus(host.guests[0])
+    assert host.list_vgpus() == read_vgpus(host.guests[0])
     host.end(host.guests[0])
-    assert (host.made(), host.list_allocated_arqs()) == (set(), [])
+    assert (host.list_vgpus(), host.list_allocated_arqs()) == (set(), [])
 
 
 def test_driver_reload_with_failure_is_repaired_later(host: VgpuHost) -> None:
@@ -152,11 +152,12 @@ def test_driver_reload_with_failure_is_repaired_later(host: VgpuHost) -> None:
     host.kernel.reload_driver()
     cloud = host.cloud
     cloud.until(
-        lambda: host.made() == read_vgpus(host.guests[1]), 'one card has its vGPUs'
+        lambda: host.list_vgpus() == read_vgpus(host.guests[1]),
+        'one card has its vGPUs',
     )
     cloud.until(lambda: 'NotRebuilt' in steps(host, 0), 'the failure is recorded')
     host.kernel.repair()
-    cloud.until(lambda: host.made() == vgpus, 'the vGPUs exist again')
+    cloud.until(lambda: host.list_vgpus() == vgpus, 'the vGPUs exist again')
     cloud.until(lambda: 'Rebuilt' in steps(host, 0), 'the rebuild is recorded')
     for guest in host.guests:
         host.end(guest)

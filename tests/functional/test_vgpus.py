@@ -10,8 +10,8 @@ __all__ = ['cloud', 'host']
 
 
 def test_bind_creates_and_release_deletes_vgpus(host: VgpuHost) -> None:
-    strangers, functions = host.made(), host.functions()
-    assert strangers
+    foreign_vgpus, functions = host.list_vgpus(), host.functions()
+    assert foreign_vgpus
     host.start_agent()
     guests = [host.boot_bound(number) for number in (0, 1)]
     vgpus = read_vgpus(guests[0]) | read_vgpus(guests[1])
@@ -19,16 +19,16 @@ def test_bind_creates_and_release_deletes_vgpus(host: VgpuHost) -> None:
     devices = {device.source for g in guests for device in host.define_guest(g)}
     assert devices == {vgpu.uuid or vgpu.function for vgpu in vgpus}
     # Nova has created none.
-    assert host.made() == vgpus | strangers
+    assert host.list_vgpus() == vgpus | foreign_vgpus
     for guest in guests:
         host.end(guest)
-    assert (host.made(), host.functions()) == (strangers, functions)
+    assert (host.list_vgpus(), host.functions()) == (foreign_vgpus, functions)
     assert host.list_allocated_arqs() == []
 
 
 def test_bind_refused_by_kernel_leaves_nothing(host: VgpuHost) -> None:
     """The second vGPU is refused, so the first must be deleted."""
-    before, functions = host.made(), host.functions()
+    before, functions = host.list_vgpus(), host.functions()
     host.start_agent()
     host.kernel.refuse(host.generation.creation_path, errno.EIO, after=1)
     guest = host.boot_on(0)
@@ -36,7 +36,7 @@ def test_bind_refused_by_kernel_leaves_nothing(host: VgpuHost) -> None:
     assert guest.states() == {'BindFailed'}
     assert {event['status'] for event in guest.events()} == {'failed'}
     host.settle()
-    assert (host.made(), host.functions(), host.list_allocated_arqs()) == (
+    assert (host.list_vgpus(), host.functions(), host.list_allocated_arqs()) == (
         before,
         functions,
         [],
@@ -51,16 +51,16 @@ def test_bind_refused_by_kernel_leaves_nothing(host: VgpuHost) -> None:
 
 
 def test_bind_hanging_fails_and_is_undone_later(host: VgpuHost) -> None:
-    before, functions = host.made(), host.functions()
+    before, functions = host.list_vgpus(), host.functions()
     host.start_agent(timeout=1)
     hanging = host.kernel.hang(host.generation.creation_path)
     guest = host.boot_on(0)
     host.cloud.until(guest.is_resolved, 'Nova receives an event per ARQ')
     assert guest.states() == {'BindFailed'}
-    assert host.made() == before
+    assert host.list_vgpus() == before
     hanging.set()
     host.settle()
-    assert (host.made(), host.functions(), host.list_allocated_arqs()) == (
+    assert (host.list_vgpus(), host.functions(), host.list_allocated_arqs()) == (
         before,
         functions,
         [],
@@ -80,4 +80,4 @@ def test_bind_slow_succeeds(host: VgpuHost) -> None:
     slow.set()
     host.cloud.until(guest.is_resolved, 'Nova receives an event per ARQ')
     assert guest.states() == {'Bound'}
-    assert read_vgpus(guest) <= host.made()
+    assert read_vgpus(guest) <= host.list_vgpus()

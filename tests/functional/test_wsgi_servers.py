@@ -67,7 +67,7 @@ def test_instance_binds_and_releases_its_accelerators(cloud: Cloud) -> None:
     cloud.until(instance.is_resolved, 'Nova receives an event per ARQ')
     assert instance.states() == {'Bound'}
     instance.delete()
-    cloud.until(instance.gone)
+    cloud.until(instance.are_arqs_deleted)
 
 
 def test_concurrent_requests_use_all_workers(cloud: Cloud) -> None:
@@ -83,5 +83,5 @@ def test_concurrent_requests_use_all_workers(cloud: Cloud) -> None:
 def test_errors_equal_those_of_own_server(cloud: Cloud) -> None:
     refused = cloud.api().ask('POST', '/v2/device_profiles', [{'name': 'x'}])
     assert (refused.status, refused.body['errors'][0]['status']) == (400, 400)
-    stranger = Service(f'http://127.0.0.1:{cloud.port}')
-    assert stranger.ask('GET', '/v2/devices').status == 401
+    anonymous = Service(f'http://127.0.0.1:{cloud.port}')
+    assert anonymous.ask('GET', '/v2/devices').status == 401

@@ -66,18 +66,18 @@ class HostAgents(AgentAPI):
     def prepare(
         self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
     ) -> Sequence[str]:
-        sent = wire.load_all(AllocatedHandle, wire.dump(list(handles)))
-        return self._site.preparation.prepare(sent)
+        message = wire.load_all(AllocatedHandle, wire.dump(list(handles)))
+        return self._site.preparation.prepare(message)
 
     def release(
         self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
     ) -> None:
-        sent = wire.load_all(AllocatedHandle, wire.dump(list(handles)))
-        self._site.preparation.release(sent)
+        message = wire.load_all(AllocatedHandle, wire.dump(list(handles)))
+        self._site.preparation.release(message)
 
     def program(self, context: RequestContext, host: str, order: LoadOrder) -> Device:
-        sent = wire.load(LoadOrder, wire.dump(order))
-        return wire.load(Device, wire.dump(self._site.programming.program(sent)))
+        message = wire.load(LoadOrder, wire.dump(order))
+        return wire.load(Device, wire.dump(self._site.programming.program(message)))
 
 
 class RecoveryReceiver(ConductorAPI):
@@ -98,11 +98,11 @@ class DisconnectableGlance:
     """Real Glance that can be disconnected."""
 
     def __init__(self, glance: Glance) -> None:
-        self.away = False
+        self.is_down = False
         self._glance = glance
 
     def _connect(self) -> Glance:
-        if self.away:
+        if self.is_down:
             raise ServiceUnavailable(what='Glance')
         return self._glance
 
@@ -192,7 +192,9 @@ class FpgaHost:
         )
         return device_root
 
-    def shown(self, address: str) -> tuple[frozenset[str], dict[str, tuple[int, int]]]:
+    def read_provider(
+        self, address: str
+    ) -> tuple[frozenset[str], dict[str, tuple[int, int]]]:
         """Return traits and inventories in Placement."""
         uuid = self.deployable(address).provider_uuid
         inventories = self.placement.get_inventories(uuid).inventories

@@ -34,8 +34,8 @@ class FabricManager:
             case ['-a', number] if int(number) in _SIZES:
                 return self._write([*self.list_active(), int(number)])
             case ['-d', number] if int(number) in self.list_active():
-                rest = [item for item in self.list_active() if item != int(number)]
-                return self._write(rest)
+                remaining = [item for item in self.list_active() if item != int(number)]
+                return self._write(remaining)
         return 1, 'fmActivateFabricPartition failed: FM_ST_BADPARAM'
 
     def _write(self, active: Sequence[int]) -> tuple[int, str]:

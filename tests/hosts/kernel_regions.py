@@ -40,9 +40,9 @@ class Regions:
         self.outcome = LoadOutcome.SUCCESS
         self.commands: list[list[str]] = []
         # State after power-on, by sysfs file.
-        self._at_first = {file: file.read_text() for file in self._shown()}
+        self._at_first = {file: file.read_text() for file in self._list_files()}
 
-    def _shown(self) -> Iterator[Path]:
+    def _list_files(self) -> Iterator[Path]:
         yield from (self._root / 'sys/devices').rglob('afu_id')
         yield from (self._root / 'sys/devices').rglob('xclbinuuid')
 

@@ -69,8 +69,8 @@ def recount(root: Path, function: Path) -> None:
 def _recount_card(card: Path) -> None:
     counts = _count_mdevs([card])
     for kind in (card / 'mdev_supported_types').iterdir():
-        rest = _most(kind) - counts.get(kind.name, 0)
-        _show(kind, rest if set(counts) <= {kind.name} else 0)
+        available = _read_limit(kind) - counts.get(kind.name, 0)
+        _show(kind, available if set(counts) <= {kind.name} else 0)
 
 
 def _recount_virtual(card: Path, virtual: list[Path]) -> None:
@@ -79,8 +79,10 @@ def _recount_virtual(card: Path, virtual: list[Path]) -> None:
     for function in virtual:
         is_used = bool(_count_mdevs([function]))
         for kind in (function / 'mdev_supported_types').iterdir():
-            most = _most(kind) if instances is None else instances.get(kind.name, 0)
-            room = most > counts.get(kind.name, 0) and not is_used
+            limit = (
+                _read_limit(kind) if instances is None else instances.get(kind.name, 0)
+            )
+            room = limit > counts.get(kind.name, 0) and not is_used
             alone = instances is not None or set(counts) <= {kind.name}
             on_instance = bool(re.search(r'-\d+-', (kind / 'name').read_text()))
             fits = on_instance is (instances is not None)
@@ -124,7 +126,7 @@ def _count_mdevs(functions: list[Path]) -> dict[str, int]:
     return result
 
 
-def _most(kind: Path) -> int:
+def _read_limit(kind: Path) -> int:
     result = re.search(r'max_instance=(\d+)', (kind / 'description').read_text())
     assert result is not None
     return int(result[1])

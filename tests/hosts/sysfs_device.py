@@ -46,20 +46,20 @@ def write(tree: Tree, function: Function) -> None:
 
 def _generate_files(function: Function) -> Iterator[tuple[str, str | bytes]]:
     fields = function.fields
-    lost = fields.get('lost', False)
+    is_lost = fields.get('lost', False)
     yield from _identity(function.ids, fields['class'])
     yield 'subsystem_vendor', f'0x{function.ids[2]}'
     yield 'subsystem_device', f'0x{function.ids[3]}'
     yield 'revision', f'0x{fields["rev"]}'
     yield 'uevent', _uevent(function)
     yield 'modalias', _modalias(function)
-    yield 'config', b'\xff' * 64 if lost else _config(function)
+    yield 'config', b'\xff' * 64 if is_lost else _config(function)
     yield 'numa_node', str(fields['numa'])
     yield 'enable', '1' if fields.get('driver') else '0'
-    yield 'power_state', 'unknown' if lost else 'D0'
+    yield 'power_state', 'unknown' if is_lost else 'D0'
     yield from _SAME_EVERYWHERE.items()
     yield from _error_counters()
-    yield from _link_state(fields, lost)
+    yield from _link_state(fields, is_lost)
     if fields.get('reset'):
         yield 'reset_method', fields['reset']
     yield from _sriov(function)
@@ -101,12 +101,12 @@ def _write_only(function: Function) -> Iterator[str]:
         yield 'sriov_vf_msix_count'
 
 
-def _link_state(fields: Fields, lost: bool) -> Iterator[tuple[str, str]]:
-    if 'link' not in fields and not lost:
+def _link_state(fields: Fields, is_lost: bool) -> Iterator[tuple[str, str]]:
+    if 'link' not in fields and not is_lost:
         return
     speed, width, max_speed, max_width = fields.get('link', ('', '', 'Unknown', '255'))
-    yield 'current_link_speed', 'Unknown' if lost else speed
-    yield 'current_link_width', '63' if lost else width
+    yield 'current_link_speed', 'Unknown' if is_lost else speed
+    yield 'current_link_width', '63' if is_lost else width
     yield 'max_link_speed', max_speed
     yield 'max_link_width', max_width
 

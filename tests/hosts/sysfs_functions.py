@@ -42,8 +42,8 @@ def merge_fields(base: Fields, over: Fields) -> dict[str, Any]:
     """Merge dicts recursively; other values are replaced."""
     result = dict(base)
     for key, value in over.items():
-        both = isinstance(value, Mapping) and isinstance(base.get(key), Mapping)
-        result[key] = merge_fields(base[key], value) if both else value
+        is_nested = isinstance(value, Mapping) and isinstance(base.get(key), Mapping)
+        result[key] = merge_fields(base[key], value) if is_nested else value
     return result
 
 
@@ -53,8 +53,8 @@ def virtual_address(physical: str, distance: int) -> str:
     >>> virtual_address('0000:22:1f.0', 8)
     '0000:23:00.0'
     """
-    domain, bus, rest = physical.split(':')
-    slot, number = rest.split('.')
+    domain, bus, slot_and_function = physical.split(':')
+    slot, number = slot_and_function.split('.')
     routing = (int(bus, 16) << 8 | int(slot, 16) << 3 | int(number)) + distance
     return f'{domain}:{routing >> 8:02x}:{routing >> 3 & 0x1F:02x}.{routing & 7}'
 

@@ -86,7 +86,7 @@ def test_answer_lost_fails_the_build(cloud: OpenStack, method: str) -> None:
     cloud.proxy.lose(method, '/v2/accelerator_requests')
     server = cloud.create_server(cloud.create_flavor(profile), 'cmp1')
     assert server.wait_built() == 'ERROR'
-    assert cloud.proxy.lost[-1].startswith(method)
+    assert cloud.proxy.lost_requests[-1].startswith(method)
     cloud.until(lambda: not server.arqs(), 'Nova deletes the ARQs that it knows')
     remaining = cloud.accelerator('GET', '/accelerator_requests')['arqs']
     forgotten = [arq for arq in remaining if arq['state'] != 'Deleting']

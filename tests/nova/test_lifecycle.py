@@ -141,7 +141,7 @@ def test_other_tenant_sees_and_changes_no_arqs(cloud: OpenStack) -> None:
     uuid = before[0]['uuid']
     path = '/accelerator_requests'
     of_server = f'{path}?instance={server.uuid}'
-    listing = cloud.accelerator('GET', of_server, user=cloud.stranger)
+    listing = cloud.accelerator('GET', of_server, user=cloud.foreign_member)
     assert listing['arqs'] == []
     assert len(cloud.accelerator('GET', of_server, user=cloud.owner)['arqs']) == 1
     unbind = {uuid: [{'path': '/hostname', 'op': 'remove'}]}
@@ -155,7 +155,7 @@ def test_other_tenant_sees_and_changes_no_arqs(cloud: OpenStack) -> None:
         ]
         return [answer.status_code for answer in answers]
 
-    assert statuses(cloud.stranger) == [404, 404, 403, 403]
+    assert statuses(cloud.foreign_member) == [404, 404, 403, 403]
     # Only Nova changes the ARQs of a server, also for their owner and an operator.
     assert statuses(cloud.owner) == [200, 403, 403, 403]
     assert statuses(cloud.admin) == [200, 403, 403, 403]

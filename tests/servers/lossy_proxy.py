@@ -21,7 +21,7 @@ class LossyProxy:
         :param target: URL of the service without a path
         """
         self.target = target
-        self.lost: list[str] = []
+        self.lost_requests: list[str] = []
         """Requests whose answer was lost, as ``METHOD path``."""
         self._losses: list[str] = []
         self._lock = threading.Lock()
@@ -47,7 +47,7 @@ class LossyProxy:
             if line not in self._losses:
                 return False
             self._losses.remove(line)
-            self.lost.append(line)
+            self.lost_requests.append(line)
             return True
 
     def __enter__(self) -> Self:

@@ -39,10 +39,15 @@ class OpenStackClient:
 
     def _prepare_persons(self) -> None:
         self.service_project = self.keystone.project('service')
-        tenant, stranger = self.keystone.project('lab'), self.keystone.project('shop')
+        tenant, foreign_project = (
+            self.keystone.project('lab'),
+            self.keystone.project('shop'),
+        )
         self.admin = self.keystone.person('operator', self.service_project, 'admin')
         self.owner = self.keystone.person('owner', tenant, 'member')
-        self.stranger = self.keystone.person('stranger', stranger, 'member')
+        self.foreign_member = self.keystone.person(
+            'stranger', foreign_project, 'member'
+        )
 
     # --- REST ---
 
@@ -178,12 +183,12 @@ class OpenStackClient:
         :param alternatives: selectors that may be used instead, the best one first
         """
         name = f'profile-{uuid.uuid4().hex[:8]}'
-        group, *others = [
+        group, *rivals = [
             {'resources:PGPU': '1', 'accel:selector': text}
             for text in (selector, *alternatives)
         ]
-        groups = [{**group, 'alternatives': others} if others else group]
-        version = '2.20' if others else '2.13'
+        groups = [{**group, 'alternatives': rivals} if rivals else group]
+        version = '2.20' if rivals else '2.13'
         body = [{'name': name, 'groups': groups}]
         self.accelerator_at(version, 'POST', '/device_profiles', body)
         return name

@@ -79,7 +79,7 @@ def host(remote: CountedRemote, database: Database) -> Host:
     change_device(database, gpu, control_address='0000:3b:00.0')
     host = Host(remote, database, name, root, gpu)
     host.sync()
-    remote.sent.clear()
+    remote.calls.clear()
     return host
 
 

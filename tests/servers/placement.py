@@ -44,13 +44,13 @@ class CountedRemote(Remote):
 
     def __init__(self, name: str, adapter: Adapter) -> None:
         super().__init__(name, adapter)
-        self.sent: list[str] = []
+        self.calls: list[str] = []
 
     def send(
         self, method: str, path: str, *args: Any, **options: Any
     ) -> requests.Response:
         """Record and send a request; further arguments are passed on."""
-        self.sent.append(f'{method} {path}')
+        self.calls.append(f'{method} {path}')
         return super().send(method, path, *args, **options)
 
 

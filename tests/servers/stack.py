@@ -217,8 +217,8 @@ class Cloud:
     def write_config(self, name: str, options: Options) -> Path:
         merged = {section: dict(values) for section, values in self._options.items()}
         host = str(options.get('DEFAULT', {}).get('host', self.host))
-        for more in (write_keys(self.directory, host), options):
-            for section, values in more.items():
+        for lines in (write_keys(self.directory, host), options):
+            for section, values in lines.items():
                 merged.setdefault(section, {}).update(values)
         path = self.directory / f'{name}.conf'
         path.write_text(
@@ -294,11 +294,11 @@ class Cloud:
             self.until(find_provider, f'Placement has a provider of {resource_class}')
         )
 
-    def create_profile(self, resource_class: str, count: int = 1, **more: str) -> str:
-        """Create a device profile and return its name; ``more`` are ``accel:`` keys."""
+    def create_profile(self, resource_class: str, count: int = 1, **keys: str) -> str:
+        """Create a device profile and return its name; ``keys`` are ``accel:`` keys."""
         name = f'profile-{uuid.uuid4().hex[:8]}'
         group = {f'resources:{resource_class}': str(count)}
-        group |= {f'accel:{key}': value for key, value in more.items()}
+        group |= {f'accel:{key}': value for key, value in keys.items()}
         body = [{'name': name, 'groups': [group]}]
         expect(self.api().ask('POST', '/v2/device_profiles', body), 201)
         return name
@@ -357,16 +357,16 @@ class Instance:
         body = dict.fromkeys(self.arqs, patch)
         return self.cloud.api(persona).ask('PATCH', '/v2/accelerator_requests', body)
 
-    def gone(self) -> bool:
+    def are_arqs_deleted(self) -> bool:
         """Check whether the ARQs are deleted.
 
         ARQs that a host must clean up leave their instance at once and are deleted
         after the cleanup."""
         admin, path = self.cloud.api(ADMIN), '/v2/accelerator_requests'
         answers = [admin.ask('GET', f'{path}/{uuid}') for uuid in self.arqs]
-        return not self.shown() and {answer.status for answer in answers} <= {404}
+        return not self.list_arqs() and {answer.status for answer in answers} <= {404}
 
-    def shown(self) -> list[dict[str, Any]]:
+    def list_arqs(self) -> list[dict[str, Any]]:
         """Return the ARQs as the API shows them."""
         nova = self.cloud.api(NOVA)
         answer = nova.ask('GET', self.path)
@@ -377,7 +377,7 @@ class Instance:
         return result
 
     def states(self) -> set[str]:
-        return {arq['state'] for arq in self.shown()}
+        return {arq['state'] for arq in self.list_arqs()}
 
     def events(self) -> list[dict[str, str]]:
         """Return the events that Nova received for the instance."""

@@ -153,7 +153,7 @@ class VgpuHost:
         self.kill_agent()
         self.kernel.reboot()
 
-    def made(self) -> set[Vgpu]:
+    def list_vgpus(self) -> set[Vgpu]:
         """Return all vGPUs of the host, foreign ones included."""
         mdevs = {
             Vgpu(link.resolve().parent.name, (link / 'mdev_type').resolve().name, uuid)
@@ -199,7 +199,7 @@ class VgpuHost:
     def boot_bound(self, number: int) -> Instance:
         guest = self.boot_on(number)
         self.cloud.until(guest.is_resolved, 'Nova receives an event per ARQ')
-        assert guest.states() == {'Bound'}, guest.shown()
+        assert guest.states() == {'Bound'}, guest.list_arqs()
         return guest
 
     def define_guest(self, guest: Instance) -> list[HostDevice]:
@@ -210,7 +210,7 @@ class VgpuHost:
     def end(self, guest: Instance) -> None:
         """Delete an instance and wait until its cleanup is finished."""
         guest.delete()
-        self.cloud.until(guest.gone)
+        self.cloud.until(guest.are_arqs_deleted)
         self.settle()
 
     def settle(self) -> None:
@@ -239,7 +239,7 @@ def _text(file: Path) -> str:
 
 def read_vgpus(guest: Instance) -> set[Vgpu]:
     """Return the vGPUs of the handles of an instance. Handles may lack the type."""
-    return {_read_vgpu(arq) for arq in guest.shown()}
+    return {_read_vgpu(arq) for arq in guest.list_arqs()}
 
 
 # Any: JSON of the API.

@@ -24,28 +24,33 @@ from tests.support.sources import (
     read_sources,
 )
 
-# Shares of all names and of all docstrings in a tree.
-MAX_FORBIDDEN_NAMES: Final = 0.005
-MAX_FORBIDDEN_OPENINGS: Final = 0.02
 MAX_TEST_WORDS: Final = 9
 SLUG_WORDS: Final = range(2, 6)
 DOCUMENTED_PACKAGES: Final = ('api', 'clients', 'drivers', 'model', 'rpc')
 
 PRONOUNS: Final = """
     one ones each every other others those these they them that this it its what which
-    who whom whose where why how mine ours theirs
+    who whom whose where why how mine ours theirs both either rest same then here there
+    nothing nobody everything something anything thing things piece pieces
 """
 PARTICIPLES: Final = """
     asked begun done ended found given gone held kept known left made meant named
-    offered said seen settled shown taken told wanted
+    offered said seen settled shown taken told wanted sent lost heard
+"""
+ADJECTIVES: Final = """
+    again alive away back dead few fewer many more most right silent strange stranger
+    strangers whole wrong
 """
 OPENINGS: Final = """
     all any as both by each every false for from how if in it its nobody none nothing
     of on one only so that their there these they those to true until what whatever
     when where whether which who whom whose why with without
 """
-FORBIDDEN_NAMES: Final = frozenset((PRONOUNS + PARTICIPLES).split())
+FORBIDDEN_NAMES: Final = frozenset((PRONOUNS + PARTICIPLES + ADJECTIVES).split())
 FORBIDDEN_OPENINGS: Final = frozenset(OPENINGS.split())
+# A file that is never edited after the release, and fields that travel by RPC.
+RELEASED_REVISION: Final = 'alembic/versions/0001'
+MESSAGE_FIELDS: Final = frozenset({('cyborg_lite/model/host_events.py', 'lost')})
 BANNED_WORDS: Final = re.compile(
     r'\b(carved|figures|finding|pulse|stranger|verdict|vitals|wishes)\b', re.IGNORECASE
 )
@@ -74,6 +79,12 @@ def list_bindings(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
                 yield node, name
             case ast.Attribute(attr=name, ctx=ast.Store()):
                 yield node, name
+            case (
+                ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+            ):
+                yield node, name
 
 
 def list_docstrings(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
@@ -96,9 +107,11 @@ def has_forbidden_opening(docstring: str) -> bool:
 
 
 def is_bare_participle(name: str) -> bool:
-    """Check whether a function is named by a participle alone, like ``settled``."""
+    """Check whether a function is named without a verb, like ``settled``."""
     word = name.lstrip('_')
-    return word not in _OTHER_WORDS and _PARTICIPLE.fullmatch(word) is not None
+    return word in FORBIDDEN_NAMES or (
+        word not in _OTHER_WORDS and _PARTICIPLE.fullmatch(word) is not None
+    )
 
 
 def list_public_definitions(
@@ -147,35 +160,28 @@ def join_lines(offenders: Iterable[str]) -> str:
 
 @pytest.mark.parametrize('tree', TREES)
 def test_names_are_nouns_not_pronouns_or_participles(tree: str) -> None:
-    bindings = [
-        (source.locate(node), name)
-        for source in read_sources(tree)
-        for node, name in list_bindings(source.tree)
-    ]
     offenders = [
-        f'{place}: {name}'
-        for place, name in bindings
+        f'{source.locate(node)}: {name}'
+        for source in read_sources(tree)
+        if not source.name.startswith(RELEASED_REVISION)
+        for node, name in list_bindings(source.tree)
         if name.strip('_') in FORBIDDEN_NAMES
+        and (source.name, name) not in MESSAGE_FIELDS
     ]
-    assert len(offenders) <= MAX_FORBIDDEN_NAMES * len(bindings), (
-        'name the object instead:' + join_lines(offenders)
-    )
+    assert not offenders, 'name the object instead:' + join_lines(offenders)
 
 
 @pytest.mark.parametrize('tree', TREES)
 def test_docstrings_open_with_verb_or_noun(tree: str) -> None:
-    docstrings = [
-        (source.locate(node), docstring)
-        for source in read_sources(tree)
-        for node, docstring in list_docstrings(source.tree)
-    ]
     offenders = [
-        f'{place}: {docstring.splitlines()[0]}'
-        for place, docstring in docstrings
+        f'{source.locate(node)}: {docstring.splitlines()[0]}'
+        for source in read_sources(tree)
+        if not source.name.startswith(RELEASED_REVISION)
+        for node, docstring in list_docstrings(source.tree)
         if has_forbidden_opening(docstring)
     ]
-    assert len(offenders) <= MAX_FORBIDDEN_OPENINGS * len(docstrings), (
-        'start with an imperative verb, or with a noun:' + join_lines(offenders)
+    assert not offenders, 'start with an imperative verb, or with a noun:' + join_lines(
+        offenders
     )
 
 
@@ -183,8 +189,7 @@ def test_functions_are_not_named_by_bare_participles() -> None:
     offenders = [
         f'{source.locate(node)}: {node.name}'
         for source in read_all_sources()
-        # Released revisions are never edited.
-        if not source.name.startswith('alembic/versions/0001')
+        if not source.name.startswith(RELEASED_REVISION)
         for node in list_functions(source.tree)
         if is_bare_participle(node.name)
     ]
@@ -257,6 +262,8 @@ def test_log_messages_have_no_banned_words() -> None:
         ('def show(self, what: str) -> None: ...', ['what']),
         ('self._held = 1', ['_held']),
         ('for each in rows: ...', ['each']),
+        ('try: ...\nexcept OSError as this: ...', ['this']),
+        ('match rows:\n  case [first, *rest]: ...', ['rest']),
         ('found_rows = rows.found', []),
     ],
 )
@@ -281,7 +288,13 @@ def test_forbidden_openings_are_recognized(docstring: str, forbidden: bool) -> N
 
 @pytest.mark.parametrize(
     ('name', 'participle'),
-    [('listed', True), ('_held', True), ('list_held', False), ('listen', False)],
+    [
+        ('listed', True),
+        ('_held', True),
+        ('away', True),
+        ('list_held', False),
+        ('listen', False),
+    ],
 )
 def test_bare_participles_are_recognized(name: str, participle: bool) -> None:
     assert is_bare_participle(name) is participle

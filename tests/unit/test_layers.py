@@ -278,7 +278,7 @@ def test_entry_points_import_runtime_first() -> None:
 
 
 def test_parameters_of_tests_are_constant() -> None:
-    """Each worker of a parallel run must collect the same tests."""
+    """The workers of a parallel run must collect the same tests."""
     offenders = [
         f'{source.locate(node)}: {ast.unparse(decorator)}'
         for source in read_sources('tests')

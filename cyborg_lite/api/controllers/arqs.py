@@ -265,15 +265,15 @@ def _check_no_device_lost(instance: str, arqs: Sequence[Arq]) -> None:
 
     :raises InstanceDeviceLost: a device that the guest uses is lost
     """
-    lost = [
+    affected_arqs = [
         arq for arq in arqs if arq.device_loss and arq.attach_target is AttachTarget.VM
     ]
-    if lost:
+    if affected_arqs:
         raise InstanceDeviceLost(
             instance=instance,
-            host=', '.join(sorted({arq.hostname or '' for arq in lost})),
-            arqs=', '.join(arq.uuid for arq in lost),
-            reason=' '.join(dict.fromkeys(arq.device_loss for arq in lost)),
+            host=', '.join(sorted({arq.hostname or '' for arq in affected_arqs})),
+            arqs=', '.join(arq.uuid for arq in affected_arqs),
+            reason=' '.join(dict.fromkeys(arq.device_loss for arq in affected_arqs)),
         )
 
 

@@ -40,7 +40,7 @@ class EventView(types.Base):  # type: ignore[misc]  # untyped base
 class EventList(types.Base):  # type: ignore[misc]  # untyped base
     """The steps of an ARQ, oldest first."""
 
-    events = [EventView]  # noqa: RUF012  # a type, as WSME has it
+    events = [EventView]
 
     @classmethod
     def build(cls, steps: Sequence[Step]) -> Self:

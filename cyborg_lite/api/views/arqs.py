@@ -48,8 +48,8 @@ class ArqView(types.Base):  # type: ignore[misc]  # untyped base
     project_id = nullable(str)
     attach_handle_type = str
     attach_handle_uuid = nullable(UUID)
-    attach_handle_info = {str: str}  # noqa: RUF012  # a type, as WSME has it
-    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    attach_handle_info = {str: str}
+    links = [Link]
     created_at = datetime
     updated_at = nullable(datetime)
     status_reason = since(V2_4, nullable(str))
@@ -102,7 +102,7 @@ def _build_arq(arq: Arq, links: Links, version: Microversion) -> Content:
 class ArqList(types.Base):  # type: ignore[misc]  # untyped base
     """A page of ARQs."""
 
-    arqs = [ArqView]  # noqa: RUF012  # a type, as WSME has it
+    arqs = [ArqView]
     arqs_links = since(V2_4, optional([Link]))
 
     @staticmethod

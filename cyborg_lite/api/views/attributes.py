@@ -21,7 +21,7 @@ class AttributeView(types.Base):  # type: ignore[misc]  # untyped base
     deployable_id = int
     key = str
     value = str
-    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    links = [Link]
     created_at = datetime
     updated_at = nullable(datetime)
     generation = since(V2_21, int)
@@ -47,7 +47,7 @@ class AttributeView(types.Base):  # type: ignore[misc]  # untyped base
 class AttributeList(types.Base):  # type: ignore[misc]  # untyped base
     """A page of attributes."""
 
-    attributes = [AttributeView]  # noqa: RUF012  # a type, as WSME has it
+    attributes = [AttributeView]
     attributes_links = since(V2_4, optional([Link]))
 
     @classmethod

@@ -33,7 +33,7 @@ class BitstreamView(types.Base):  # type: ignore[misc]  # untyped base
     function_uuid = nullable(str)
     function_name = nullable(str)
     accepted = bool
-    reasons = [str]  # noqa: RUF012  # a type, as WSME has it
+    reasons = [str]
 
     @classmethod
     def build(cls, bitstream: ListedBitstream) -> Self:
@@ -64,7 +64,7 @@ class BitstreamView(types.Base):  # type: ignore[misc]  # untyped base
 class BitstreamList(types.Base):  # type: ignore[misc]  # untyped base
     """The bitstreams in Glance."""
 
-    bitstreams = [BitstreamView]  # noqa: RUF012  # a type, as WSME has it
+    bitstreams = [BitstreamView]
 
     @classmethod
     def build(cls, bitstreams: Iterable[ListedBitstream]) -> Self:

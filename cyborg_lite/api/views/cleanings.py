@@ -72,7 +72,7 @@ class CleaningView(types.Base):  # type: ignore[misc]  # untyped base
     actor = str
     started_at = datetime
     finished_at = nullable(datetime)
-    steps = [CleanStepView]  # noqa: RUF012  # a type, as WSME has it
+    steps = [CleanStepView]
     step_count = int
     reason = nullable(str)
 
@@ -95,9 +95,9 @@ class CleaningView(types.Base):  # type: ignore[misc]  # untyped base
 class CleaningList(types.Base):  # type: ignore[misc]  # untyped base
     """The units of a device, and its cleans, the latest first."""
 
-    units = [UnitView]  # noqa: RUF012  # a type, as WSME has it
-    cleanings = [CleaningView]  # noqa: RUF012  # a type, as WSME has it
-    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    units = [UnitView]
+    cleanings = [CleaningView]
+    links = [Link]
 
     @classmethod
     def build(cls, uuid: str, device: DeviceCleanings, links: Links) -> Self:

@@ -24,7 +24,7 @@ class HardwareSetView(types.Base):  # type: ignore[misc]  # untyped base
 
     name = str
     settings = JSON_TEXT
-    required = [str]  # noqa: RUF012  # a type, as WSME has it
+    required = [str]
 
     @classmethod
     def build(cls, item: SetView) -> Self:
@@ -76,10 +76,10 @@ class DeviceConfigurationView(types.Base):  # type: ignore[misc]  # untyped base
     """
 
     device_uuid = UUID
-    sets = [HardwareSetView]  # noqa: RUF012  # a type, as WSME has it
-    arqs = [UUID]  # noqa: RUF012  # a type, as WSME has it
-    changes = [ReconfigurationView]  # noqa: RUF012  # a type, as WSME has it
-    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    sets = [HardwareSetView]
+    arqs = [UUID]
+    changes = [ReconfigurationView]
+    links = [Link]
 
     @classmethod
     def build(cls, configuration: DeviceConfiguration, links: Links) -> Self:

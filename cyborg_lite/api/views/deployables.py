@@ -55,7 +55,7 @@ class DeployableView(types.Base):  # type: ignore[misc]  # untyped base
     rp_uuid = nullable(UUID)
     driver_name = nullable(str)
     bitstream_id = nullable(UUID)
-    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    links = [Link]
     created_at = datetime
     updated_at = nullable(datetime)
     typed_attributes = since(V2_8, [TypedAttributeView])
@@ -96,7 +96,7 @@ def _build_links(call: Call, uuid: str) -> list[Link]:
 class DeployableList(types.Base):  # type: ignore[misc]  # untyped base
     """A page of deployables."""
 
-    deployables = [DeployableView]  # noqa: RUF012  # a type, as WSME has it
+    deployables = [DeployableView]
     deployables_links = since(V2_4, optional([Link]))
 
     @classmethod

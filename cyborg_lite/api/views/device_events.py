@@ -43,8 +43,8 @@ class DeviceEventView(types.Base):  # type: ignore[misc]  # untyped base
 class DeviceEventList(types.Base):  # type: ignore[misc]  # untyped base
     """The events of a device, the latest first."""
 
-    events = [DeviceEventView]  # noqa: RUF012  # a type, as WSME has it
-    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    events = [DeviceEventView]
+    links = [Link]
 
     @classmethod
     def build(cls, uuid: str, events: Iterable[DeviceEvent], links: Links) -> Self:

@@ -44,7 +44,7 @@ class ProfileView(types.Base):  # type: ignore[misc]  # untyped base
     enabled = since(V2_4, bool)
     is_public = since(V2_4, bool)
     generation = since(V2_21, int)
-    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    links = [Link]
 
     @classmethod
     def build(cls, profile: DeviceProfile, call: Call) -> Self:
@@ -76,8 +76,10 @@ def _build_groups(profile: DeviceProfile, call: Call) -> list[dict[str, Any]]:
         return [dict(group) for group in profile.groups]
     pairs = zip(profile.groups, profile.alternatives, strict=True)
     return [
-        {**group, KEY: [dict(other) for other in others]} if others else dict(group)
-        for group, others in pairs
+        {**group, KEY: [dict(alternative) for alternative in alternatives]}
+        if alternatives
+        else dict(group)
+        for group, alternatives in pairs
     ]
 
 
@@ -95,7 +97,7 @@ class WrappedProfile(types.Base):  # type: ignore[misc]  # untyped base
 class ProfileList(types.Base):  # type: ignore[misc]  # untyped base
     """A page of device profiles."""
 
-    device_profiles = [ProfileView]  # noqa: RUF012  # a type, as WSME has it
+    device_profiles = [ProfileView]
     device_profiles_links = since(V2_4, optional([Link]))
 
     @classmethod
@@ -125,4 +127,4 @@ def build_created_view(
 class AccessList(types.Base):  # type: ignore[misc]  # untyped base
     """The projects that may use a device profile that is not public."""
 
-    projects = [str]  # noqa: RUF012  # a type, as WSME has it
+    projects = [str]

@@ -44,7 +44,7 @@ class UsageView(types.Base):  # type: ignore[misc]  # untyped base
     power = nullable(float)
     units_used = nullable(int)
     units_total = nullable(int)
-    counters = {str: int}  # noqa: RUF012  # a type, as WSME has it
+    counters = {str: int}
 
     @staticmethod
     def build(usage: Usage) -> Content:
@@ -72,7 +72,7 @@ class DeviceView(types.Base):  # type: ignore[misc]  # untyped base
     vendor_board_info = nullable(str)
     hostname = str
     status = since(V2_3, enum_of(DeviceStatus))
-    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    links = [Link]
     created_at = datetime
     updated_at = nullable(datetime)
     status_reason = since(V2_4, str)
@@ -148,7 +148,7 @@ def _ages(device: DeviceRecord) -> Content:
 class DeviceList(types.Base):  # type: ignore[misc]  # untyped base
     """A page of devices."""
 
-    devices = [DeviceView]  # noqa: RUF012  # a type, as WSME has it
+    devices = [DeviceView]
 
     devices_links = since(V2_4, optional([Link]))
 

@@ -26,8 +26,8 @@ class ReasonView(types.Base):  # type: ignore[misc]  # untyped base
     text = str
     group = nullable(int)
     resource_class = nullable(str)
-    traits = [str]  # noqa: RUF012  # a type, as WSME has it
-    providers = [str]  # noqa: RUF012  # a type, as WSME has it
+    traits = [str]
+    providers = [str]
 
     @classmethod
     def build(cls, reason: Reason) -> Self:
@@ -47,7 +47,7 @@ class GroupVerdictView(types.Base):  # type: ignore[misc]  # untyped base
 
     group = int
     fits = bool
-    reasons = [ReasonView]  # noqa: RUF012  # a type, as WSME has it
+    reasons = [ReasonView]
 
     @classmethod
     def build(cls, verdict: GroupFit) -> Self:
@@ -64,8 +64,8 @@ class HostVerdictView(types.Base):  # type: ignore[misc]  # untyped base
 
     hostname = str
     fits = bool
-    groups = [GroupVerdictView]  # noqa: RUF012  # a type, as WSME has it
-    reasons = [ReasonView]  # noqa: RUF012  # a type, as WSME has it
+    groups = [GroupVerdictView]
+    reasons = [ReasonView]
 
     @classmethod
     def build(cls, verdict: HostFit) -> Self:
@@ -85,8 +85,8 @@ class ExplanationView(types.Base):  # type: ignore[misc]  # untyped base
     device_profile_name = str
     verdict = enum_of(FitResult)
     summary = str
-    warnings = [ReasonView]  # noqa: RUF012  # a type, as WSME has it
-    hosts = [HostVerdictView]  # noqa: RUF012  # a type, as WSME has it
+    warnings = [ReasonView]
+    hosts = [HostVerdictView]
     alternatives = since(V2_20, [int])
 
     @classmethod

@@ -78,12 +78,12 @@ class TopologyDeployableView(types.Base):  # type: ignore[misc]  # untyped base
     name = str
     parent_uuid = nullable(UUID)
     resource_class = nullable(str)
-    traits = [str]  # noqa: RUF012  # a type, as WSME has it
+    traits = [str]
     total = int
     reserved = int
     rp_uuid = nullable(UUID)
     bitstream_id = nullable(str)
-    units = [TopologyUnitView]  # noqa: RUF012  # a type, as WSME has it
+    units = [TopologyUnitView]
 
     @classmethod
     def build(cls, item: TopologyDeployable, is_admin: bool) -> Self:
@@ -117,7 +117,7 @@ class TopologyDeviceView(types.Base):  # type: ignore[misc]  # untyped base
     status_reason = str
     health = enum_of(Health)
     health_reason = str
-    deployables = [TopologyDeployableView]  # noqa: RUF012  # a type, as WSME has it
+    deployables = [TopologyDeployableView]
 
     @classmethod
     def build(cls, device: TopologyDevice, is_admin: bool) -> Self:
@@ -143,7 +143,7 @@ class NumaNodeView(types.Base):  # type: ignore[misc]  # untyped base
     """A NUMA node; ``number`` is null if the platform reports none."""
 
     number = nullable(int)
-    devices = [TopologyDeviceView]  # noqa: RUF012  # a type, as WSME has it
+    devices = [TopologyDeviceView]
 
     @classmethod
     def build(cls, node: NumaNode, is_admin: bool) -> Self:
@@ -164,8 +164,8 @@ class HostTopologyView(types.Base):  # type: ignore[misc]  # untyped base
 
     hostname = str
     agent_state = nullable(enum_of(ServiceState))
-    numa_nodes = [NumaNodeView]  # noqa: RUF012  # a type, as WSME has it
-    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    numa_nodes = [NumaNodeView]
+    links = [Link]
 
     @classmethod
     def build(cls, topology: HostTopology, call: Call) -> Self:

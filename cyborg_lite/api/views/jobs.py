@@ -27,7 +27,7 @@ class JobView(types.Base):  # type: ignore[misc]  # untyped base
     step = enum_of(ProgramStep)
     progress = Shape(int, minimum=0, maximum=100)
     reason = nullable(str)
-    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    links = [Link]
     created_at = datetime
     updated_at = nullable(datetime)
 
@@ -67,7 +67,7 @@ class QueuedJobView(types.Base):  # type: ignore[misc]  # untyped base
     is_cancelled = bool
     reason = nullable(str)
     request_id = nullable(str)
-    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    links = [Link]
 
     @classmethod
     def build(cls, job: JobRecord, links: Links) -> Self:
@@ -92,7 +92,7 @@ class QueuedJobView(types.Base):  # type: ignore[misc]  # untyped base
 class QueuedJobList(types.Base):  # type: ignore[misc]  # untyped base
     """A page of jobs, oldest first."""
 
-    jobs = [QueuedJobView]  # noqa: RUF012  # a type, as WSME has it
+    jobs = [QueuedJobView]
     jobs_links = optional([Link])
 
     @classmethod

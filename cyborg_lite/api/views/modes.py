@@ -17,7 +17,7 @@ class OfferedInventoryView(types.Base):  # type: ignore[misc]  # untyped base
 
     resource_class = str
     total = int
-    traits = [str]  # noqa: RUF012  # a type, as WSME has it
+    traits = [str]
 
     @classmethod
     def build(cls, item: OfferedInventory) -> Self:
@@ -34,8 +34,8 @@ class ModeView(types.Base):  # type: ignore[misc]  # untyped base
 
     name = str
     is_current = bool
-    appears = [OfferedInventoryView]  # noqa: RUF012  # a type, as WSME has it
-    vanishes = [OfferedInventoryView]  # noqa: RUF012  # a type, as WSME has it
+    appears = [OfferedInventoryView]
+    vanishes = [OfferedInventoryView]
 
     @classmethod
     def build(cls, plan: ModePlan) -> Self:
@@ -72,10 +72,10 @@ class DeviceModesView(types.Base):  # type: ignore[misc]  # untyped base
     current = nullable(str)
     declared = nullable(str)
     stored = nullable(str)
-    modes = [ModeView]  # noqa: RUF012  # a type, as WSME has it
-    arqs = [UUID]  # noqa: RUF012  # a type, as WSME has it
+    modes = [ModeView]
+    arqs = [UUID]
     change = nullable(ModeChangeView)
-    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    links = [Link]
 
     @classmethod
     def build(cls, plan: DevicePlan, links: Links) -> Self:

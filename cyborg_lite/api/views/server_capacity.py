@@ -14,9 +14,9 @@ from cyborg_lite.model.server_capacity import HostCapacity, ProfileCapacity, Sho
 class ShortageView(types.Base):  # type: ignore[misc]  # untyped base
     """The groups that run out of units first, and on how many hosts they do."""
 
-    groups = [int]  # noqa: RUF012  # a type, as WSME has it
-    resource_classes = [str]  # noqa: RUF012  # a type, as WSME has it
-    traits = [str]  # noqa: RUF012  # a type, as WSME has it
+    groups = [int]
+    resource_classes = [str]
+    traits = [str]
     hosts = int
     text = str
 
@@ -65,9 +65,9 @@ class ProfileCapacityView(types.Base):  # type: ignore[misc]  # untyped base
     servers = int
     is_exact = bool
     shortage = nullable(ShortageView)
-    warnings = [ReasonView]  # noqa: RUF012  # a type, as WSME has it
-    hosts = [HostCapacityView]  # noqa: RUF012  # a type, as WSME has it
-    alternatives = [int]  # noqa: RUF012  # a type, as WSME has it
+    warnings = [ReasonView]
+    hosts = [HostCapacityView]
+    alternatives = [int]
 
     @classmethod
     def build(cls, profile: DeviceProfile, capacity: ProfileCapacity) -> Self:

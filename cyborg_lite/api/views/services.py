@@ -41,7 +41,7 @@ class ServiceView(types.Base):  # type: ignore[misc]  # untyped base
 class ServiceList(types.Base):  # type: ignore[misc]  # untyped base
     """A page of daemons."""
 
-    services = [ServiceView]  # noqa: RUF012  # a type, as WSME has it
+    services = [ServiceView]
     services_links = since(V2_4, optional([Link]))
 
     @classmethod

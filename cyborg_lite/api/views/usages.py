@@ -42,8 +42,8 @@ class UsageList(types.Base):  # type: ignore[misc]  # untyped base
 
     start = datetime
     end = datetime
-    usages = [UnitUsageView]  # noqa: RUF012  # a type, as WSME has it
-    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    usages = [UnitUsageView]
+    links = [Link]
 
     @classmethod
     def build(cls, query: UsageQuery, report: UsageReport, call: Call) -> Self:

@@ -20,7 +20,7 @@ class VersionView(types.Base):  # type: ignore[misc]  # untyped base
     """A version of the API with its range of microversions."""
 
     id = str
-    links = [Link]  # noqa: RUF012  # a type, as WSME has it
+    links = [Link]
     max_version = str
     min_version = str
     status = str
@@ -41,7 +41,7 @@ class RootView(types.Base):  # type: ignore[misc]  # untyped base
 
     name = str
     description = str
-    versions = [VersionView]  # noqa: RUF012  # a type, as WSME has it
+    versions = [VersionView]
     default_version = VersionView
 
     @classmethod

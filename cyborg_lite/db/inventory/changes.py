@@ -369,11 +369,13 @@ class _Writer:
 
     def _write_handles(self) -> None:
         delta, ids = self.changes.handles, self.ids.handles
-        lost = [ids[path] for path, handle in delta.changed.items() if handle.missing]
-        if lost:
-            claimed = AttachHandle.id.in_(lost), HELD
+        missing_ids = [
+            ids[path] for path, handle in delta.changed.items() if handle.missing
+        ]
+        if missing_ids:
+            claimed = AttachHandle.id.in_(missing_ids), HELD
             marked = update(AttachHandle).where(*claimed).values(missing=True)
-            self._run_or_retry(marked, len(lost))
+            self._run_or_retry(marked, len(missing_ids))
         present = {path: f for path, f in delta.changed.items() if not f.missing}
         self._update(
             AttachHandle,

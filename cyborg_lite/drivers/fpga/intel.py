@@ -226,8 +226,8 @@ class IntelFpga(ProgrammableFpgaDriver):
         self, card: FpgaCard, region: FpgaRegion, image: Path
     ) -> list[str]:
         """Return the command line of fpgaconf for the physical function."""
-        domain, bus, rest = card.function.address.split(':')
-        device, number = rest.split('.')
+        domain, bus, slot = card.function.address.split(':')
+        device, number = slot.split('.')
         location = ('--segment', domain), ('-B', bus), ('-D', device), ('-F', number)
         options = [word for name, text in location for word in (name, f'0x{text}')]
         return [self._options['tool'], *options, str(image)]

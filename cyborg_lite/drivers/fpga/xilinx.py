@@ -226,11 +226,11 @@ def _read_sub_device(function: PciFunction, kind: str, path: str) -> str:
     """
     for name in function.names():
         if name.startswith(f'{kind}.'):
-            parent, star, rest = path.partition('fpga*')
+            parent, star, suffix = path.partition('fpga*')
             if not star:
                 return function.text(f'{name}/{path}') or ''
             for manager in function.names(f'{name}/{parent}'):
-                return function.text(f'{name}/{parent}{manager}{rest}') or ''
+                return function.text(f'{name}/{parent}{manager}{suffix}') or ''
     return ''
 
 

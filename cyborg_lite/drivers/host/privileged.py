@@ -293,8 +293,8 @@ def _list_devices() -> frozenset[int]:
     devices = set()
     with open(_MOUNTS) as mounts:
         for line in mounts:
-            fields, _, rest = line.partition(' - ')
-            if rest.startswith('sysfs '):
+            fields, _, source = line.partition(' - ')
+            if source.startswith('sysfs '):
                 major, minor = fields.split()[2].split(':')
                 devices.add(os.makedev(int(major), int(minor)))
     return frozenset(devices)

@@ -96,9 +96,9 @@ def parse(text: str) -> Privileges:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith('#'):
             continue
-        keyword, _, rest = line.strip().partition(' ')
+        keyword, _, value = line.strip().partition(' ')
         # Only the arguments of a tool may contain spaces.
-        subject, _, pattern = rest.strip().partition(' ')
+        subject, _, pattern = value.strip().partition(' ')
         pattern = pattern.strip()
         if not subject.startswith(('/', '<function>')) or not pattern:
             raise InvalidLine(f'line {number} has no path and pattern')

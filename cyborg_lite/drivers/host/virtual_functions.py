@@ -33,8 +33,8 @@ def list_vf_addresses(card: PciFunction, count: int) -> tuple[str, ...]:
     offset, stride = card.number('sriov_offset'), card.number('sriov_stride')
     if not offset or not stride:
         return ()
-    domain, bus, rest = card.address.split(':')
-    slot, _, function = rest.partition('.')
+    domain, bus, device_function = card.address.split(':')
+    slot, _, function = device_function.partition('.')
     own = int(bus, 16) << 8 | int(slot, 16) << 3 | int(function)
     routing_ids = (own + offset + stride * index for index in range(count))
     return tuple(

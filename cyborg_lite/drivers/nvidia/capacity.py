@@ -87,8 +87,8 @@ def may_have_type(
         return True
     if not vgpu_type.memory:
         return True
-    whole = memory or _largest_type(layout)
-    return instance_depth(vgpu.instance) == _tree_depth(whole, vgpu_type.memory)
+    card_memory = memory or _largest_type(layout)
+    return instance_depth(vgpu.instance) == _tree_depth(card_memory, vgpu_type.memory)
 
 
 def _count_instances(
@@ -134,8 +134,8 @@ def instance_depth(instance: int) -> int:
     return math.floor(math.log2(instance + 1))
 
 
-def _tree_depth(whole: int, part: int) -> int:
-    return round(math.log2(whole / part))
+def _tree_depth(card_memory: int, vgpu_memory: int) -> int:
+    return round(math.log2(card_memory / vgpu_memory))
 
 
 def _instance_profile(vgpu_type: VgpuType) -> str:

@@ -174,10 +174,12 @@ class NvidiaGpu(GroupedPciDriver):
         """
         super().restore_device(device)
         product = device.std_board_info.get('product_id', '')
-        for part in device.root.walk():
-            vgpu_type = VgpuType('', part.attributes.get('vgpu_type', ''), available=0)
+        for deployable in device.root.walk():
+            vgpu_type = VgpuType(
+                '', deployable.attributes.get('vgpu_type', ''), available=0
+            )
             if vgpu_type.memory and not vgpu_type.uses_gpu_instance:
-                size = part.total * vgpu_type.memory
+                size = deployable.total * vgpu_type.memory
                 self._types.restore_memory(device.control_address, product, size)
 
     def prepare(self, handle: AllocatedHandle) -> None:

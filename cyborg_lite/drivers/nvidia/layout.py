@@ -304,13 +304,15 @@ class VgpuTypeCache:
         return self._memory.get((card.address, card.device)) or None
 
     def complete_types(
-        self, card: PciFunction, layout: VgpuLayout, more: Iterable[VgpuType]
+        self, card: PciFunction, layout: VgpuLayout, extra_types: Iterable[VgpuType]
     ) -> VgpuLayout:
         """Return the layout with the types that the card does not list any more.
 
-        :param more: types of the card known from another source
+        :param extra_types: types of the card known from another source
         """
-        earlier = {item.id: item for item in more} | self._types.get(card.address, {})
+        earlier = {item.id: item for item in extra_types} | self._types.get(
+            card.address, {}
+        )
         current = {item.id: replace(item, available=0) for item in layout.types}
         types = earlier | current
         self._types[card.address] = types

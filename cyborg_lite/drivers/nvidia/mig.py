@@ -48,7 +48,7 @@ def _build_profiles(*sizes: tuple[int, int, int]) -> tuple[Profile, ...]:
 
 
 def _build_sevenths(
-    eighth: int, quarter: int, half: int, whole: int
+    eighth: int, quarter: int, half: int, full: int
 ) -> tuple[Profile, ...]:
     return _build_profiles(
         (1, eighth, 1),
@@ -56,7 +56,7 @@ def _build_sevenths(
         (2, quarter, 2),
         (3, half, 4),
         (4, half, 4),
-        (7, whole, 8),
+        (7, full, 8),
     )
 
 

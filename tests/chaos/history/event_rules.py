@@ -28,7 +28,7 @@ def check_state_was_visible(history: History) -> Iterator[Violation]:
 
 def _precedes(step: Step, receipt: Receipt) -> bool:
     return (
-        step.number <= receipt.seen
+        step.number <= receipt.last_step
         and step.instance == receipt.instance
         and step.state == _STATE_OF.get(receipt.status)
     )

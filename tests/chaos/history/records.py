@@ -98,12 +98,12 @@ class Receipt:
     arq: str
     instance: str
     status: str
-    seen: int  # number of the last step of the ARQ that was visible at this time
+    last_step: int  # number of the last step of the ARQ that was visible at this time
 
     def __str__(self) -> str:
         return (
             f'{self.time:.3f} Nova receives {self.status} of ARQ {self.arq} for '
-            f'instance {self.instance}; the last visible step is #{self.seen}'
+            f'instance {self.instance}; the last visible step is #{self.last_step}'
         )
 
 

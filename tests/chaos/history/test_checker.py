@@ -86,8 +86,8 @@ def test_check_correct_history_has_no_violation(records: list[Record]) -> None:
 
 
 def test_check_lost_answers_are_allowed() -> None:
-    lost = replace(BIND, end=None, status=None)
-    assert list(check(build(*without(BIND), lost))) == []
+    unanswered = replace(BIND, end=None, status=None)
+    assert list(check(build(*without(BIND), unanswered))) == []
 
 
 def test_transition_forbidden_state_is_shown_with_step_before() -> None:
@@ -253,7 +253,7 @@ def test_host_prepares_for_second_arq_is_violation() -> None:
 @pytest.mark.parametrize(
     'receipt',
     [
-        replace(RECEIVED, seen=2),  # before the commit
+        replace(RECEIVED, last_step=2),  # before the commit
         replace(RECEIVED, instance=I2),
         replace(RECEIVED, status='failed'),
     ],

@@ -96,7 +96,7 @@ GROUP: Final = st.dictionaries(
 )
 GROUPS: Final = st.lists(
     st.builds(
-        lambda group, others: {**group, 'alternatives': others},
+        lambda group, alternatives: {**group, 'alternatives': alternatives},
         GROUP,
         st.lists(GROUP, max_size=2) | JSON,
     )

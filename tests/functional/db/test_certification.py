@@ -200,21 +200,21 @@ def test_bind_galera_node_not_ready_is_retried(
         pytest.skip('Galera speaks the protocol of MySQL')
     scenario = BindScenario(server, add_card(server, 2, needs_host=True))
     usual = scenario.run()
-    sent = 0
+    count = 0
 
     def build_listener(number: int) -> Callable[..., None]:
         # Any: the arguments of SQLAlchemy are not used.
         def refuse(*_: Any) -> None:
-            nonlocal sent
-            sent += 1
-            if sent - 1 == number:
+            nonlocal count
+            count += 1
+            if count - 1 == number:
                 raise NOT_READY
 
         return refuse
 
     for number in (0, 9, 19, 29):
-        sent, listener = 0, build_listener(number)
+        count, listener = 0, build_listener(number)
         event.listen(cluster.engine, 'do_execute', listener)
         assert scenario.run() == usual
         event.remove(cluster.engine, 'do_execute', listener)
-        assert sent > number
+        assert count > number

@@ -26,7 +26,7 @@ def run_cycle(database: Database, profile: str, card: str, number: int) -> list[
     """Create, bind, list and delete ARQs; return the statements."""
     instance, event_job = str(uuid4()), NewJob(JobType.NOVA_EVENT)
     of_instance = Query({'instance_uuid': (instance,)})
-    with statements(database) as sent:
+    with statements(database) as sql:
         uuids = [arq.uuid for arq in database.write(arqs.create_arqs, profile, PROJECT)]
         assert len(uuids) == number
         binding_by_arq = bindings(uuids, card, instance)
@@ -38,7 +38,7 @@ def run_cycle(database: Database, profile: str, card: str, number: int) -> list[
         database.write(queue.finish_job, event)
         assert len(database.read(arqs.list_arqs, of_instance, ANY_PROJECT)) == number
         database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT, None)
-    return sent
+    return sql
 
 
 @pytest.mark.parametrize('number', [1, 8])
@@ -83,11 +83,11 @@ def record_selects(
     database: Database, operation: Callable[[], object]
 ) -> list[tuple[str, Any]]:
     """Return the SELECT statements of an operation with their parameters."""
-    sent: list[tuple[str, Any]] = []
+    sql: list[tuple[str, Any]] = []
 
     def record(_c: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
         if statement.lstrip().startswith('SELECT'):
-            sent.append((statement, parameters))
+            sql.append((statement, parameters))
 
     for engine in database.engines:
         event.listen(engine, 'before_cursor_execute', record)
@@ -96,7 +96,7 @@ def record_selects(
     finally:
         for engine in database.engines:
             event.remove(engine, 'before_cursor_execute', record)
-    return sent
+    return sql
 
 
 def explain_query(database: Database, statement: str, parameters: Any) -> str:

@@ -102,11 +102,11 @@ def test_bind_concurrent_each_handle_is_claimed_once(
     binder = Binder(database, card)
     for _ in range(ROUNDS):
         uuids = add_arqs(database, 32)
-        with statements(database) as sent:
+        with statements(database) as sql:
             results = run_at_once([partial(binder.bind, uuid) for uuid in uuids])
         assert Counter(results) == {'Bound': 16, 'BindFailed': 16}
         # A single bind needs twelve statements.
-        assert len(sent) <= 32 * 24, 'too many retries'
+        assert len(sql) <= 32 * 24, 'too many retries'
         bound = [
             uuid for uuid, state in zip(uuids, results, strict=True) if state == 'Bound'
         ]

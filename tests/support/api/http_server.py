@@ -63,10 +63,10 @@ def return_headers(
     return [json.dumps(headers).encode()]
 
 
-def send(server: ApiServer, sent: bytes) -> bytes:
+def send(server: ApiServer, content: bytes) -> bytes:
     """Send bytes, close the sending direction, and return all that comes back."""
     with socket.create_connection(('127.0.0.1', server.port)) as connection:
-        connection.sendall(sent)
+        connection.sendall(content)
         connection.shutdown(socket.SHUT_WR)
         return b''.join(iter(lambda: connection.recv(65536), b''))
 
@@ -88,10 +88,10 @@ def check_error_document(answer: bytes) -> None:
     assert b'site-packages' not in body
 
 
-def open_connection(server: ApiServer, sent: bytes = b'') -> socket.socket:
+def open_connection(server: ApiServer, content: bytes = b'') -> socket.socket:
     """Open a connection and send the beginning of a request."""
     connection = socket.create_connection(('127.0.0.1', server.port))
-    connection.sendall(sent)
+    connection.sendall(content)
     return connection
 
 

@@ -243,12 +243,12 @@ def test_scan_unsendable_device_affects_only_failing_driver(
     healthy: ScriptedDriver, faulty: ScriptedDriver
 ) -> None:
     """The conductor rejects a whole report for one invalid value."""
-    wrong = discovery_result(_SECOND, 'faulty')
-    assert wrong.device is not None
+    result = discovery_result(_SECOND, 'faulty')
+    assert result.device is not None
     info = {'bus': 2}
-    attach_handle = replace(wrong.device.root.handles[0], info=info)  # type: ignore[arg-type]  # it is the point
-    root = replace(wrong.device.root, handles=(attach_handle,))
-    faulty.results = [replace(wrong, device=replace(wrong.device, root=root))]
+    attach_handle = replace(result.device.root.handles[0], info=info)  # type: ignore[arg-type]  # it is the point
+    root = replace(result.device.root, handles=(attach_handle,))
+    faulty.results = [replace(result, device=replace(result.device, root=root))]
     faulty.failure = None
     discovery = _discovery(faulty=faulty, healthy=healthy)
     *results, withheld = discovery.scan()

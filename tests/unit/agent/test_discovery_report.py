@@ -40,12 +40,12 @@ def test_every_candidate_function_has_row(name: str, host: Host) -> None:
     }
     rows = _build_rows_by_address(host)
     # The NVIDIA driver also lists NVSwitches and functions beside cards, with a reason.
-    others = {
+    companions = {
         address
         for address, row in rows.items()
         if row.result.reason.startswith(('NVSwitch', 'audio function'))
     }
-    assert set(rows) - others == candidates
+    assert set(rows) - companions == candidates
     assert all(row.result.reason for row in rows.values())
     claimed_addresses = {address for address in candidates if rows[address].driver}
     assert claimed_addresses == {

@@ -122,7 +122,7 @@ def test_open_image_above_limit_is_not_fetched(
 def test_open_image_unavailable_glance_leaves_no_file(
     tmp_path: Path, source: FakeGlance
 ) -> None:
-    source.away = True
+    source.is_down = True
     with (
         pytest.raises(ServiceUnavailable),
         _cache(tmp_path, source).open_image(bitstream(_CONTENT)),

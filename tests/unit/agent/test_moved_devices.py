@@ -76,8 +76,8 @@ def test_follow_devices_exchanged_cards_exchange_handles(cache: Cache) -> None:
     prepare(cache, card(OLD))
     (moved,) = follow_devices(cache, [card(OLD, 'S2'), card(NEW)])
     assert moved.control_address == NEW
-    (back,) = follow_devices(cache, [card(OLD), card(NEW, 'S2')])
-    assert back.control_address == OLD
+    (device,) = follow_devices(cache, [card(OLD), card(NEW, 'S2')])
+    assert device.control_address == OLD
 
 
 def test_follow_devices_other_card_in_slot_keeps_handle(cache: Cache) -> None:
@@ -106,7 +106,7 @@ def test_follow_devices_card_without_serial_stays(cache: Cache) -> None:
 def test_mdev_is_created_again_on_the_moved_card(
     tmp_path: Path, cache: Cache, journal: Journal
 ) -> None:
-    """With a real driver on an emulated kernel: the card of a guest is moved."""
+    """Move the card of a guest, with a real driver on an emulated kernel."""
     serial = 'GPU-6ee9bd5d-26e1-4f9e-9f0e-1b6d0c0a3b00'
     bench = VgpuBench(tmp_path / 'host', 't4-mdev', f'{serial}=nvidia-231')
     discovery = Discovery(bench.host, {NvidiaGpu.NAME: bench.driver}, 60.0)

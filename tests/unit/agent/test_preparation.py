@@ -181,11 +181,11 @@ def test_prepare_after_failure_accepts_same_generation(
     """The handles stay allocated to the ARQ after the failed call."""
     preparation = build_preparation(scripted=driver)
     driver.refusals['b'] = RuntimeError('a mistake')
-    both = [with_generation(1), handle(_FIRST, 'b')]
+    handles = [with_generation(1), handle(_FIRST, 'b')]
     with pytest.raises(RuntimeError):
-        preparation.prepare(both)
+        preparation.prepare(handles)
     driver.refusals.clear()
-    preparation.prepare(both)
+    preparation.prepare(handles)
     assert driver.prepared == {'a', 'b'}
 
 

@@ -177,7 +177,7 @@ def test_service_token_without_role_is_ignored(cloud: Cloud) -> None:
 
 
 def test_keystone_unreachable_returns_503(cloud: Cloud) -> None:
-    cloud.keystone.away = True
+    cloud.keystone.is_down = True
     answer = cloud.with_tokens('member').get('/device_profiles')
     assert answer.status == 503
     assert answer.headers['Retry-After']

@@ -31,7 +31,7 @@ LIST: Final = Schema({'type': 'array', 'minItems': 1})
 MAYBE: Final = Schema({'type': ['object', 'null']}, optional=True)
 
 
-def sent(body: Any, content_type: str = 'application/json') -> Call:
+def build_post(body: Any, content_type: str = 'application/json') -> Call:
     request = build_request('/v2/things', body, ADMIN)
     request.headers['Content-Type'] = content_type
     return Call(request, build_api_context())
@@ -96,7 +96,7 @@ def test_parse_arguments_unknown_is_refused() -> None:
     ],
 )
 def test_parse_body_accepts_json_content_types(content_type: str) -> None:
-    call = sent([1], content_type)
+    call = build_post([1], content_type)
     call.parse_body(LIST)
     assert call.body == [1]
 
@@ -106,16 +106,16 @@ def test_parse_body_accepts_json_content_types(content_type: str) -> None:
 )
 def test_parse_body_other_content_type_is_refused(content_type: str) -> None:
     with pytest.raises(UnsupportedMediaType):
-        sent([1], content_type).parse_body(LIST)
+        build_post([1], content_type).parse_body(LIST)
 
 
 def test_parse_body_invalid_is_refused() -> None:
     with pytest.raises(InvalidInput, match='at least 1'):
-        sent([]).parse_body(LIST)
+        build_post([]).parse_body(LIST)
 
 
 def test_parse_body_optional_may_be_missing() -> None:
-    call = sent(None, '')
+    call = build_post(None, '')
     call.parse_body(MAYBE)
     with pytest.raises(UnsupportedMediaType):
         call.parse_body(LIST)

@@ -45,10 +45,10 @@ def test_method_not_allowed_lists_methods() -> None:
 
 
 def test_service_unavailable_has_retry_after() -> None:
-    away = errors.build_response(ServiceUnavailable(what='The bus'), REQUEST)
-    assert int(away.headers['Retry-After']) == errors.RETRY_AFTER
-    wrong = errors.build_response(InvalidInput(reason='No.'), REQUEST)
-    assert 'Retry-After' not in wrong.headers
+    unavailable = errors.build_response(ServiceUnavailable(what='The bus'), REQUEST)
+    assert int(unavailable.headers['Retry-After']) == errors.RETRY_AFTER
+    invalid = errors.build_response(InvalidInput(reason='No.'), REQUEST)
+    assert 'Retry-After' not in invalid.headers
 
 
 def test_library_page_is_replaced() -> None:

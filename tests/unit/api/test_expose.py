@@ -41,12 +41,12 @@ def show(_controller: Any, call: Call) -> dict[str, str]:
     return call.arguments
 
 
-def sent(path: str, body: Any, headers: dict[str, str] = ADMIN) -> Call:
+def build_post(path: str, body: Any, headers: dict[str, str] = ADMIN) -> Call:
     return Call(build_request(path, body, headers, V2_4), build_api_context())
 
 
 def test_accepts_passes_arguments_and_body() -> None:
-    assert make(None, sent('/x?limit=1&state=up', [5])) == (
+    assert make(None, build_post('/x?limit=1&state=up', [5])) == (
         {'limit': '1', 'state': 'up'},
         [5],
     )
@@ -57,8 +57,8 @@ def test_accepts_passes_arguments_and_body() -> None:
     [
         (build_call('/x?y=1', headers=MEMBER, version=V2_3), Forbidden),
         (build_call('/x?y=1', version=V2_3), NotAcceptable),
-        (sent('/x?y=1', {}), InvalidInput),
-        (sent('/x', {}), InvalidInput),
+        (build_post('/x?y=1', {}), InvalidInput),
+        (build_post('/x', {}), InvalidInput),
     ],
     ids=['the rule', 'the version', 'the arguments', 'the body'],
 )

@@ -54,7 +54,7 @@ def check(answer: Answer, status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ('method', 'path', 'more', 'status'),
+    ('method', 'path', 'arguments', 'status'),
     [
         ('GET', '/devices?x=1', {}, 400),
         ('POST', '/device_profiles', {'raw': b'[}'}, 400),
@@ -79,9 +79,9 @@ def check(answer: Answer, status: int) -> None:
     ],
 )
 def test_errors_have_one_document(
-    client: Client, method: str, path: str, more: dict[str, Any], status: int
+    client: Client, method: str, path: str, arguments: dict[str, Any], status: int
 ) -> None:
-    check(client.send(method, path, **more), status)
+    check(client.send(method, path, **arguments), status)
 
 
 def test_body_too_large_names_limit(client: Client) -> None:
@@ -258,10 +258,10 @@ def test_request_is_logged_in_one_line(
 
 
 @pytest.mark.parametrize(
-    'away', [ServiceUnavailable(what='the bus'), HostAway(host='compute-1')]
+    'error', [ServiceUnavailable(what='the bus'), HostAway(host='compute-1')]
 )
-def test_unavailable_error_has_retry_after(client: Client, away: CyborgError) -> None:
-    client.conductor.refusal = away
+def test_unavailable_error_has_retry_after(client: Client, error: CyborgError) -> None:
+    client.conductor.refusal = error
     for path in ('/device_profiles', '/accelerator_requests', '/devices'):
         answer = client.get(path)
         check(answer, 503)

@@ -61,7 +61,7 @@ def test_missing_identity_returns_401(client: Client, headers: dict[str, str]) -
 
 
 @pytest.mark.parametrize(
-    'more',
+    'project_headers',
     [
         {'X-Project-Id': ''},
         {'X-Project-Id': ' '},
@@ -71,8 +71,10 @@ def test_missing_identity_returns_401(client: Client, headers: dict[str, str]) -
         {'X-Project-Id': 'p', 'Openstack-System-Scope': 'all'},
     ],
 )
-def test_missing_project_is_refused(client: Client, more: dict[str, str]) -> None:
-    headers = {'X-User-Id': 'u', 'X-Roles': 'admin,member,reader', **more}
+def test_missing_project_is_refused(
+    client: Client, project_headers: dict[str, str]
+) -> None:
+    headers = {'X-User-Id': 'u', 'X-Roles': 'admin,member,reader', **project_headers}
     answer = client.as_(headers).get('/accelerator_requests')
     assert answer.status == 403
     assert 'cyborg:arq:get_all' in answer.fault

@@ -376,5 +376,5 @@ def test_admin_rule_overridden_decides_who_sees_all_projects(tmp_path: Path) -> 
     (arq,) = client.as_(MEMBER).create_arqs()
     path = f'/accelerator_requests/{arq["uuid"]}'
     assert client.as_(operator).get(path).status == 200
-    stranger = build_persona('admin,reader', OTHER_PROJECT)
-    assert client.as_(stranger).get(path).status == 404
+    other_admin = build_persona('admin,reader', OTHER_PROJECT)
+    assert client.as_(other_admin).get(path).status == 404

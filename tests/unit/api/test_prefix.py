@@ -9,7 +9,7 @@ import webob
 from cyborg_lite.api.prefix import PrefixMiddleware
 
 
-def where(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+def answer_place(environ: dict[str, Any], start_response: Any) -> list[bytes]:
     """Respond with SCRIPT_NAME and PATH_INFO."""
     place = f'{environ["SCRIPT_NAME"]}|{environ["PATH_INFO"]}'
     return list(webob.Response(text=place)(environ, start_response))
@@ -32,4 +32,4 @@ def where(environ: dict[str, Any], start_response: Any) -> list[bytes]:
 def test_prefix_moves_to_script_name(script: str, path: str, place: str) -> None:
     request = webob.Request.blank('/')
     request.environ.update(SCRIPT_NAME=script, PATH_INFO=path)
-    assert request.get_response(PrefixMiddleware(where)).text == place
+    assert request.get_response(PrefixMiddleware(answer_place)).text == place

@@ -14,8 +14,8 @@ from tests.support.api.conversation import OTHER_MEMBER, Client
 UUID: Final = 'd5ca2f11-3108-4426-a11c-a959987565df'
 
 
-def found(client: Client, identifier: str) -> str:
-    """Return the name of the profile that is found."""
+def find_name(client: Client, identifier: str) -> str:
+    """Return the name of the profile with an identifier."""
     call = build_call(context=build_api_context(client.conductor))
     return profile_search.find_profile(client.conductor, call, identifier).name
 
@@ -24,25 +24,25 @@ def test_find_profile_by_name_or_uuid(client: Client) -> None:
     uuid = client.create_profile('dp1')['uuid']
     client.create_profile('dp2')
     for identifier in ('dp1', uuid, uuid.upper(), uuid.replace('-', '')):
-        assert found(client, identifier) == 'dp1'
+        assert find_name(client, identifier) == 'dp1'
 
 
 def test_find_profile_name_may_look_like_uuid(client: Client) -> None:
     client.create_profile(UUID)
-    assert found(client, UUID) == UUID
+    assert find_name(client, UUID) == UUID
 
 
 def test_find_profile_uuid_precedes_name(client: Client) -> None:
     uuid = client.create_profile('dp1')['uuid']
     client.create_profile(uuid)
-    assert found(client, uuid) == 'dp1'
+    assert find_name(client, uuid) == 'dp1'
 
 
 @pytest.mark.parametrize('identifier', ['dp2', UUID, '', 'dp1\n', 'dp1,dp2', '%'])
 def test_find_profile_unknown_is_named(client: Client, identifier: str) -> None:
     client.create_profile('dp1')
     with pytest.raises(DeviceProfileNotFound, match='not found'):
-        found(client, identifier)
+        find_name(client, identifier)
 
 
 def test_find_profile_malformed_name_skips_conductor() -> None:

@@ -113,13 +113,13 @@ def test_expected_body_is_requested(client: Client) -> None:
 
 def test_stalled_body_keeps_response(client: Client) -> None:
     """The response does not need the body, which is too large to be kept."""
-    sent = (
+    request = (
         b'POST /v2/device_profiles HTTP/1.1\r\nHost: x\r\nX-Auth-Token: admin'
         b'\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n['
     )
     with (
         serve(client.application, body_timeout=SHORT) as server,
-        closing(open_connection(server, sent)) as connection,
+        closing(open_connection(server, request)) as connection,
     ):
         answer = receive_all(connection)
         assert answer.split()[1][:1] == b'4'

@@ -52,5 +52,5 @@ def test_find_method_unsupported_lists_allowed_methods(
 
 
 def test_identifier_is_first_path_parameter() -> None:
-    thing = Thing(build_api_context(), ['a', 'b'])
-    assert thing.identifier == 'a'
+    resource = Thing(build_api_context(), ['a', 'b'])
+    assert resource.identifier == 'a'

@@ -58,7 +58,7 @@ def test_connection_serves_many_requests(client: Client) -> None:
         client_socket = connection.sock
         body = json.dumps([{'name': 'dp1', 'groups': [{'resources:FPGA': 1}]}])
         headers = {**ADMIN, 'Content-Type': 'application/json'}
-        for method, path, sent, status in (
+        for method, path, content, status in (
             ('POST', '/v2/device_profiles', body, 201),
             ('GET', '/v2/device_profiles', None, 200),
             ('GET', '/v2/nothing', None, 404),
@@ -66,7 +66,7 @@ def test_connection_serves_many_requests(client: Client) -> None:
             ('DELETE', '/v2/device_profiles/dp1', None, 204),
             ('DELETE', '/v2/device_profiles/dp1', None, 404),
         ):
-            connection.request(method, path, sent, headers)
+            connection.request(method, path, content, headers)
             response = connection.getresponse()
             response.read()
             assert response.status == status
@@ -87,8 +87,8 @@ def test_chunked_body_is_read(client: Client) -> None:
 def test_header_with_underscore_is_dropped() -> None:
     """A proxy that removes X-Roles would forward X_Roles."""
     with serve(return_headers) as server:
-        sent = {'X_Roles': 'admin', 'X-Project-Id': 'p'}
-        headers = json.loads(get(server, '/', sent)[2])
+        request_headers = {'X_Roles': 'admin', 'X-Project-Id': 'p'}
+        headers = json.loads(get(server, '/', request_headers)[2])
     assert headers['HTTP_X_PROJECT_ID'] == 'p'
     assert 'HTTP_X_ROLES' not in headers
 
@@ -145,8 +145,8 @@ def test_invalid_request_line_returns_400(
     ],
 )
 def test_invalid_header_returns_400(shared_server: ApiServer, header: bytes) -> None:
-    sent = POST + b'\r\n' + header + b'\r\nConnection: close\r\n\r\nzz\r\n'
-    answer = send(shared_server, sent)
+    request = POST + b'\r\n' + header + b'\r\nConnection: close\r\n\r\nzz\r\n'
+    answer = send(shared_server, request)
     # RFC 9112 allows 501 for an unknown transfer coding.
     status = answer.split()[1]
     assert status[:1] == b'4' or status == b'501'
@@ -169,17 +169,17 @@ def test_unread_body_is_not_next_request(client: Client) -> None:
 
 @pytest.mark.parametrize('coded', [False, True])
 @pytest.mark.parametrize(
-    ('more', 'status'), [({}, 413), ({'OpenStack-API-Version': 'x'}, 406)]
+    ('version_header', 'status'), [({}, 413), ({'OpenStack-API-Version': 'x'}, 406)]
 )
 def test_oversized_body_client_reads_response(
-    client: Client, coded: bool, more: dict[str, str], status: int
+    client: Client, coded: bool, version_header: dict[str, str], status: int
 ) -> None:
     body: Any = iter([b' ' * 2**20] * 20) if coded else b' ' * (20 * 2**20)
     with (
         serve(client.application) as server,
         closing(http.client.HTTPConnection('127.0.0.1', server.port)) as connection,
     ):
-        headers = {**ADMIN, 'Content-Type': 'application/json', **more}
+        headers = {**ADMIN, 'Content-Type': 'application/json', **version_header}
         connection.request('POST', '/v2/device_profiles', body, headers)
         response = connection.getresponse()
         assert response.status == status

@@ -17,7 +17,7 @@ from tests.support.api.conversation import Client, build_configuration
 
 
 @pytest.fixture
-def nobody() -> Iterator[int]:
+def port() -> Iterator[int]:
     """Reserve a port on which no process listens."""
     with socket.socket() as listener:
         listener.bind(('127.0.0.1', 0))
@@ -25,12 +25,12 @@ def nobody() -> Iterator[int]:
 
 
 @pytest.fixture
-def away(nobody: int) -> Iterator[ConductorAPI]:
+def unreachable(port: int) -> Iterator[ConductorAPI]:
     """Return a client of a conductor whose broker is unreachable."""
     conf = cfg.ConfigOpts()
     conf([])
     transport.address(conf)
-    conf.set_override('transport_url', f'rabbit://user:secret@127.0.0.1:{nobody}/')
+    conf.set_override('transport_url', f'rabbit://user:secret@127.0.0.1:{port}/')
     connected = transport.connect(conf)
     # Much longer than the time limit of a test.
     conf.register_opts(rpc_client._client_opts)
@@ -39,8 +39,8 @@ def away(nobody: int) -> Iterator[ConductorAPI]:
     connected.cleanup()
 
 
-def test_broker_unreachable_returns_503_at_once(away: ConductorAPI) -> None:
-    client = Client(application=assemble(build_configuration(), away))
+def test_broker_unreachable_returns_503_at_once(unreachable: ConductorAPI) -> None:
+    client = Client(application=assemble(build_configuration(), unreachable))
     for path in ('/devices', '/accelerator_requests', '/device_profiles'):
         answer = client.get(path)
         assert answer.status == 503

@@ -21,7 +21,7 @@ from tests.doubles.http_service import Answer, HttpService
 CONTENT = bytes(range(256)) * 8192
 
 
-def build_image_body(uuid: str = 'a', **more: Any) -> dict[str, Any]:
+def build_image_body(uuid: str = 'a', **fields: Any) -> dict[str, Any]:
     """Return an image as Glance shows it."""
     return {
         'id': uuid,
@@ -35,7 +35,7 @@ def build_image_body(uuid: str = 'a', **more: Any) -> dict[str, Any]:
         'tags': ['x'],
         'protected': False,
         'accel:function_id': 'f00',
-        **more,
+        **fields,
     }
 
 
@@ -98,9 +98,9 @@ def test_bitstreams_by_property_reads_all_pages(
 
 
 def test_content_is_returned_in_several_chunks(glance: Glance) -> None:
-    pieces = read_content(glance)
-    assert len(pieces) > 1
-    assert b''.join(pieces) == CONTENT
+    chunks = read_content(glance)
+    assert len(chunks) > 1
+    assert b''.join(chunks) == CONTENT
 
 
 def test_content_with_wrong_hash_raises(glance: Glance, service: HttpService) -> None:

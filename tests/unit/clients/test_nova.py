@@ -150,29 +150,29 @@ def test_post_events_without_configuration_is_logged_once(
 
 def test_fake_nova_records_accepted_events(tmp_path: Path) -> None:
     record = tmp_path / 'events.jsonl'
-    sent = event()
+    nova_event = event()
     with FakeNova(rules=Rules(record=record, failures=1)) as fake:
         nova = create_nova_client(fake.endpoint)
         with pytest.raises(ServiceUnavailable):
-            nova.post_events([sent])
-        nova.post_events([sent])
+            nova.post_events([nova_event])
+        nova.post_events([nova_event])
     lines = [json.loads(line) for line in record.read_text().splitlines()]
-    assert [line['tag'] for line in lines] == [sent.arq_uuid]
+    assert [line['tag'] for line in lines] == [nova_event.arq_uuid]
 
 
 def test_fake_nova_runs_as_process(tmp_path: Path) -> None:
-    record, port, sent = tmp_path / 'events.jsonl', free_port(), event()
+    record, port, nova_event = tmp_path / 'events.jsonl', free_port(), event()
     command = [sys.executable, '-m', 'tests.doubles.nova']
     command += ['--port', str(port), '--record', str(record), '--fail-first', '1']
     with subprocess.Popen(command) as process:
         try:
             nova = create_nova_client(f'http://127.0.0.1:{port}/v2.1', retries=100)
             with pytest.raises(ServiceUnavailable):
-                nova.post_events([sent])
-            assert nova.post_events([sent])[0].code == 200
+                nova.post_events([nova_event])
+            assert nova.post_events([nova_event])[0].code == 200
         finally:
             process.terminate()
-    assert json.loads(record.read_text())['tag'] == sent.arq_uuid
+    assert json.loads(record.read_text())['tag'] == nova_event.arq_uuid
 
 
 # --- instances ---

@@ -276,7 +276,7 @@ def test_send_after_clock_step_does_not_wait(
 
 
 def test_send_reads_environment_once(remote: Remote) -> None:
-    """To read it for each request takes a fifth of the CPU time of the request."""
+    """Reading it for every request would take a fifth of its CPU time."""
     with mock.patch(
         'requests.sessions.get_environ_proxies', autospec=True, return_value={}
     ) as read:

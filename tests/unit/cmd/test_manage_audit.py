@@ -149,7 +149,7 @@ def test_audit_apply_removes_deleted_former_instances(
     options: list[str], cloud: Cloud
 ) -> None:
     """Disabled profiles keep a list of instances that may be unshelved."""
-    deleted = cloud.left()
+    deleted = cloud.add_former_instance()
     manage.main(options)
     assert cloud.list_former_instances() == [deleted]
     manage.main([*options, '--apply'])

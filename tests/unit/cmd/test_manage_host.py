@@ -32,7 +32,7 @@ def placement(monkeypatch: pytest.MonkeyPatch) -> FakePlacement:
 def run(write_config: Callable[..., list[str]], placement: FakePlacement) -> Run:
     """Return a function that runs the command with further arguments."""
     options = [*write_config(), 'host']
-    return lambda *more: manage.main([*options, *more])
+    return lambda *arguments: manage.main([*options, *arguments])
 
 
 def test_list_shows_hosts_as_table_and_json(

@@ -71,7 +71,7 @@ def run(
 ) -> Run:
     """Return a function that runs the command with further arguments."""
     options = [*write_config(), 'import', '--record', str(tmp_path / 'record')]
-    return lambda *more: manage.main([*options, *more])
+    return lambda *arguments: manage.main([*options, *arguments])
 
 
 @pytest.fixture

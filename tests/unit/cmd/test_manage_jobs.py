@@ -175,7 +175,7 @@ def test_cancel_release_keeps_failed_job_and_handle(
     # A failed release can only be retried. The retry releases the handle.
     assert manage.main([*options, 'jobs', 'cancel', waiting.uuid]) == 2
     assert manage.main([*options, 'jobs', 'retry', waiting.uuid]) == 0
-    (again,) = database.write(queue.lease_jobs, OWNER, 10)
-    handler.run(again)
+    (next_job,) = database.write(queue.lease_jobs, OWNER, 10)
+    handler.run(next_job)
     assert owners(database) == []
     assert manage.main([*options, 'jobs', 'list']) == 0

@@ -28,8 +28,8 @@ def file(tmp_path: Path) -> Path:
 def run(write_config: Callable[..., list[str]], file: Path) -> Run:
     options = write_config()
 
-    def run(command: str, *more: str) -> int:
-        arguments = [*options, 'ownership', command, '--file', str(file), *more]
+    def run(command: str, *parameters: str) -> int:
+        arguments = [*options, 'ownership', command, '--file', str(file), *parameters]
         return manage.main(arguments)
 
     return run

@@ -34,7 +34,7 @@ def placement(monkeypatch: pytest.MonkeyPatch) -> FakePlacement:
 def run(write_config: Callable[..., list[str]], placement: FakePlacement) -> Run:
     """Return a function that runs the command with further arguments."""
     options = [*write_config(), 'placement', 'audit']
-    return lambda *more: manage.main([*options, *more])
+    return lambda *arguments: manage.main([*options, *arguments])
 
 
 def parse(capsys: Out) -> list[dict[str, str]]:
@@ -123,7 +123,7 @@ def test_audit_one_host_unreachable_returns_2(
 def test_audit_unknown_host_is_never_changed(
     run: Run, placement: FakePlacement, capsys: Out, options: tuple[str, ...]
 ) -> None:
-    """It may belong to another deployment."""
+    """A host without devices may belong to another deployment."""
     (root,) = (provider.node for provider in placement.providers.values())
     node = placement.create_provider(str(uuid4()), f'{HOST}_gpu', root.uuid)
     placement.providers[node.uuid].traits = frozenset({OWNER_CYBORG})

@@ -34,7 +34,7 @@ def run(
     """Return a function that runs the command with further arguments."""
     monkeypatch.setattr(configuration, 'set_up_logging', lambda _conf: None)
     options = [*write_config(), 'migrate-profiles', '--record', str(tmp_path / 'old')]
-    return lambda *more: dbsync.main([*options, *more])
+    return lambda *arguments: dbsync.main([*options, *arguments])
 
 
 def groups_of(database: Database, name: str) -> list[dict[str, str]]:

@@ -96,8 +96,8 @@ def test_from_environment_of_this_process() -> None:
 def test_list_ended_threads_ignores_running_threads() -> None:
     class Daemon:
         def list_threads(self) -> list[threading.Thread]:
-            return [threading.current_thread(), ended]
+            return [threading.current_thread(), thread]
 
-    ended = threading.Thread(name='ended')
+    thread = threading.Thread(name='ended')
     assert list_ended_threads(Daemon()) == ['ended']
     assert list_ended_threads(object()) == []

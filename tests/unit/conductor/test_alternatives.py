@@ -88,10 +88,10 @@ def test_choose_again_costs_one_select(database: Database) -> None:
     uuid = create_profile(database, (LARGE, SMALL)).uuid
     assert AlternativeService(database, placement, 60).choose(USER, uuid) == (1,)
     placement.groups = [LARGE]
-    other = AlternativeService(database, placement, 60)
-    with statements(database) as sent:
-        assert other.choose(USER, uuid) == (1,)
-    assert len(sent) == 1
+    second_service = AlternativeService(database, placement, 60)
+    with statements(database) as sql:
+        assert second_service.choose(USER, uuid) == (1,)
+    assert len(sql) == 1
     assert len(placement.queries) == 2
     assert AlternativeService(database, placement, 0).choose(USER, uuid) == (0,)
 

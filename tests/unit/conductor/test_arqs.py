@@ -58,10 +58,10 @@ def test_create_orders_arqs_by_group(database: Database, arqs: ArqService) -> No
 
 def test_create_eight_arqs_is_one_write(database: Database, arqs: ArqService) -> None:
     name = add_profile(database, [{'resources:PGPU': '8'}])
-    with statements(database) as sent:
+    with statements(database) as sql:
         arqs.create(caller(), name)
-    assert len(sent) == 2
-    assert len(writes(sent)) == 1
+    assert len(sql) == 2
+    assert len(writes(sql)) == 1
 
 
 def test_create_unknown_profile_raises(arqs: ArqService) -> None:
@@ -76,9 +76,9 @@ def test_list_is_one_select(
     database: Database, arqs: ArqService, filters: dict[str, tuple[str, ...]]
 ) -> None:
     add_arqs(database, 3)
-    with statements(database) as sent:
+    with statements(database) as sql:
         arqs.list(caller(), Query(filters))
-    assert len(sent) == 1
+    assert len(sql) == 1
 
 
 def test_list_scope_of_tenant_and_admin(database: Database, arqs: ArqService) -> None:

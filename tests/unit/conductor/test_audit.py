@@ -110,7 +110,7 @@ def test_remedy_failed_bind_of_deleted_instance_deletes_arq(cloud: Cloud) -> Non
 def test_audit_nova_down_is_reported(cloud: Cloud) -> None:
     _uuid, instance = cloud.bound()
     del cloud.servers.hosts[instance]
-    cloud.servers.away = True
+    cloud.servers.is_down = True
     report = cloud.find()
     assert report.findings == ()
     (check,) = report.failed_checks
@@ -183,14 +183,14 @@ def test_remedy_unplaced_instance_without_allocation_releases_handle(
 def test_audit_placement_of_instance_unknown_has_no_remedy(cloud: Cloud) -> None:
     _uuid, instance = cloud.bound()
     cloud.consumers.forget(instance)
-    cloud.servers.away = True
+    cloud.servers.is_down = True
     assert cloud.only().remedy is None
 
 
 def test_audit_placement_down_is_reported(cloud: Cloud) -> None:
     _uuid, instance = cloud.bound()
     cloud.consumers.forget(instance)
-    cloud.consumers.away = True
+    cloud.consumers.is_down = True
     report = cloud.find()
     assert report.findings == ()
     assert 'Placement does not answer' in report.failed_checks[0]
@@ -318,8 +318,8 @@ def test_remedy_failed_release_is_retried(cloud: Cloud) -> None:
     assert finding.job_uuid == job.uuid
     assert job.uuid in finding.reason
     assert cloud.remedy(finding)
-    (again,) = cloud.database.read(administration.list_jobs)
-    assert (again.uuid, again.state) == (job.uuid, JobState.WAITING)
+    (next_job,) = cloud.database.read(administration.list_jobs)
+    assert (next_job.uuid, next_job.state) == (job.uuid, JobState.WAITING)
     run_releases(cloud)
     assert owners(cloud.database) == []
 
@@ -348,9 +348,9 @@ def test_audit_statement_count_is_constant(
     for _ in range(2):
         cloud.bound()
         cloud.bound()
-        with statements(cloud.database) as sent:
+        with statements(cloud.database) as sql:
             cloud.find()
-        counts.append(len(sent))
+        counts.append(len(sql))
     assert counts[0] == counts[1]
 
 
@@ -358,5 +358,7 @@ def test_audit_second_page_follows_first(cloud: Cloud) -> None:
     uuids = [cloud.bound()[0] for _ in range(3)]
     before = cloud.database.read(clock.read_time_before, 0)
     first = cloud.database.read(queries.list_arqs_with_device, before, 0, 2)
-    rest = cloud.database.read(queries.list_arqs_with_device, before, first[-1].id, 2)
-    assert [suspect.uuid for suspect in (*first, *rest)] == uuids
+    second_page = cloud.database.read(
+        queries.list_arqs_with_device, before, first[-1].id, 2
+    )
+    assert [suspect.uuid for suspect in (*first, *second_page)] == uuids

@@ -86,7 +86,7 @@ def test_audit_job_reports_conflicts_with_nova(
     assert counts == {'no-arq': 1}
     assert f'Instance {foreign} has allocated PGPU without an ARQ' in caplog.text
     assert owners(database) == [uuid]
-    cloud.servers.away = True
+    cloud.servers.is_down = True
     handler.run(due(database))
     assert 'Audit is incomplete: allocations not checked' in caplog.text
 
@@ -156,7 +156,7 @@ def run_audit(database: Database, cloud: Cloud) -> None:
 
 def test_former_server_deleted_in_nova_is_deleted(database: Database) -> None:
     cloud = Cloud(database)
-    shelved, deleted = cloud.left(), cloud.left()
+    shelved, deleted = cloud.add_former_instance(), cloud.add_former_instance()
     del cloud.servers.hosts[deleted]
     run_audit(database, cloud)
     assert cloud.list_former_instances() == [shelved]
@@ -166,9 +166,9 @@ def test_former_server_nova_down_is_retained(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     cloud = Cloud(database)
-    deleted = cloud.left()
+    deleted = cloud.add_former_instance()
     del cloud.servers.hosts[deleted]
-    cloud.servers.away = True
+    cloud.servers.is_down = True
     run_audit(database, cloud)
     assert cloud.list_former_instances() == [deleted]
     assert 'Records of 1 former servers not checked' in caplog.text
@@ -176,7 +176,7 @@ def test_former_server_nova_down_is_retained(
 
 def test_former_server_without_nova_is_deleted(database: Database) -> None:
     cloud = Cloud(database)
-    cloud.left()
+    cloud.add_former_instance()
     cloud.servers.configured = False
     run_audit(database, cloud)
     assert cloud.list_former_instances() == []
@@ -184,7 +184,7 @@ def test_former_server_without_nova_is_deleted(database: Database) -> None:
 
 def test_former_server_within_grace_is_retained(database: Database) -> None:
     cloud = Cloud(database)
-    instance = cloud.left()
+    instance = cloud.add_former_instance()
     del cloud.servers.hosts[instance]
     now = update(FormerServer).values(released_at=datetime.now(UTC))
     database.write(lambda session: session.execute(now))

@@ -151,12 +151,12 @@ def test_bind_agent_error_fails_all_arqs(database: Database) -> None:
 
 def test_bind_agent_unreachable_is_retried(database: Database) -> None:
     bind = Bind(database, needs_host=True)
-    bind.agents.away = {'compute-1'}
+    bind.agents.down_hosts = {'compute-1'}
     job = bind.accept()
     with pytest.raises(HostAway):
         bind.handler.run(job)
     assert bind.states == ['BindStarted'] * 2
-    bind.agents.away = set()
+    bind.agents.down_hosts = set()
     assert bind.handler.run(take_over(database)) is not None
     assert bind.states == ['Bound'] * 2
 
@@ -165,11 +165,11 @@ def test_bind_taken_over_keeps_claims(
     database: Database,
 ) -> None:
     bind = Bind(database, needs_host=True)
-    bind.agents.away = {'compute-1'}
+    bind.agents.down_hosts = {'compute-1'}
     with pytest.raises(HostAway):
         bind.handler.run(bind.accept())
     claimed = owners(database)
-    bind.agents.away = set()
+    bind.agents.down_hosts = set()
     bind.handler.run(take_over(database))
     assert owners(database) == claimed == sorted(bind.uuids)
 
@@ -213,7 +213,7 @@ def test_bind_allocation_not_required_succeeds(database: Database) -> None:
 
 def test_bind_placement_down_raises(database: Database) -> None:
     bind = Bind(database)
-    bind.consumers.away = True
+    bind.consumers.is_down = True
     job = bind.accept()
     with pytest.raises(ServiceUnavailable):
         bind.handler.run(job)
@@ -238,11 +238,11 @@ def test_bind_deleted_during_preparation_is_cancelled(
     database: Database,
 ) -> None:
     bind = Bind(database, needs_host=True)
-    bind.agents.away = {'compute-1'}
+    bind.agents.down_hosts = {'compute-1'}
     with pytest.raises(HostAway):
         bind.handler.run(bind.accept())
     database.write(release.delete_arqs_of_instance, bind.instance, EVERYBODY, None)
-    bind.agents.away = set()
+    bind.agents.down_hosts = set()
     assert bind.handler.run(take_over(database)) is None
     # Separate jobs release the prepared handles.
     released = database.write(queue.lease_jobs, OWNER, 10)
@@ -251,7 +251,7 @@ def test_bind_deleted_during_preparation_is_cancelled(
 
 def test_bind_cancelled_does_not_call_agent_again(database: Database) -> None:
     bind = Bind(database, needs_host=True)
-    bind.agents.away = {'compute-1'}
+    bind.agents.down_hosts = {'compute-1'}
     with pytest.raises(HostAway):
         bind.handler.run(bind.accept())
     database.write(release.delete_arqs_of_instance, bind.instance, EVERYBODY, None)

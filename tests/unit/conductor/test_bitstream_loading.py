@@ -95,11 +95,11 @@ def test_bind_updates_placement_before_bound(
 
 
 def test_bind_load_placement_down_is_retried(cloud: Cloud) -> None:
-    job, away = cloud.accept_bind(BY_ID), [ServiceUnavailable(what='Placement')]
+    job, errors = cloud.accept_bind(BY_ID), [ServiceUnavailable(what='Placement')]
 
     def place(hostname: str) -> None:
-        if away:
-            raise away.pop()
+        if errors:
+            raise errors.pop()
 
     binder = cloud.binder_that(place)
     with pytest.raises(ServiceUnavailable):
@@ -222,7 +222,7 @@ def test_bind_bitstream_without_glance_fails(cloud: Cloud) -> None:
 
 
 def test_bind_glance_down_raises(cloud: Cloud) -> None:
-    cloud.images.away = True
+    cloud.images.is_down = True
     job = cloud.accept_bind(BY_ID)
     with pytest.raises(ServiceUnavailable):
         cloud.binder.run(job)
@@ -259,11 +259,11 @@ def test_bind_one_load_fails_fails_all(cloud: Cloud) -> None:
 
 
 def test_bind_taken_over_loads_once(cloud: Cloud) -> None:
-    cloud.agents.away = {HOST}
+    cloud.agents.down_hosts = {HOST}
     job = cloud.accept_bind(BY_ID)
     with pytest.raises(HostAway):
         cloud.binder.run(job)
-    cloud.agents.away = set()
+    cloud.agents.down_hosts = set()
     cloud.binder.run(cloud.take_over())
     assert cloud.states(job) == ['Bound']
     assert len(cloud.agents.loads) == 1

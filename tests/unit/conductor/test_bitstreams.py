@@ -90,7 +90,7 @@ def test_catalog_without_glance_is_empty() -> None:
 
 
 def test_unavailable_glance_raises(glance: FakeGlance) -> None:
-    glance.away = True
+    glance.is_down = True
     with pytest.raises(ServiceUnavailable):
         build_catalog(glance).rank(REGION)
 

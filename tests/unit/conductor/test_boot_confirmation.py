@@ -77,7 +77,7 @@ def test_list_agent_silent_is_unknown(
     database: Database, service: ArqService, agents: FakeAgents
 ) -> None:
     add_bound(database, needs_host=True)
-    agents.away.add(HOST)
+    agents.down_hosts.add(HOST)
     assert read_state(service) == 'Unknown'
 
 

@@ -61,6 +61,6 @@ def test_device_metrics_count_arqs_with_lost_device(database: Database) -> None:
     )
     database.write(binding.claim_for_bind, job, uuids, None, BOUND_EVENT_JOB)
     assert '\ncyborg_lite_lost_arqs{' not in metrics.format_text()
-    lost = update(AttachHandle).values(missing=True)
-    database.write(lambda session: session.execute(lost))
+    statement = update(AttachHandle).values(missing=True)
+    database.write(lambda session: session.execute(statement))
     assert f'cyborg_lite_lost_arqs{{hostname="{HOST}"}} 2.0' in metrics.format_text()

@@ -79,9 +79,9 @@ def test_set_status_writes_sync_job(database: Database) -> None:
 
 def test_set_status_unchanged_writes_nothing(database: Database) -> None:
     service, uuid, _ = create_service(database, AwayPlacement())
-    with statements(database) as sent:
+    with statements(database) as sql:
         service.set_status(uuid, ENABLED)
-    assert writes(sent) == []
+    assert writes(sql) == []
 
 
 def test_set_status_unknown_device_raises(database: Database) -> None:

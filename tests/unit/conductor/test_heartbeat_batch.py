@@ -53,9 +53,9 @@ def age(database: Database) -> timedelta:
 
 
 def make_old(database: Database) -> None:
-    then = datetime.now(UTC) - timedelta(seconds=600)
+    past = datetime.now(UTC) - timedelta(seconds=600)
     database.write(
-        lambda session: session.execute(update(Row).values(heartbeat_at=then))
+        lambda session: session.execute(update(Row).values(heartbeat_at=past))
     )
 
 
@@ -63,9 +63,9 @@ def test_add_repeated_heartbeat_is_written_later(
     inventory: InventoryService, database: Database, batch: HeartbeatBatch
 ) -> None:
     make_old(database)
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert not send(inventory)
-    assert sent == []
+    assert sql == []
     assert age(database) > timedelta(seconds=500)
     batch.write()
     assert age(database) < timedelta(seconds=100)
@@ -88,17 +88,17 @@ def test_write_many_hosts_is_two_statements(
         for sent_heartbeat in heartbeats
         if send(inventory, sent_heartbeat)
     ] == []
-    with statements(database) as sent:
+    with statements(database) as sql:
         batch.write()
-    assert len(sent) == 2
+    assert len(sql) == 2
 
 
 def test_write_empty_batch_is_no_statement(
     database: Database, batch: HeartbeatBatch
 ) -> None:
-    with statements(database) as sent:
+    with statements(database) as sql:
         batch.write()
-    assert sent == []
+    assert sql == []
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def test_write_empty_batch_is_no_statement(
 def test_heartbeat_changed_is_compared_with_database(
     inventory: InventoryService, database: Database, news: dict[str, str]
 ) -> None:
-    with statements(database) as sent:
+    with statements(database) as sql:
         send(inventory, replace(HEARTBEAT, **news))
-    assert sent != []
+    assert sql != []
 
 
 def test_heartbeat_digest_cleared_elsewhere_requests_report(
@@ -142,12 +142,12 @@ def test_write_database_down_fails_next_heartbeat(
     batch: HeartbeatBatch,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def away(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise CyborgError
 
     assert not send(inventory)
     with monkeypatch.context() as patch:
-        patch.setattr(database, 'write', away)
+        patch.setattr(database, 'write', fail)
         with pytest.raises(CyborgError):
             batch.write()
         with pytest.raises(CyborgError):
@@ -172,31 +172,31 @@ def test_repeated_heartbeats_are_no_statement_until_written(
     inventory: InventoryService, database: Database, batch: HeartbeatBatch
 ) -> None:
     make_old(database)
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert [repeat(inventory, {}) for _ in range(3)] == [True] * 3
         assert repeat(inventory, {ADDRESS: POWER})
-    assert sent == []
-    with statements(database) as sent:
+    assert sql == []
+    with statements(database) as sql:
         batch.write()
-    assert len(sent) == 4  # two for the times, two for the telemetry
+    assert len(sql) == 4  # two for the times, two for the telemetry
     assert age(database) < timedelta(seconds=100)
     assert list_usages(database) == [POWER, None]
-    with statements(database) as sent:
+    with statements(database) as sql:
         batch.write()
-    assert sent == []
+    assert sql == []
 
 
 def test_repeat_heartbeat_of_unknown_token_is_not_recorded(
     inventory: InventoryService, database: Database, batch: HeartbeatBatch
 ) -> None:
-    other = HeartbeatBatch(database, threading.Event())
-    restarted = InventoryService(database, lambda: None, other)
+    second_batch = HeartbeatBatch(database, threading.Event())
+    restarted = InventoryService(database, lambda: None, second_batch)
     assert not repeat(restarted, {})
     assert not inventory.repeat_heartbeat(HOST, 'another')
     assert not inventory.repeat_heartbeat('another', HEARTBEAT.token)
     make_old(database)
     batch.write()
-    other.write()
+    second_batch.write()
     assert age(database) > timedelta(seconds=500)
 
 

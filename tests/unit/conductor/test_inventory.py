@@ -68,10 +68,10 @@ def test_report_unchanged_costs_one_read(
     inventory: InventoryService, database: Database, bell: Bell
 ) -> None:
     inventory.store_report(daemon_context(), host(64, 16))
-    with statements(database) as sent, transactions(database) as ends:
+    with statements(database) as sql, transactions(database) as ends:
         inventory.store_report(daemon_context(), host(64, 16))
-    assert len(sent) == 1
-    assert writes(sent) == []
+    assert len(sql) == 1
+    assert writes(sql) == []
     assert ends == ['rollback']
     assert bell.rung == 1
 
@@ -108,9 +108,9 @@ def test_changes_to_unknown_base_store_nothing(
 ) -> None:
     base = report(card(1), card(2))
     send_changes(inventory, base)
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert send_changes(inventory, report(card(1)), report(card(3))) is None
-    assert sent == []
+    assert sql == []
 
 
 def test_changes_with_outdated_number_keep_base(
@@ -151,9 +151,9 @@ def test_report_invalid_changes_nothing(
     inventory: InventoryService, database: Database, bell: Bell
 ) -> None:
     inventory.store_report(daemon_context(), report(card(1)))
-    with pytest.raises(InvalidInput), statements(database) as sent:
+    with pytest.raises(InvalidInput), statements(database) as sql:
         inventory.store_report(daemon_context(), report(card(1), card(1)))
-    assert sent == []
+    assert sql == []
     assert bell.rung == 1
 
 
@@ -171,9 +171,9 @@ def test_heartbeat_repeated_is_one_statement(
 ) -> None:
     reported = host(64, 16)
     inventory.store_report(daemon_context(), reported)
-    with statements(database) as sent:
+    with statements(database) as sql:
         inventory.record_heartbeat(HOST, reported.digest, '1.0')
-    assert len(sent) == 1
+    assert len(sql) == 1
 
 
 def test_heartbeat_of_new_host_adds_service(
@@ -260,6 +260,6 @@ def test_lost_card_of_arq_is_logged_and_heals_elsewhere(
     assert 'The device is missing on the host' in loss
     assert 'Device 0000:3b:00.0 of host compute-1 is gone' in caplog.text
     assert '0000:3b:00.0' in caplog.text
-    both = card(0x41, serial='S2'), card(0x5E, serial='S1')
-    inventory.store_report(daemon_context(), report(*both))
+    cards = card(0x41, serial='S2'), card(0x5E, serial='S1')
+    inventory.store_report(daemon_context(), report(*cards))
     assert read() == (State.BOUND, '5e', '')

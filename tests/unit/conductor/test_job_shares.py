@@ -30,14 +30,14 @@ class HangingHandler(ScriptedHandler):
         self.act = self._hang
         self.continue_all = threading.Event()
         self.started = threading.Semaphore(0)  # jobs of the host that hangs
-        self.ended = threading.Semaphore(0)
+        self.end = threading.Semaphore(0)
 
     def _hang(self, job: Job) -> None:
         if job.host == HUNG_HOST:
             self.started.release()
             assert self.continue_all.wait(TIMEOUT)
         self.finish(job)
-        self.ended.release()
+        self.end.release()
 
 
 @pytest.fixture
@@ -73,13 +73,13 @@ def test_hung_host_leaves_workers_for_other_hosts(
     add_jobs(database, None, 1)
     runner.wake()
     for _ in range(4):
-        assert handler.ended.acquire(timeout=TIMEOUT)
+        assert handler.end.acquire(timeout=TIMEOUT)
     assert {job.host for job in handler.jobs} == {HUNG_HOST, HOST, None}
     assert count_jobs(database) == {JobState.RUNNING: 2, JobState.WAITING: 3}
     # The other jobs of the host start when the first ones end.
     handler.continue_all.set()
     for _ in range(5):
-        assert handler.ended.acquire(timeout=TIMEOUT)
+        assert handler.end.acquire(timeout=TIMEOUT)
 
 
 def test_jobs_over_share_are_left_to_other_conductors(
@@ -123,7 +123,7 @@ def test_end_of_old_attempt_keeps_renewal_of_new_one(
         handler.started.release()
         event = ends_first if job.lease == 1 else handler.continue_all
         assert event.wait(TIMEOUT)
-        handler.ended.release()
+        handler.end.release()
 
     handler.act = hang
     runner.run(job)
@@ -132,7 +132,7 @@ def test_end_of_old_attempt_keeps_renewal_of_new_one(
         assert handler.started.acquire(timeout=TIMEOUT)
     runner.start()
     ends_first.set()
-    assert handler.ended.acquire(timeout=TIMEOUT)
+    assert handler.end.acquire(timeout=TIMEOUT)
     # Two renewals after the end of the old attempt.
     for _ in range(2):
         _wait_for_renewal(database)

@@ -76,8 +76,8 @@ def test_runner_leases_waiting_job(
 def test_runner_takes_over_expired_lease(
     runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    dead = Owner('conductor:dead', 30_000)
-    job = database.write(queue.add_running_job, NewJob(JobType.RELEASE), dead)
+    crashed_owner = Owner('conductor:dead', 30_000)
+    job = database.write(queue.add_running_job, NewJob(JobType.RELEASE), crashed_owner)
     database.write(queue.record_job_step, job, 'half-way')
     database.write(lambda s: s.execute(update(Row).values(lease_until=0)))
     runner.start()
@@ -105,10 +105,10 @@ def test_runner_runs_replacement_job(
 def test_job_failed_is_postponed_with_reason(
     runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    def away(job: Job) -> None:
+    def fail(job: Job) -> None:
         raise HostAway(host='compute-1')
 
-    handler.act = away
+    handler.act = fail
     run_owned_job(runner, database)
     wait_and_stop(runner, handler)
     ((state, error),) = rows(database)
@@ -133,10 +133,10 @@ def test_job_unexpected_error_hides_details(
 def test_job_overdue_is_expired(
     runner: JobRunner, handler: ScriptedHandler, database: Database
 ) -> None:
-    def away(job: Job) -> None:
+    def fail(job: Job) -> None:
         raise HostAway(host='compute-1')
 
-    handler.act = away
+    handler.act = fail
     run_owned_job(runner, database, limit_ms=1)
     wait_and_stop(runner, handler)
     assert handler.expired == ['The agent of host compute-1 does not answer.']

@@ -210,11 +210,11 @@ def test_liveness_marks_1000_agents_in_few_statements(
 ) -> None:
     add_agents(database, 1000)
     conductor = Conductor(database).listen(50)
-    with statements(database) as sent, caplog.at_level(logging.INFO):
+    with statements(database) as sql, caplog.at_level(logging.INFO):
         conductor.liveness.check_services(LATER)
         conductor.liveness.check_services(LATER + DOWN_AFTER)
     assert set(service_states(database).values()) == {'down'}
-    assert len(sent) <= 12  # two checks with two SELECTs, two batches with three
+    assert len(sql) <= 12  # two checks with two SELECTs, two batches with three
     assert [text[:22] for _, text in log_messages(caplog)] == [
         '500 daemons are down, ',
         '500 daemons are down, ',
@@ -234,10 +234,10 @@ def test_liveness_marks_returned_agents_in_few_statements(database: Database) ->
     database.write(
         lambda session: session.execute(update(Service).values(heartbeat_at=now_utc()))
     )
-    with statements(database) as sent:
+    with statements(database) as sql:
         conductor.liveness.check_services(LATER + 1)
     assert set(service_states(database).values()) == {'up'}
-    assert len(sent) <= 8
+    assert len(sql) <= 8
     # Each job waits since the silence, or runs once more.
     assert len(read_delays(database)) == 1000
 

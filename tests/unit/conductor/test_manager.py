@@ -219,9 +219,9 @@ def test_conductor_is_reachable_and_listed(
 
 def test_heartbeat_requires_unknown_report(client: ConductorAPI) -> None:
     context = daemon_context()
-    sent = report(card(0x3B))
-    client.report_host(context, sent)
-    arguments: Any = (context, HOST, sent.digest, '1.0', HeartbeatDetails())
+    host_report = report(card(0x3B))
+    client.report_host(context, host_report)
+    arguments: Any = (context, HOST, host_report.digest, '1.0', HeartbeatDetails())
     assert not client.heartbeat(*arguments)
     assert client.heartbeat(context, HOST, 'another digest', '1.0', HeartbeatDetails())
     (agent,) = client.list_services(context, Query(filters={'binary': (AGENT,)}))

@@ -100,10 +100,10 @@ def test_metrics_count_failed_attempt_by_result(
     metrics: Metrics,
     limit_ms: int | None,
 ) -> None:
-    def away(job: Job) -> None:
+    def fail(job: Job) -> None:
         raise HostAway(host='compute-1')
 
-    handler.act = away
+    handler.act = fail
     job = database.write(
         queue.add_running_job, NewJob(JobType.RELEASE, limit_ms=limit_ms), runner.owner
     )
@@ -229,10 +229,10 @@ def test_metrics_count_placement_calls_by_status(metrics: Metrics) -> None:
         service.answers['GET /resource_providers/c'] = Answer(503)
         with pytest.raises(ServiceUnavailable):
             placement.find_provider('c')
-    nobody = create_placement_client(f'http://127.0.0.1:{free_port()}')
-    nobody.observe_requests(metrics.count_placement_call)
+    unreachable = create_placement_client(f'http://127.0.0.1:{free_port()}')
+    unreachable.observe_requests(metrics.count_placement_call)
     with pytest.raises(ServiceUnavailable):
-        nobody.find_provider('d')
+        unreachable.find_provider('d')
     statuses = {
         status: figure(metrics, 'placement_calls_total', method='GET', status=status)
         for status in ('200', '404', '503', 'none')

@@ -167,7 +167,7 @@ def test_check_handles_caches_trait_for_a_minute() -> None:
 
 def test_check_handles_placement_down_raises() -> None:
     consumers = FakeConsumers()
-    consumers.away = True
+    consumers.is_down = True
     with pytest.raises(ServiceUnavailable):
         NovaSupport(consumers, NovaRules()).check_handles([HANDLE])
 

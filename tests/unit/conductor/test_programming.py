@@ -281,14 +281,14 @@ def test_start_job_failed_shows_reason(console: Console) -> None:
 
 
 def test_start_agent_down_hides_hostname(console: Console) -> None:
-    console.cloud.agents.away = {HOST}
+    console.cloud.agents.down_hosts = {HOST}
     waiting = console.finish(console.start())
     assert waiting.state is ProgramState.RUNNING
     assert waiting.reason == 'The agent of its host does not answer.'
 
 
 def test_start_job_expired_shows_failure(console: Console) -> None:
-    console.cloud.agents.away = {HOST}
+    console.cloud.agents.down_hosts = {HOST}
     started = console.start()
     console.finish(started)
     console.cloud.lapse()

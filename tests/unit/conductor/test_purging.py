@@ -123,9 +123,9 @@ def test_purge_without_old_rows_costs_ten_statements(
     database: Database, purger: Purger
 ) -> None:
     create_bound_arqs(database, 2)
-    with statements(database) as sent:
+    with statements(database) as sql:
         purger.purge()
-    assert len(sent) == 10
+    assert len(sql) == 10
     count = database.read(
         lambda session: session.scalar(select(func.count(ArqEvent.id)))
     )
@@ -218,10 +218,10 @@ def test_purge_deletes_old_cleans_in_bounded_transactions(
 ) -> None:
     (device, _) = create_devices(database)
     add_cleans(database, device, 'a', [500] * (2 * purging.MAX_RECORDS + 1))
-    with statements(database) as sent:
+    with statements(database) as sql:
         purger.purge()
     assert list_cleans(database) == [(device, 'a', 500)]
-    deletes = [text for text in sent if text.startswith('DELETE FROM cleanings')]
+    deletes = [text for text in sql if text.startswith('DELETE FROM cleanings')]
     assert len(deletes) == 2
 
 

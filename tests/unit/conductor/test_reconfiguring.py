@@ -202,8 +202,11 @@ def test_change_failed_playbook_leaves_device_maintaining(cloud: Cloud) -> None:
 
 
 def test_change_interrupted_starts_over_with_teardown(cloud: Cloud) -> None:
-    success, lost = PlaybookResult('successful'), ReconfigurationDelayed(reason='died')
-    cloud.playbooks.answers = [success, lost]
+    success, delayed = (
+        PlaybookResult('successful'),
+        ReconfigurationDelayed(reason='died'),
+    )
+    cloud.playbooks.answers = [success, delayed]
     job = cloud.change()
     with pytest.raises(ReconfigurationDelayed):
         cloud.handler.run(job)

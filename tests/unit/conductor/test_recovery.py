@@ -52,9 +52,9 @@ def test_record_events_repeated_are_ignored(service: RecoveryService) -> None:
 def test_record_events_invalid_raises(
     service: RecoveryService, database: Database, events: list[HostEvent]
 ) -> None:
-    with pytest.raises(InvalidInput), statements(database) as sent:
+    with pytest.raises(InvalidInput), statements(database) as sql:
         service.record_events(HOST, events)
-    assert sent == []
+    assert sql == []
 
 
 @pytest.mark.parametrize(
@@ -71,19 +71,19 @@ def test_record_events_invalid_raises(
 def test_record_result_invalid_raises(
     service: RecoveryService, database: Database, result: RecoveryResult
 ) -> None:
-    with pytest.raises(InvalidInput), statements(database) as sent:
+    with pytest.raises(InvalidInput), statements(database) as sql:
         service.record_result(result)
-    assert sent == []
+    assert sql == []
 
 
 def test_record_result_without_handles_is_two_statements(
     service: RecoveryService, database: Database
 ) -> None:
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert (
             service.record_result(RecoveryResult(HOST, 'boot-1', ('unheard-of',))) == ()
         )
-    assert len(sent) == 2
+    assert len(sql) == 2
 
 
 def test_abandoned_handles_are_those_without_arq(
@@ -92,9 +92,9 @@ def test_abandoned_handles_are_those_without_arq(
     arqs = create_bound_arqs(database, 2)
     handles = database.read(attach_handles.list_handles_of_arqs, arqs)
     prepared = [*(handle.uuid for handle in handles), 'gone']
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert service.list_abandoned_handles(HOST, prepared) == ('gone',)
-    assert len(sent) == 1
+    assert len(sql) == 1
     database.write(
         lambda session: session.execute(
             update(AttachHandle)

@@ -41,7 +41,7 @@ def test_release_frees_handle_and_deletes_arq(database: Database) -> None:
 def test_release_agent_unreachable_keeps_claim(database: Database) -> None:
     uuids, job = delete_bound_arq(database)
     agents = FakeAgents()
-    agents.away = {'compute-1'}
+    agents.down_hosts = {'compute-1'}
     with pytest.raises(HostAway):
         ReleaseHandler(database, agents).run(job)
     assert states(database, uuids) == ['Deleting']
@@ -66,8 +66,8 @@ def test_release_second_run_does_not_call_agent(database: Database) -> None:
     handler = ReleaseHandler(database, agents)
     handler.run(job)
     database.write(queue.add_job, NewJob(JobType.RELEASE, job.payload))
-    (again,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.RELEASE,))
-    handler.run(again)
+    (next_job,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.RELEASE,))
+    handler.run(next_job)
     assert len(agents.calls) == 1
     assert database.read(queue.count_jobs) == (
         JobCount(JobType.PLACEMENT_SYNC, JobState.WAITING, 1),

@@ -90,9 +90,9 @@ def test_release_previous_unknown_leaves_region_unchanged(cloud: Cloud) -> None:
     cloud.release(bind(cloud))
     assert list_loads(cloud) == [IMAGE_ID]
     assert cloud.read_inventory() == (1, 0)
-    again = cloud.accept_bind({})
-    cloud.binder.run(again)
-    assert cloud.states(again) == ['Bound']
+    second_job = cloud.accept_bind({})
+    cloud.binder.run(second_job)
+    assert cloud.states(second_job) == ['Bound']
 
 
 def test_release_bind_without_load_loads_nothing(cloud: Cloud) -> None:

@@ -127,7 +127,7 @@ def test_cloud_without_nova_has_no_finding(cloud: SharedHost) -> None:
 
 def test_unreachable_nova_raises(cloud: SharedHost) -> None:
     cloud.boot()
-    cloud.nova.away = True
+    cloud.nova.is_down = True
     with pytest.raises(ServiceUnavailable):
         cloud.check()
 

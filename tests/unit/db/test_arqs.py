@@ -120,6 +120,6 @@ def test_list_arqs_costs_one_statement(database: Database) -> None:
     create_bound_arq(database, needs_host=True)
     create_bound_arq(database, needs_host=False)
     mark_down(database, HOST)
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert len(list_arqs(database)) == 2
-    assert len(sent) == 1
+    assert len(sql) == 1

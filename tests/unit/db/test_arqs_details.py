@@ -64,11 +64,11 @@ def test_list_arqs_detailed_pages_cost_one_statement_each(
     database: Database,
 ) -> None:
     uuids = create_bound_arqs(database, 5)
-    with statements(database) as sent:
+    with statements(database) as sql:
         first = list_arqs(database, limit=3)
-        rest = list_arqs(database, limit=3, marker=first[-1].uuid)
-    assert len(sent) == 2
-    assert [arq.uuid for arq in (*first, *rest)] == uuids
+        second_page = list_arqs(database, limit=3, marker=first[-1].uuid)
+    assert len(sql) == 2
+    assert [arq.uuid for arq in (*first, *second_page)] == uuids
 
 
 @pytest.mark.parametrize('health', [Health.FAILED, Health.GONE])
@@ -84,13 +84,13 @@ def test_list_arqs_detailed_unusable_device_sets_status_reason(
 
     become(health, 'all ones')
     reasons = {arq.state: arq.status_reason for arq in list_arqs(database)}
-    wrong = f'The device is {health}: all ones'
-    assert reasons == {State.UNKNOWN: wrong, State.INITIAL: None}
-    (lost,) = list_arqs(
+    loss = f'The device is {health}: all ones'
+    assert reasons == {State.UNKNOWN: loss, State.INITIAL: None}
+    (affected,) = list_arqs(
         database, detailed=False, filters={'state': (State.UNKNOWN.value,)}
     )
-    assert (lost.device_loss, lost.status_reason) == (wrong, None)
-    assert lost.attach_handle_uuid
+    assert (affected.device_loss, affected.status_reason) == (loss, None)
+    assert affected.attach_handle_uuid
     become(Health.OK, '')
     assert {arq.status_reason for arq in list_arqs(database)} == {None}
     states = {arq.state for arq in list_arqs(database)}
@@ -130,7 +130,7 @@ def test_list_steps_other_project_raises_not_found(database: Database) -> None:
 
 def test_list_steps_costs_one_statement(database: Database) -> None:
     (uuid,) = create_bound_arqs(database, 1)
-    with statements(database) as sent:
+    with statements(database) as sql:
         steps = database.read(arqs.list_steps, uuid, ANY_PROJECT)
-    assert len(sent) == 1
+    assert len(sql) == 1
     assert [step.step for step in steps] == ['Initial', 'BindStarted', 'Bound']

@@ -275,8 +275,8 @@ def _release_and_claim_again(
     rebound.cards[1] = rebound.cards[0]
     second = rebound.claim(rebound.accept(1))
     database.write(queue.add_job, NewJob(JobType.RELEASE, job.payload))
-    (again,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.RELEASE,))
-    return stale, again, second
+    (next_job,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.RELEASE,))
+    return stale, next_job, second
 
 
 def test_record_release_of_handle_claimed_again_frees_nothing(

@@ -43,8 +43,8 @@ def find_unreleased(database: Database) -> audit.UnreleasedHandle:
 def test_list_arqs_with_device_pages_by_id(database: Database) -> None:
     uuids, instance = create_bound_instance(database, 3)
     first = database.read(audit.list_arqs_with_device, LATER, 0, 2)
-    rest = database.read(audit.list_arqs_with_device, LATER, first[-1].id, 2)
-    assert [suspect.uuid for suspect in (*first, *rest)] == uuids
+    second_page = database.read(audit.list_arqs_with_device, LATER, first[-1].id, 2)
+    assert [suspect.uuid for suspect in (*first, *second_page)] == uuids
     assert {suspect.instance_uuid for suspect in first} == {instance}
 
 

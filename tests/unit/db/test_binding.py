@@ -225,9 +225,9 @@ def test_bind_eight_arqs_costs_ten_statements(
     database: Database,
 ) -> None:
     uuids, card = add_arqs(database, 8), add_card(database, 16)
-    with statements(database) as sent, transactions(database) as transaction_ends:
+    with statements(database) as sql, transactions(database) as transaction_ends:
         claim_handles(database, accept_bind(database, bindings(uuids, card)), uuids)
-    assert len(sent) <= 11
+    assert len(sql) <= 11
     assert transaction_ends == ['commit', 'commit']
     assert states(database, uuids) == ['Bound'] * 8
 
@@ -239,9 +239,9 @@ def test_bind_eight_devices_costs_ten_statements(
     binding_by_arq = {
         u: Binding('compute-1', add_card(database, 1), instance) for u in uuids
     }
-    with statements(database) as sent:
+    with statements(database) as sql:
         claim_handles(database, accept_bind(database, binding_by_arq), uuids)
-    assert len(sent) <= 11
+    assert len(sql) <= 11
     assert states(database, uuids) == ['Bound'] * 8
 
 

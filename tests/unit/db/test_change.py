@@ -34,12 +34,12 @@ def _list_descriptions(database: Database) -> list[str | None]:
 
 
 def test_upsert_inserts_first_and_updates_second(database: Database) -> None:
-    with statements(database) as sent:
+    with statements(database) as sql:
         database.write(_put, 'new')
         assert _list_descriptions(database) == ['new']
         database.write(_put, 'changed')
     assert _list_descriptions(database) == ['changed']
-    assert len(sent) == 3
+    assert len(sql) == 3
 
 
 def test_upsert_expression_uses_stored_value(database: Database) -> None:
@@ -72,9 +72,9 @@ def test_upsert_several_rows_costs_one_statement(database: Database) -> None:
         {'uuid': name, 'name': name, 'groups': [], 'description': 'both'}
         for name in ('a', 'b')
     ]
-    with statements(database) as sent:
+    with statements(database) as sql:
         database.write(_CHANGE.run, rows)
-    assert len(sent) == 1
+    assert len(sql) == 1
     assert _list_descriptions(database) == ['both', 'both']
 
 

@@ -164,10 +164,10 @@ def test_clean_shows_progress_and_resumes(database: Database) -> None:
     assert unit.progress == '2/2 verify'
     (record,) = database.read(administration.list_jobs, [JobType.CLEAN])
     assert (record.step, record.attempts) == ('2/2 verify', 0)
-    job, again = begin(database)
-    assert again.order.number == work.order.number
-    assert again.order.completed == ('erase',)
-    database.write(cleanings.record_clean, job, again, build_progress(SUCCEEDED))
+    job, second_start = begin(database)
+    assert second_start.order.number == work.order.number
+    assert second_start.order.completed == ('erase',)
+    database.write(cleanings.record_clean, job, second_start, build_progress(SUCCEEDED))
     (cleaning,) = database.read(cleanings.list_cleanings, device).cleanings
     assert [step.name for step in cleaning.steps] == ['erase', 'verify']
     assert (cleaning.state, cleaning.step_count) == ('succeeded', 2)

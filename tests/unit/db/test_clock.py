@@ -19,9 +19,9 @@ def test_now_ms_is_milliseconds_since_epoch(database: Database) -> None:
 
 def test_now_ms_is_constant_within_statement(database: Database) -> None:
     query = select(now_ms(), now_ms() + 5000, now_ms() - now_ms())
-    now, later, nothing = database.read(lambda session: session.execute(query).one())
+    now, later, null = database.read(lambda session: session.execute(query).one())
     assert later - now == 5000
-    assert nothing == 0
+    assert null == 0
 
 
 def test_now_ms_ignores_time_zone_of_session(database: Database) -> None:

@@ -66,8 +66,8 @@ def test_list_deployables_attribute_belongs_to_one_deployable(
 ) -> None:
     first, *siblings = _list_deployables(filled_database)
     filled_database.write(deployables.create_attribute, first.id, 'rack', '7')
-    again, *_ = _list_deployables(filled_database, uuid=(first.uuid,))
-    assert 'rack' in {attribute.key for attribute in again.attributes}
+    deployable, *_ = _list_deployables(filled_database, uuid=(first.uuid,))
+    assert 'rack' in {attribute.key for attribute in deployable.attributes}
     for sibling in _list_deployables(filled_database)[1:]:
         assert 'rack' not in {attribute.key for attribute in sibling.attributes}
     assert len(siblings) == 3
@@ -97,15 +97,15 @@ def test_list_deployables_page_includes_attributes(filled_database: Database) ->
 @pytest.mark.parametrize('count', [1, 64])
 def test_list_deployables_costs_two_selects(database: Database, count: int) -> None:
     database.write(reports.store_report, host(count, 1))
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert len(_list_deployables(database)) == count
-    assert len(sent) == 2
+    assert len(sql) == 2
 
 
 def test_list_deployables_empty_costs_one_select(database: Database) -> None:
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert _list_deployables(database) == []
-    assert len(sent) == 1
+    assert len(sql) == 1
 
 
 @pytest.mark.parametrize(

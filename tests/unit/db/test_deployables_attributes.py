@@ -116,12 +116,12 @@ def test_create_attribute_replaces_deleted_reported_attribute(
 def test_attribute_operations_cost_two_statements_at_most(
     database: Database, deployable: int
 ) -> None:
-    with statements(database) as sent:
+    with statements(database) as sql:
         attribute = database.write(
             deployables.create_attribute, deployable, 'rack', '7'
         )
         _keys(database)
         database.write(deployables.delete_attribute, attribute.uuid)
     # An admin creates and deletes attributes; a report may have the same key.
-    assert len(sent) == 5
-    assert len(writes(sent)) == 4
+    assert len(sql) == 5
+    assert len(writes(sql)) == 4

@@ -71,9 +71,9 @@ def test_list_contested_devices_merges_placement_and_agent(database: Database) -
 
 
 def test_store_conflicts_empty_writes_nothing(database: Database) -> None:
-    with statements(database) as sent:
+    with statements(database) as sql:
         database.write(device_owners.store_conflicts, {})
-    assert writes(sent) == []
+    assert writes(sql) == []
 
 
 def test_list_hosts_includes_agents_without_devices(database: Database) -> None:

@@ -93,9 +93,9 @@ def test_list_devices_sort_by_hidden_column_raises(filled_database: Database) ->
 
 
 def test_list_devices_costs_one_select(filled_database: Database) -> None:
-    with statements(filled_database) as sent:
+    with statements(filled_database) as sql:
         _list_types(filled_database)
-    assert len(sent) == 1
+    assert len(sql) == 1
 
 
 def test_list_devices_detailed_costs_two_selects(database: Database) -> None:
@@ -106,9 +106,9 @@ def test_list_devices_detailed_costs_two_selects(database: Database) -> None:
         binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
     )
     database.write(binding.claim_for_bind, job, uuids[:2], None, BOUND_EVENT_JOB)
-    with statements(database) as sent:
+    with statements(database) as sql:
         used, free = database.read(devices.list_devices, Query(detailed=True))
-    assert len(sent) == 2
+    assert len(sql) == 2
     assert (sorted(used.arqs), free.arqs) == (sorted(uuids[:2]), ())
     without_details, _ = database.read(devices.list_devices, Query())
     assert without_details.arqs == ()
@@ -161,10 +161,10 @@ def test_list_devices_thousand_detailed_costs_two_selects(database: Database) ->
         for number in range(1001)
     ]
     database.write(lambda session: session.execute(insert(Row), rows))
-    with statements(database) as sent:
+    with statements(database) as sql:
         page = database.read(devices.list_devices, Query(limit=1000, detailed=True))
-    assert (len(page), len(sent)) == (1000, 2)
-    with statements(database) as sent:
+    assert (len(page), len(sql)) == (1000, 2)
+    with statements(database) as sql:
         next_page = Query(limit=1000, detailed=True, marker=page[-1].uuid)
         assert len(database.read(devices.list_devices, next_page)) == 1
-    assert len(sent) == 2
+    assert len(sql) == 2

@@ -214,18 +214,18 @@ def test_sqlite_write_locks_before_first_read(
 
 
 @pytest.fixture
-def sent(database: Database) -> Iterator[list[str]]:
+def sql(database: Database) -> Iterator[list[str]]:
     with statements(database) as texts:
         yield texts
 
 
 def test_statements_records_reads_and_writes(
-    database: Database, sent: list[str]
+    database: Database, sql: list[str]
 ) -> None:
     database.write(_add)
     database.read(_count)
-    assert len(sent) == 2
-    assert writes(sent) == sent[:1]
+    assert len(sql) == 2
+    assert writes(sql) == sql[:1]
 
 
 def test_transactions_records_commits_and_rollbacks(database: Database) -> None:

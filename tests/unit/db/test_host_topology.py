@@ -75,8 +75,8 @@ def test_topology_names_user_of_unit(database: Database) -> None:
     assert (user.arq_uuid, user.project_id) == (uuids[0], PROJECT)
     assert user.instance_uuid == targets[uuids[0]].instance_uuid
     set_values(database, AttachHandle, missing=True)
-    lost = next(unit for unit in list_units(database) if unit.user)
-    assert (lost.availability, lost.user) == ('broken', user)
+    owned_unit = next(unit for unit in list_units(database) if unit.user)
+    assert (owned_unit.availability, owned_unit.user) == ('broken', user)
 
 
 @pytest.mark.parametrize(

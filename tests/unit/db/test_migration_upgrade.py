@@ -297,8 +297,8 @@ def test_upgrade_revision_0001_values_are_readable(empty_url: str) -> None:
 
 
 def _check_values(database: Database) -> None:
-    everything = Scope(project_id=None)
-    listed_arqs = database.read(arqs.list_arqs, Query(detailed=True), everything)
+    all_projects = Scope(project_id=None)
+    listed_arqs = database.read(arqs.list_arqs, Query(detailed=True), all_projects)
     assert sorted(arq.state for arq in listed_arqs) == [
         'BindStarted',
         'Bound',

@@ -89,8 +89,8 @@ def test_failed_change_can_be_retried(database: Database, payload: ModePayload) 
     database.write(modes.hold_device, job, payload)
     database.write(modes.end_change, job, 'It broke.')
     database.write(administration.retry_job, job.uuid)
-    (again,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.MODE,))
-    database.write(modes.hold_device, again, payload)
+    (next_job,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.MODE,))
+    database.write(modes.hold_device, next_job, payload)
     assert sorted(list_preparing(database)) == [False, False, True, True]
 
 

@@ -100,9 +100,9 @@ def test_provider_capacity_host_down_is_closed(database: Database) -> None:
 def test_list_provider_capacities_costs_one_statement(database: Database) -> None:
     for number in range(50):
         add_device(database, f'compute-{number}', 'gpu')
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert len(database.read(provider_capacity.list_provider_capacities)) == 50
-    assert len(sent) == 1
+    assert len(sql) == 1
 
 
 def test_provider_capacity_unclean_units_cost_second_statement(
@@ -110,7 +110,7 @@ def test_provider_capacity_unclean_units_cost_second_statement(
 ) -> None:
     release_unit(database)
     add_card(database, 1)
-    with statements(database) as sent:
+    with statements(database) as sql:
         rows = database.read(provider_capacity.list_provider_capacities)
     assert sorted(len(row.unclean) for row in rows) == [0, 1]
-    assert len(sent) == 2
+    assert len(sql) == 2

@@ -17,9 +17,9 @@ def test_list_own_providers_has_instances_of_arqs(database: Database) -> None:
     add_arqs(database, 1)  # not bound
     requested = bindings(uuids, used, INSTANCE)
     database.write(binding.accept_bind, requested, ANY_PROJECT, BIND_JOB, OWNER)
-    with statements(database) as sent:
+    with statements(database) as sql:
         providers = database.read(list_own_providers, HOST)
-    assert len(sent) == 2
+    assert len(sql) == 2
     assert {provider.uuid: provider.instances for provider in providers} == {
         used: {INSTANCE},
         free: frozenset(),

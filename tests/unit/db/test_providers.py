@@ -225,9 +225,9 @@ def test_provider_row_conductor_down_reserves_nothing(
 def test_list_providers_of_host_costs_one_statement(database: Database) -> None:
     for _ in range(3):
         add_card(database, 2)
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert len(list_rows(database)) == 3
-    assert len(sent) == 1
+    assert len(sql) == 1
 
 
 def test_add_sync_job_twice_writes_one_job(

@@ -22,13 +22,13 @@ def test_record_provider_traits_replaces_earlier_traits(database: Database) -> N
 
 
 def test_record_provider_traits_costs_one_statement(database: Database) -> None:
-    with statements(database) as sent:
+    with statements(database) as sql:
         database.write(
             providers.record_provider_traits, {str(n): {'X'} for n in range(64)}
         )
         database.write(providers.record_provider_traits, {})
         database.write(providers.delete_provider_traits, ())
-    assert len(sent) == 1
+    assert len(sql) == 1
 
 
 def test_delete_provider_traits_deletes_given_provider(database: Database) -> None:

@@ -129,7 +129,7 @@ def test_select_page_pages_cover_all_rows_once(
 
 
 def test_select_page_costs_one_select(profiles: Database) -> None:
-    with statements(profiles) as sent:
+    with statements(profiles) as sql:
         _list_names(
             profiles,
             limit=2,
@@ -137,7 +137,7 @@ def test_select_page_costs_one_select(profiles: Database) -> None:
             sort_key='name',
             filters={'name': ('c',)},
         )
-    assert len(sent) == 1
+    assert len(sql) == 1
 
 
 def test_select_page_marker_of_another_table_raises(profiles: Database) -> None:

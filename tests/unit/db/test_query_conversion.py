@@ -121,6 +121,6 @@ def test_list_steps_invalid_step_is_skipped(filled_database: Database) -> None:
 
 
 def test_list_rows_valid_rows_cost_one_statement(filled_database: Database) -> None:
-    with statements(filled_database) as sent:
+    with statements(filled_database) as sql:
         assert len(list_devices(filled_database, Query(limit=2))) == 2
-    assert len(sent) == 1
+    assert len(sql) == 1

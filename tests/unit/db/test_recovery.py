@@ -56,11 +56,11 @@ def record_reboot(database: Database, boot_id: str = 'boot-2') -> bool:
 def record_recovery(
     database: Database,
     rebuilt: Sequence[str] = (),
-    lost: dict[str, str] | None = None,
+    reasons: dict[str, str] | None = None,
     connecting: Sequence[str] = (),
 ) -> tuple[AllocatedHandle, ...]:
     result = RecoveryResult(
-        HOST, 'boot-2', tuple(rebuilt), lost or {}, tuple(connecting)
+        HOST, 'boot-2', tuple(rebuilt), reasons or {}, tuple(connecting)
     )
     return database.write(recovery.record_recovery, result, LIMITS)
 
@@ -192,8 +192,8 @@ def test_recovery_lost_arq_fails_and_is_released(
     rebuilt, failed = uuids = create_bound_arqs(rebooted_once, 2)
     handles = handles_by_arq(rebooted_once, uuids)
     record_reboot(rebooted_once)
-    lost = {handles[failed].uuid: 'No such type.' + 'x' * 999}
-    assert record_recovery(rebooted_once, [handles[rebuilt].uuid], lost) == ()
+    reasons = {handles[failed].uuid: 'No such type.' + 'x' * 999}
+    assert record_recovery(rebooted_once, [handles[rebuilt].uuid], reasons) == ()
     assert read_states(rebooted_once, uuids) == [State.BOUND, State.BIND_FAILED]
     jobs = lease_jobs(rebooted_once)
     assert sorted(
@@ -231,13 +231,13 @@ def test_recovery_returns_handles_without_result(rebooted_once: Database) -> Non
 
 def test_recovery_adds_connect_job_of_rebuilt_handles(rebooted_once: Database) -> None:
     uuids = create_bound_arqs(rebooted_once, 3)
-    plain, connecting, lost = uuids
+    plain, connecting, failed = uuids
     handles = handles_by_arq(rebooted_once, uuids)
     record_recovery(
         rebooted_once,
         [handles[plain].uuid, handles[connecting].uuid],
-        {handles[lost].uuid: 'No such type.'},
-        [handles[connecting].uuid, handles[lost].uuid],
+        {handles[failed].uuid: 'No such type.'},
+        [handles[connecting].uuid, handles[failed].uuid],
     )
     (job,) = (job for job in lease_jobs(rebooted_once) if job.type == JobType.CONNECT)
     payload = ConnectPayload.from_json(job.payload)

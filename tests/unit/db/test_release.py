@@ -214,7 +214,7 @@ def test_delete_host_handle_keeps_deleting_arq_until_clean(
 def test_accept_bind_instance_with_deleting_arqs_succeeds(
     database: Database,
 ) -> None:
-    """This is an evacuation: the old host is unreachable and stays so."""
+    """An evacuation leaves ARQs behind on an old host that stays unreachable."""
     _, instance = create_bound_instance(database, 1, needs_host=True)
     database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT, None)
     uuids = add_arqs(database, 1)
@@ -254,9 +254,9 @@ def test_delete_cost_does_not_depend_on_number(database: Database) -> None:
     )
     counts = []
     for _, instance in (single, eight):
-        with statements(database) as sent:
+        with statements(database) as sql:
             database.write(release.delete_arqs_of_instance, instance, ANY_PROJECT, None)
-        counts.append(len(sent))
+        counts.append(len(sql))
     # One of them stores the use of the units.
     assert counts[0] == counts[1] <= 6
 

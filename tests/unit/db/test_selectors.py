@@ -28,10 +28,10 @@ def test_list_selectors_reads_compiled_groups_once(database: Database) -> None:
     create_profile(database, SELECTOR, {'resources:PGPU': '1'})
     create_profile(database, SELECTOR)
     create_profile(database, {'resources:PGPU': '1', 'accel:selector': 'fast'})
-    with statements(database) as sent:
+    with statements(database) as sql:
         (selector,) = database.read(selectors.list_selectors)
     assert selector.trait == TRAIT
-    assert len(sent) == 1
+    assert len(sql) == 1
     jobs = database.read(administration.list_jobs, [JobType.SELECTORS])
     assert len(jobs) == 1
 
@@ -45,9 +45,9 @@ def test_list_outdated_hosts_is_one_statement(database: Database) -> None:
     mark_down(database, 'c')
     create_profile(database, SELECTOR)
     active = database.read(selectors.list_selectors)
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert database.read(selectors.list_outdated_hosts, active) == ('a', 'd')
-    assert len(sent) == 1
+    assert len(sql) == 1
     assert database.read(selectors.list_outdated_hosts, ()) == ('b',)
 
 
@@ -71,9 +71,9 @@ def test_only_driver_knows_what_group_shares(database: Database) -> None:
     make_group(database, add_deployable(database, 'd', 'group', shared.of(True)))
     create_profile(database, SAME_CARD)
     active = database.read(selectors.list_selectors)
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert database.read(selectors.list_outdated_hosts, active) == ('a', 'd')
-    assert len(sent) == 1
+    assert len(sql) == 1
     matching = [
         host for host in 'abcd' if find_trait(SAME_CARD) in list_traits(database, host)
     ]

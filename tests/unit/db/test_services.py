@@ -63,12 +63,12 @@ def test_record_agent_digest_unchanged_costs_one_statement(
     database: Database,
 ) -> None:
     database.write(services.store_digest, 'compute-1', 'digest', 'boot')
-    with statements(database) as sent:
+    with statements(database) as sql:
         needs_report = database.write(
             services.record_agent_digest, 'compute-1', '0.1.0', 'digest'
         )
     assert needs_report is False
-    assert len(sent) == 1
+    assert len(sql) == 1
 
 
 def test_list_services_filters_by_binary_host_state(database: Database) -> None:
@@ -87,8 +87,10 @@ def test_list_services_marker_continues_page(database: Database) -> None:
     for number in range(3):
         record_heartbeat(database, f'compute-{number}')
     (first,) = database.read(services.list_services, Query(limit=1, sort_key='host'))
-    rest = Query(marker=first.uuid, sort_key='host', descending=False)
-    hosts = [service.host for service in database.read(services.list_services, rest)]
+    second_page = Query(marker=first.uuid, sort_key='host', descending=False)
+    hosts = [
+        service.host for service in database.read(services.list_services, second_page)
+    ]
     assert (first.host, hosts) == ('compute-0', ['compute-1', 'compute-2'])
 
 

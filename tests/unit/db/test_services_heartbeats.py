@@ -33,17 +33,17 @@ def list_devices(database: Database) -> dict[str, DeviceRecord]:
 
 def test_heartbeat_without_telemetry_costs_one_statement(database: Database) -> None:
     database.write(reports.store_report, host(64, 2))
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert not record_heartbeat(database, {})
-    assert len(sent) == 1
+    assert len(sql) == 1
 
 
 def test_heartbeat_with_telemetry_costs_three_statements(database: Database) -> None:
     database.write(reports.store_report, host(64, 2))
     telemetry = {f'0000:{bus:02x}:00.0': TELEMETRY for bus in range(64)}
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert not record_heartbeat(database, telemetry)
-    assert len(sent) == 3
+    assert len(sql) == 3
     assert all(record.usage == TELEMETRY for record in list_devices(database).values())
 
 

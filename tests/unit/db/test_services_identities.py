@@ -55,12 +55,12 @@ def test_second_identity_is_refused_while_first_is_up(database: Database) -> Non
 
 def test_refused_heartbeat_does_not_keep_first_agent_alive(database: Database) -> None:
     send_heartbeat(database, _FIRST)
-    then = datetime.now(UTC) - timedelta(hours=1)
-    set_column(database, heartbeat_at=then)
+    past = datetime.now(UTC) - timedelta(hours=1)
+    set_column(database, heartbeat_at=past)
     with pytest.raises(AgentIdentityRefused):
         send_heartbeat(database, _SECOND)
     [service] = database.read(services.list_services)
-    assert service.heartbeat_at == then
+    assert service.heartbeat_at == past
 
 
 def test_second_identity_replaces_agent_that_is_down(database: Database) -> None:
@@ -103,9 +103,9 @@ def test_report_older_than_stored_is_refused(database: Database) -> None:
 def test_heartbeat_with_identity_costs_one_statement(database: Database) -> None:
     send_heartbeat(database, _FIRST)
     database.write(reports.store_report, build_report(1))
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert not send_heartbeat(database, _FIRST, build_report(1).digest)
-    assert len(sent) == 1
+    assert len(sql) == 1
 
 
 def test_report_number_costs_one_statement(database: Database) -> None:
@@ -121,12 +121,12 @@ def test_report_number_costs_one_statement(database: Database) -> None:
 def test_started_is_last_start(database: Database) -> None:
     database.write(reports.store_report, build_report(1))
     digest = build_report(1).digest
-    then = datetime.now(UTC) - timedelta(hours=1)
-    set_column(database, started_at=then)
+    past = datetime.now(UTC) - timedelta(hours=1)
+    set_column(database, started_at=past)
     send_heartbeat(database, _FIRST, digest)
-    assert database.read(services.list_services)[0].started_at == then
+    assert database.read(services.list_services)[0].started_at == past
     send_heartbeat(database, _FIRST, digest, started=True)
-    assert database.read(services.list_services)[0].started_at > then
-    set_column(database, started_at=then)
+    assert database.read(services.list_services)[0].started_at > past
+    set_column(database, started_at=past)
     send_heartbeat(database, _FIRST, 'another digest', started=True)
-    assert database.read(services.list_services)[0].started_at > then
+    assert database.read(services.list_services)[0].started_at > past

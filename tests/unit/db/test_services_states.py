@@ -193,11 +193,11 @@ def test_switch_states_of_agents_is_three_statements(database: Database) -> None
         expire_heartbeat(database, f'compute-{number:02d}')
     stale = list(list_stale_services(database).values())
     record_heartbeat(database, 'compute-07')
-    with statements(database) as sent:
+    with statements(database) as sql:
         switched = database.write(
             services.switch_states, stale, oldest_heartbeat(database)
         )
-    assert len(sent) == 4  # with the current time
+    assert len(sql) == 4  # with the current time
     assert {service.host for service in stale} - {
         service.host for service in switched
     } == {'compute-07'}

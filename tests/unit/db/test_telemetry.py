@@ -52,9 +52,9 @@ def test_store_telemetry_of_hosts_in_few_statements(
             device.control_address: Usage(power=number + index / 100)
             for index, device in enumerate(report.devices)
         }
-    with statements(database) as sent:
+    with statements(database) as sql:
         database.write(store_telemetry, telemetry)
-    assert (len(sent), len(writes(sent))) == (1 + updates, updates)
+    assert (len(sql), len(writes(sql))) == (1 + updates, updates)
     assert read_telemetry(database) == {
         (name, address): usage_to_json(usage)
         for name, usages in telemetry.items()
@@ -67,7 +67,7 @@ def test_store_telemetry_of_unknown_devices_changes_nothing(
 ) -> None:
     database.write(reports.store_report, report_of(HOST, 2))
     unknown = {HOST: {'ffff:00:00.0': Usage()}, 'other': {'0000:00:00.0': Usage()}}
-    with statements(database) as sent:
+    with statements(database) as sql:
         database.write(store_telemetry, unknown)
-    assert writes(sent) == []
+    assert writes(sql) == []
     assert set(read_telemetry(database).values()) == {None}

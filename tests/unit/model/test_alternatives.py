@@ -37,7 +37,7 @@ def test_parse_profile_without_alternatives_has_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ('others', 'reason'),
+    ('alternatives', 'reason'),
     [
         ({}, r'groups\[0\].alternatives must be a list of at most 2'),
         ([SMALL, SHARED, NIC], 'at most 2 objects'),
@@ -51,10 +51,10 @@ def test_parse_profile_without_alternatives_has_none() -> None:
     ],
 )
 def test_parse_profile_invalid_alternatives_are_refused(
-    others: Any, reason: str
+    alternatives: Any, reason: str
 ) -> None:
     with pytest.raises(InvalidDeviceProfile, match=reason):
-        parse({**LARGE, 'alternatives': others})
+        parse({**LARGE, 'alternatives': alternatives})
 
 
 def test_parse_profile_too_many_choices_are_refused() -> None:

@@ -175,9 +175,9 @@ def test_choose_bitstream_without_match_raises() -> None:
 
 
 def test_choose_bitstream_refused_image_lists_all_reasons() -> None:
-    wrong = build_image(1, board='u250', vendor='10ee')
+    image = build_image(1, board='u250', vendor='10ee')
     with pytest.raises(BitstreamRefused, match=r'vendor 10ee.*board u250'):
-        choose_bitstream(BitstreamQuery(image_id=wrong.id), [wrong], REGION, LARGEST)
+        choose_bitstream(BitstreamQuery(image_id=image.id), [image], REGION, LARGEST)
 
 
 def test_choose_bitstream_refused_images_list_reason_of_each() -> None:

@@ -26,8 +26,10 @@ def test_parse_handlers_reads_formatted_drivers() -> None:
 
 
 def test_handlers_of_earlier_agent_match_all() -> None:
-    strange = bitstream(properties={'type': 'x', 'driver': 'y', 'driver_ver': '99'})
-    assert list(list_handler_mismatches(strange, parse_handlers({}))) == []
+    unknown_type = bitstream(
+        properties={'type': 'x', 'driver': 'y', 'driver_ver': '99'}
+    )
+    assert list(list_handler_mismatches(unknown_type, parse_handlers({}))) == []
 
 
 def test_list_handler_mismatches_names_all_reasons() -> None:

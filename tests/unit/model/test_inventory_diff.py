@@ -176,13 +176,13 @@ def test_diff_report_refuses_class_change_while_in_use(
 def test_diff_report_sibling_of_missing_handle_stays_offered(
     stored_host: StoredHost,
 ) -> None:
-    both = with_parts(card(1, serial='s'), 'a', 'b')
+    device = with_parts(card(1, serial='s'), 'a', 'b')
     children = [
-        replace(p, resource_class=f'CUSTOM_{p.name[-1]}') for p in both.root.children
+        replace(p, resource_class=f'CUSTOM_{p.name[-1]}') for p in device.root.children
     ]
-    stored_host.report(report(with_root(both, children=tuple(children))))
+    stored_host.report(report(with_root(device, children=tuple(children))))
     stored_host.claim(('s', '_a', '0000:01:00.0/a'))
-    stored_host.report(report(with_root(both, children=(children[1],))))
+    stored_host.report(report(with_root(device, children=(children[1],))))
     assert stored_host.layout.deployables['s', '_b'].reserved == 0
     assert stored_host.layout.devices['s'].health_reason == ''
 

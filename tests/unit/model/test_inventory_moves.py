@@ -175,9 +175,9 @@ def test_card_with_unreadable_serial_is_same(
 def test_cards_with_duplicate_serial_use_slots(
     stored_host: StoredHost,
 ) -> None:
-    both = report(card(1, serial='none'), card(2, serial='none'))
-    assert str(stored_host.report(both).devices) == '+2 ~0 -0'
-    assert not stored_host.report(both)
+    devices = report(card(1, serial='none'), card(2, serial='none'))
+    assert str(stored_host.report(devices).devices) == '+2 ~0 -0'
+    assert not stored_host.report(devices)
 
 
 def test_function_in_use_elsewhere_is_closed(stored_host: StoredHost) -> None:

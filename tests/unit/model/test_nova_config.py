@@ -157,8 +157,8 @@ def test_mdev_type_with_addresses_claims_listed_cards(prefix: str) -> None:
 
 
 def test_mdev_types_without_addresses_claim_first_type() -> None:
-    both = '[devices]\nenabled_mdev_types = nvidia-221,nvidia-222'
-    assert not is_claimed_by(parse_nova_config([both]), VGPU)
+    text = '[devices]\nenabled_mdev_types = nvidia-221,nvidia-222'
+    assert not is_claimed_by(parse_nova_config([text]), VGPU)
 
 
 def test_mdev_types_last_entry_overrides() -> None:

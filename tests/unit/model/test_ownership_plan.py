@@ -24,7 +24,7 @@ PLAN = parse_plan(
 
 
 def device(
-    hostname: str = 'compute-1', address: str = SECOND, **more: Any
+    hostname: str = 'compute-1', address: str = SECOND, **values: Any
 ) -> OwnedDevice:
     fields = {
         'vendor': '10de',
@@ -35,7 +35,7 @@ def device(
         'schedulable': True,
         'reason': '',
     }
-    return OwnedDevice(hostname, address, **{**fields, **more})
+    return OwnedDevice(hostname, address, **{**fields, **values})
 
 
 @pytest.mark.parametrize(

@@ -110,11 +110,11 @@ def test_parse_profile_duplicate_key_spellings_raise() -> None:
 
 
 def test_parse_profile_bitstream_and_function_raise() -> None:
-    both = {**GROUP, 'accel:bitstream_id': CLIENT_UUID, 'accel:function_id': 'x'}
+    group = {**GROUP, 'accel:bitstream_id': CLIENT_UUID, 'accel:function_id': 'x'}
     assert 'accel:bitstream_id and accel:function_id' in parse_error(
-        profile(groups=[both])
+        profile(groups=[group])
     )
-    single = {**both, 'accel:function_id': None}
+    single = {**group, 'accel:function_id': None}
     assert parse(profile(groups=[single])).groups == (
         {**GROUP, 'accel:bitstream_id': CLIENT_UUID},
     )

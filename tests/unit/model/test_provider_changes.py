@@ -36,8 +36,8 @@ ACTUAL = ActualProvider(
 )
 
 
-def with_traits(*more: str) -> ActualProvider:
-    return replace(ACTUAL, traits=ACTUAL.traits | set(more))
+def with_traits(*traits: str) -> ActualProvider:
+    return replace(ACTUAL, traits=ACTUAL.traits | set(traits))
 
 
 def node(uuid: str, name: str, parent: str | None = 'root') -> TreeNode:

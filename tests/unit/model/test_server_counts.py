@@ -27,11 +27,11 @@ def search(kinds: Sequence[Kind], free: Mapping[str, int]) -> int:
     def extend(units: tuple[int, ...]) -> int:
         longest = 0
         for choice in itertools.product(*(sorted(item.providers) for item in groups)):
-            rest = dict(zip(names, units, strict=True))
+            free_units = dict(zip(names, units, strict=True))
             for item, provider in zip(groups, choice, strict=True):
-                rest[provider] -= item.units
-            if min(rest.values()) >= 0:
-                longest = max(longest, 1 + extend(tuple(rest.values())))
+                free_units[provider] -= item.units
+            if min(free_units.values()) >= 0:
+                longest = max(longest, 1 + extend(tuple(free_units.values())))
         return longest
 
     return extend(tuple(free[name] for name in names))

@@ -109,6 +109,6 @@ def test_heartbeat_that_repeats_the_last_one(
     conductor.heartbeat(daemon_context(), host, REPORT.digest, '1.0.0', details)
     token = Heartbeat(host, '1.0.0', REPORT.digest, boot_id, identity).token
     conductor.repeat(bare_context(), host, token)
-    whole, short = bus.client.sizes
-    assert whole > 700
+    full, short = bus.client.sizes
+    assert full > 700
     assert short <= 400

@@ -155,8 +155,8 @@ def test_signed_calls_succeed_with_results_and_errors(
 def test_short_heartbeat_is_of_the_host_of_its_signature(
     connect: Connect, endpoint: Conductor
 ) -> None:
-    agent, other = (ConductorAPI(connect(signer(peer))) for peer in (_AGENT, _OTHER))
-    for client in (agent, agent, other):
+    agent, impostor = (ConductorAPI(connect(signer(peer))) for peer in (_AGENT, _OTHER))
+    for client in (agent, agent, impostor):
         assert client.repeat(bare_context(), 'compute-1', 'token')
     assert endpoint.calls == [
         *['repeat_heartbeat of compute-1'] * 2,

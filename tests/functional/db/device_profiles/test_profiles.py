@@ -120,8 +120,8 @@ def test_list_profiles_filters_and_sorts_by_booleans(
         database.write(profiles.create_profile, profile)
     query = Query({'is_public': ('true',)}, 4, None, 'enabled', descending)
     first = database.read(profiles.list_profiles, query)
-    rest = replace(query, marker=first[-1].uuid)
-    listed = [*first, *database.read(profiles.list_profiles, rest)]
+    second_page = replace(query, marker=first[-1].uuid)
+    listed = [*first, *database.read(profiles.list_profiles, second_page)]
     ordered = ['p0', 'p3', 'p1', 'p2', 'p4', 'p5']
     assert [listed_profile.name for listed_profile in listed] == ordered[
         :: -1 if descending else 1

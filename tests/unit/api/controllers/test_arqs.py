@@ -66,7 +66,7 @@ def test_create_arqs_xilinx_creates_two(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    'more',
+    'fields',
     [
         {'device_profile_group_id': None},
         {'device_profile_group_id': 'x'},
@@ -75,9 +75,9 @@ def test_create_arqs_xilinx_creates_two(client: Client) -> None:
     ],
 )
 def test_create_arqs_unknown_keys_are_ignored(
-    nova: Client, more: dict[str, Any]
+    nova: Client, fields: dict[str, Any]
 ) -> None:
-    body = {'device_profile_name': 'dp1', **more}
+    body = {'device_profile_name': 'dp1', **fields}
     assert nova.post('/accelerator_requests', body).status == 201
     assert nova.conductor.images == [None]
 
@@ -177,11 +177,11 @@ def test_show_arq_invalid_uuid_returns_400(
 
 def test_show_arq_of_other_project_returns_404(nova: Client) -> None:
     uuid = nova.create_arqs()[0]['uuid']
-    stranger = nova.as_(OTHER_MEMBER)
+    other_member = nova.as_(OTHER_MEMBER)
     answers = [
-        stranger.get(f'/accelerator_requests/{uuid}'),
-        stranger.delete(f'/accelerator_requests/{uuid}'),
-        stranger.as_({**OTHER_MEMBER, **SERVICE_TOKEN}).patch(
+        other_member.get(f'/accelerator_requests/{uuid}'),
+        other_member.delete(f'/accelerator_requests/{uuid}'),
+        other_member.as_({**OTHER_MEMBER, **SERVICE_TOKEN}).patch(
             '/accelerator_requests', {uuid: build_bind()}
         ),
     ]
@@ -280,13 +280,13 @@ def test_list_arqs_resolved_instance(
 @pytest.mark.parametrize(
     'arq_state', [State.BIND_STARTED, State.INITIAL, State.UNBOUND]
 )
-@pytest.mark.parametrize('more', ['', '&limit=1', '&arqs={}', '&sort_dir=desc'])
+@pytest.mark.parametrize('parameters', ['', '&limit=1', '&arqs={}', '&sort_dir=desc'])
 def test_list_arqs_unresolved_instance_returns_423(
-    nova: Client, bound: list[str], arq_state: State, more: str
+    nova: Client, bound: list[str], arq_state: State, parameters: str
 ) -> None:
     set_state(nova, bound[1], arq_state)
     path = f'/accelerator_requests?instance={INSTANCE}&bind_state=resolved'
-    answer = nova.get(path + more.format(bound[0]))
+    answer = nova.get(path + parameters.format(bound[0]))
     assert answer.status == 423
     assert INSTANCE in answer.fault
     # Nova does not filter by state and checks each ARQ.
@@ -294,15 +294,15 @@ def test_list_arqs_unresolved_instance_returns_423(
 
 
 @pytest.mark.parametrize('version', [None, '2.3'])
-@pytest.mark.parametrize('more', ['', '&limit=1', '&arqs={}', '&bind_state='])
+@pytest.mark.parametrize('parameters', ['', '&limit=1', '&arqs={}', '&bind_state='])
 def test_list_arqs_failed_instance_returns_409(
-    nova: Client, bound: list[str], version: str | None, more: str
+    nova: Client, bound: list[str], version: str | None, parameters: str
 ) -> None:
     """Nova would start the instance without the device."""
     fail_bind(nova, bound[1])
     # 423 means that Nova may retry, and this ARQ stays failed.
     set_state(nova, bound[2], State.UNKNOWN)
-    path = f'/accelerator_requests?instance={INSTANCE}{more.format(bound[0])}'
+    path = f'/accelerator_requests?instance={INSTANCE}{parameters.format(bound[0])}'
     answer = nova.as_(nova.headers, version).get(path)
     assert answer.status == 409
     assert f'Instance {INSTANCE} must not be started' in answer.fault
@@ -430,8 +430,8 @@ def test_list_arqs_resolved_instance_without_arqs(nova: Client) -> None:
 
 def must_wait(nova: Client, arq: str) -> None:
     for version in (None, '2.3'):
-        for more in ('', '&limit=1', '&bind_state=resolved'):
-            path = f'/accelerator_requests?instance={INSTANCE}{more}'
+        for parameters in ('', '&limit=1', '&bind_state=resolved'):
+            path = f'/accelerator_requests?instance={INSTANCE}{parameters}'
             answer = nova.as_(nova.headers, version).get(path)
             assert answer.status == 423
             assert f'Instance {INSTANCE} must not be started now' in answer.fault

@@ -20,8 +20,8 @@ from tests.support.api.patches import INSTANCE, UNKNOWN, build_bind, build_unbin
 def test_bind_without_service_token_returns_403(
     nova: Client, bound: list[str], headers: dict[str, str], roles: str | None
 ) -> None:
-    more = {} if roles is None else {'X-Service-Roles': roles}
-    caller = nova.as_({**headers, **more})
+    service_roles = {} if roles is None else {'X-Service-Roles': roles}
+    caller = nova.as_({**headers, **service_roles})
     fresh = nova.create_arqs()[0]['uuid']
     answers = [
         caller.patch('/accelerator_requests', {fresh: build_bind(UNKNOWN)}),
@@ -114,9 +114,9 @@ def test_delete_requires_exactly_one_argument(nova: Client, query: str) -> None:
 
 
 def test_delete_too_many_arqs_returns_400(nova: Client) -> None:
-    many = ','.join([UNKNOWN] * 1001)
+    arq_list = ','.join([UNKNOWN] * 1001)
     for method in ('GET', 'DELETE'):
-        assert nova.send(method, f'/accelerator_requests?arqs={many}').status == 400
+        assert nova.send(method, f'/accelerator_requests?arqs={arq_list}').status == 400
 
 
 # --- ARQs of another project ---
@@ -124,10 +124,10 @@ def test_delete_too_many_arqs_returns_400(nova: Client) -> None:
 
 def test_delete_by_instance_ignores_project(nova: Client, bound: list[str]) -> None:
     """After an evacuation by an admin, the ARQs may belong to the admin project."""
-    stranger = nova.as_({**OTHER_MEMBER, **SERVICE_TOKEN})
+    other_member = nova.as_({**OTHER_MEMBER, **SERVICE_TOKEN})
     path = f'/accelerator_requests?instance={INSTANCE}'
-    assert len(stranger.get(path).json['arqs']) == 3
-    assert stranger.as_(OTHER_MEMBER).get(path).json == {'arqs': []}
-    assert stranger.get('/accelerator_requests').json == {'arqs': []}
-    assert stranger.delete(path).status == 204
+    assert len(other_member.get(path).json['arqs']) == 3
+    assert other_member.as_(OTHER_MEMBER).get(path).json == {'arqs': []}
+    assert other_member.get('/accelerator_requests').json == {'arqs': []}
+    assert other_member.delete(path).status == 204
     assert not nova.conductor.arqs

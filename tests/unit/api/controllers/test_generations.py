@@ -46,8 +46,8 @@ def test_stale_generation_is_refused(
     path = create(newest)
     stale = newest.send(method, path + action, body, headers={'If-Match': '"1"'})
     assert (stale.status, 'is not 1' in stale.fault) == (409, True)
-    same = newest.send(method, path + action, body, headers={'If-Match': '"0"'})
-    assert same.status < 300
+    answer = newest.send(method, path + action, body, headers={'If-Match': '"0"'})
+    assert answer.status < 300
 
 
 @pytest.mark.parametrize(('create', 'method', 'action', 'body'), CHANGES)

@@ -8,9 +8,9 @@ from tests.support.api.conversation import Client
 
 @pytest.mark.parametrize('prefix', ['', '/accelerator'])
 def test_document_needs_no_token(client: Client, prefix: str) -> None:
-    stranger = client.as_({})
-    stranger.prefix = prefix
-    answer = stranger.get('/v2/openapi.json')
+    anonymous = client.as_({})
+    anonymous.prefix = prefix
+    answer = anonymous.get('/v2/openapi.json')
     assert answer.status == 200
     assert answer.headers['Content-Type'] == 'application/json'
     assert answer.json['openapi'] == '3.1.0'

@@ -45,8 +45,8 @@ def test_older_client_reads_groups_of_choice(client: Client, version: str) -> No
     assert list_groups(client, path, version) == [SHARED, NIC]
     # Without a name there is no choice, so that a list is not a query for each profile.
     assert list_groups(client, '/device_profiles', version) == [LARGE, NIC]
-    shown = client.at(version).get(f'/device_profiles/{uuid}').json['device_profile']
-    assert shown['groups'] == [SHARED, NIC]
+    profile = client.at(version).get(f'/device_profiles/{uuid}').json['device_profile']
+    assert profile['groups'] == [SHARED, NIC]
 
 
 def test_profile_without_alternatives_is_not_chosen(client: Client) -> None:
@@ -91,13 +91,13 @@ def test_patch_path_alternatives_is_refused(client: Client) -> None:
 
 
 def test_selector_of_alternative_is_compiled(client: Client) -> None:
-    other = {**SHARED, 'accel:memory': '2GB'}
-    body = [{'name': 'p', 'groups': [{**LARGE, 'alternatives': [other]}]}]
+    changed_group = {**SHARED, 'accel:memory': '2GB'}
+    body = [{'name': 'p', 'groups': [{**LARGE, 'alternatives': [changed_group]}]}]
     answer = client.at(NEWER).post('/device_profiles', body)
     assert answer.status == 201, answer.body
     (compiled,) = answer.json['groups'][0]['alternatives']
     assert any(key.startswith('trait:CUSTOM_CYBORG_SEL_') for key in compiled)
-    other['accel:memory'] = '2GT/s'
+    changed_group['accel:memory'] = '2GT/s'
     answer = client.at(NEWER).post('/device_profiles', body)
     assert 'groups[0].alternatives[0]: accel:memory' in answer.fault
 

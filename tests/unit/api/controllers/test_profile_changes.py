@@ -179,12 +179,13 @@ def test_create_arqs_disabled_profile_serves_former_instance(newest: Client) -> 
     shelved = f'/accelerator_requests?instance={INSTANCE}'
     assert nova.delete(shelved).status == 204
     assert newest.post('/accelerator_requests', body).status == 409
-    (again,) = nova.create_arqs()
-    patch_again = {again['uuid']: build_bind(str(uuid4()))}
+    (new_arq,) = nova.create_arqs()
+    patch_again = {new_arq['uuid']: build_bind(str(uuid4()))}
     answer = nova.patch('/accelerator_requests', patch_again)
     assert (answer.status, 'dp1 is disabled' in answer.fault) == (409, True)
     assert (
-        nova.patch('/accelerator_requests', {again['uuid']: build_bind()}).status == 202
+        nova.patch('/accelerator_requests', {new_arq['uuid']: build_bind()}).status
+        == 202
     )
     (view,) = nova.get(shelved).json['arqs']
     assert view['state'] == 'Bound'

@@ -25,8 +25,8 @@ def test_security_names_tokens() -> None:
     documented = [
         find_operation(method, requests)['security'] for method in ('delete', 'patch')
     ]
-    either: list[dict[str, list[str]]] = [{'user': []}, {'user': [], 'service': []}]
-    assert documented == [either, either[1:]]
+    security: list[dict[str, list[str]]] = [{'user': []}, {'user': [], 'service': []}]
+    assert documented == [security, security[1:]]
 
 
 def test_operation_names_rule_and_microversion() -> None:

@@ -16,8 +16,12 @@ PLANS = (
 def test_modes_view_shows_effect_of_each_mode() -> None:
     plan = DevicePlan('d', 'compute-1', '0000:3b:00.0', PLANS, arqs=('arq',))
     body = render(DeviceModesView.build(plan, LINKS))
-    whole, parts = body['modes']
-    assert (whole['is_current'], whole['appears'], whole['vanishes']) == (True, [], [])
+    undivided, parts = body['modes']
+    assert (undivided['is_current'], undivided['appears'], undivided['vanishes']) == (
+        True,
+        [],
+        [],
+    )
     assert parts['appears'] == [{'resource_class': 'VGPU', 'total': 7, 'traits': []}]
     assert parts['vanishes'][0]['traits'] == ['CUSTOM_A']
     assert (body['current'], body['arqs'], body['change']) == ('whole', ['arq'], None)

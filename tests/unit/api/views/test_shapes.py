@@ -28,7 +28,7 @@ def test_shapes_validate_like_their_type() -> None:
 
 def test_shapes_combine_without_side_effects() -> None:
     plain = Shape(str, format='uuid')
-    both = since(V2_4, nullable(plain))
-    assert (both.nullable, both.optional, both.since) == (True, False, V2_4)
-    assert both.schema == {'format': 'uuid'}
+    shape = since(V2_4, nullable(plain))
+    assert (shape.nullable, shape.optional, shape.since) == (True, False, V2_4)
+    assert shape.schema == {'format': 'uuid'}
     assert (plain.nullable, plain.since) == (False, MINIMUM)

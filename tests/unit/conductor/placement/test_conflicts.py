@@ -153,12 +153,12 @@ def test_conflict_unchanged_costs_two_reads(
     nova_takes(placement)
     sync.sync(HOST)
     placement.calls.clear()
-    with statements(database) as sent:
+    with statements(database) as sql:
         sync.sync(HOST)
     # The root and the tree; the cache knows who owns the providers.
     assert len(placement.calls) == 2
     assert placement.writes == []
-    assert writes(sent) == []
+    assert writes(sql) == []
 
 
 def test_conflict_is_logged_once(

@@ -70,7 +70,7 @@ def reasons(operations: ProviderOperations) -> list[str]:
 def test_update_new_provider_sets_traits_before_inventories(
     placement: FakePlacement, operations: ProviderOperations, provider: DesiredProvider
 ) -> None:
-    """With inventories, Placement could choose the provider without its traits."""
+    """Placement could choose a provider with inventories, but without its traits."""
     (created,) = operations.create_providers([provider])
     operations.update_provider(provider, created)
     assert descriptions(operations) == [

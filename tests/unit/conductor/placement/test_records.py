@@ -74,8 +74,8 @@ def test_record_known_traits_writes_nothing(
 def test_remove_old_traits_stores_current_traits_only(
     records: ProviderRecords, rp_uuid: str
 ) -> None:
-    both = build_desired(rp_uuid, 'CUSTOM_A', 'CUSTOM_B')
-    records.record_new_traits([read_row(records)], [both])
+    provider = build_desired(rp_uuid, 'CUSTOM_A', 'CUSTOM_B')
+    records.record_new_traits([read_row(records)], [provider])
     current = build_desired(rp_uuid, 'CUSTOM_B', former=frozenset({'CUSTOM_A'}))
     records.remove_old_traits([current], [])
     assert set(read_row(records).published_traits or ()) == {'CUSTOM_B'}

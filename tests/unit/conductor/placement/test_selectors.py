@@ -167,11 +167,11 @@ def test_profile_change_costs_one_pass_and_bounded_calls(
     runner.sync(*hosts)
     placement.calls.clear()
     create_profile(database, SELECTOR)
-    with statements(database) as sent:
+    with statements(database) as sql:
         jobs = runner.run()
     assert jobs.count(JobType.SELECTORS) == 1
     assert jobs.count(JobType.PLACEMENT_SYNC) == 4
-    assert sum('typed_attributes' in text for text in sent) == 1 + 4
+    assert sum('typed_attributes' in text for text in sql) == 1 + 4
     # One for the name of the trait; two for each host that changes, and one for each
     # provider that gets the trait.
     assert len(placement.calls) == 1 + 2 * 4 + 12

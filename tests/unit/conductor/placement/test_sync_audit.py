@@ -115,8 +115,8 @@ def test_sync_replaced_card_loses_old_traits(
 ) -> None:
     """Card and replacement have the same provider."""
     remove_devices(database, [nic])
-    again = add_device(database, HOST, 'nic', traits=['CUSTOM_PHYSNET9'])
-    assert again == nic
+    provider_uuid = add_device(database, HOST, 'nic', traits=['CUSTOM_PHYSNET9'])
+    assert provider_uuid == nic
     sync.sync(HOST)
     assert placement.providers[nic].traits == {OWNER_CYBORG, 'CUSTOM_PHYSNET9'}
 
@@ -133,10 +133,10 @@ def test_sync_deleted_provider_has_no_record(
 def test_sync_unchanged_is_one_read(
     database: Database, sync: PlacementSync, nic: str
 ) -> None:
-    with statements(database) as sent:
+    with statements(database) as sql:
         sync.sync(HOST)
-    assert len(sent) == 1
-    assert writes(sent) == []
+    assert len(sql) == 1
+    assert writes(sql) == []
 
 
 # --- names and places ---
@@ -241,9 +241,9 @@ def test_rehearse_predicts_sync_and_changes_nothing(
     remove_devices(database, [removed, used])
     add_device(database, HOST, 'new', traits=['CUSTOM_UNHEARD_OF'])
     before = copy.deepcopy(placement.providers)
-    with statements(database) as sent:
+    with statements(database) as sql:
         expected = sync.rehearse(HOST)
-    assert writes(sent) == []
+    assert writes(sql) == []
     assert placement.providers == before
     assert len(expected.changes) == 7
     assert sync.sync(HOST) == expected

@@ -118,9 +118,9 @@ def test_create_arqs_with_alternatives_costs_no_statement(database: Database) ->
     counts = []
     for options in ((LARGE,), (LARGE, SMALL)):
         profile = create_profile(database, options)
-        with statements(database) as sent:
+        with statements(database) as sql:
             database.write(arqs.create_arqs, profile.name, PROJECT)
-        counts.append(len(sent))
+        counts.append(len(sql))
     assert counts[0] == counts[1]
 
 

@@ -135,6 +135,6 @@ def test_delete_profile_deletes_former_servers(
 
 
 def test_bind_enabled_profile_does_not_query_former_servers(scenario: Scenario) -> None:
-    with statements(scenario.database) as sent:
+    with statements(scenario.database) as sql:
         scenario.bind(scenario.create(), str(uuid4()))
-    assert not [text for text in sent if 'former_servers' in text]
+    assert not [text for text in sql if 'former_servers' in text]

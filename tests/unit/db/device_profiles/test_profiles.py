@@ -55,12 +55,12 @@ def test_list_profiles_returns_created_profile(database: Database) -> None:
 
 
 def test_create_and_list_profiles_cost_one_statement_each(database: Database) -> None:
-    with statements(database) as sent:
+    with statements(database) as sql:
         _create(database, 'a')
-    assert len(sent) == len(writes(sent)) == 1
-    with statements(database) as sent:
+    assert len(sql) == len(writes(sql)) == 1
+    with statements(database) as sql:
         _list_names(database)
-    assert len(sent) == 1
+    assert len(sql) == 1
 
 
 def test_create_profile_existing_name_raises(database: Database) -> None:

@@ -79,11 +79,11 @@ def test_grant_access_twice_lists_project_once(
     database.write(
         profiles.grant_access, private_uuid, [OTHER_PROJECT, OTHER_PROJECT], None
     )
-    both = database.write(
+    projects = database.write(
         profiles.grant_access, private_uuid, [PROJECT, OTHER_PROJECT], None
     )
-    assert both == (OTHER_PROJECT, PROJECT)
-    assert database.read(profiles.list_projects, private_uuid, None) == both
+    assert projects == (OTHER_PROJECT, PROJECT)
+    assert database.read(profiles.list_projects, private_uuid, None) == projects
 
 
 def test_former_name_does_not_reveal_private_profile(
@@ -127,9 +127,9 @@ def test_private_profile_costs_no_extra_statement(
     database: Database, private_uuid: str
 ) -> None:
     database.write(profiles.grant_access, private_uuid, [PROJECT], None)
-    with statements(database) as sent:
+    with statements(database) as sql:
         assert len(list_names(database, PROJECT)) == 2
-    assert len(sent) == 1
-    with statements(database) as sent:
+    assert len(sql) == 1
+    with statements(database) as sql:
         database.write(arqs.create_arqs, 'closed', PROJECT, PROJECT)
-    assert len(sent) == 2
+    assert len(sql) == 2

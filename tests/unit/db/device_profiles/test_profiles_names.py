@@ -188,9 +188,9 @@ def test_former_names_cost_no_extra_statement(database: Database) -> None:
     profile = create(database, 'a')
     change(database, profile, name='b')
     for name in ('a', 'b'):
-        with statements(database) as sent:
+        with statements(database) as sql:
             database.write(arqs.create_arqs, name, 'p', 'p')
-        assert (len(sent), len(writes(sent))) == (2, 1)
-        with statements(database) as sent:
+        assert (len(sql), len(writes(sql))) == (2, 1)
+        with statements(database) as sql:
             find_uuids_by_name(database, name)
-        assert len(sent) == 1
+        assert len(sql) == 1

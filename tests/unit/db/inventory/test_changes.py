@@ -91,17 +91,17 @@ def test_release_of_missing_device_adds_placement_sync(database: Database) -> No
 def test_report_first_of_large_host_costs_ten_statements(
     database: Database,
 ) -> None:
-    with statements(database) as sent:
+    with statements(database) as sql:
         store(database, host(64, 16))
-    assert len(sent) <= 10
+    assert len(sql) <= 10
     assert len(table_of(database, AttachHandle, 'uuid')) == 64 * 16
 
 
 def test_report_child_deployables_cost_two_statements_more(database: Database) -> None:
     devices = [with_parts(device, 'a', 'b') for device in host(64, 16).devices]
-    with statements(database) as sent:
+    with statements(database) as sql:
         store(database, report(*devices))
-    assert len(sent) <= 12
+    assert len(sql) <= 12
     assert len(table_of(database, Deployable, 'uuid')) == 64 * 3
 
 
@@ -109,10 +109,10 @@ def test_report_one_changed_device_writes_one_row(database: Database) -> None:
     store(database, host(64, 16))
     *unchanged, last = host(64, 16).devices
     changed = replace(last, health_reason='warm')
-    with statements(database) as sent:
+    with statements(database) as sql:
         store(database, report(*unchanged, changed))
-    assert len(sent) <= 6
-    assert [text.split()[1] for text in writes(sent)] == ['INTO', 'devices']
+    assert len(sql) <= 6
+    assert [text.split()[1] for text in writes(sql)] == ['INTO', 'devices']
 
 
 def test_report_one_removed_handle_writes_four_rows(database: Database) -> None:
@@ -120,10 +120,10 @@ def test_report_one_removed_handle_writes_four_rows(database: Database) -> None:
     before = uuids_of_all(database)
     *unchanged, last = host(64, 16).devices
     key = attach_handle(63, 7).key
-    with statements(database) as sent:
+    with statements(database) as sql:
         store(database, report(*unchanged, without_handles(last, key)))
     # The handle, the total of its deployable, the digest, and the job.
-    assert len(writes(sent)) == 4
+    assert len(writes(sql)) == 4
     assert len(before - uuids_of_all(database)) == 1
 
 
@@ -131,9 +131,9 @@ def test_report_empty_host_costs_twelve_statements(
     database: Database,
 ) -> None:
     store(database, host(64, 16))
-    with statements(database) as sent:
+    with statements(database) as sql:
         store(database, report())
-    assert len(sent) <= 12
+    assert len(sql) <= 12
     assert uuids_of_all(database) == set()
 
 

@@ -15,18 +15,18 @@ from tests.support.sql_statements import statements
 
 
 def test_load_inventory_unknown_host_costs_one_statement(database: Database) -> None:
-    with statements(database) as sent:
+    with statements(database) as sql:
         inventory, ids = database.read(load_inventory, HOST)
-    assert len(sent) == 1
+    assert len(sql) == 1
     assert inventory.layout.devices == {}
     assert ids == RowIds()
 
 
 def test_load_inventory_large_host_costs_four_statements(database: Database) -> None:
     store(database, report(*(card(bus, handles=4) for bus in range(16))))
-    with statements(database) as sent:
+    with statements(database) as sql:
         inventory, _ = database.read(load_inventory, HOST)
-    assert len(sent) == 4
+    assert len(sql) == 4
     assert len(inventory.layout.devices) == 16
     assert len(inventory.layout.handles) == 64
 

@@ -264,10 +264,10 @@ def test_delete_missing_handles_keeps_allocated_and_present(database: Database) 
     claim_handles(database, attach_handle(1, 0).key)
     store(database, host(1, 3))
     before = uuids_of_all(database)
-    with statements(database) as sent:
+    with statements(database) as sql:
         database.write(reports.delete_missing_handles, HOST)
     assert uuids_of_all(database) == before
-    assert len(sent) == 1
+    assert len(sql) == 1
     assert database.read(services.find_digest, HOST) is not None
 
 

@@ -82,8 +82,8 @@ def test_job_page_filters_and_continues(database: Database) -> None:
 def test_request_job_returns_stored_job(database: Database) -> None:
     audit = NewJob(JobType.AUDIT, key='orphans')
     first = database.write(administration.request_job, audit, None, False)
-    again = database.write(administration.request_job, audit, None, False)
-    assert (first.type, first.uuid) == ('audit', again.uuid)
+    second_request = database.write(administration.request_job, audit, None, False)
+    assert (first.type, first.uuid) == ('audit', second_request.uuid)
     assert len(list_jobs(database)) == 1
 
 
@@ -150,8 +150,8 @@ def test_retry_failed_job_keeps_key(database: Database, new: NewJob) -> None:
     assert read_only_job(database).key == new.key
     # A key has one waiting job: adding the job again writes no second row.
     database.write(queue.add_job, new)
-    (again,) = lease_jobs(database)
-    assert (again.uuid, again.attempts, again.expired) == (uuid, 1, False)
+    (next_job,) = lease_jobs(database)
+    assert (next_job.uuid, next_job.attempts, next_job.expired) == (uuid, 1, False)
 
 
 def test_retry_failed_job_newer_job_replaces_it(database: Database) -> None:
@@ -208,8 +208,12 @@ def test_cancel_postponed_job_is_leased_as_expired(
     database.write(queue.postpone_job, job, 100_000, 'The host is unreachable.')
     database.write(administration.cancel_job, job.uuid)
     assert read_only_job(database).cancelled
-    (again,) = lease_jobs(database)
-    assert (again.uuid, again.expired, again.cancelled) == (job.uuid, True, True)
+    (next_job,) = lease_jobs(database)
+    assert (next_job.uuid, next_job.expired, next_job.cancelled) == (
+        job.uuid,
+        True,
+        True,
+    )
 
 
 def test_lease_overdue_job_is_not_cancelled(database: Database) -> None:
@@ -237,8 +241,8 @@ def test_cancelled_job_finished_and_requested_again_runs_again(
     database.write(administration.cancel_job, job.uuid)
     database.write(queue.add_job, SYNC)
     database.write(queue.finish_job, job)
-    (again,) = lease_jobs(database)
-    assert (again.uuid, again.expired) == (job.uuid, False)
+    (next_job,) = lease_jobs(database)
+    assert (next_job.uuid, next_job.expired) == (job.uuid, False)
 
 
 def test_cancel_failed_release_is_refused(database: Database) -> None:

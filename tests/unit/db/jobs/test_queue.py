@@ -111,21 +111,21 @@ def test_renew_leases_overdue_job_is_not_renewed(
     ids=['finish', 'record_step', 'replace', 'postpone', 'fail'],
 )
 def test_job_operation_with_lost_lease_raises(database: Database, act: object) -> None:
-    lost = _add_running_job(database)
+    stale_job = _add_running_job(database)
     database.write(_expire_leases)
     database.write(queue.lease_jobs, SUCCESSOR, 10)
     before = database.read(_rows)
     with pytest.raises(JobLost):
-        database.write(act, lost)  # type: ignore[arg-type]  # a function of the list above
+        database.write(act, stale_job)  # type: ignore[arg-type]  # a function of the list above
     assert database.read(_rows) == before
 
 
 def test_finish_job_with_earlier_lease_number_raises(database: Database) -> None:
-    lost = _add_running_job(database)
+    job = _add_running_job(database)
     database.write(_expire_leases)
     database.write(queue.lease_jobs, OWNER, 10)
     with pytest.raises(JobLost):
-        database.write(queue.finish_job, lost)
+        database.write(queue.finish_job, job)
 
 
 DEEP = NewJob(JobType.PLACEMENT_SYNC, {'host': 'a', 'deep': True}, 'a', widens=True)
@@ -148,8 +148,8 @@ def test_add_job_running_job_widens_next_run(database: Database) -> None:
     database.write(queue.add_job, DEEP)
     assert running.payload == SHALLOW.payload
     database.write(queue.finish_job, running)
-    (again,) = database.write(queue.lease_jobs, OWNER, 10)
-    assert again.payload == DEEP.payload
+    (next_job,) = database.write(queue.lease_jobs, OWNER, 10)
+    assert next_job.payload == DEEP.payload
 
 
 def test_finish_job_deletes_row(database: Database) -> None:
@@ -180,8 +180,8 @@ def test_postpone_job_is_not_leased_before_time(database: Database) -> None:
 def test_postpone_job_without_delay_is_leased_again(database: Database) -> None:
     job = _add_running_job(database)
     assert database.write(queue.postpone_job, job, 0, 'once more') is None
-    (again,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
-    assert again.attempts == 2
+    (next_job,) = database.write(queue.lease_jobs, SUCCESSOR, 10)
+    assert next_job.attempts == 2
 
 
 def test_postpone_job_beyond_deadline_returns_expired_job(database: Database) -> None:
@@ -214,8 +214,8 @@ def test_add_job_while_running_runs_once_more(database: Database) -> None:
     (running,) = database.write(queue.lease_jobs, OWNER, 10)
     database.write(queue.add_job, sync)
     database.write(queue.finish_job, running)
-    (again,) = database.write(queue.lease_jobs, OWNER, 10)
-    database.write(queue.finish_job, again)
+    (next_job,) = database.write(queue.lease_jobs, OWNER, 10)
+    database.write(queue.finish_job, next_job)
     assert database.read(_rows) == []
 
 

@@ -97,11 +97,11 @@ def test_discover_attributes_describe_card(host: Host) -> None:
     }
 
 
-@pytest.mark.parametrize('nothing', ['0' * 32, 'f' * 32])
-def test_discover_empty_region_has_no_function(nothing: str, host: Host) -> None:
+@pytest.mark.parametrize('afu_id', ['0' * 32, 'f' * 32])
+def test_discover_empty_region_has_no_function(afu_id: str, host: Host) -> None:
     sysfs_tree.build('fpga-intel', host.root)
     port = _directory(host, _ON_CARD) / 'fpga_region/region0/dfl-port.0'
-    (port / 'afu_id').write_text(f'{nothing}\n')
+    (port / 'afu_id').write_text(f'{afu_id}\n')
     root = _device(host, _ON_CARD).root
     assert bitstreams.FUNCTION not in root.attributes
     assert not [trait for trait in root.traits if 'FUNCTION' in trait]

@@ -189,10 +189,10 @@ def test_iommu_group_missing_is_none(host: Host) -> None:
 
 def test_is_lost_config_all_ones_is_true(host: Host) -> None:
     sysfs_tree.build('nvme-ascend', host.root)
-    lost = _function(host, '0000:0f:00.0')
-    assert lost.is_lost
-    assert lost.ids == '19e5:d100'
-    assert not lost.is_virtual
+    function = _function(host, '0000:0f:00.0')
+    assert function.is_lost
+    assert function.ids == '19e5:d100'
+    assert not function.is_virtual
     assert not _function(host, '0000:0e:00.0').is_lost
 
 

@@ -46,12 +46,12 @@ def test_read_usage_fatal_errors_are_counted(host: Host, plug: Plug) -> None:
     assert _usage(host).counters == {'correctable': 0, 'nonfatal': 0, 'fatal': 2}
 
 
-@pytest.mark.parametrize('lost', [True, False])
-def test_read_usage_lost_or_removed_card(host: Host, plug: Plug, lost: bool) -> None:
-    directory: Path = plug(_CARD, lost=lost)
-    if not lost:
+@pytest.mark.parametrize('is_lost', [True, False])
+def test_read_usage_lost_or_removed_card(host: Host, plug: Plug, is_lost: bool) -> None:
+    directory: Path = plug(_CARD, lost=is_lost)
+    if not is_lost:
         shutil.rmtree(directory)
-    assert _usage(host).health is (Health.FAILED if lost else Health.GONE)
+    assert _usage(host).health is (Health.FAILED if is_lost else Health.GONE)
 
 
 def test_read_usage_suspended_card_is_not_read(host: Host, plug: Plug) -> None:

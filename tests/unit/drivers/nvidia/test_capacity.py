@@ -22,14 +22,14 @@ def _type(name: str, available: int = 1, maximum: int | None = None) -> VgpuType
 
 def _capacity(
     vgpu_type: VgpuType,
-    *more: VgpuType,
+    *extra_types: VgpuType,
     existing: int = 0,
     memory: int | None = None,
     instances: tuple[int, ...] = (),
     mode: VgpuMode = VgpuMode.MDEV_OF_VIRTUAL,
 ) -> int:
     vgpus = tuple(Vgpu(address, vgpu_type.id) for address in _SIXTEEN[:existing])
-    layout = VgpuLayout(mode, _SIXTEEN, (vgpu_type, *more), vgpus)
+    layout = VgpuLayout(mode, _SIXTEEN, (vgpu_type, *extra_types), vgpus)
     return count_capacity(layout, vgpu_type, memory, instances)
 
 

@@ -96,10 +96,10 @@ def test_discover_removed_card_does_not_hide_others(host: Host) -> None:
     first = next(scan)
     # The addresses are listed. Remove the second card and keep the links to it.
     shutil.rmtree(host.root / 'sys/devices/pci0000:c0')
-    rest = list(scan)
+    results = list(scan)
     assert first.address == '0000:82:00.0'
-    assert len(rest) == 32
-    assert '0000:c3:00.0' not in {result.address for result in rest}
+    assert len(results) == 32
+    assert '0000:c3:00.0' not in {result.address for result in results}
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,13 @@ def test_memory_contains_vgpu_cards() -> None:
 
 
 def test_memory_agrees_with_size_in_name() -> None:
-    named = {
+    sizes_in_names = {
         device: int(size[1])
         for device, name in MODELS.items()
         if (size := re.search(r' (\d+)GB$', name)) and device in MEMORY
     }
-    assert len(named) > 4
-    assert named.items() <= MEMORY.items()
+    assert len(sizes_in_names) > 4
+    assert sizes_in_names.items() <= MEMORY.items()
 
 
 def test_device_ids_are_four_hex_digits() -> None:

@@ -42,10 +42,10 @@ INSTANCE = uuid(900)
 PROVIDER = uuid(500)
 
 
-def address(function: int = 0, **more: str) -> str:
+def address(function: int = 0, **fields: str) -> str:
     """Return an address as Cyborg stores it, with further values."""
     parts = {'domain': '0x0000', 'bus': '3B', 'device': '0', 'function': str(function)}
-    return json.dumps(parts | more)
+    return json.dumps(parts | fields)
 
 
 def build_arq(**columns: Any) -> SourceArq:
@@ -75,10 +75,10 @@ def build_deployable(number: int = 1, name: str = '0000:3b:00.0') -> SourceDeplo
     )
 
 
-def build_handle(number: int = 1, deployable: int = 1, **more: str) -> SourceHandle:
+def build_handle(number: int = 1, deployable: int = 1, **fields: str) -> SourceHandle:
     """Return a PCI handle in use; with further values, a vGPU."""
-    kind = 'MDEV' if more else 'PCI'
-    info = address(0 if more else number - 1, **more)
+    kind = 'MDEV' if fields else 'PCI'
+    info = address(0 if fields else number - 1, **fields)
     return SourceHandle(number, uuid(30 + number), deployable, 1, kind, info, NOW)
 
 
