@@ -329,7 +329,7 @@ class MessageRefused(ServiceUnavailable):
     message = 'A message was refused: {reason}.'
     advice = (
         'Compare the message keys of both hosts; cyborg-lite-manage agent key prints '
-        'that of a host.'
+        'the key of a host.'
     )
 
 
@@ -495,7 +495,7 @@ class InstanceNotSpawned(CyborgError):
 class AgentIdentityRefused(Conflict):
     """A host has another agent, which is alive."""
 
-    message = 'Host {host} has another agent, which is alive.'
+    message = 'Host {host} has another agent, which is running.'
     advice = (
         'Give each agent a [DEFAULT] host of its own. If the host was reinstalled, run '
         'cyborg-lite-manage agent forget-identity {host}.'
@@ -527,7 +527,7 @@ class StateLocked(CyborgError):
     """Another agent uses the state directory."""
 
     message = 'Another cyborg-lite-agent uses {path}.'
-    advice = 'Stop it, or set another [agent] state_path and [DEFAULT] host.'
+    advice = 'Stop that agent, or set another [agent] state_path and [DEFAULT] host.'
 
 
 class ForeignState(CyborgError):

@@ -282,9 +282,7 @@ class Modes:
             LOG.error('Rollback of device %s failed: %s', address, failure.text)
             reason = f'{error.text} The rollback failed: {failure.text}'
             raise ModeUnknown(address=address, reason=reason) from None
-        LOG.warning(
-            'Device %s has its mode %s again, after: %s', address, previous, error.text
-        )
+        LOG.warning('Restored mode %s of device %s: %s', previous, address, error.text)
 
     def _check_latest(self, order: ModeOrder) -> None:
         """Check that no later order was executed.

@@ -243,7 +243,7 @@ class CountServers(ListCommand):
             _CAPACITY_VERSION,
             query={'hostname': parsed_args.host},
         )
-        texts = [f'{_format_number(answer)} more servers fit.']
+        texts = [f'{_format_number(answer)}.']
         if answer['shortage'] is not None:
             texts.append(answer['shortage']['text'])
         texts += [warning['text'] for warning in answer['warnings']]
@@ -264,7 +264,8 @@ class CountServers(ListCommand):
 
 def _format_number(answer: Mapping[str, Any]) -> str:
     servers = answer['servers']
-    return f'{servers}' if answer['is_exact'] else f'At least {servers}'
+    text = f'{servers} more {"server fits" if servers == 1 else "servers fit"}'
+    return text if answer['is_exact'] else f'At least {text}'
 
 
 def _list_reasons(host: Mapping[str, Any]) -> list[str]:

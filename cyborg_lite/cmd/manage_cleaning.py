@@ -19,7 +19,7 @@ from cyborg_lite.model.cleaning import (
     UncleanUnit,
     UnitSelection,
 )
-from cyborg_lite.model.text import is_storable
+from cyborg_lite.model.text import format_count, is_storable
 
 _REASON_WIDTH: Final = 60  # characters in the table; JSON has the whole text
 
@@ -97,7 +97,8 @@ def _retry(conf: cfg.ConfigOpts) -> int:
     selection, name = _read_decision(conf)
     with database.open_database(conf) as db:
         number = db.write(cleanings.retry_cleaning, selection, name)
-    print(f'{number} units of device {selection.device_uuid} are cleaned again.')
+    units = format_count(number, 'unit')
+    print(f'Device {selection.device_uuid}: cleaning of {units} starts again.')
     return 0
 
 
@@ -105,7 +106,8 @@ def _accept(conf: cfg.ConfigOpts) -> int:
     selection, name = _read_decision(conf)
     with database.open_database(conf) as db:
         number = db.write(cleanings.accept_units, selection, name)
-    print(f'{number} units of device {selection.device_uuid} are accepted by {name}.')
+    units = format_count(number, 'unit')
+    print(f'Device {selection.device_uuid}: {name} accepted {units}.')
     return 0
 
 

@@ -25,6 +25,7 @@ from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.hosts import HostArq, HostSummary
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import ServiceState
+from cyborg_lite.model.text import format_count
 
 
 # Any, here and below: the parsers of argparse have no public type.
@@ -143,7 +144,8 @@ def _set_status(conf: cfg.ConfigOpts) -> int:
     status = DeviceStatus.ENABLED if command.enables else DeviceStatus.MAINTAINING
     with _open_service(conf) as (_db, service):
         changed = service.set_status(command.of_host, status, command.reason)
-    print(f'{changed} devices of host {command.of_host} are {status} now.')
+    devices = format_count(changed, 'device')
+    print(f'Host {command.of_host}: the status of {devices} is {status} now.')
     return 0
 
 
@@ -160,9 +162,10 @@ def _forget(conf: cfg.ConfigOpts) -> int:
             return 1
         removed, result = service.forget(host)
     print(
-        f'Host {host} is forgotten: {removed.devices} devices, {removed.handles} '
-        f'handles, {removed.arqs} ARQs, {removed.jobs} jobs, '
-        f'{len(removed.provider_uuids)} providers.'
+        f'Host {host} is forgotten: {format_count(removed.devices, "device")}, '
+        f'{format_count(removed.handles, "handle")}, '
+        f'{format_count(removed.arqs, "ARQ")}, {format_count(removed.jobs, "job")}, '
+        f'{format_count(len(removed.provider_uuids), "provider")}.'
     )
     for problem in result.problems:
         print(f'Provider {problem.uuid} ({problem.name}) remains: {problem.reason}')

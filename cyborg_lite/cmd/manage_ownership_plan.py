@@ -25,6 +25,7 @@ from cyborg_lite.model.ownership_plan import (
     OwnershipProblem,
     check_devices,
 )
+from cyborg_lite.model.text import format_count
 
 
 # Any: the parsers of argparse have no public type.
@@ -124,7 +125,8 @@ def _check(conf: cfg.ConfigOpts) -> int:
     elif problems:
         print(format_table(_rows(problems)))
     else:
-        print(f'The devices of {len(hosts)} hosts match the ownership file.')
+        count = format_count(len(hosts), 'host')
+        print(f'The devices of {count} match the ownership file.')
     return int(bool(problems))
 
 

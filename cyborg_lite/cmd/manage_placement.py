@@ -22,6 +22,7 @@ from cyborg_lite.conductor.sharing import SharingCheck
 from cyborg_lite.db import device_owners, providers
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.text import format_count
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 # Outcomes. Programs parse them in the JSON output, so the values do not change.
@@ -122,7 +123,7 @@ def _audit(conf: cfg.ConfigOpts) -> int:
     elif lines:
         print(format_table(_rows(lines)))
     else:
-        print(f'Placement is up to date for {len(hosts)} hosts.')
+        print(f'Placement is up to date for {format_count(len(hosts), "host")}.')
     outcomes = {line.outcome for line in lines}
     if _UNKNOWN in outcomes:
         return 2

@@ -16,6 +16,7 @@ from cyborg_lite.db.device_profiles import profile_formats
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.profile_renames import GroupMigration, migrate_group
+from cyborg_lite.model.text import format_count
 
 _RECORD: Final = 'cyborg-lite-profiles.json'
 _FORMAT: Final = 1  # of the record
@@ -100,7 +101,8 @@ def _migrate(conf: cfg.ConfigOpts, db: Database) -> int:
     for item in changed:
         count = db.read(profile_formats.count_instances, item.uuid, item.after)
         if count:
-            print(f'{count} instances use former names of {item.name}; both are valid.')
+            instances = format_count(count, 'instance')
+            print(f'{instances} with former names of {item.name}: both are valid.')
     problems = [(item.name, text) for item in migrations for text in item.problems]
     for name, text in problems:
         print(f'Profile {name} is not changed: {text}. Replace the profile.')

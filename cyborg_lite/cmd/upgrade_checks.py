@@ -17,6 +17,7 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.jobs import JobCount, JobState, JobType
 from cyborg_lite.model.services import Service
+from cyborg_lite.model.text import format_count
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.keys import Role
 
@@ -180,5 +181,6 @@ def _check_jobs(counts: tuple[JobCount, ...]) -> Result:
     if not failed:
         return Result(Code.SUCCESS)
     return Result(
-        Code.WARNING, f'{failed} jobs have failed; run cyborg-lite-manage jobs list.'
+        Code.WARNING,
+        f'{format_count(failed, "failed job")}; run cyborg-lite-manage jobs list.',
     )

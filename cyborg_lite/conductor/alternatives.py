@@ -129,7 +129,7 @@ def correct_alternatives(
     for group, number in numbers.items():
         if number is None:
             LOG.warning(
-                'Instance %s has an allocation that is no alternative of group %d',
+                'The allocation of instance %s matches no alternative of group %d',
                 payload.instance_uuid,
                 group,
             )

@@ -148,7 +148,9 @@ class CleaningService:
         :raises CleaningRefused: no selected unit waits for an operator
         """
         number = self._database.write(cleanings.retry_cleaning, selection, actor)
-        LOG.info('%s has %d units of %s cleaned', actor, number, selection)
+        LOG.info(
+            '%s starts the cleaning of %d units again: %s', actor, number, selection
+        )
         return number
 
     def accept(self, selection: UnitSelection, actor: str) -> int:
@@ -158,5 +160,5 @@ class CleaningService:
         :raises CleaningRefused: no selected unit waits for an operator
         """
         number = self._database.write(cleanings.accept_units, selection, actor)
-        LOG.warning('%s accepts %d units of %s as clean', actor, number, selection)
+        LOG.warning('%s declares %d units clean: %s', actor, number, selection)
         return number

@@ -13,6 +13,7 @@ from typing import Final
 
 from cyborg_lite.exceptions import InvalidDeviceProfile
 from cyborg_lite.model.device_profiles import DeviceProfile, Group, Limits
+from cyborg_lite.model.text import format_count
 
 KEY: Final = 'alternatives'
 """Key of a group in a request and a response; the value is a list of groups."""
@@ -106,8 +107,8 @@ def _check_group(name: str, options: Sequence[Keys]) -> None:
         count = group.requirements.arq_count
         if count != first:
             raise InvalidDeviceProfile(
-                reason=f'{title} needs {count} ARQs, but {name} needs {first}; all '
-                f'alternatives of a group must need the same number'
+                reason=f'{title} needs {format_count(count, "ARQ")}, but {name} needs '
+                f'{first}; all alternatives of a group must need the same number'
             )
         if group.requirements in [earlier.requirements for earlier in parsed[:index]]:
             raise InvalidDeviceProfile(

@@ -8,7 +8,7 @@ class DeviceProfileHasAlternatives(Conflict):
     """A client that cannot read the alternatives of a profile replaces its groups."""
 
     message = (
-        'Device profile {name} has alternatives, which the microversion of the '
-        'request does not have.'
+        'Device profile {name} has alternatives, and a request below microversion '
+        '2.20 cannot replace them.'
     )
-    advice = 'Repeat the request with API microversion 2.20 or later.'
+    advice = 'Repeat the request with microversion 2.20 or later.'

@@ -19,6 +19,7 @@ from cyborg_lite.model.server_counts import (
     ServerCount,
     count_servers,
 )
+from cyborg_lite.model.text import format_count
 
 _MIN_STEPS: Final = 50
 _TOTAL_STEPS: Final = 200_000  # for the distinct hosts of one answer
@@ -165,7 +166,7 @@ def _describe_host(
     unused = count.free - count.servers * count.needed
     text = (
         f'{unused} of {count.free} free units are left for group {numbers} after '
-        f'{count.servers} servers, and one server needs {count.needed}.'
+        f'{format_count(count.servers, "server")}, and one server needs {count.needed}.'
     )
     if unused >= count.needed:
         text += ' The units are on several providers, and one must serve a whole group.'
@@ -192,5 +193,5 @@ def _find_main_shortage(
     groups = min(names, key=lambda key: (-len(names[key]), key))
     numbers = ', '.join(map(str, groups))
     first, number = shortages[groups], len(names[groups])
-    text = f'Group {numbers} runs out first on {number} hosts.'
+    text = f'Group {numbers} runs out first on {format_count(number, "host")}.'
     return Shortage(groups, first.resource_classes, first.traits, text, number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text from clients: checks before it is stored, and its form in messages."""
+"""Text from clients: checks before it is stored; forms of values in messages."""
 
 import re
 from typing import Final
@@ -20,3 +20,8 @@ def format_value(value: object) -> str:
     if len(text) > _MAX_LENGTH:
         text = text[: _MAX_LENGTH - 3] + '...'
     return ''.join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def format_count(number: int, noun: str) -> str:
+    """Return a number with its noun, for example ``1 host`` or ``2 hosts``."""
+    return f'{number} {noun}' if number == 1 else f'{number} {noun}s'

@@ -9,7 +9,7 @@ import pytest
 from tests.servers import rabbitmq
 from tests.servers.stack import Cloud, lines_of
 
-_REFUSED = 'has another agent, which is alive'
+_REFUSED = 'has another agent, which is running'
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def test_disable_and_enable_reserve_and_free_in_placement(
     rp_uuid = add_card(database, 3)
     assert run('disable', HOST, '--reason', 'new fan') == 0
     assert placement.providers[rp_uuid].inventories['PGPU'].reserved == 3
-    assert '1 devices' in capsys.readouterr().out
+    assert '1 device ' in capsys.readouterr().out
     assert run('enable', HOST) == 0
     assert placement.providers[rp_uuid].inventories['PGPU'].reserved == 0
 
@@ -82,7 +82,7 @@ def test_forget_deletes_rows_and_providers(
     mark_down(database, HOST)
     assert run('forget', HOST) == 0
     assert rp_uuid not in placement.providers
-    assert '1 devices, 2 handles' in capsys.readouterr().out
+    assert '1 device, 2 handles' in capsys.readouterr().out
     assert run('show', HOST) == 2
 
 

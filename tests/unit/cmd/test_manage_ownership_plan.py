@@ -60,7 +60,7 @@ def test_check_compares_reported_devices(
     database.write(reports.store_report, report(card(0x3B)))
     assert run('check') == 0
     assert capsys.readouterr().out == (
-        'The devices of 1 hosts match the ownership file.\n'
+        'The devices of 1 host match the ownership file.\n'
     )
     file.write_text(f'{HOST}:\n  {CARD}: nova\n')
     assert run('check') == 1

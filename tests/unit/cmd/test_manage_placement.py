@@ -49,7 +49,7 @@ def test_audit_without_difference_returns_0(
     run('--apply')
     capsys.readouterr()
     assert run() == 0
-    assert capsys.readouterr().out == 'Placement is up to date for 1 hosts.\n'
+    assert capsys.readouterr().out == 'Placement is up to date for 1 host.\n'
 
 
 def test_audit_difference_is_listed_and_not_repaired(

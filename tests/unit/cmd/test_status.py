@@ -149,7 +149,7 @@ def test_upgrade_check_old_daemon_and_failed_job_warn(
     assert warnings == {
         'Daemon versions': 'Restart the daemons of another version: '
         'cyborg-lite-agent on cpu1 (0.0.1).',
-        'Failed jobs': '1 jobs have failed; run cyborg-lite-manage jobs list.',
+        'Failed jobs': '1 failed job; run cyborg-lite-manage jobs list.',
     }
 
 

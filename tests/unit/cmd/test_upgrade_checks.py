@@ -98,7 +98,7 @@ def test_check_failed_jobs_warns_with_command(
     )
     assert build_checks(tmp_path, address).check() == Code.WARNING
     output = ' '.join(capsys.readouterr().out.replace('|', ' ').split())
-    assert '1 jobs have failed' in output
+    assert '1 failed job;' in output
 
 
 @pytest.mark.parametrize('signatures', ['optional', 'off'])

@@ -140,4 +140,4 @@ def test_bind_keeps_choice_if_allocation_is_no_alternative(
     profile = create_profile(database, (LARGE, SMALL)).name
     bound = run_bind(database, consumers, card, profile)
     assert (bound.state, bound.alternative) == ('Bound', 0)
-    assert 'is no alternative of group 0' in caplog.text
+    assert 'matches no alternative of group 0' in caplog.text

@@ -86,8 +86,7 @@ def test_count_names_traits_of_scarce_group() -> None:
     assert capacity.shortage is not None
     assert capacity.shortage.traits == ('FAST',)
     assert capacity.hosts[0].shortage.text == (
-        '0 of 1 free units are left for group 1 after 1 servers, and one server needs '
-        '1.'
+        '0 of 1 free units are left for group 1 after 1 server, and one server needs 1.'
     )
 
 
