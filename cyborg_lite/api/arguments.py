@@ -14,6 +14,7 @@ from cyborg_lite.model.text import format_value
 
 PAGING: Final = ('limit', 'marker', 'sort_key', 'sort_dir')
 
+_REPEATABLE: Final = 'fields'
 _MAX_ELEMENTS: Final = 1000
 _FILTER: Final = re.compile(r'filters(?:\[([0-9]{1,4})\])?\.(field|value)')
 _LIMIT: Final = re.compile(r'[0-9]{1,20}')
@@ -60,7 +61,9 @@ def _split_pairs(query_string: str) -> list[tuple[str, str]]:
 
 
 def _add(arguments: dict[str, str], name: str, value: str) -> None:
-    if name in arguments:
+    if name in arguments and name == _REPEATABLE:
+        value = f'{arguments[name]},{value}'
+    elif name in arguments:
         raise InvalidInput(reason=f'The query argument {name} is repeated.')
     arguments[name] = value
 

@@ -8,13 +8,20 @@ from urllib.parse import quote
 
 import webob
 
-from cyborg_lite.api import arguments, auth, json_body, preconditions
+from cyborg_lite.api import (
+    arguments,
+    auth,
+    field_selection,
+    json_body,
+    preconditions,
+)
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.microversion import (
     MINIMUM,
     V2_15,
     V2_16,
     V2_21,
+    V2_23,
     Microversion,
 )
 from cyborg_lite.api.middleware import MICROVERSION
@@ -40,6 +47,7 @@ class Call:
     arguments: dict[str, str]  # set, like the body, by @accepts
     body: Any  # JSON that matches the schema of the method
     generation: int | None = None  # that the object must have; None: any
+    fields: frozenset[str] | None = None  # that the client requests; None: all
 
     def __init__(self, request: webob.Request, context: ApiContext) -> None:
         self._request = request
@@ -110,17 +118,34 @@ class Call:
                 f'the request has {self.microversion}.'
             )
 
-    def parse_arguments(self, names: Collection[str], filters: Collection[str]) -> None:
-        """Parse the query string into ``arguments``.
+    def parse_arguments(
+        self,
+        names: Collection[str],
+        filters: Collection[str],
+        views: Collection[type[Any]] = (),
+    ) -> None:
+        """Parse the query string into ``arguments`` and ``fields``.
 
         :param names: allowed arguments
         :param filters: fields that ``filters`` may name
-        :raises InvalidInput: an argument is unknown or repeated
+        :param views: possible views of the object whose fields a client may select
+        :raises InvalidInput: an argument is unknown or repeated, or a field is unknown
         """
+        selectable = bool(views) and self.microversion >= V2_23
+        if selectable:
+            names = (*names, field_selection.ARGUMENT)
         query_string = self._request.environ.get('QUERY_STRING', '')
         self.arguments = arguments.parse_query_string(query_string, names, filters)
         if _LIMIT in names and self.microversion >= V2_15:
             self._limit_page()
+        text = self.arguments.get(field_selection.ARGUMENT) if selectable else None
+        if text is not None:
+            version = self.microversion
+            self.fields = field_selection.parse_fields(text, views, version)
+
+    def selects(self, *names: str) -> bool:
+        """Return True if the response has at least one of the fields."""
+        return self.fields is None or not self.fields.isdisjoint(names)
 
     def _limit_page(self) -> None:
         """Lower the limit of a page, or set it, to the maximum of the service."""

@@ -124,18 +124,20 @@ def since(version: Microversion, feature: str) -> Decorator:
     return decorate
 
 
-def accepts(
+def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     arguments: Collection[str] = (),
     filters: Collection[str] = (),
     body: Schema | None = None,
     *,
     newer: Collection[str] = (),
+    selectable: Collection[type[Any]] = (),
     precondition: bool = False,
 ) -> Decorator:
     """Parse the query arguments and the body; refuse arguments that are not listed.
 
     :param filters: the fields that ``filters`` may name
     :param newer: arguments that are accepted since microversion 2.4
+    :param selectable: views of the object whose fields ``fields`` may name since 2.23
     :param precondition: True: since 2.21 the header ``If-Match`` is evaluated
     """
 
@@ -143,7 +145,7 @@ def accepts(
         @functools.wraps(method)
         def parse_input(self: Any, call: Call) -> Any:
             extra = newer if call.microversion >= V2_4 else ()
-            call.parse_arguments((*arguments, *extra), filters)
+            call.parse_arguments((*arguments, *extra), filters, selectable)
             call.parse_precondition(supported=precondition)
             if body is not None:
                 call.parse_body(body)
@@ -153,6 +155,7 @@ def accepts(
             parse_input,
             arguments=arguments,
             newer=newer,
+            selectable=selectable,
             filters=filters,
             body=body,
             precondition=precondition,

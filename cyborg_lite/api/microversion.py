@@ -99,7 +99,10 @@ V2_21: Final = Microversion(2, 21)
 V2_22: Final = Microversion(2, 22)
 """``/v2/device_profiles/{id}/capacity`` counts the further servers that fit."""
 
-VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(23))
+V2_23: Final = Microversion(2, 23)
+"""The argument ``fields`` selects the fields of objects in responses."""
+
+VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(24))
 MINIMUM: Final = VERSIONS[0]
 MAXIMUM: Final = VERSIONS[-1]
 

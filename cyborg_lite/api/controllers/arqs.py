@@ -32,6 +32,7 @@ from cyborg_lite.model.text import format_value
 
 _BINDING: Final = 'Binding or unbinding an ARQ'
 _RESOLVED: Final = tuple(sorted({*RESOLVED_STATES, State.UNKNOWN}))
+_DETAILS: Final = ('status_reason', 'state_times', 'deployable_uuid', 'device_uuid')
 _EXACT: Final = ('hostname', 'device_rp_uuid', 'device_profile_name', 'project_id')
 
 
@@ -43,6 +44,7 @@ class ArqCollection(Resource):
     @accepts(
         arguments=(*arguments.PAGING, 'instance', 'bind_state', 'arqs'),
         newer=(*_EXACT, 'state'),
+        selectable=(ArqView,),
     )
     def get(self, call: Call) -> Content:
         """List ARQs (accelerator requests).
@@ -137,15 +139,14 @@ class ArqResource(Resource):
 
     @expose(ArqView)
     @requires('cyborg:arq:get_one')
-    @accepts()
+    @accepts(selectable=(ArqView,))
     def get(self, call: Call) -> Content:
         """Show an ARQ.
 
         The attach handle is set when the device is ready for the instance.
         """
         uuid = arguments.parse_uuid('The ARQ id', self.identifier)
-        detailed = call.microversion >= V2_4
-        query = Query(filters={'uuid': (uuid,)}, detailed=detailed)
+        query = Query(filters={'uuid': (uuid,)}, detailed=_needs_details(call))
         for arq in self.conductor.list_arqs(call.caller, query):
             return ArqView.build(arq, call)
         raise ArqNotFound(uuid=uuid)
@@ -193,6 +194,10 @@ class ArqEvents(Resource):
         return EventList.build(self.conductor.list_arq_steps(call.caller, uuid))
 
 
+def _needs_details(call: Call) -> bool:
+    return call.microversion >= V2_4 and call.selects(*_DETAILS)
+
+
 def _parse_instance(call: Call) -> str | None:
     text = call.arguments.get('instance')
     return None if text is None else arguments.parse_uuid('instance', text)
@@ -228,7 +233,7 @@ def _build_query(call: Call, instance: str | None) -> Query:
         raise InvalidInput(reason='Set only one of the arguments state and bind_state.')
     return arguments.build_query(
         call.arguments,
-        call.microversion >= V2_4,
+        _needs_details(call),
         instance_uuid=None if instance is None else (instance,),
         uuid=identifiers
         and tuple(arguments.parse_uuid('arqs', text) for text in identifiers),

@@ -24,7 +24,10 @@ class AttributeCollection(Resource):
 
     @expose(AttributeList)
     @requires('cyborg:attribute:get_all')
-    @accepts(arguments=(*arguments.PAGING, 'deployable_id', 'key'))
+    @accepts(
+        arguments=(*arguments.PAGING, 'deployable_id', 'key'),
+        selectable=(AttributeView,),
+    )
     def get(self, call: Call) -> AttributeList:
         """List attributes.
 
@@ -67,7 +70,7 @@ class AttributeResource(Resource):
 
     @expose(AttributeView)
     @requires('cyborg:attribute:get_one')
-    @accepts()
+    @accepts(selectable=(AttributeView,))
     def get(self, call: Call) -> AttributeView:
         """Show an attribute.
 

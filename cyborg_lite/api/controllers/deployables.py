@@ -27,7 +27,12 @@ class DeployableCollection(Resource):
 
     @expose(DeployableList)
     @requires('cyborg:deployable:get_all')
-    @accepts(arguments=arguments.PAGING, filters=_FILTERS, newer=(*_RELATED, *_EXACT))
+    @accepts(
+        arguments=arguments.PAGING,
+        filters=_FILTERS,
+        newer=(*_RELATED, *_EXACT),
+        selectable=(DeployableView,),
+    )
     def get(self, call: Call) -> DeployableList:
         """List deployables.
 
@@ -49,7 +54,7 @@ class DeployableResource(Resource):
 
     @expose(DeployableView)
     @requires('cyborg:deployable:get_one')
-    @accepts()
+    @accepts(selectable=(DeployableView,))
     def get(self, call: Call) -> DeployableView:
         """Show a deployable.
 

@@ -34,7 +34,11 @@ class ProfileCollection(Resource):
 
     @expose(ProfileList)
     @requires('cyborg:device_profile:get_all')
-    @accepts(arguments=(*arguments.PAGING, 'name'), newer=_SWITCHES)
+    @accepts(
+        arguments=(*arguments.PAGING, 'name'),
+        newer=_SWITCHES,
+        selectable=(ProfileView,),
+    )
     def get(self, call: Call) -> ProfileList:
         """List device profiles.
 
@@ -95,7 +99,7 @@ class ProfileResource(Resource):
 
     @expose(WrappedProfile)
     @requires('cyborg:device_profile:get_one')
-    @accepts()
+    @accepts(selectable=(ProfileView,))
     def get(self, call: Call) -> WrappedProfile:
         """Show a device profile.
 

@@ -42,6 +42,7 @@ class DeviceCollection(Resource):
         arguments=(*arguments.PAGING, *_EXACT),
         filters=arguments.PAGING,
         newer=_NEWER,
+        selectable=(DeviceView,),
     )
     def get(self, call: Call) -> Content:
         """List devices.
@@ -52,7 +53,7 @@ class DeviceCollection(Resource):
             call.require_version(V2_3, 'The query argument status')
         values = call.arguments
         filters = arguments.select_filters(values, (*_EXACT, *_NEWER))
-        query = arguments.build_query(values, call.microversion >= V2_4, **filters)
+        query = arguments.build_query(values, _needs_arqs(call), **filters)
         records = self.conductor.list_devices(call.caller, query)
         return DeviceList.build(
             records, call, paging.build_next_link(call, query, records)
@@ -66,7 +67,7 @@ class DeviceResource(Resource):
 
     @expose(DeviceView)
     @requires('cyborg:device:get_one')
-    @accepts()
+    @accepts(selectable=(DeviceView,))
     def get(self, call: Call) -> Content:
         """Show a device.
 
@@ -128,7 +129,7 @@ class DeviceResource(Resource):
 
     def _build_view(self, call: Call) -> Content:
         filters = {'uuid': (_parse_uuid(self.identifier),)}
-        query = Query(filters=filters, detailed=call.microversion >= V2_4)
+        query = Query(filters=filters, detailed=_needs_arqs(call))
         for device in self.conductor.list_devices(call.caller, query):
             return DeviceView.build(device, call)
         raise DeviceNotFound(uuid=format_value(self.identifier))
@@ -206,6 +207,10 @@ class DisableDevice(_DeviceAction):
         instances. ARQs that use the device keep it. The request may have no body.
         """
         self._set_status(call, DeviceStatus.MAINTAINING)
+
+
+def _needs_arqs(call: Call) -> bool:
+    return call.microversion >= V2_4 and call.selects('arqs', 'arqs_count')
 
 
 def _parse_status_change(operations: list[Any]) -> tuple[DeviceStatus, str]:

@@ -27,7 +27,10 @@ class JobCollection(Resource):
 
     @expose(QueuedJobList)
     @requires('cyborg:job:get_all')
-    @accepts(arguments=(*arguments.PAGING, *_EXACT))
+    @accepts(
+        arguments=(*arguments.PAGING, *_EXACT),
+        selectable=(QueuedJobView,),
+    )
     def get(self, call: Call) -> QueuedJobList:
         """List unfinished and failed jobs of all types.
 
@@ -37,7 +40,7 @@ class JobCollection(Resource):
         query = arguments.build_query(call.arguments, **filters)
         records = self.conductor.list_jobs(call.caller, query)
         next_links = paging.build_next_link(call, query, records)
-        return QueuedJobList.build(records, call.links, next_links)
+        return QueuedJobList.build(records, call, next_links)
 
     @expose(QueuedJobView, status=HTTPStatus.ACCEPTED, errors=(404,))
     @requires('cyborg:job:create')
@@ -58,7 +61,7 @@ class JobResource(Resource):
     @expose(JobView, QueuedJobView)
     @requires('cyborg:job:get_one')
     @since(V2_4, 'A programming job')
-    @accepts()
+    @accepts(selectable=(JobView, QueuedJobView))
     def get(self, call: Call) -> JobView | QueuedJobView:
         """Show a job.
 
@@ -72,12 +75,12 @@ class JobResource(Resource):
             if call.microversion < V2_10 or not call.caller.is_admin:
                 raise
             return self._find_queued(call, uuid)
-        return JobView.build(job, call.links)
+        return JobView.build(job, call.links, call.fields)
 
     def _find_queued(self, call: Call, uuid: str) -> QueuedJobView:
         query = Query(filters={'uuid': (uuid,)})
         for job in self.conductor.list_jobs(call.caller, query):
-            return QueuedJobView.build(job, call.links)
+            return QueuedJobView.build(job, call.links, call.fields)
         raise JobNotFound(uuid=uuid)
 
 

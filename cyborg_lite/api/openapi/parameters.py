@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 from uuid import UUID
 
-from cyborg_lite.api import microversion, preconditions
-from cyborg_lite.api.microversion import V2_4, V2_21, Microversion
+from cyborg_lite.api import field_selection, microversion, preconditions
+from cyborg_lite.api.microversion import V2_4, V2_21, V2_23, Microversion
 from cyborg_lite.api.openapi.routes import Route
 from cyborg_lite.api.schemas.arguments import IN_PATH, IN_QUERY
 
@@ -57,14 +57,20 @@ def build_headers(version: Microversion | None) -> dict[str, Document]:
     return {microversion.HEADER: version_header, REQUEST_ID: _REQUEST_ID_HEADER}
 
 
-def build_parameters(route: Route) -> list[Document]:
-    """Return the parameters of an operation."""
+def build_parameters(
+    route: Route, newest: Microversion = microversion.MAXIMUM
+) -> list[Document]:
+    """Return the parameters of an operation.
+
+    :param newest: newest microversion that the document describes
+    """
     names = [REQUEST_ID] if route.path == '/' else [microversion.HEADER, REQUEST_ID]
     shared = [{'$ref': f'#/components/parameters/{name}'} for name in names]
     conditions = [_IF_MATCH_HEADER] if route.precondition else []
     return [
         *_list_path_parameters(route.path),
         *_list_query_parameters(route),
+        *_list_field_parameters(route, newest),
         *conditions,
         *shared,
     ]
@@ -90,6 +96,24 @@ def _list_query_parameters(route: Route) -> Iterator[Document]:
         fields = {'type': 'string', 'enum': list(route.filters)}
         yield _build_filter('field', fields)
         yield _build_filter('value', {'type': 'string'})
+
+
+def _list_field_parameters(route: Route, newest: Microversion) -> Iterator[Document]:
+    if route.selectable:
+        names = {
+            name
+            for view in route.selectable
+            for name in field_selection.list_fields(view, newest)
+        }
+        items = {'type': 'string', 'enum': sorted(names)}
+        yield {
+            'in': 'query',
+            'name': field_selection.ARGUMENT,
+            'x-openstack': {'min-ver': str(V2_23)},
+            'description': 'Fields that the response has. Repeat the argument, or '
+            'separate names by commas. The response always has the links of an object.',
+            'schema': {'type': 'array', 'items': items, 'minItems': 1},
+        }
 
 
 def _build_filter(side: str, schema: Document) -> Document:

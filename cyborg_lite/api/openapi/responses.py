@@ -55,8 +55,15 @@ def _build_success(
     }
     view_schemas = [schemas.build_schema(view) for view in views]
     if view_schemas:
+        partial = [
+            schemas.build_partial_schema(view, route.selectable)
+            for view in views
+            if route.selectable
+        ]
         is_single = len(view_schemas) == 1
         schema = view_schemas[0] if is_single else {'oneOf': view_schemas}
+        if partial:
+            schema = {'anyOf': [*view_schemas, *partial]}
         content: Document = {'schema': schema}
         sample = examples.load_sample(route.operation_id)
         if sample is not None and sample.status == status:

@@ -15,7 +15,14 @@ from typing import Any, Final
 from oslo_policy.policy import DocumentedRuleDefault
 
 from cyborg_lite import policies
-from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, V2_4, V2_21, Microversion
+from cyborg_lite.api.microversion import (
+    MAXIMUM,
+    MINIMUM,
+    V2_4,
+    V2_21,
+    V2_23,
+    Microversion,
+)
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.routes import ROUTES
 from cyborg_lite.api.validation import Schema
@@ -47,6 +54,7 @@ class Route:
     newer: Collection[str] = ()
     filters: Collection[str] = ()
     body: Schema | None = None
+    selectable: Collection[type[Any]] = ()  # views whose fields may be selected
     precondition: bool = False  # True: If-Match is evaluated
 
     @property
@@ -62,7 +70,12 @@ def list_routes(version: Microversion) -> Iterator[Route]:
         if route.since <= version:
             newer = route.newer if version >= V2_4 else ()
             precondition = route.precondition and version >= V2_21
-            yield dataclasses.replace(route, newer=newer, precondition=precondition)
+            yield dataclasses.replace(
+                route,
+                newer=newer,
+                selectable=route.selectable if version >= V2_23 else (),
+                precondition=precondition,
+            )
 
 
 def _list_all_routes() -> Iterator[Route]:

@@ -2,13 +2,15 @@
 """JSON Schemas of the views."""
 
 import inspect
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final
 
 from wsme import types
 
+from cyborg_lite.api.field_selection import LINKS
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, Microversion
-from cyborg_lite.api.views.shapes import Shape, resolve_wsme_type
+from cyborg_lite.api.views.shapes import Shape, read_since, resolve_wsme_type
 
 Document = dict[str, Any]  # JSON
 
@@ -20,6 +22,14 @@ _PLAIN: Final[dict[Any, Document]] = {
     datetime: {'type': 'string', 'format': 'date-time'},
     dict: {'type': 'object'},
 }
+
+
+_PARTIAL: Final = 'Partial'
+
+
+def _find_name(view: type[Any]) -> str:
+    """Return the name of the component of a view."""
+    return view.__name__.removesuffix('View')
 
 
 class ViewSchemas:
@@ -47,6 +57,43 @@ class ViewSchemas:
             values = self.build_schema(kind.value_type)
             return {'type': 'object', 'additionalProperties': values}
         return dict(_PLAIN[kind])
+
+    def build_partial_schema(
+        self, view: type[Any], selectable: Collection[type[Any]]
+    ) -> Document:
+        """Return the schema of a response with some fields of its objects.
+
+        :param view: the view of an object, or a view that contains one
+        :param selectable: the views of objects whose fields a client may select
+        """
+        name = f'{_PARTIAL}{_find_name(view)}'
+        if name not in self.components:
+            schema = self._build_object(view)
+            if view in selectable:
+                schema['required'] = [*{LINKS}.intersection(schema['required'])]
+            else:
+                schema['properties'] |= self._build_partial_fields(view, selectable)
+            self.components[name] = schema
+        return {'$ref': f'#/components/schemas/{name}'}
+
+    def _build_partial_fields(
+        self, view: type[Any], selectable: Collection[type[Any]]
+    ) -> dict[str, Document]:
+        """Return the schemas of the fields that contain selectable objects."""
+        fields = {
+            attribute.name: attribute.datatype
+            for attribute in types.list_attributes(view)
+        }
+        schemas = {}
+        for name, kind in fields.items():
+            is_list = isinstance(kind, types.ArrayType)
+            element = kind.item_type if is_list else kind
+            if element in selectable:
+                schema = self.build_partial_schema(element, selectable)
+                schemas[name] = (
+                    {'type': 'array', 'items': schema} if is_list else schema
+                )
+        return schemas
 
     # Any: the value is JSON.
     def select_known(self, value: Any, schema: Document) -> Any:
@@ -91,7 +138,7 @@ class ViewSchemas:
         return schema
 
     def _build_reference(self, view: Any) -> Document:
-        name = view.__name__.removesuffix('View')
+        name = _find_name(view)
         if name not in self.components:
             self.components[name] = {}  # a view may contain itself
             self.components[name] = self._build_object(view)
@@ -101,7 +148,7 @@ class ViewSchemas:
         fields = {
             attribute.name: attribute.datatype
             for attribute in types.list_attributes(view)
-            if _read_since(attribute.datatype) <= self.newest
+            if read_since(attribute.datatype) <= self.newest
         }
         schema = {
             'type': 'object',
@@ -121,8 +168,4 @@ class ViewSchemas:
     def _is_always_present(self, kind: Any) -> bool:
         """Check whether every response has the field."""
         is_optional = isinstance(kind, Shape) and kind.optional
-        return not is_optional and _read_since(kind) <= self._oldest
-
-
-def _read_since(kind: Any) -> Microversion:
-    return kind.since if isinstance(kind, Shape) else MINIMUM
+        return not is_optional and read_since(kind) <= self._oldest

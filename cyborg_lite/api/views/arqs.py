@@ -18,6 +18,7 @@ from cyborg_lite.api.views.content import (
     render_time,
 )
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.selection import select_content
 from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, optional, since
 from cyborg_lite.model.arqs import HANDLE_SHOWN_STATES, Arq, State
 from cyborg_lite.model.device_profiles import AttachTarget
@@ -62,7 +63,8 @@ class ArqView(types.Base):  # type: ignore[misc]  # untyped base
     @staticmethod
     def build(arq: Arq, call: Call) -> Content:
         """Build the view."""
-        return _build_arq(arq, call.links, call.microversion)
+        content = _build_arq(arq, call.links, call.microversion)
+        return select_content(content, call.fields)
 
 
 def _build_arq(arq: Arq, links: Links, version: Microversion) -> Content:
@@ -115,6 +117,9 @@ class ArqList(types.Base):  # type: ignore[misc]  # untyped base
         """
         links, version = call.links, call.microversion
         return build_content(
-            arqs=[_build_arq(arq, links, version) for arq in arqs],
+            arqs=[
+                select_content(_build_arq(arq, links, version), call.fields)
+                for arq in arqs
+            ],
             arqs_links=render_links(next_links),
         )

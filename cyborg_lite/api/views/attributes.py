@@ -10,6 +10,7 @@ from wsme import types
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_4, V2_21
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import UUID, nullable, optional, since
 from cyborg_lite.model.devices import Attribute
 
@@ -29,7 +30,7 @@ class AttributeView(types.Base):  # type: ignore[misc]  # untyped base
     @classmethod
     def build(cls, attribute: Attribute, call: Call) -> Self:
         """Build the view."""
-        return cls(
+        view = cls(
             uuid=attribute.uuid,
             deployable_id=attribute.deployable_id,
             key=attribute.key,
@@ -42,6 +43,7 @@ class AttributeView(types.Base):  # type: ignore[misc]  # untyped base
                 attribute.generation if call.microversion >= V2_21 else types.Unset
             ),
         )
+        return select_view(view, call.fields)
 
 
 class AttributeList(types.Base):  # type: ignore[misc]  # untyped base

@@ -11,6 +11,7 @@ from wsme import types
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_4, V2_8
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import (
     JSON_TEXT,
     UUID,
@@ -64,19 +65,21 @@ class DeployableView(types.Base):  # type: ignore[misc]  # untyped base
     def build(cls, deployable: DeployableRecord, call: Call) -> Self:
         """Build the view."""
         typed: Any = types.Unset  # omitted
-        if call.microversion >= V2_8:
+        if call.microversion >= V2_8 and call.selects('typed_attributes'):
             typed = [*map(TypedAttributeView.build, deployable.typed_attributes)]
-        attributes = [
-            {attribute.key: attribute.value} for attribute in deployable.attributes
-        ]
-        return cls(
+        attributes: Any = types.Unset
+        if call.selects('attributes_list'):
+            attributes = json.dumps(
+                [{item.key: item.value} for item in deployable.attributes]
+            )
+        view = cls(
             uuid=deployable.uuid,
             parent_id=deployable.parent_id,
             root_id=deployable.root_id,
             name=deployable.name,
             num_accelerators=deployable.num_accelerators,
             device_id=deployable.device_id,
-            attributes_list=json.dumps(attributes),
+            attributes_list=attributes,
             rp_uuid=deployable.rp_uuid,
             driver_name=deployable.driver_name,
             bitstream_id=deployable.bitstream_id,
@@ -85,6 +88,7 @@ class DeployableView(types.Base):  # type: ignore[misc]  # untyped base
             updated_at=deployable.updated_at,
             typed_attributes=typed,
         )
+        return select_view(view, call.fields)
 
 
 def _build_links(call: Call, uuid: str) -> list[Link]:

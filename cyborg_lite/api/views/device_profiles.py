@@ -10,6 +10,7 @@ from wsme import types
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_4, V2_20, V2_21
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import UUID, Shape, nullable, optional, since
 from cyborg_lite.model.alternatives import KEY
 from cyborg_lite.model.device_profiles import DeviceProfile
@@ -50,7 +51,7 @@ class ProfileView(types.Base):  # type: ignore[misc]  # untyped base
     def build(cls, profile: DeviceProfile, call: Call) -> Self:
         """Build the view."""
         is_newer = call.microversion >= V2_4
-        return cls(
+        view = cls(
             uuid=profile.uuid,
             name=profile.name,
             description=profile.description,
@@ -67,6 +68,7 @@ class ProfileView(types.Base):  # type: ignore[misc]  # untyped base
                 call.links, f'v2/device_profiles/{profile.uuid}'
             ),
         )
+        return select_view(view, call.fields)
 
 
 # Any: the value of a key of a group.

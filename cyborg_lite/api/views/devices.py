@@ -18,6 +18,7 @@ from cyborg_lite.api.views.content import (
     render_time,
 )
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.selection import select_content
 from cyborg_lite.api.views.shapes import (
     JSON_TEXT,
     UUID,
@@ -89,7 +90,8 @@ class DeviceView(types.Base):  # type: ignore[misc]  # untyped base
     def build(device: DeviceRecord, call: Call) -> Content:
         """Build the view."""
         is_admin = bool(call.caller.is_admin)
-        return _build_device(device, call.links, call.microversion, is_admin)
+        content = _build_device(device, call.links, call.microversion, is_admin)
+        return select_content(content, call.fields)
 
 
 def _build_device(
@@ -160,5 +162,8 @@ class DeviceList(types.Base):  # type: ignore[misc]  # untyped base
         """
         links, version = call.links, call.microversion
         is_admin = bool(call.caller.is_admin)
-        views = [_build_device(device, links, version, is_admin) for device in devices]
+        views = [
+            select_content(_build_device(device, links, version, is_admin), call.fields)
+            for device in devices
+        ]
         return build_content(devices=views, devices_links=render_links(next_links))

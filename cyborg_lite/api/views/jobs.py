@@ -7,8 +7,10 @@ from typing import Any, Self
 
 from wsme import types
 
+from cyborg_lite.api.call import Call
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import UUID, Shape, enum_of, nullable, optional
 from cyborg_lite.model.jobs import JobRecord, JobState, describe_payload
 from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
@@ -32,9 +34,14 @@ class JobView(types.Base):  # type: ignore[misc]  # untyped base
     updated_at = nullable(datetime)
 
     @classmethod
-    def build(cls, job: ProgramJob, links: Links) -> Self:
-        """Build the view."""
-        return cls(
+    def build(
+        cls, job: ProgramJob, links: Links, fields: frozenset[str] | None = None
+    ) -> Self:
+        """Build the view.
+
+        :param fields: that the client requests; None: all
+        """
+        view = cls(
             uuid=job.uuid,
             deployable_uuid=job.deployable_uuid,
             image_uuid=job.image_uuid,
@@ -46,6 +53,7 @@ class JobView(types.Base):  # type: ignore[misc]  # untyped base
             created_at=job.created_at,
             updated_at=job.updated_at,
         )
+        return select_view(view, fields)
 
 
 class QueuedJobView(types.Base):  # type: ignore[misc]  # untyped base
@@ -70,9 +78,14 @@ class QueuedJobView(types.Base):  # type: ignore[misc]  # untyped base
     links = [Link]
 
     @classmethod
-    def build(cls, job: JobRecord, links: Links) -> Self:
-        """Build the view."""
-        return cls(
+    def build(
+        cls, job: JobRecord, links: Links, fields: frozenset[str] | None = None
+    ) -> Self:
+        """Build the view.
+
+        :param fields: that the client requests; None: all
+        """
+        view = cls(
             uuid=job.uuid,
             kind=job.type,
             state=job.state.value,
@@ -87,6 +100,7 @@ class QueuedJobView(types.Base):  # type: ignore[misc]  # untyped base
             request_id=job.request_id,
             links=Link.build_self_links(links, f'v2/jobs/{job.uuid}'),
         )
+        return select_view(view, fields)
 
 
 class QueuedJobList(types.Base):  # type: ignore[misc]  # untyped base
@@ -96,10 +110,10 @@ class QueuedJobList(types.Base):  # type: ignore[misc]  # untyped base
     jobs_links = optional([Link])
 
     @classmethod
-    def build(cls, jobs: Iterable[JobRecord], links: Links, next_links: Any) -> Self:
+    def build(cls, jobs: Iterable[JobRecord], call: Call, next_links: Any) -> Self:
         """Build the view.
 
         :param next_links: result of ``paging.build_next_link``
         """
-        views = [QueuedJobView.build(job, links) for job in jobs]
+        views = [QueuedJobView.build(job, call.links, call.fields) for job in jobs]
         return cls(jobs=views, jobs_links=next_links)

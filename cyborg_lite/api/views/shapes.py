@@ -60,6 +60,11 @@ def since(version: Microversion, kind: Any) -> Shape:
     return shape
 
 
+def read_since(kind: Any) -> Microversion:
+    """Return the microversion that added a field of a type."""
+    return kind.since if isinstance(kind, Shape) else MINIMUM
+
+
 def enum_of(values: type[enum.StrEnum]) -> Shape:
     """Return a shape for the values of an enumeration."""
     return Shape(str, enum=[str(value) for value in values])

@@ -91,3 +91,19 @@ def test_select_known_of_several_views_fits_the_object() -> None:
     views = [answers.build_schema(view) for view in (InnerView, OuterView)]
     value = {'inner': None, 'newer': 1}
     assert answers.select_known(value, {'oneOf': views}) == value
+
+
+class ListView(types.Base):  # type: ignore[misc]  # untyped base
+    inners = [InnerView]  # noqa: RUF012  # a type, as WSME has it
+    uuid = UUID
+
+
+def test_partial_schema_requires_links_only() -> None:
+    schemas = ViewSchemas()
+    reference = schemas.build_partial_schema(ListView, (InnerView,))
+    assert reference == {'$ref': '#/components/schemas/PartialList'}
+    outer = schemas.components['PartialList']
+    assert outer['properties']['inners']['items']['$ref'].endswith('/PartialInner')
+    assert outer['required'] == ['inners', 'uuid']
+    inner = schemas.components['PartialInner']
+    assert (inner['required'], [*inner['properties']]) == ([], ['uuid'])

@@ -5,10 +5,12 @@ from datetime import UTC, datetime
 
 from wsme import types
 
+from cyborg_lite.api.microversion import V2_10
 from cyborg_lite.api.views.jobs import JobView, QueuedJobList
 from cyborg_lite.model.jobs import JobRecord, JobState
 from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
 from tests.builders.api_calls import LINKS, render
+from tests.support.api.calls import build_call
 
 TIME = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -39,6 +41,7 @@ def test_queued_job_list_describes_payload() -> None:
         last_error='',
         request_id=None,
     )
-    (job,) = render(QueuedJobList.build([record], LINKS, types.Unset))['jobs']
+    call = build_call(version=V2_10)
+    (job,) = render(QueuedJobList.build([record], call, types.Unset))['jobs']
     assert (job['kind'], job['subject']) == ('of-later-release', 'host compute-1')
     assert (job['step'], job['reason'], job['due_in']) == (None, None, -1.0)

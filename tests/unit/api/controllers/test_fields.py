@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the argument fields of lists and objects, since microversion 2.23."""
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.support.api.conversation import (
+    MEMBER,
+    Client,
+    add_deployable,
+    add_device,
+)
+
+
+@pytest.fixture
+def newest(client: Client) -> Client:
+    """Return a client of a service with an object of each kind."""
+    client.create_profile()
+    client.as_(MEMBER).create_arqs()
+    add_device(client.conductor)
+    add_deployable(client.conductor)
+    client.post('/attributes', {'deployable_id': 1, 'key': 'rack', 'value': '7'})
+    return client.at('2.23')
+
+
+KINDS = [
+    ('/device_profiles', 'device_profiles', 'groups'),
+    ('/accelerator_requests', 'arqs', 'state'),
+    ('/devices', 'devices', 'std_board_info'),
+    ('/deployables', 'deployables', 'attributes_list'),
+    ('/attributes', 'attributes', 'value'),
+]
+
+
+def read(client: Client, path: str, key: str, query: str) -> tuple[Any, Any]:
+    """Return the only object of a list, and the same object alone."""
+    (uuid,) = [item['uuid'] for item in client.get(path).json[key]]
+    (element,) = client.get(f'{path}?{query}').json[key]
+    single = client.get(f'{path}/{uuid}?{query}').json
+    return element, single.get('device_profile', single)
+
+
+@pytest.mark.parametrize(('path', 'key', 'field'), KINDS)
+def test_fields_select_fields_and_links(
+    newest: Client, path: str, key: str, field: str
+) -> None:
+    (complete,) = newest.get(path).json[key]
+    expected = {name: complete[name] for name in ('uuid', field, 'links')}
+    for query in (f'fields=uuid,{field}', f'fields=uuid&fields={field}'):
+        assert read(newest, path, key, query) == (expected, expected)
+
+
+@pytest.mark.parametrize(('path', 'key', 'field'), KINDS)
+def test_fields_without_uuid_have_links_only(
+    newest: Client, path: str, key: str, field: str
+) -> None:
+    element, single = read(newest, path, key, 'fields=created_at')
+    assert element.keys() == single.keys() == {'created_at', 'links'}
+
+
+@pytest.mark.parametrize(('path', 'key', 'field'), KINDS)
+def test_unknown_field_names_nearest(
+    newest: Client, path: str, key: str, field: str
+) -> None:
+    uuid = newest.get(path).json[key][0]['uuid']
+    for target in (path, f'{path}/{uuid}'):
+        answer = newest.get(f'{target}?fields=uuid,{field}z')
+        assert (answer.status, f'mean {field}?' in answer.fault) == (400, True)
+        assert newest.get(f'{target}?fields=').status == 400
+
+
+@pytest.mark.parametrize(('path', 'key', 'field'), KINDS)
+def test_older_microversion_does_not_know_fields(
+    newest: Client, path: str, key: str, field: str
+) -> None:
+    uuid = newest.get(path).json[key][0]['uuid']
+    for target in (path, f'{path}/{uuid}'):
+        answer = newest.at('2.22').get(f'{target}?fields=uuid')
+        assert (answer.status, 'argument fields' in answer.fault) == (400, True)
+
+
+def test_fields_of_job(newest: Client) -> None:
+    job = newest.post('/jobs', {'kind': 'audit'}).json
+    expected = {'kind': 'audit', 'links': job['links']}
+    assert newest.get('/jobs?fields=kind').json['jobs'] == [expected]
+    assert newest.get(f'/jobs/{job["uuid"]}?fields=kind').json == expected
+
+
+def test_next_link_keeps_fields(newest: Client) -> None:
+    path = '/devices?limit=1&fields=uuid&fields=type'
+    (link,) = newest.get(path).json['devices_links']
+    query = parse_qs(urlsplit(link['href']).query)
+    assert query['fields'] == ['uuid,type']
+    assert newest.get(f'/devices?{urlsplit(link["href"]).query}').status == 200
+
+
+def test_fields_of_change_are_refused(newest: Client) -> None:
+    uuid = newest.get('/devices').json['devices'][0]['uuid']
+    body = [{'op': 'replace', 'path': '/status', 'value': 'maintaining'}]
+    assert newest.patch(f'/devices/{uuid}?fields=uuid', body).status == 400
+
+
+@pytest.mark.parametrize(
+    ('path', 'costly', 'cheap'),
+    [
+        ('/devices', 'arqs_count', 'health'),
+        ('/accelerator_requests', 'state_times', 'state'),
+    ],
+)
+def test_costly_values_are_read_only_if_requested(
+    newest: Client, monkeypatch: pytest.MonkeyPatch, path: str, costly: str, cheap: str
+) -> None:
+    method = 'list_devices' if path == '/devices' else 'list_arqs'
+    original, queries = getattr(newest.conductor, method), []
+
+    def record(context: Any, query: Any) -> Any:
+        queries.append(query.detailed)
+        return original(context, query)
+
+    monkeypatch.setattr(newest.conductor, method, record)
+    for query in ('', f'?fields={costly}', f'?fields={cheap}'):
+        assert newest.get(path + query).status == 200
+    assert queries == [True, True, False]
