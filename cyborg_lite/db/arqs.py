@@ -33,9 +33,9 @@ from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.device_profiles import former_servers
 from cyborg_lite.db.device_profiles.profiles import has_name, is_visible_to
 from cyborg_lite.db.devices import describe_loss, is_lost
+from cyborg_lite.db.plain_rows import PlainRow
 from cyborg_lite.db.query import (
     Collection,
-    PlainRow,
     Rows,
     as_strings,
     convert_rows,
@@ -95,31 +95,57 @@ _STATE_TIMES: Final = tuple(
     .where(ArqEvent.arq_uuid == Row.uuid, ArqEvent.step == state)
     .correlate(Row)
     .scalar_subquery()
+    .label(f'{state.lower()}_at')
     for state in _STATES_WITH_EVENT
 )
 
-# The host of the ARQ is the host of its device, because Nova sends the host whose
-# provider it has chosen.
-_ARQ: Final = PlainRow(Row)
-_HANDLE: Final = PlainRow(
-    AttachHandle,
-    AttachHandle.uuid,
-    AttachHandle.type,
-    AttachHandle.info,
+_COLUMNS: Final = (
+    Row.id,
+    Row.uuid,
+    Row.device_profile_name,
+    Row.device_profile_group_id,
+    Row.device_profile_group,
+    Row.created_at,
+    Row.updated_at,
+    Row.project_id,
+    Row.hostname,
+    Row.device_rp_uuid,
+    Row.instance_uuid,
+    Row.status_reason,
+    Row.alternative,
+    _STATE.label('shown_state'),
+    AttachHandle.uuid.label('handle_uuid'),
+    AttachHandle.type.label('handle_type'),
+    AttachHandle.info.label('handle_info'),
     AttachHandle.managed,
     AttachHandle.missing,
     AttachHandle.needs_host,
+    Device.health,
+    Device.health_reason,
 )
-_WITH_HANDLES: Final[Select[*tuple[Any, ...]]] = (
-    select(_ARQ, _HANDLE, _STATE, Device.health, Device.health_reason)
-    .outerjoin(AttachHandle, AttachHandle.arq_uuid == Row.uuid)
-    .outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
-    .outerjoin(Device, Device.id == Deployable.device_id)
-    .outerjoin(Service, Service.is_agent_of(Row.hostname))
+_DETAILS: Final = (
+    Deployable.uuid.label('deployable_uuid'),
+    Device.uuid.label('device_uuid'),
 )
-_WITH_DETAILS: Final = _WITH_HANDLES.add_columns(
-    Deployable.uuid, Device.uuid, *_STATE_TIMES
-)
+
+
+def _select_arqs(*details: ColumnElement[Any]) -> Select[*tuple[Any, ...]]:
+    """Return a SELECT of ARQs with their handles.
+
+    The host of an ARQ is the host of its device, because Nova sends the host whose
+    provider it has chosen.
+    """
+    return (
+        select(PlainRow(Row, *_COLUMNS, *details))
+        .outerjoin(AttachHandle, AttachHandle.arq_uuid == Row.uuid)
+        .outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
+        .outerjoin(Device, Device.id == Deployable.device_id)
+        .outerjoin(Service, Service.is_agent_of(Row.hostname))
+    )
+
+
+_WITH_HANDLES: Final = _select_arqs()
+_WITH_DETAILS: Final = _select_arqs(*_DETAILS, *_STATE_TIMES)
 
 _ANY_PROFILE: Final = select(
     DeviceProfile.id,
@@ -329,45 +355,31 @@ def scope_filter(scope: Scope) -> ColumnElement[bool]:
     return of_project
 
 
-# Any: the columns that ``_WITH_DETAILS`` adds, in their order.
-def _detailed_arq(row: Row, handle: AttachHandle | None, *details: Any) -> Arq:
-    state, health, health_reason, deployable, device, *times = details
-    fields = _arq_fields(row, handle, state, health, health_reason)
+# Any, here and below: a named tuple of columns.
+def _detailed_arq(row: Any) -> Arq:
+    fields = _arq_fields(row)
     fields['status_reason'] = row.status_reason or fields['device_loss'] or None
-    fields['state_times'] = _state_times(row.created_at, times)
-    return Arq(**fields, deployable_uuid=deployable, device_uuid=device)
+    times = zip(_STATE_NAMES, row[-len(_STATE_NAMES) :], strict=True)
+    entered = {state: at for state, at in times if at is not None}
+    fields['state_times'] = {_INITIAL: row.created_at, **entered}
+    return Arq(
+        **fields, deployable_uuid=row.deployable_uuid, device_uuid=row.device_uuid
+    )
 
 
-def _state_times(
-    created_at: datetime, times: Sequence[datetime | None]
-) -> dict[str, datetime]:
-    by_state = zip(_STATE_NAMES, times, strict=True)
-    entered = {state: at for state, at in by_state if at is not None}
-    return {_INITIAL: created_at, **entered}
+def _arq(row: Any) -> Arq:
+    return Arq(**_arq_fields(row))
 
 
-# Any: the columns that ``_WITH_HANDLES`` adds, in their order.
-def _arq(row: Row, handle: AttachHandle | None, *columns: Any) -> Arq:
-    return Arq(**_arq_fields(row, handle, *columns))
-
-
-def _arq_fields(
-    row: Row,
-    handle: AttachHandle | None,
-    shown_state: str,
-    health: str | None,
-    health_reason: str | None,
-) -> dict[str, Any]:
+def _arq_fields(row: Any) -> dict[str, Any]:
     """Return the fields of an ARQ. A second object for each would double the cost."""
-    state = State(shown_state)
-    needs_host = handle is not None and handle.needs_host
+    state = State(row.shown_state)
     loss = ''
-    if handle is not None and state is State.UNKNOWN:
-        loss = describe_loss(handle.missing, health, health_reason)
+    if row.handle_uuid is not None and state is State.UNKNOWN:
+        loss = describe_loss(row.missing, row.health, row.health_reason)
     # Clients see a handle only while it can be used: neither while it is prepared, nor
     # while it is cleaned after a release.
-    if handle is not None and state not in HANDLE_SHOWN_STATES:
-        handle = None
+    is_shown = row.handle_uuid is not None and state in HANDLE_SHOWN_STATES
     return {
         'uuid': row.uuid,
         'state': state,
@@ -381,20 +393,20 @@ def _arq_fields(
         'device_rp_uuid': row.device_rp_uuid,
         'instance_uuid': row.instance_uuid,
         'status_reason': row.status_reason,
-        'attach_handle_uuid': handle.uuid if handle else None,
-        'attach_handle_type': handle.type if handle else None,
-        'attach_handle_info': _handle_info(handle) if handle else {},
-        'needs_host': needs_host,
+        'attach_handle_uuid': row.handle_uuid if is_shown else None,
+        'attach_handle_type': row.handle_type if is_shown else None,
+        'attach_handle_info': _handle_info(row) if is_shown else {},
+        'needs_host': bool(row.needs_host),
         'device_loss': loss,
         'alternative': row.alternative,
     }
 
 
-def _handle_info(handle: AttachHandle) -> dict[str, str]:
+def _handle_info(row: Any) -> dict[str, str]:
     """Return the information that Nova reads; all values are strings."""
-    info = as_strings(handle.info)
-    if handle.type == HandleType.PCI:
-        info['managed'] = str(handle.managed).lower()
+    info = as_strings(row.handle_info)
+    if row.handle_type == HandleType.PCI:
+        info['managed'] = str(row.managed).lower()
     return info
 
 

@@ -6,7 +6,7 @@ The package ``inventory`` writes both. Admins may add and delete attributes.
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 from oslo_db.exception import DBDuplicateEntry, DBReferenceError
@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db.change import change
 from cyborg_lite.db.generations import check_generation
+from cyborg_lite.db.plain_rows import PlainRow
 from cyborg_lite.db.query import (
     Collection,
     Rows,
@@ -67,6 +68,9 @@ _DEPLOYABLES: Final = Collection(
     },
 )
 
+_SELECT_ROWS: Final = select(PlainRow(Row))
+_SELECT_ATTRIBUTES: Final = select(PlainRow(AttributeRow))
+
 
 def list_deployables(session: Session, query: Query) -> tuple[DeployableRecord, ...]:
     """Return the deployables that match the query, with attributes, in two SELECTs.
@@ -75,7 +79,7 @@ def list_deployables(session: Session, query: Query) -> tuple[DeployableRecord, 
     """
 
     def read(part: Query) -> tuple[Rows, Iterable[DeployableRecord]]:
-        rows = select_page(session, select(Row), part, _DEPLOYABLES)
+        rows = select_page(session, _SELECT_ROWS, part, _DEPLOYABLES)
         attributes = _attributes(session, part) if rows else {}
         return rows, convert_rows(
             rows, lambda row: _record(row, attributes.get(row.id, []))
@@ -90,11 +94,9 @@ def _attributes(session: Session, query: Query) -> dict[int, list[Attribute]]:
     A join, because a list of all ids may exceed the limits of the database.
     """
     ids = apply_query(select(Row.id), query, _DEPLOYABLES).subquery()
-    statement = (
-        select(AttributeRow)
-        .join(ids, ids.c.id == AttributeRow.deployable_id)
-        .where(AttributeRow.hidden.is_(False))
-    )
+    statement = _SELECT_ATTRIBUTES.join(
+        ids, ids.c.id == AttributeRow.deployable_id
+    ).where(AttributeRow.hidden.is_(False))
     rows = fetch_rows(session, statement, AttributeRow)
     attributes: dict[int, list[Attribute]] = defaultdict(list)
     for attribute in convert_rows(rows, attribute_from_row):
@@ -102,7 +104,8 @@ def _attributes(session: Session, query: Query) -> dict[int, list[Attribute]]:
     return attributes
 
 
-def _record(row: Row, attributes: list[Attribute]) -> DeployableRecord:
+# Any: a named tuple of columns.
+def _record(row: Any, attributes: list[Attribute]) -> DeployableRecord:
     return DeployableRecord(
         id=row.id,
         uuid=row.uuid,
@@ -149,7 +152,7 @@ def list_attributes(session: Session, query: Query) -> tuple[Attribute, ...]:
     """
 
     def read(part: Query) -> tuple[Rows, Iterable[Attribute]]:
-        visible = select(AttributeRow).where(AttributeRow.hidden.is_(False))
+        visible = _SELECT_ATTRIBUTES.where(AttributeRow.hidden.is_(False))
         rows = select_page(session, visible, part, _ATTRIBUTES)
         return rows, convert_rows(rows, attribute_from_row)
 

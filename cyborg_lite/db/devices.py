@@ -20,9 +20,9 @@ from cyborg_lite.db import device_events
 from cyborg_lite.db.change import change
 from cyborg_lite.db.generations import check_generation
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.plain_rows import PlainRow
 from cyborg_lite.db.query import (
     Collection,
-    PlainRow,
     Rows,
     apply_query,
     convert_rows,

@@ -5,7 +5,6 @@ A row with an invalid value must not make its whole collection unreadable. Such 
 left out of the page, and the log names it.
 """
 
-from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar, TypeVarTuple
@@ -19,11 +18,10 @@ from sqlalchemy import (
     Select,
     and_,
     false,
-    inspect,
     or_,
     select,
 )
-from sqlalchemy.orm import Bundle, InstrumentedAttribute, Session, aliased
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.queries import Query
@@ -57,43 +55,6 @@ class UnreadableRow:
     uuid: str
     __tablename__: str
     error: Exception
-
-
-class PlainRow(Bundle[Any]):
-    """Columns of a table, read as a named tuple instead of an object of its class.
-
-    SQLAlchemy tracks the changes of an object of a class, which a list does not need. A
-    row of an outer join without a match is None.
-    """
-
-    # Any: a class of `tables`; arguments and result as SQLAlchemy declares them.
-    def __init__(self, table: Any, *columns: InstrumentedAttribute[Any]) -> None:
-        """Choose the columns.
-
-        :param columns: the first one is never NULL; none: all columns of the table
-        """
-        chosen = columns or [
-            getattr(table, item.key) for item in inspect(table).column_attrs
-        ]
-        super().__init__(table.__tablename__, *chosen)
-        fields = namedtuple('fields', [column.key for column in chosen])  # type: ignore[misc]  # names are not literals
-        namespace = {'__slots__': (), '__tablename__': table.__tablename__}
-        record: Any = type(table.__name__, (fields,), namespace)
-        self._build_row = record._make
-
-    def create_row_processor(
-        self, query: Any, procs: Sequence[Callable[[Any], Any]], labels: Sequence[str]
-    ) -> Callable[[Any], Any]:
-        """Return the function that reads the columns of one row."""
-        first, build_row = procs[0], self._build_row
-
-        def read(row: Any) -> Any:
-            """Return a named tuple, or None."""
-            if first(row) is None:
-                return None
-            return build_row([process(row) for process in procs])
-
-        return read
 
 
 def select_page(

@@ -34,9 +34,9 @@ from sqlalchemy.orm import Session, aliased
 from cyborg_lite.db import outbox
 from cyborg_lite.db.change import change
 from cyborg_lite.db.generations import check_generation
+from cyborg_lite.db.plain_rows import PlainRow
 from cyborg_lite.db.query import (
     Collection,
-    PlainRow,
     Rows,
     as_strings,
     convert_rows,
@@ -138,6 +138,9 @@ def _duplicate(profile: DeviceProfile, error: DBDuplicateEntry) -> str:
     return profile.uuid if is_uuid else profile.name
 
 
+_SELECT_ROWS: Final = select(PlainRow(Row))
+
+
 def list_profiles(
     session: Session, query: Query, viewer: str | None = None
 ) -> tuple[DeviceProfile, ...]:
@@ -154,7 +157,7 @@ def list_profiles(
         # A row that cannot be read is skipped below.
         with suppress(ValueError, TypeError):
             return _list_named_profiles(session, names, viewer)
-    statement = select(Row).where(is_visible_to(viewer))
+    statement = _SELECT_ROWS.where(is_visible_to(viewer))
     if names is not None:
         storable = [name for name in names if is_storable(name)]
         statement = statement.where(has_any_name(storable))
@@ -397,11 +400,9 @@ def has_any_name(
 
 
 # Built once: Nova reads a profile by name for each instance.
-_BY_NAME: Final = (
-    select(PlainRow(Row))
-    .where(has_any_name(bindparam('names', type_=String, expanding=True)))
-    .order_by(Row.id)
-)
+_BY_NAME: Final = _SELECT_ROWS.where(
+    has_any_name(bindparam('names', type_=String, expanding=True))
+).order_by(Row.id)
 _VISIBLE_BY_NAME: Final = _BY_NAME.where(
     is_visible_to(bindparam('viewer', type_=String))
 )
