@@ -10,9 +10,11 @@ from urllib.parse import parse_qsl
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model import uuids
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.text import format_value
+from cyborg_lite.model.text import format_value, is_storable
 
 PAGING: Final = ('limit', 'marker', 'sort_key', 'sort_dir')
+
+PREFIX: Final = 'name_prefix'
 
 _REPEATABLE: Final = 'fields'
 _MAX_ELEMENTS: Final = 1000
@@ -141,6 +143,24 @@ def select_boolean_filters(
         if word not in ('true', 'false'):
             raise InvalidInput(reason=f'{name} must be true or false.')
     return {name: (word,) for name, word in booleans.items()}
+
+
+def select_prefix_filter(
+    arguments: dict[str, str], longest: int
+) -> dict[str, tuple[str]]:
+    """Return the filter for the start of the name, if the request has one.
+
+    :param longest: largest number of characters
+    :raises InvalidInput: the text is empty, too long or cannot be part of a name
+    """
+    text = arguments.get(PREFIX)
+    if text is None:
+        return {}
+    if not 1 <= len(text) <= longest:
+        raise InvalidInput(reason=f'{PREFIX} must have 1 to {longest} characters.')
+    if not is_storable(text):
+        raise InvalidInput(reason=f'{PREFIX} must be text without NUL characters.')
+    return {PREFIX: (text,)}
 
 
 def parse_uuid(name: str, text: str) -> str:

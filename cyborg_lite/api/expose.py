@@ -15,9 +15,10 @@ The API document describes the method by the arguments of these decorators, see
 
 import functools
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from http import HTTPStatus
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import pecan
 import webob
@@ -27,6 +28,8 @@ from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_4, Microversion
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.validation import Schema
+
+_NO_VERSIONS: Final[Mapping[str, Microversion]] = MappingProxyType({})
 
 Method = Callable[[Any, Call], Any]  # of a controller; returns a view or None
 Decorator = Callable[[Method], Method]
@@ -130,6 +133,7 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     body: Schema | None = None,
     *,
     newer: Collection[str] = (),
+    argument_versions: Mapping[str, Microversion] = _NO_VERSIONS,
     selectable: Collection[type[Any]] = (),
     precondition: bool = False,
 ) -> Decorator:
@@ -137,6 +141,7 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
 
     :param filters: the fields that ``filters`` may name
     :param newer: arguments that are accepted since microversion 2.4
+    :param argument_versions: other arguments, by the microversion that added each
     :param selectable: views of the object whose fields ``fields`` may name since 2.23
     :param precondition: True: since 2.21 the header ``If-Match`` is evaluated
     """
@@ -144,7 +149,11 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     def decorate(method: Method) -> Method:
         @functools.wraps(method)
         def parse_input(self: Any, call: Call) -> Any:
-            extra = newer if call.microversion >= V2_4 else ()
+            version = call.microversion
+            extra = [
+                name for name, since in argument_versions.items() if since <= version
+            ]
+            extra += newer if version >= V2_4 else ()
             call.parse_arguments((*arguments, *extra), filters, selectable)
             call.parse_precondition(supported=precondition)
             if body is not None:
@@ -155,6 +164,7 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
             parse_input,
             arguments=arguments,
             newer=newer,
+            argument_versions=argument_versions,
             selectable=selectable,
             filters=filters,
             body=body,

@@ -102,7 +102,10 @@ V2_22: Final = Microversion(2, 22)
 V2_23: Final = Microversion(2, 23)
 """The argument ``fields`` selects the fields of objects in responses."""
 
-VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(24))
+V2_24: Final = Microversion(2, 24)
+"""``name_prefix`` selects device profiles and deployables by the start of the name."""
+
+VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(25))
 MINIMUM: Final = VERSIONS[0]
 MAXIMUM: Final = VERSIONS[-1]
 

@@ -66,6 +66,7 @@ _DEPLOYABLES: Final = Collection(
         'created_at': Row.created_at,
         'updated_at': Row.updated_at,
     },
+    prefixes={'name_prefix': Row.name},
 )
 
 _SELECT_ROWS: Final = select(PlainRow(Row))

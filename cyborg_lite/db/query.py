@@ -6,7 +6,7 @@ left out of the page, and the log names it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar, TypeVarTuple
 
 from oslo_log import log
@@ -18,6 +18,7 @@ from sqlalchemy import (
     Select,
     and_,
     false,
+    func,
     or_,
     select,
 )
@@ -45,6 +46,8 @@ class Collection:
     table: Any  # a class of `tables` that has the columns `id` and `uuid`
     filters: Mapping[str, ColumnElement[Any] | InstrumentedAttribute[Any]]
     sorts: Mapping[str, InstrumentedAttribute[Any]]
+    # Columns of text by the filter for their first characters.
+    prefixes: Mapping[str, InstrumentedAttribute[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,9 @@ def apply_query(
 def _filter(
     name: str, values: Sequence[str], collection: Collection
 ) -> ColumnElement[bool]:
+    if name in collection.prefixes:
+        column = collection.prefixes[name]
+        return or_(false(), *(_has_prefix(column, value) for value in values))
     try:
         column = collection.filters[name]
     except KeyError:
@@ -112,6 +118,19 @@ def _filter(
     # No row contains other values, and some databases reject them in a query.
     storable = [value for value in values if is_storable(value)]
     return column.in_(storable) if storable else false()
+
+
+def _has_prefix(column: InstrumentedAttribute[Any], prefix: str) -> ColumnElement[bool]:
+    """Return SQL that is true for texts with the prefix, in the same case.
+
+    LIKE ignores the case on SQLite. Comparisons ignore spaces at the end on MariaDB.
+    """
+    if not is_storable(prefix):
+        return false()
+    return and_(
+        column.startswith(prefix, autoescape=True),
+        func.substr(column, 1, len(prefix)) == prefix,
+    )
 
 
 def _parse_integer(name: str, value: str) -> int:

@@ -183,8 +183,8 @@ class ConductorAPI(
     ) -> tuple[DeviceProfile, ...]:
         """Return the profiles that match the query and that the caller may see.
 
-        Filters: ``name`` (current and former names), ``uuid``, ``enabled``,
-        ``is_public``.
+        Filters: ``name`` (current and former names), ``name_prefix`` (current names),
+        ``uuid``, ``enabled``, ``is_public``.
         """
         answer = self._caller.call(
             context, 'list_device_profiles', since='1.0', query=wire.dump(query)

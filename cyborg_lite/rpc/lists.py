@@ -48,8 +48,8 @@ class ListCalls:
     ) -> tuple[DeployableRecord, ...]:
         """Return the deployables that match the query.
 
-        Filters: ``uuid``, ``name``, ``parent_uuid``, ``root_uuid``, ``device_id``,
-        ``rp_uuid``, ``driver_name``, ``bitstream_id``.
+        Filters: ``uuid``, ``name``, ``name_prefix``, ``parent_uuid``, ``root_uuid``,
+        ``device_id``, ``rp_uuid``, ``driver_name``, ``bitstream_id``.
         """
         return self._list(context, 'list_deployables', DeployableRecord, query)
 

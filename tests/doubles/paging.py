@@ -25,7 +25,9 @@ def page(
         item
         for item in items
         if all(
-            _word(values(item, key)) in allowed
+            str(getattr(item, 'name', '')).startswith(allowed)
+            if key == 'name_prefix'
+            else _word(values(item, key)) in allowed
             for key, allowed in query.filters.items()
         )
     ]

@@ -7,9 +7,10 @@ from typing import Final
 from cyborg_lite.api import arguments, paging
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires
-from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.microversion import V2_4, V2_24
 from cyborg_lite.api.resource import ApiContext, Resource
 from cyborg_lite.api.schemas import deployables as schemas
+from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
 from cyborg_lite.api.views.deployables import DeployableList, DeployableView
 from cyborg_lite.api.views.jobs import JobView
 from cyborg_lite.exceptions import DeployableNotFound, NotFound
@@ -31,6 +32,7 @@ class DeployableCollection(Resource):
         arguments=arguments.PAGING,
         filters=_FILTERS,
         newer=(*_RELATED, *_EXACT),
+        argument_versions={arguments.PREFIX: V2_24},
         selectable=(DeployableView,),
     )
     def get(self, call: Call) -> DeployableList:
@@ -40,6 +42,7 @@ class DeployableCollection(Resource):
         """
         values = call.arguments
         filters = arguments.select_filters(values, _EXACT)
+        filters |= arguments.select_prefix_filter(values, LONGEST_PREFIX)
         for name in _RELATED:
             if name in values:
                 filters[name] = (arguments.parse_uuid(name, values[name]),)

@@ -9,9 +9,10 @@ from oslo_log import log
 from cyborg_lite.api import arguments, paging, profile_body, profile_search
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires
-from cyborg_lite.api.microversion import V2_2, V2_4, Microversion
+from cyborg_lite.api.microversion import V2_2, V2_4, V2_24, Microversion
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import device_profiles as schemas
+from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
 from cyborg_lite.api.views import device_profiles as views
 from cyborg_lite.api.views.device_profiles import (
     ProfileList,
@@ -37,6 +38,7 @@ class ProfileCollection(Resource):
     @accepts(
         arguments=(*arguments.PAGING, 'name'),
         newer=_SWITCHES,
+        argument_versions={arguments.PREFIX: V2_24},
         selectable=(ProfileView,),
     )
     def get(self, call: Call) -> ProfileList:
@@ -45,9 +47,12 @@ class ProfileCollection(Resource):
         A user sees public profiles and private profiles whose access list has the
         project of the user. An administrator sees all profiles.
         """
-        booleans = arguments.select_boolean_filters(call.arguments, _SWITCHES)
+        filters = {
+            **arguments.select_boolean_filters(call.arguments, _SWITCHES),
+            **arguments.select_prefix_filter(call.arguments, LONGEST_PREFIX),
+        }
         query = arguments.build_query(
-            call.arguments, name=_parse_names(call), **booleans
+            call.arguments, name=_parse_names(call), **filters
         )
         records = self.conductor.list_device_profiles(call.caller, query)
         if 'name' in query.filters and call.microversion < V2_4:

@@ -14,7 +14,6 @@ from cyborg_lite.api.schemas.arguments import IN_PATH, IN_QUERY
 Document = dict[str, Any]  # JSON
 
 REQUEST_ID: Final = 'X-Openstack-Request-Id'
-_SINCE_NEWER: Final = {'x-openstack': {'min-ver': str(V2_4)}}
 
 _IN_BRACES: Final = re.compile(r'{(\w+)}')
 _UNDESCRIBED: Final[Document] = {'schema': {'type': 'string'}}
@@ -88,8 +87,11 @@ def _list_path_parameters(path: str) -> Iterator[Document]:
 
 
 def _list_query_parameters(route: Route) -> Iterator[Document]:
-    for name in (*route.arguments, *route.newer):
-        extension = _SINCE_NEWER if name in route.newer else {}
+    versions = {**dict.fromkeys(route.newer, V2_4), **route.argument_versions}
+    for name in (*route.arguments, *versions):
+        extension = {}
+        if name in versions:
+            extension = {'x-openstack': {'min-ver': str(versions[name])}}
         description = IN_QUERY.get(name, _UNDESCRIBED)
         yield {'in': 'query', 'name': name, **extension, **description}
     if route.filters:

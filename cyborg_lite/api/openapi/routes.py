@@ -8,8 +8,8 @@ as soon as a rule names it.
 import dataclasses
 import inspect
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from oslo_policy.policy import DocumentedRuleDefault
@@ -54,6 +54,7 @@ class Route:
     newer: Collection[str] = ()
     filters: Collection[str] = ()
     body: Schema | None = None
+    argument_versions: Mapping[str, Microversion] = field(default_factory=dict)
     selectable: Collection[type[Any]] = ()  # views whose fields may be selected
     precondition: bool = False  # True: If-Match is evaluated
 
@@ -73,6 +74,11 @@ def list_routes(version: Microversion) -> Iterator[Route]:
             yield dataclasses.replace(
                 route,
                 newer=newer,
+                argument_versions={
+                    name: since
+                    for name, since in route.argument_versions.items()
+                    if since <= version
+                },
                 selectable=route.selectable if version >= V2_23 else (),
                 precondition=precondition,
             )

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from cyborg_lite.api.microversion import VERSIONS
 
+LONGEST_PREFIX: Final = 255  # characters, as of a name
+
 Parameter = Mapping[str, Any]  # JSON
 
 _UUID: Final = {'type': 'string', 'format': 'uuid'}
@@ -104,6 +106,16 @@ IN_QUERY: Final[Mapping[str, Parameter]] = {
     'name': _text(
         'Only objects with this name. For device profiles: names, comma-separated.'
     ),
+    'name_prefix': {
+        'description': 'Only objects whose name starts with this text, in upper and '
+        'lower case as it is written. The characters % and _ stand for themselves.',
+        'schema': {
+            'type': 'string',
+            'minLength': 1,
+            'maxLength': LONGEST_PREFIX,
+            'examples': ['gpu-'],
+        },
+    },
     'parent_uuid': _uuid('Only children of this deployable.'),
     'project': _text(
         'Only this project. Default: all projects for an administrator, otherwise the '

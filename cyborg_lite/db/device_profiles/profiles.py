@@ -80,6 +80,7 @@ _PROFILES: Final = Collection(
         'enabled': Row.enabled,
         'is_public': Row.is_public,
     },
+    prefixes={'name_prefix': Row.name},
 )
 
 

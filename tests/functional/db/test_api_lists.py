@@ -3,8 +3,11 @@
 
 import pytest
 
+from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
-from tests.builders.rows import add_arqs, add_card
+from cyborg_lite.model.device_profiles import ProfileChange
+from tests.builders.provider_rows import change_deployable
+from tests.builders.rows import add_arqs, add_card, add_profile
 from tests.support.api.conversation import Client
 from tests.support.api.stored_conductor import StoredConductor
 from tests.support.sql_statements import statements
@@ -53,3 +56,46 @@ def test_fields_of_list_are_those_of_rows(newest: Client, database: Database) ->
         'model': 'T4',
         'links': [],
     }
+
+
+@pytest.mark.parametrize(
+    ('prefix', 'names'),
+    [
+        ('gpu', ['gpu', 'gpu%', 'gpu_x', 'gpuax']),
+        ('GPU', ['GPU-A']),
+        ('gpu_', ['gpu_x']),
+        ('gpu%25', ['gpu%']),
+        ('%25', []),
+        ('gpu%20', []),
+        ('gpu/', []),
+        ('gpu%5C', []),
+        ('%C3%A9', ['ét']),
+        ('e', []),
+        ('%C3%89', []),
+        ("gpu'", []),
+        ('%F0%9F%92%BB', ['💻1']),
+        ('x' * 255, []),
+    ],
+)
+def test_prefix_is_literal_and_distinguishes_case(
+    newest: Client, database: Database, prefix: str, names: list[str]
+) -> None:
+    for name in ('gpu', 'GPU-A', 'gpu_x', 'gpuax', 'gpu%', 'ét', '💻1'):
+        provider = add_card(database, 1)
+        change_deployable(database, provider, name=name)
+    path = f'/deployables?name_prefix={prefix}&sort_key=name'
+    objects = newest.at('2.24').get(path).json['deployables']
+    assert sorted(item['name'] for item in objects) == sorted(names)
+
+
+def test_prefix_of_profiles_ignores_former_names(
+    newest: Client, database: Database
+) -> None:
+    name = add_profile(database, [{'resources:PGPU': '1'}])
+    path = f'/device_profiles?name_prefix={name[:-1]}&fields=name'
+    (profile,) = newest.at('2.24').get(path).json['device_profiles']
+    assert profile['name'] == name
+    change = ProfileChange(('name',), name='renamed')
+    uuid = newest.get('/device_profiles').json['device_profiles'][0]['uuid']
+    database.write(profiles.update_profile, uuid, change)
+    assert newest.at('2.24').get(path).json['device_profiles'] == []

@@ -146,3 +146,12 @@ def test_parse_query_string_random_input_never_crashes(query: str) -> None:
     except InvalidInput:
         return
     assert set(values) <= {*KNOWN, 'a'}
+
+
+def test_select_prefix_filter_checks_length() -> None:
+    select = arguments.select_prefix_filter
+    assert select({}, 3) == {}
+    assert select({'name_prefix': 'abc'}, 3) == {'name_prefix': ('abc',)}
+    for text in ('', 'abcd', '\0'):
+        with pytest.raises(InvalidInput, match='name_prefix must'):
+            select({'name_prefix': text}, 3)
