@@ -45,7 +45,7 @@ def test_list_shows_units_that_wait_for_operator(
 def test_retry_starts_clean(run: Run, database: Database, capsys: Out) -> None:
     device = release_unit(database, CleaningPolicy.ONE_TIME)
     assert run('retry', device, '--name', 'Jo') == 0
-    assert '1 units' in capsys.readouterr().out
+    assert 'cleaning of 1 unit starts' in capsys.readouterr().out
     assert count_clean_jobs(database) == 1
 
 
