@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the notes of an import, and of values that its converters read."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from cyborg_lite.model.cyborg_import.notes import (
+    Notes,
+    format_address,
+    normalize_address,
+    parse_object,
+)
+from cyborg_lite.model.cyborg_import.plan import ImportNote, NoteKind, Table
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+def test_notes_keep_order_and_kind() -> None:
+    notes = Notes(NOW)
+    notes.refuse(Table.ARQS, 'a', 'It is unknown.')
+    notes.change(Table.DEVICES, 'd', 'It is disabled.')
+    assert notes.items == [
+        ImportNote(NoteKind.REFUSED, Table.ARQS, 'a', 'It is unknown.'),
+        ImportNote(NoteKind.CHANGED, Table.DEVICES, 'd', 'It is disabled.'),
+    ]
+
+
+def test_date_is_utc_or_time_of_import() -> None:
+    notes = Notes(NOW)
+    assert notes.date(datetime(2024, 1, 2)) == datetime(2024, 1, 2, tzinfo=UTC)
+    assert notes.date(None) == NOW
+
+
+@pytest.mark.parametrize(
+    ('text', 'values'),
+    [
+        ('{"bus": "3b", "function": 1}', {'bus': '3b', 'function': '1'}),
+        ('{"list": ["a"], "none": null}', {'list': '["a"]', 'none': 'null'}),
+        ('[1]', {}),
+        ('{', {}),
+        ('', {}),
+        (None, {}),
+    ],
+)
+def test_parse_object_returns_strings(text: str | None, values: object) -> None:
+    assert parse_object(text) == values
+
+
+@pytest.mark.parametrize(
+    ('domain', 'bus', 'device', 'function', 'address'),
+    [
+        ('0x0000', '3B', '00', '0', '0000:3b:00.0'),
+        ('0', '0x1', '0x1f', '7', '0000:01:1f.7'),
+        ('10000', 'e1', '0', '0', '10000:e1:00.0'),
+    ],
+)
+def test_address_has_form_of_sysfs(
+    domain: str, bus: str, device: str, function: str, address: str
+) -> None:
+    fields = {'domain': domain, 'bus': bus, 'device': device, 'function': function}
+    parts = normalize_address(fields)
+    assert parts is not None
+    assert format_address(parts) == address
+
+
+@pytest.mark.parametrize('bus', ['', '0x', 'g1', '3b '])
+def test_invalid_address_is_none(bus: str) -> None:
+    fields = {'domain': '0', 'bus': bus, 'device': '0', 'function': '0'}
+    assert normalize_address(fields) is None
+    del fields['bus']
+    assert normalize_address(fields) is None

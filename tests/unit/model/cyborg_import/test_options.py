@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of options of ``cyborg.conf`` that this service has, and that it lacks."""
+
+import pytest
+
+from cyborg_lite.model.cyborg_import.options import Option, convert_options
+
+NAMES = {
+    'DEFAULT': {'debug'},
+    'api': {'host', 'workers', 'certificate_file'},
+    'agent': {'enabled_drivers', 'discovery_interval'},
+}
+
+
+@pytest.mark.parametrize(
+    ('source', 'target'),
+    [
+        (('DEFAULT', 'debug'), ('DEFAULT', 'debug')),
+        (('DEFAULT', 'periodic_interval'), ('agent', 'discovery_interval')),
+        (('api', 'host_ip'), ('api', 'host')),
+        (('api', 'api-workers'), ('api', 'workers')),
+        (('ssl', 'cert_file'), ('api', 'certificate_file')),
+        (('vgpu_nvidia-35', 'physical_device'), ('vgpu_nvidia-35', 'physical_device')),
+    ],
+)
+def test_option_gets_section_and_name(source: Option, target: Option) -> None:
+    section, name = source
+    (option,) = convert_options({section: {name: ['x']}}, NAMES)
+    assert (option.target, option.values, option.reason) == (target, ('x',), '')
+
+
+@pytest.mark.parametrize(
+    ('source', 'reason'),
+    [
+        (('database', 'connection'), 'a database of its own'),
+        (('api', 'enable_ssl_api'), 'TLS is on if'),
+        (('quota', 'reservation_expire'), 'it has no counterpart'),
+    ],
+)
+def test_option_without_target_has_reason(source: Option, reason: str) -> None:
+    section, name = source
+    (option,) = convert_options({section: {name: ['x']}}, NAMES)
+    assert option.target is None
+    assert reason in option.reason
+
+
+def test_drivers_get_names_of_this_service() -> None:
+    drivers = 'nvidia_gpu_driver, intel_nic_driver,,inspur_nvme_ssd_driver'
+    (option,) = convert_options({'agent': {'enabled_drivers': [drivers]}}, NAMES)
+    assert option.values == ('nvidia_gpu_driver,sriov_nic_driver,nvme_driver',)
+
+
+def test_options_keep_order_of_file() -> None:
+    sections = {'api': {'host_ip': ['a', 'b']}, 'DEFAULT': {'debug': ['true']}}
+    options = convert_options(sections, NAMES)
+    assert [option.source for option in options] == [
+        ('api', 'host_ip'),
+        ('DEFAULT', 'debug'),
+    ]
+    assert options[0].values == ('a', 'b')
