@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -24,6 +25,8 @@ from tests.support.sources import (
 
 MAX_FILE_LINES: Final = 600
 MAX_FUNCTION_LINES: Final = 50
+# Share of the modules that have a test at their path; the others have data only.
+MIN_MIRRORED_SHARE: Final = 0.93
 VAGUE_NAMES: Final = frozenset({'utils', 'util', 'common', 'misc', 'helpers', 'helper'})
 
 RANDOM_CALLS: Final = frozenset({'uuid1', 'uuid4', 'token_hex', 'random', 'now'})
@@ -124,6 +127,11 @@ def package_sources() -> Iterator[Source]:
     for source in read_sources('cyborg_lite'):
         if source.path != PACKAGE / '__init__.py':
             yield source
+
+
+def locate_unit_test(module: Path) -> Path:
+    """Return the path of the unit tests of a module, given below the package."""
+    return ROOT / 'tests' / 'unit' / module.parent / f'test_{module.name}'
 
 
 def join_lines(offenders: Iterable[str]) -> str:
@@ -252,6 +260,22 @@ def test_modules_have_docstrings() -> None:
         if source.path.name != '__init__.py' and not ast.get_docstring(source.tree)
     ]
     assert not offenders, 'name the subject of the module:' + join_lines(offenders)
+
+
+def test_modules_have_unit_tests_at_their_path() -> None:
+    sources = [
+        source
+        for source in package_sources()
+        if source.path.name not in ('__init__.py', '__main__.py')
+    ]
+    offenders = [
+        source.name
+        for source in sources
+        if not locate_unit_test(source.path.relative_to(PACKAGE)).exists()
+    ]
+    assert len(offenders) <= (1 - MIN_MIRRORED_SHARE) * len(sources), (
+        'add tests/unit/<package>/test_<module>.py:' + join_lines(offenders)
+    )
 
 
 def test_modules_are_named_by_subject() -> None:

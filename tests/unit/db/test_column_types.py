@@ -11,6 +11,8 @@ from cyborg_lite.db.column_types import UtcDateTime
 
 NOON = datetime(2026, 11, 22, 12, 0, 0, 123456, tzinfo=UTC)
 MYSQL: Dialect = mysql.dialect()
+POSTGRESQL: Dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # of SQLAlchemy
+SQLITE: Dialect = sqlite.dialect()
 
 
 def test_times_of_all_zones_are_stored_in_utc() -> None:
@@ -33,9 +35,9 @@ def test_null_stays_null() -> None:
 @pytest.mark.parametrize(
     ('dialect', 'name'),
     [
-        (mysql.dialect(), 'DATETIME(6)'),
-        (postgresql.dialect(), 'TIMESTAMP WITHOUT TIME ZONE'),
-        (sqlite.dialect(), 'DATETIME'),
+        (MYSQL, 'DATETIME(6)'),
+        (POSTGRESQL, 'TIMESTAMP WITHOUT TIME ZONE'),
+        (SQLITE, 'DATETIME'),
     ],
 )
 def test_column_has_microseconds(dialect: Dialect, name: str) -> None:

@@ -18,7 +18,7 @@ def add_jobs(session: Session) -> None:
     """Add a release job per handle as an earlier release does, and another job."""
     for uuid in session.scalars(select(AttachHandle.uuid)).all():
         queue.add_job(session, NewJob(JobType.RELEASE, key=uuid))
-    queue.add_job(session, NewJob(JobType.AUDIT))
+        queue.add_job(session, NewJob(JobType.CONNECT, key=uuid))
     session.execute(update(Job).values(host=None))
 
 
@@ -44,7 +44,7 @@ def test_migration_leaves_other_jobs_unchanged(database: Database) -> None:
     database.write(RELEASES.migrate, 100)
     assert database.read(list_hosts) == [
         (JobType.RELEASE, HOST),
-        (JobType.AUDIT, None),
+        (JobType.CONNECT, None),
     ]
 
 
