@@ -105,7 +105,10 @@ V2_23: Final = Microversion(2, 23)
 V2_24: Final = Microversion(2, 24)
 """``name_prefix`` selects device profiles and deployables by the start of the name."""
 
-VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(25))
+V2_25: Final = Microversion(2, 25)
+"""Device profiles extend other ones: ``extends`` and ``own_groups``."""
+
+VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(26))
 MINIMUM: Final = VERSIONS[0]
 MAXIMUM: Final = VERSIONS[-1]
 

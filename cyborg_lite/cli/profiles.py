@@ -11,12 +11,14 @@ from typing import Any, Final
 
 from osc_lib import exceptions
 
-from cyborg_lite.cli.columns import Groups, Lines, build_fields
+from cyborg_lite.cli.columns import Groups, Lines, Pairs, build_fields
 from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import AcceleratorApi, quote_path
 
 _VERSION: Final = '2.4'
 _CAPACITY_VERSION: Final = '2.22'
+_INHERITANCE_VERSION: Final = '2.25'
+_INHERITANCE: Final = ('extends', 'own_groups')
 _PROFILE_HELP: Final = 'Name or uuid of the device profile'
 
 
@@ -35,13 +37,36 @@ def _change_profile(
         {'op': 'replace', 'path': f'/{name}', 'value': value}
         for name, value in values.items()
     ]
-    answer = api.call('PATCH', _build_path(profile), _VERSION, body=patch)
+    answer = api.call(
+        'PATCH', _build_path(profile), _select_version(values), body=patch
+    )
     changed: dict[str, Any] = answer['device_profile']
     return changed
 
 
+def _select_version(values: Mapping[str, Any]) -> str:
+    """Return the lowest microversion that has all fields."""
+    inherits = any(name in values for name in _INHERITANCE)
+    return _INHERITANCE_VERSION if inherits else _VERSION
+
+
+def _add_own_groups(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--own-group',
+        metavar='<key>=<value>[,...]',
+        type=parse_own_group,
+        action='append',
+        dest='own_groups',
+        help='Changes of one group of the extended profile; repeat the option for '
+        'several groups in their order. A key with an empty value is removed, an empty '
+        'text changes nothing, and further groups are appended',
+    )
+
+
 def _show_profile(profile: Mapping[str, Any]) -> Table:
-    return build_fields(profile, {'groups': Groups})
+    columns = {'groups': Groups, 'own_groups': Groups, 'extends': Pairs}
+    present = {name: kind for name, kind in columns.items() if profile.get(name)}
+    return build_fields(profile, present)
 
 
 def parse_group(text: str) -> dict[str, str]:
@@ -60,6 +85,16 @@ def parse_group(text: str) -> dict[str, str]:
     return group
 
 
+def parse_own_group(text: str) -> dict[str, str | None]:
+    """Return a group in which keys without a value are null.
+
+    :raises ArgumentTypeError: see ``parse_group``
+    """
+    if not text.strip():
+        return {}
+    return {key: value or None for key, value in parse_group(text).items()}
+
+
 def parse_group_key(text: str) -> tuple[int, str]:
     """Return the number of a group and a key in it.
 
@@ -69,6 +104,41 @@ def parse_group_key(text: str) -> tuple[int, str]:
     if not number.isdecimal() or not key:
         raise argparse.ArgumentTypeError(f'{text!r} is not <number>:<key>')
     return int(number), key
+
+
+class CreateProfile(ShowCommand):
+    """Create a device profile, which may extend another one."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('name', metavar='<name>', help='Name')
+        parser.add_argument('--description', metavar='<text>', help='Description')
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument(
+            '--group',
+            metavar='<key>=<value>[,...]',
+            type=parse_group,
+            action='append',
+            dest='groups',
+            help='Group of requirements; repeat the option for several groups',
+        )
+        source.add_argument(
+            '--extends',
+            metavar='<profile>',
+            help='Name or uuid of the device profile whose groups are inherited',
+        )
+        _add_own_groups(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Create the profile."""
+        names = ('name', 'description', 'groups', 'extends', 'own_groups')
+        options = {name: getattr(parsed_args, name) for name in names}
+        values = {name: value for name, value in options.items() if value is not None}
+        version = _select_version(values)
+        path = '/device_profiles'
+        return _show_profile(self.api.call('POST', path, version, body=[values]))
 
 
 class SetProfile(ShowCommand):
@@ -89,6 +159,18 @@ class SetProfile(ShowCommand):
             help='Group of requirements; repeat the option for several groups, which '
             'replace all present groups',
         )
+        parent = parser.add_mutually_exclusive_group()
+        parent.add_argument(
+            '--extends',
+            metavar='<profile>',
+            help='Name or uuid of the device profile whose groups are inherited',
+        )
+        parent.add_argument(
+            '--no-extends',
+            action='store_true',
+            help='Extend no other device profile; the groups stay as they are',
+        )
+        _add_own_groups(parser)
         visibility = parser.add_mutually_exclusive_group()
         visibility.add_argument(
             '--public',
@@ -108,9 +190,11 @@ class SetProfile(ShowCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Change the profile."""
-        names = ('name', 'description', 'groups', 'is_public')
+        names = ('name', 'description', 'groups', 'is_public', *_INHERITANCE)
         options = {name: getattr(parsed_args, name) for name in names}
         values = {name: value for name, value in options.items() if value is not None}
+        if parsed_args.no_extends:
+            values['extends'] = None
         if not values:
             raise exceptions.CommandError('Nothing to change: name an option.')
         return _show_profile(_change_profile(self.api, parsed_args.profile, values))

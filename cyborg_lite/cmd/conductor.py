@@ -30,6 +30,7 @@ from cyborg_lite.conf import nova
 from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.model.device_profiles import Limits
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.services import CONDUCTOR, ServiceState
 from cyborg_lite.rpc import notifications, transport
@@ -114,17 +115,7 @@ def build(conf: cfg.ConfigOpts) -> ConductorService:
     peers = _connect(conf)
     settings = ConductorSettings(
         host=conf.host,
-        rules=BindRules(
-            deadline=conf.conductor.bind_deadline,
-            event_deadline=conf.conductor.event_deadline,
-            require_allocation=conf.conductor.require_allocation,
-            connect_deadline=conf.conductor.connect_deadline,
-            nova=NovaRules(
-                attaches_mdev=nova.ATTACHES_MDEV[conf.nova.attaches_mdev],
-                attaches_unmanaged=conf.nova.attaches_unmanaged,
-                hosts_without_compute=tuple(conf.conductor.hosts_without_compute),
-            ),
-        ),
+        rules=_read_bind_rules(conf),
         workers=Workers(
             conf.conductor.job_workers, conf.conductor.job_workers_per_host
         ),
@@ -149,10 +140,32 @@ def build(conf: cfg.ConfigOpts) -> ConductorService:
             reconfigurations=conf.conductor.reconfiguration_retention,
         ),
         alternative_lifetime=conf.conductor.alternative_lifetime,
+        profile_limits=_read_profile_limits(conf),
         max_backlog=conf.notifications.max_backlog,
         hardware_sets=hardware_sets.read_hardware_sets(conf.conductor.hardware_sets),
     )
     return ConductorService(peers, settings)
+
+
+def _read_bind_rules(conf: cfg.ConfigOpts) -> BindRules:
+    return BindRules(
+        deadline=conf.conductor.bind_deadline,
+        event_deadline=conf.conductor.event_deadline,
+        require_allocation=conf.conductor.require_allocation,
+        connect_deadline=conf.conductor.connect_deadline,
+        nova=NovaRules(
+            attaches_mdev=nova.ATTACHES_MDEV[conf.nova.attaches_mdev],
+            attaches_unmanaged=conf.nova.attaches_unmanaged,
+            hosts_without_compute=tuple(conf.conductor.hosts_without_compute),
+        ),
+    )
+
+
+def _read_profile_limits(conf: cfg.ConfigOpts) -> Limits:
+    return Limits(
+        groups=conf.api.max_profile_groups,
+        accelerators=conf.api.max_profile_accelerators,
+    )
 
 
 def _metrics_ports(conf: cfg.ConfigOpts) -> range:

@@ -83,12 +83,16 @@ class Manager:
     ) -> Any:
         """Create device profiles."""
         new_profiles = wire.load_all(DeviceProfile, profiles)
-        return wire.dump(self._services.profiles.create(new_profiles, possible))
+        service = self._services.profiles
+        return wire.dump(service.create(context, new_profiles, possible))
 
     @endpoint
-    def list_device_profiles(self, context: RequestContext, query: Any) -> Any:
+    def list_device_profiles(
+        self, context: RequestContext, query: Any, parents: bool = False
+    ) -> Any:
         """List device profiles."""
-        return wire.dump(self._services.profiles.list(context, wire.load(Query, query)))
+        service, loaded = self._services.profiles, wire.load(Query, query)
+        return wire.dump(service.list(context, loaded, parents=parents))
 
     @endpoint
     def change_device_profile(

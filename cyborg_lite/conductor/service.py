@@ -68,6 +68,7 @@ from cyborg_lite.conductor.usages import UsageService
 from cyborg_lite.db import migration, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError, DatabaseRefused, ServiceUnavailable
+from cyborg_lite.model.device_profiles import Limits
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.reconfiguration import HardwareSets
@@ -199,6 +200,7 @@ class ConductorSettings:
     new_status: DeviceStatus = DeviceStatus.ENABLED  # of new devices
     retention: Retention = DEFAULT_RETENTION
     alternative_lifetime: int = 5
+    profile_limits: Limits = field(default_factory=Limits)  # of inherited groups
     max_backlog: int = 500_000  # notifications
     hardware_sets: HardwareSets = field(default_factory=HardwareSets)
 
@@ -313,14 +315,13 @@ class ConductorService:
         runner: JobRunner,
         heartbeats: HeartbeatBatch,
     ) -> ConductorServices:
-        database, rules = dependencies.database, self._settings.rules
+        settings = self._settings
+        database, rules = dependencies.database, settings.rules
         explanations = ExplanationService(database, dependencies.placement, rules.nova)
         return ConductorServices(
-            profiles=DeviceProfileService(database, explanations, runner.wake),
+            profiles=self._build_profiles(explanations, runner),
             alternatives=AlternativeService(
-                database,
-                dependencies.placement,
-                self._settings.alternative_lifetime,
+                database, dependencies.placement, settings.alternative_lifetime
             ),
             arqs=ArqService(
                 database,
@@ -344,7 +345,7 @@ class ConductorService:
                 runner.wake,
                 heartbeats,
                 self._metrics.count_heartbeat,
-                self._settings.new_status,
+                settings.new_status,
             ),
             usages=UsageService(database),
             modes=ModeService(database, dependencies.agents, runner.wake),
@@ -357,6 +358,12 @@ class ConductorService:
                 database, runner.wake, rules.event_deadline, rules.connect_deadline
             ),
         )
+
+    def _build_profiles(
+        self, explanations: ExplanationService, runner: JobRunner
+    ) -> DeviceProfileService:
+        database, limits = self._connections.database, self._settings.profile_limits
+        return DeviceProfileService(database, explanations, runner.wake, limits)
 
     def _build_limits(self) -> LimitService | None:
         """Return the check of limits; None: projects have no limits."""

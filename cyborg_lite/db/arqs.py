@@ -31,7 +31,7 @@ from cyborg_lite.db import outbox
 from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.device_profiles import former_servers
-from cyborg_lite.db.device_profiles.profiles import has_name, is_visible_to
+from cyborg_lite.db.device_profiles.profile_rows import has_name, is_visible_to
 from cyborg_lite.db.devices import describe_loss, is_lost
 from cyborg_lite.db.plain_rows import PlainRow
 from cyborg_lite.db.query import (

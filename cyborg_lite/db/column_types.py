@@ -1,12 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of columns that SQLAlchemy lacks."""
+"""Types of columns that SQLAlchemy lacks, and settings of all tables."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import DateTime, TypeDecorator
+from sqlalchemy import BigInteger, DateTime, Integer, TypeDecorator
 from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Dialect
+
+# Explicit names, so that a later revision can drop a constraint of an earlier one.
+CONSTRAINT_NAMES: Final = {
+    'ix': 'ix_%(column_0_label)s',
+    'uq': 'uq_%(table_name)s_%(column_0_N_name)s',
+    'fk': 'fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s',
+    'pk': 'pk_%(table_name)s',
+}
+
+# Independent of the defaults of the database: all of Unicode, and comparisons that are
+# case-sensitive, as on PostgreSQL and SQLite.
+MYSQL_OPTIONS: Final = {
+    'mysql_engine': 'InnoDB',
+    'mysql_charset': 'utf8mb4',
+    'mysql_collate': 'utf8mb4_bin',
+}
+
+# Ids of tables that grow with each bind. SQLite generates ids only for columns of type
+# INTEGER, which have 64 bits there.
+BIG: Final = BigInteger().with_variant(Integer, 'sqlite')
 
 
 class UtcDateTime(TypeDecorator[datetime]):

@@ -26,20 +26,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from cyborg_lite.db.column_types import UtcDateTime
+from cyborg_lite.db.column_types import (
+    BIG,
+    CONSTRAINT_NAMES,
+    MYSQL_OPTIONS,
+    UtcDateTime,
+)
 from cyborg_lite.model.services import AGENT
-
-# Explicit names, so that a later revision can drop a constraint of an earlier one.
-_NAMES = {
-    'ix': 'ix_%(column_0_label)s',
-    'uq': 'uq_%(table_name)s_%(column_0_N_name)s',
-    'fk': 'fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s',
-    'pk': 'pk_%(table_name)s',
-}
-
-# Ids of tables that grow with each bind. SQLite generates ids only for columns of type
-# INTEGER, which have 64 bits there.
-_BIG = BigInteger().with_variant(Integer, 'sqlite')
 
 
 def now() -> datetime:
@@ -50,7 +43,7 @@ def now() -> datetime:
 class Base(DeclarativeBase):
     """Base of all tables."""
 
-    metadata = MetaData(naming_convention=_NAMES)
+    metadata = MetaData(naming_convention=CONSTRAINT_NAMES)
     type_annotation_map = {datetime: UtcDateTime}  # noqa: RUF012  # SQLAlchemy's form
 
 
@@ -279,6 +272,22 @@ class DeviceProfileName(Base):
     )
 
 
+class DeviceProfileParent(Base):
+    """The profile that a profile extends; see inheritance.py. Deleted with the latter.
+
+    The groups of the profile include those of its parent.
+    """
+
+    __tablename__ = 'device_profile_parents'
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    device_profile_id: Mapped[int] = mapped_column(
+        ForeignKey('device_profiles.id', ondelete='CASCADE'), unique=True
+    )
+    parent_id: Mapped[int] = mapped_column(ForeignKey('device_profiles.id'), index=True)
+    own_groups: Mapped[list[dict[str, Any]]] = mapped_column(JSON)
+
+
 class DeviceProfileAccess(Base):
     """A project that may use a private device profile; deleted with the profile."""
 
@@ -318,7 +327,7 @@ class Arq(_Timed, Base):
     # one instance at the same time, only one set can get slot 0.
     __table_args__ = (UniqueConstraint('instance_uuid', 'instance_slot'),)
 
-    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    id: Mapped[int] = mapped_column(BIG, primary_key=True)
     uuid: Mapped[str] = mapped_column(String(36), unique=True)
     state: Mapped[str] = mapped_column(String(16), index=True)
     device_profile_id: Mapped[int] = mapped_column(
@@ -360,7 +369,7 @@ class ArqEvent(Base):
 
     __tablename__ = 'arq_events'
 
-    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    id: Mapped[int] = mapped_column(BIG, primary_key=True)
     arq_uuid: Mapped[str] = mapped_column(
         ForeignKey('arqs.uuid', ondelete='CASCADE'), index=True
     )
@@ -420,7 +429,7 @@ class Cleaning(Base):
 
     __tablename__ = 'cleanings'
 
-    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    id: Mapped[int] = mapped_column(BIG, primary_key=True)
     uuid: Mapped[str] = mapped_column(String(36), unique=True)
     device_id: Mapped[int] = mapped_column(
         ForeignKey('devices.id', ondelete='CASCADE'), index=True
@@ -443,7 +452,7 @@ class Reconfiguration(Base):
 
     __tablename__ = 'reconfigurations'
 
-    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    id: Mapped[int] = mapped_column(BIG, primary_key=True)
     uuid: Mapped[str] = mapped_column(String(36), unique=True)
     device_id: Mapped[int] = mapped_column(
         ForeignKey('devices.id', ondelete='CASCADE'), index=True
@@ -475,7 +484,7 @@ class Job(Base):
         Index('ix_jobs_leased', 'state', 'lease_until'),
     )
 
-    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    id: Mapped[int] = mapped_column(BIG, primary_key=True)
     uuid: Mapped[str] = mapped_column(String(36), unique=True)
     kind: Mapped[str] = mapped_column(String(32))
     key: Mapped[str | None] = mapped_column(String(255))
@@ -527,7 +536,7 @@ class UsagePeriod(Base):
         Index('ix_usage_periods_project', 'project_id', 'ended_at'),
     )
 
-    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    id: Mapped[int] = mapped_column(BIG, primary_key=True)
     arq_uuid: Mapped[str] = mapped_column(String(36), index=True)
     project_id: Mapped[str | None] = mapped_column(String(64))
     resource_class: Mapped[str] = mapped_column(String(255))
@@ -543,7 +552,7 @@ class DeviceEvent(Base):
 
     __tablename__ = 'device_events'
 
-    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    id: Mapped[int] = mapped_column(BIG, primary_key=True)
     # No foreign key: the history of a removed device can be read.
     device_uuid: Mapped[str] = mapped_column(String(36), index=True)
     hostname: Mapped[str] = mapped_column(String(255))
@@ -559,7 +568,7 @@ class Notification(Base):
 
     __tablename__ = 'notifications'
 
-    id: Mapped[int] = mapped_column(_BIG, primary_key=True)
+    id: Mapped[int] = mapped_column(BIG, primary_key=True)
     uuid: Mapped[str] = mapped_column(String(36), unique=True)
     event_type: Mapped[str] = mapped_column(String(64))
     payload: Mapped[dict[str, Any]] = mapped_column(JSON)
@@ -586,12 +595,5 @@ class ProjectLock(Base):
     project_id: Mapped[str] = mapped_column(String(64), unique=True)
 
 
-# Independent of the defaults of the database: all of Unicode, and comparisons that are
-# case-sensitive, as on PostgreSQL and SQLite.
-_MYSQL = {
-    'mysql_engine': 'InnoDB',
-    'mysql_charset': 'utf8mb4',
-    'mysql_collate': 'utf8mb4_bin',
-}
 for _table in Base.metadata.tables.values():
-    _table.dialect_kwargs.update(_MYSQL)
+    _table.dialect_kwargs.update(MYSQL_OPTIONS)

@@ -1,28 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grammar of device profiles: converts the JSON of a client or raises an error.
 
-The grammar of the keys in a group is in ``group_keys.py``.
+The grammar of the groups is in ``profile_groups.py``.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from cyborg_lite.exceptions import InvalidDeviceProfile
-from cyborg_lite.model import group_keys, profile_sets, selector_keys, uuids
-from cyborg_lite.model.alternatives import KEY, check_alternatives
+from cyborg_lite.model import uuids
+from cyborg_lite.model.alternatives import KEY
 from cyborg_lite.model.device_profiles import (
     DeviceProfile,
-    Group,
+    Inheritance,
     Limits,
     ProfileChange,
 )
+from cyborg_lite.model.own_groups import parse_own_groups
+from cyborg_lite.model.profile_groups import Groups, parse_groups
 from cyborg_lite.model.text import format_value, is_storable
 
 _NAME: Final = re.compile(r'[A-Za-z0-9_-]+')
 _FLAGS: Final = ('enabled', 'is_public')
-_Groups = tuple[dict[str, str], ...]
 
 
 def is_valid_name(text: str) -> bool:
@@ -43,7 +44,11 @@ def parse_profile(
     """
     if not isinstance(body, Mapping):
         raise InvalidDeviceProfile(reason='it must be an object')
-    groups, alternatives = _groups(body.get('groups'), limits)
+    inheritance = _inheritance(body, limits)
+    groups: Groups = ()
+    alternatives: tuple[Groups, ...] = ()
+    if inheritance is None:
+        groups, alternatives = parse_groups(body.get('groups'), limits)
     return DeviceProfile(
         uuid=_uuid(body.get('uuid'), fresh_uuid),
         name=_name(body.get('name'), limits.name),
@@ -51,6 +56,7 @@ def parse_profile(
         groups=groups,
         created_at=moment,
         alternatives=alternatives,
+        inheritance=inheritance,
     )
 
 
@@ -67,10 +73,12 @@ def parse_profile_change(body: Mapping[str, object], limits: Limits) -> ProfileC
         elif field == 'description':
             values[field] = _description(value, limits.description)
         elif field == 'groups':
-            values[field], alternatives = _groups(value, limits)
+            values[field], alternatives = parse_groups(value, limits)
             # A client that cannot read alternatives must not delete them.
             if limits.alternatives > 1:
                 values[KEY] = alternatives
+        elif field in _INHERITED and limits.inheritance:
+            values[field] = _INHERITED[field](value, limits)
         elif field in _FLAGS:
             values[field] = _flag(field, value)
         else:
@@ -78,6 +86,36 @@ def parse_profile_change(body: Mapping[str, object], limits: Limits) -> ProfileC
                 reason=f'{format_value(field)} cannot be changed'
             )
     return ProfileChange(fields=tuple(values), **values)
+
+
+def _inheritance(body: Mapping[str, object], limits: Limits) -> Inheritance | None:
+    """Return what a new profile extends; None: no other one."""
+    if not limits.inheritance or body.get('extends') is None:
+        if limits.inheritance and 'own_groups' in body:
+            raise InvalidDeviceProfile(reason='own_groups requires extends')
+        return None
+    if 'groups' in body:
+        reason = 'a profile that extends another one has own_groups instead of groups'
+        raise InvalidDeviceProfile(reason=reason)
+    own_groups = parse_own_groups(body.get('own_groups', []), limits)
+    return Inheritance(_parent(body['extends']), own_groups=own_groups)
+
+
+def _parent(value: object) -> str:
+    if not isinstance(value, str) or not is_valid_name(value):
+        reason = 'extends must be the name or the uuid of a device profile'
+        raise InvalidDeviceProfile(reason=reason)
+    return uuids.normalize_uuid(value) or value
+
+
+def _parse_extends(value: object, limits: Limits) -> str | None:
+    return None if value is None else _parent(value)
+
+
+_INHERITED: Final[Mapping[str, Callable[[object, Limits], str | None]]] = {
+    'extends': _parse_extends,
+    'own_groups': parse_own_groups,
+}
 
 
 def _uuid(value: object, fresh: str) -> str:
@@ -113,85 +151,3 @@ def _flag(field: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise InvalidDeviceProfile(reason=f'{field} must be true or false')
     return value
-
-
-def _groups(value: object, limits: Limits) -> tuple[_Groups, tuple[_Groups, ...]]:
-    """Return the groups, and for each group its alternatives; empty: none for any."""
-    if not isinstance(value, list) or not 1 <= len(value) <= limits.groups:
-        raise InvalidDeviceProfile(
-            reason=f'groups must be a list of 1 to {limits.groups} objects'
-        )
-    options = [
-        _options(f'groups[{index}]', group, limits) for index, group in enumerate(value)
-    ]
-    total = sum(max(map(_count_units, groups)) for groups in options)
-    if total > limits.accelerators:
-        raise InvalidDeviceProfile(
-            reason=f'groups ask for {total} accelerators, '
-            f'at most {limits.accelerators} are allowed'
-        )
-    groups = tuple(first for first, *_ in options)
-    further = tuple(tuple(alternatives) for _, *alternatives in options)
-    if limits.sets and any(further):
-        _check_no_sets(options)
-    elif limits.sets:
-        groups = profile_sets.merge_sets(groups)
-        further = ((),) * len(groups)
-    check_alternatives(groups, further, limits)
-    return groups, further if any(further) else ()
-
-
-def _check_no_sets(options: Sequence[_Groups]) -> None:
-    """Check that no group of a profile with alternatives is in a set.
-
-    A set becomes one group; its alternatives would be those of several groups.
-    """
-    if any(selector_keys.SAME in group for groups in options for group in groups):
-        reason = f'a profile cannot have both {selector_keys.SAME} and {KEY}'
-        raise InvalidDeviceProfile(reason=reason)
-
-
-def _count_units(group: Mapping[str, str]) -> int:
-    return Group.parse(group).requirements.total
-
-
-def _options(name: str, value: object, limits: Limits) -> _Groups:
-    """Return a group and its alternatives."""
-    if limits.alternatives <= 1 or not isinstance(value, Mapping) or KEY not in value:
-        return (_group(name, value, limits),)
-    values = value[KEY]
-    limit = limits.alternatives - 1
-    if not isinstance(values, list) or len(values) > limit:
-        raise InvalidDeviceProfile(
-            reason=f'{name}.{KEY} must be a list of at most {limit} objects'
-        )
-    keys = {key: item for key, item in value.items() if key != KEY}
-    titles = ((f'{name}.{KEY}[{index}]', group) for index, group in enumerate(values))
-    return (
-        _group(name, keys, limits),
-        *(_group(title, group, limits) for title, group in titles),
-    )
-
-
-def _group(group_name: str, value: object, limits: Limits) -> dict[str, str]:
-    if not isinstance(value, Mapping):
-        raise InvalidDeviceProfile(reason=f'{group_name} must be an object')
-    group: dict[str, str] = {}
-    for key, item in value.items():
-        entry = group_keys.parse_entry(group_name, key, item, limits)
-        if entry is None:
-            continue
-        if entry[0] in group:
-            raise InvalidDeviceProfile(reason=f'{group_name} has {entry[0]} twice')
-        group[entry[0]] = entry[1]
-    if not Group.parse(group).requirements.amounts:
-        raise InvalidDeviceProfile(reason=f'{group_name} has no resources: key')
-    if 'accel:bitstream_id' in group and 'accel:function_id' in group:
-        raise InvalidDeviceProfile(
-            reason=f'{group_name} has both accel:bitstream_id and accel:function_id'
-        )
-    if limits.attributes is not None:
-        return selector_keys.compile_group(
-            group_name, group, limits.attributes, sets=limits.sets
-        )
-    return group

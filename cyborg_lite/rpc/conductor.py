@@ -23,6 +23,8 @@
      Arq.alternative, Explanation.choice
 1.17  generation of DeviceProfile, DeviceRecord and Attribute, and of their changes
 1.18  count_profile_capacity
+1.19  inheritance of DeviceProfile, ProfileChange.extends and own_groups;
+     list_device_profiles: the argument parents
 """
 
 import copy
@@ -51,11 +53,16 @@ from cyborg_lite.rpc.generations import expect_generation
 from cyborg_lite.rpc.histories import HistoryCalls
 from cyborg_lite.rpc.host_calls import HostCalls
 from cyborg_lite.rpc.host_topology import TopologyCalls
+from cyborg_lite.rpc.inheritance import (
+    expect_inheritance,
+    list_profiles,
+    select_since,
+)
 from cyborg_lite.rpc.jobs import JobCalls
 from cyborg_lite.rpc.lists import ListCalls
 from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Caller
 
-VERSION: Final = '1.18'
+VERSION: Final = '1.19'
 
 # Seconds. The conductor replies earlier, with ProgrammingTimedOut if it must.
 _PROGRAM_TIMEOUT: Final = 60.0
@@ -168,27 +175,28 @@ class ConductorAPI(
         :param possible: True: refuse profiles that no device can ever serve
         :raises DeviceProfileExists: a name or a uuid is taken
         :raises ImpossibleDeviceProfile: no device can ever serve a profile
+        :raises InvalidDeviceProfile: a profile cannot extend the one that it names
         """
         answer = self._caller.call(
             context,
             'create_device_profiles',
-            since='1.0',
+            since=select_since(profiles),
             profiles=wire.dump(list(profiles)),
             possible=possible,
         )
         return wire.load_all(DeviceProfile, answer)
 
     def list_device_profiles(
-        self, context: RequestContext, query: Query
+        self, context: RequestContext, query: Query, *, parents: bool = False
     ) -> tuple[DeviceProfile, ...]:
         """Return the profiles that match the query and that the caller may see.
 
         Filters: ``name`` (current and former names), ``name_prefix`` (current names),
         ``uuid``, ``enabled``, ``is_public``.
+
+        :param parents: True: with their inheritance
         """
-        answer = self._caller.call(
-            context, 'list_device_profiles', since='1.0', query=wire.dump(query)
-        )
+        answer = list_profiles(self._caller, context, query, parents=parents)
         return wire.load_all(DeviceProfile, answer)
 
     def change_device_profile(
@@ -208,6 +216,8 @@ class ConductorAPI(
         :raises GenerationConflict: the profile has another generation
         :raises ImpossibleDeviceProfile: no device can ever serve the profile
         :raises DeviceProfileExists: another profile has or had the new name
+        :raises InvalidDeviceProfile: the profile cannot extend the other one
+        :raises InvalidDescendants: a profile that extends it would be invalid
         """
         answer = self._caller.call(
             context,
@@ -215,7 +225,7 @@ class ConductorAPI(
             uuid=uuid,
             change=wire.dump(change),
             possible=possible,
-            **expect_generation(generation, '1.0'),
+            **expect_inheritance(change, expect_generation(generation, '1.0')),
         )
         return wire.load(DeviceProfile, answer)
 

@@ -11,15 +11,26 @@ from cyborg_lite.exceptions import (
     DeviceProfileInUse,
     DeviceProfileNotFound,
     ImpossibleDeviceProfile,
+    InvalidDeviceProfile,
 )
 from cyborg_lite.model import fitting
-from cyborg_lite.model.device_profiles import DeviceProfile, Group, ProfileChange
+from cyborg_lite.model.device_profiles import (
+    DeviceProfile,
+    Group,
+    Inheritance,
+    Limits,
+    ProfileChange,
+)
 from cyborg_lite.model.explanations import (
     Explanation,
     GroupCandidates,
     ProviderCapacity,
 )
-from cyborg_lite.model.profile_errors import DeviceProfileHasAlternatives
+from cyborg_lite.model.own_groups import flatten_groups, load_own_groups
+from cyborg_lite.model.profile_errors import (
+    DeviceProfileExtends,
+    DeviceProfileHasAlternatives,
+)
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.server_capacity import ProfileCapacity, count_capacity
 from cyborg_lite.rpc.conductor import ConductorAPI
@@ -94,11 +105,30 @@ class ProfilesInMemory(ConductorAPI):
         before = dict(self.profiles)
         try:
             return tuple(self._create(profile) for profile in profiles)
-        except DeviceProfileExists:
+        except (DeviceProfileExists, InvalidDeviceProfile):
             self.profiles = before
             raise
 
+    def _inherit(
+        self, profile: DeviceProfile, parent: str, own_groups: str
+    ) -> DeviceProfile:
+        """Return the profile with the groups of a parent, by uuid or name."""
+        owners = [item for item in self.profiles.values() if item.name == parent]
+        source = self.profiles.get(parent) or next(iter(owners), None)
+        if source is None:
+            raise InvalidDeviceProfile(reason=f'extends: there is no {parent}')
+        flat = flatten_groups(source, load_own_groups(own_groups), Limits())
+        return dataclasses.replace(
+            profile,
+            groups=flat.groups,
+            alternatives=flat.alternatives,
+            inheritance=Inheritance(source.uuid, source.name, own_groups),
+        )
+
     def _create(self, profile: DeviceProfile) -> DeviceProfile:
+        if profile.inheritance is not None:
+            source = profile.inheritance
+            profile = self._inherit(profile, source.parent, source.own_groups)
         if profile.uuid in self.profiles:
             raise DeviceProfileExists(name=profile.uuid)
         self._check_free(profile.name, profile.uuid)
@@ -107,7 +137,7 @@ class ProfilesInMemory(ConductorAPI):
         return stored
 
     def list_device_profiles(
-        self, context: RequestContext, query: Query
+        self, context: RequestContext, query: Query, *, parents: bool = False
     ) -> tuple[DeviceProfile, ...]:
         self._record_call(context)
         sorts = frozenset({'uuid', 'name', 'created_at'})
@@ -115,7 +145,7 @@ class ProfilesInMemory(ConductorAPI):
         owners = {self.former_names.get(name) for name in names}
         filters = {key: value for key, value in query.filters.items() if key != 'name'}
         profiles = [
-            profile
+            profile if parents else dataclasses.replace(profile, inheritance=None)
             for profile in self._visible(context).values()
             if 'name' not in query.filters
             or profile.name in names
@@ -135,7 +165,12 @@ class ProfilesInMemory(ConductorAPI):
         self._record_call(context)
         before = self._find_profile(context, uuid)
         check_generation(before, generation)
-        values = {field: getattr(change, field) for field in change.fields}
+        values = {
+            field: getattr(change, field)
+            for field in change.fields
+            if field not in ('extends', 'own_groups')
+        }
+        before = self._change_inheritance(before, change)
         if 'groups' in values and before.alternatives and 'alternatives' not in values:
             raise DeviceProfileHasAlternatives(name=before.name)
         after = dataclasses.replace(
@@ -152,6 +187,21 @@ class ProfilesInMemory(ConductorAPI):
             self.former_names[before.name] = uuid
         self.profiles[uuid] = after
         return after
+
+    def _change_inheritance(
+        self, profile: DeviceProfile, change: ProfileChange
+    ) -> DeviceProfile:
+        """Return the profile with its new parent and own groups."""
+        source = profile.inheritance or Inheritance('', own_groups='[]')
+        parent = change.extends or source.parent
+        if 'extends' in change.fields and change.extends is None:
+            return dataclasses.replace(profile, inheritance=None)
+        if {'extends', 'own_groups'}.isdisjoint(change.fields):
+            if parent and 'groups' in change.fields:
+                raise DeviceProfileExtends(name=profile.name)
+            return profile
+        own_groups = change.own_groups or source.own_groups
+        return self._inherit(profile, parent, own_groups)
 
     def delete_device_profiles(
         self,

@@ -7,38 +7,42 @@ profile that has it now.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final, cast
 
 from oslo_db.exception import DBDuplicateEntry, DBReferenceError
 from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
     Insert,
     String,
     Table,
     bindparam,
     exists,
-    func,
     insert,
     literal,
     or_,
     select,
-    true,
     update,
 )
 from sqlalchemy import delete as delete_rows
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from cyborg_lite.db import outbox
 from cyborg_lite.db.change import change
+from cyborg_lite.db.device_profiles import inheritance
+from cyborg_lite.db.device_profiles.profile_plans import flatten_profiles, plan_change
+from cyborg_lite.db.device_profiles.profile_rows import (
+    has_any_name,
+    is_visible_to,
+    lock_row,
+    read_profile,
+    store_alternatives,
+)
 from cyborg_lite.db.generations import check_generation
 from cyborg_lite.db.plain_rows import PlainRow
 from cyborg_lite.db.query import (
     Collection,
     Rows,
-    as_strings,
     convert_rows,
     fill_page,
     select_page,
@@ -48,7 +52,6 @@ from cyborg_lite.db.tables import (
     Arq,
     DeviceProfileAccess,
     DeviceProfileName,
-    ProfileChoice,
     now,
 )
 from cyborg_lite.db.tables import DeviceProfile as Row
@@ -58,12 +61,13 @@ from cyborg_lite.exceptions import (
     DeviceProfileNotFound,
 )
 from cyborg_lite.model.alternatives import list_all_groups
-from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
+from cyborg_lite.model.device_profiles import DeviceProfile, Limits, ProfileChange
 from cyborg_lite.model.notifications import CREATED, DELETED, UPDATED
-from cyborg_lite.model.profile_errors import DeviceProfileHasAlternatives
+from cyborg_lite.model.own_groups import load_own_groups
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import is_storable
 
+_LIMITS: Final = Limits()
 _PROFILES: Final = Collection(
     Row,
     filters={
@@ -94,7 +98,7 @@ def create_profile(session: Session, profile: DeviceProfile) -> DeviceProfile:
         'name': profile.name,
         'description': profile.description,
         'groups': [dict(group) for group in profile.groups],
-        'alternatives': _store_alternatives(profile.alternatives),
+        'alternatives': store_alternatives(profile.alternatives),
         'enabled': profile.enabled,
         'is_public': profile.is_public,
         'created_at': now(),
@@ -107,26 +111,36 @@ def create_profile(session: Session, profile: DeviceProfile) -> DeviceProfile:
     if not inserted:
         raise DeviceProfileExists(name=profile.name)
     outbox.add_profiles(session, Row.uuid == profile.uuid, CREATED)
-    return _profile(Row(**row))
+    return read_profile(Row(**row))
 
 
 def create_profiles(
-    session: Session, profiles: Sequence[DeviceProfile]
+    session: Session,
+    profiles: Sequence[DeviceProfile],
+    viewer: str | None = None,
+    limits: Limits = _LIMITS,
 ) -> tuple[DeviceProfile, ...]:
     """Store all profiles or none.
 
+    :param viewer: the project that must be able to see the profiles that are extended
+    :param limits: of groups that are inherited
     :raises DeviceProfileExists: as above
+    :raises InvalidDeviceProfile: as below
     """
-    created = tuple(create_profile(session, profile) for profile in profiles)
-    schedule_evaluation(session, *map(list_all_groups, profiles))
+    flat = flatten_profiles(session, profiles, viewer, limits)
+    created = tuple(
+        dataclasses.replace(
+            create_profile(session, profile), inheritance=profile.inheritance
+        )
+        for profile in flat
+    )
+    for profile in flat:
+        if profile.inheritance is not None:
+            own_groups = load_own_groups(profile.inheritance.own_groups)
+            parent = profile.inheritance.parent
+            inheritance.store_link(session, profile.uuid, parent, own_groups)
+    schedule_evaluation(session, *map(list_all_groups, flat))
     return created
-
-
-def _store_alternatives(
-    alternatives: Sequence[Sequence[Mapping[str, str]]],
-) -> list[list[dict[str, str]]] | None:
-    """Return the column; None: no group has alternatives."""
-    return [[dict(group) for group in groups] for groups in alternatives] or None
 
 
 def _duplicate(profile: DeviceProfile, error: DBDuplicateEntry) -> str:
@@ -143,15 +157,40 @@ _SELECT_ROWS: Final = select(PlainRow(Row))
 
 
 def list_profiles(
-    session: Session, query: Query, viewer: str | None = None
+    session: Session,
+    query: Query,
+    viewer: str | None = None,
+    *,
+    parents: bool = False,
 ) -> tuple[DeviceProfile, ...]:
     """Return the profiles that match the query, in one SELECT.
 
     The filter ``name`` matches current and former names.
 
     :param viewer: the project that must be able to see the profiles; None: all profiles
+    :param parents: True: with their inheritance, in another SELECT
     :raises InvalidInput: an unknown filter, sort key or marker
     """
+    profiles = _list_profiles(session, query, viewer)
+    return _add_inheritances(session, profiles, viewer) if parents else profiles
+
+
+def _add_inheritances(
+    session: Session, profiles: Sequence[DeviceProfile], viewer: str | None
+) -> tuple[DeviceProfile, ...]:
+    """Return the profiles with those inheritances that the project can see."""
+    uuids = [profile.uuid for profile in profiles]
+    visible = is_visible_to(viewer)
+    inherited = inheritance.list_inheritances(session, uuids, visible)
+    return tuple(
+        dataclasses.replace(profile, inheritance=inherited.get(profile.uuid))
+        for profile in profiles
+    )
+
+
+def _list_profiles(
+    session: Session, query: Query, viewer: str | None
+) -> tuple[DeviceProfile, ...]:
     filters = dict(query.filters)
     names = filters.pop('name', None)
     if names is not None and query == Query(filters={'name': names}):
@@ -166,56 +205,69 @@ def list_profiles(
 
     def read(part: Query) -> tuple[Rows, Iterable[DeviceProfile]]:
         rows = select_page(session, statement, part, _PROFILES)
-        return rows, convert_rows(rows, _profile)
+        return rows, convert_rows(rows, read_profile)
 
     return fill_page(query, read)
 
 
-def update_profile(
+def update_profile(  # noqa: PLR0913  # all are keys of one call
     session: Session,
     uuid: str,
     changes: ProfileChange,
     viewer: str | None = None,
     generation: int | None = None,
+    limits: Limits = _LIMITS,
 ) -> DeviceProfile:
     """Change a profile and return it. ARQs that were created from it do not change.
 
+    Profiles that extend it get its new groups.
+
     :param viewer: the project that must be able to see the profile; None: any profile
     :param generation: that the profile must have; None: any
+    :param limits: of groups that are inherited
     :raises DeviceProfileNotFound: the profile does not exist or is not visible
     :raises GenerationConflict: the profile has another generation
     :raises DeviceProfileExists: another profile has or had the new name
     :raises DeviceProfileHasAlternatives: the change has groups without alternatives,
         of a client that cannot read those of the profile
+    :raises DeviceProfileExtends: the change has groups, but they are inherited
+    :raises InvalidDeviceProfile: the profile cannot extend the other one
+    :raises InvalidDescendants: a profile that extends this one would be invalid
     """
-    statement = select(Row).where(Row.uuid == uuid, is_visible_to(viewer))
-    row = session.scalar(statement.with_for_update(of=Row))
-    if row is None:
-        raise DeviceProfileNotFound(name=uuid)
+    row = lock_row(session, uuid, viewer)
     check_generation(session, Row, uuid, generation)
-    values: dict[str, Any] = {
-        field: getattr(changes, field) for field in changes.fields
-    }
-    before = _profile(row)
-    values |= {'updated_at': now(), 'generation': before.generation + 1}
-    after = dataclasses.replace(before, **values)
+    plan = plan_change(session, row, changes, viewer, limits)
+    before, after = plan.before, plan.after
+    values = {**plan.values, 'updated_at': now(), 'generation': before.generation + 1}
     if 'groups' in values:
-        if before.alternatives and 'alternatives' not in values:
-            raise DeviceProfileHasAlternatives(name=before.name)
         values['groups'] = [dict(group) for group in after.groups]
-        values['alternatives'] = _store_alternatives(after.alternatives)
+        values['alternatives'] = store_alternatives(after.alternatives)
         schedule_evaluation(session, list_all_groups(before), list_all_groups(after))
-        # Its indexes are those of other groups.
-        of_profile = ProfileChoice.device_profile_id == row.id
-        change(session, delete_rows(ProfileChoice).where(of_profile))
+        inheritance.reset_choice(session, row.id)
     try:
         change(session, update(Row).where(Row.uuid == uuid).values(**values))
     except DBDuplicateEntry:
         raise DeviceProfileExists(name=after.name) from None
     if after.name != before.name:
         rename_profile(session, row.id, before.name, after.name)
+    _store_inheritance(session, row, after, changes)
     outbox.add_profiles(session, Row.uuid == uuid, UPDATED)
-    return after
+    inheritance.store_descendants(session, plan.descendants)
+    after = dataclasses.replace(
+        after, updated_at=values['updated_at'], generation=values['generation']
+    )
+    return _add_inheritances(session, [after], viewer)[0]
+
+
+def _store_inheritance(
+    session: Session, row: Row, after: DeviceProfile, changes: ProfileChange
+) -> None:
+    """Store or delete the link of a changed profile to its parent."""
+    if after.inheritance is not None:
+        own_groups = load_own_groups(after.inheritance.own_groups)
+        inheritance.store_link(session, row.uuid, after.inheritance.parent, own_groups)
+    elif 'extends' in changes.fields:
+        inheritance.delete_link(session, row.id)
 
 
 def delete_profiles(
@@ -233,6 +285,7 @@ def delete_profiles(
     :raises DeviceProfileNotFound: a profile does not exist or is not visible
     :raises GenerationConflict: a profile has another generation
     :raises DeviceProfileInUse: an ARQ of a profile exists
+    :raises DeviceProfileIsExtended: another profile extends one of them
     """
     matches = or_(Row.uuid.in_(names), Row.name.in_(names))
     statement = (
@@ -251,9 +304,10 @@ def delete_profiles(
             raise DeviceProfileNotFound(name=name)
         check_generation(session, Row, by_name[name].uuid, generation)
     deleted = {by_name[name].id: by_name[name].name for name in names}
-    deleting = [_profile(by_name[name]) for name in names]
+    deleting = [read_profile(by_name[name]) for name in names]
     schedule_evaluation(session, *map(list_all_groups, deleting))
     _check_unused(session, deleted)
+    inheritance.release_children(session, deleted)
     outbox.add_profiles(session, Row.id.in_(deleted), DELETED)
     try:
         change(session, delete_rows(Row).where(Row.id.in_(deleted)))
@@ -275,39 +329,7 @@ def _check_unused(session: Session, profiles: dict[int, str]) -> None:
         raise DeviceProfileInUse(name=profiles[profile_id])
 
 
-# Any: an object of the class, or a `PlainRow`.
-def _profile(row: Any) -> DeviceProfile:
-    return DeviceProfile(
-        uuid=row.uuid,
-        name=row.name,
-        description=row.description,
-        groups=tuple(as_strings(group) for group in row.groups),
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        enabled=row.enabled,
-        is_public=row.is_public,
-        alternatives=tuple(
-            tuple(as_strings(group) for group in groups)
-            for groups in row.alternatives or ()
-        ),
-        generation=row.generation,
-    )
-
-
 # --- access of projects to private profiles ---
-
-
-def is_visible_to(viewer: str | BindParameter[str] | None) -> ColumnElement[bool]:
-    """Return SQL that is true for the profiles that a project can see.
-
-    :param viewer: the project; None: all profiles are visible
-    """
-    if viewer is None:
-        return true()
-    granted = select(DeviceProfileAccess.device_profile_id).where(
-        DeviceProfileAccess.project_id == viewer
-    )
-    return or_(Row.is_public.is_(True), Row.id.in_(granted))
 
 
 def list_projects(session: Session, uuid: str, viewer: str | None) -> tuple[str, ...]:
@@ -373,33 +395,6 @@ def _list_projects(session: Session, profile_id: int) -> tuple[str, ...]:
 
 # --- current and former names ---
 
-_NAMED: Final = aliased(Row)
-
-
-def has_name(name: str | BindParameter[str]) -> ColumnElement[bool]:
-    """Return SQL that is true for the profile with a current or former name.
-
-    Both lookups use unique indexes.
-    """
-    current = select(_NAMED.id).where(_NAMED.name == name)
-    former = select(DeviceProfileName.device_profile_id).where(
-        DeviceProfileName.name == name
-    )
-    profile_id = func.coalesce(current.scalar_subquery(), former.scalar_subquery())
-    return Row.id == profile_id
-
-
-def has_any_name(
-    names: Sequence[str] | BindParameter[Sequence[str]],
-) -> ColumnElement[bool]:
-    """Return SQL that is true for profiles with any of the current or former names."""
-    is_current = exists().where(_NAMED.name == DeviceProfileName.name)
-    former = select(DeviceProfileName.device_profile_id).where(
-        DeviceProfileName.name.in_(names), ~is_current
-    )
-    return or_(Row.name.in_(names), Row.id.in_(former))
-
-
 # Built once: Nova reads a profile by name for each instance.
 _BY_NAME: Final = _SELECT_ROWS.where(
     has_any_name(bindparam('names', type_=String, expanding=True))
@@ -420,7 +415,7 @@ def _list_named_profiles(
     statement = _BY_NAME if viewer is None else _VISIBLE_BY_NAME
     storable = [name for name in names if is_storable(name)]
     rows = session.execute(statement, {'names': storable, 'viewer': viewer}).all()
-    return tuple(convert_rows(rows, _profile))
+    return tuple(convert_rows(rows, read_profile))
 
 
 def insert_unless_taken(row: dict[str, Any]) -> Insert:

@@ -104,7 +104,14 @@ GROUPS: Final = st.lists(
     max_size=3,
 )
 PROFILE: Final = st.fixed_dictionaries(
-    {}, optional={'name': some('dp1'), 'uuid': JSON, 'groups': GROUPS | JSON}
+    {},
+    optional={
+        'name': some('dp1'),
+        'uuid': JSON,
+        'groups': GROUPS | JSON,
+        'extends': some('dp1', UUID),
+        'own_groups': GROUPS | JSON,
+    },
 )
 ATTRIBUTE: Final = st.fixed_dictionaries(
     {}, optional={'deployable_id': some(1, '1'), 'key': TEXTS, 'value': TEXTS}
@@ -115,6 +122,7 @@ CHANGES: Final = st.lists(
         optional={
             'path': some(
                 *('/name', '/groups', '/enabled', '/is_public'),
+                *('/extends', '/own_groups'),
                 *('/status', '/reason', '/mode', '/configuration', '/'),
             )
         },

@@ -79,6 +79,29 @@ def test_malformed_group_key_is_refused(text: str) -> None:
         profiles.parse_group_key(text)
 
 
+def test_create_makes_profile_with_groups(client: Client) -> None:
+    options = ('--group', 'resources:PGPU=1', '--description', 'text')
+    created = read_json(client, 'profile create', 'dp2', *options)
+    assert created['groups'] == [{'resources:PGPU': '1'}]
+    assert created['description'] == 'text'
+
+
+def test_create_and_set_profile_that_extends(client: Client) -> None:
+    group = {'resources:FPGA': '1', 'accel:a': 'b'}
+    options = ('--extends', 'dp1', '--own-group', 'resources:FPGA=2,accel:a=')
+    created = read_json(client, 'profile create', 'dp2', *options)
+    assert created['groups'] == [{'resources:FPGA': '2'}]
+    assert created['extends']['name'] == 'dp1'
+    text = run_command(client, 'profile create', 'dp3', '--extends', 'dp1').out
+    assert "name='dp1'" in text or 'name=dp1' in text
+    options = ('--own-group', '', '--own-group', 'resources:PGPU=1')
+    changed = read_json(client, 'profile set', 'dp2', *options)
+    assert changed['groups'] == [group, {'resources:PGPU': '1'}]
+    assert changed['own_groups'] == [{}, {'resources:PGPU': '1'}]
+    separate = read_json(client, 'profile set', 'dp2', '--no-extends')
+    assert (separate['extends'], len(separate['groups'])) == (None, 2)
+
+
 def test_disable_and_enable_change_all_profiles(client: Client) -> None:
     client.create_profile('dp2')
     run_command(client, 'profile disable', 'dp1', 'dp2')

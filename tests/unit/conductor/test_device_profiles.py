@@ -40,7 +40,7 @@ def test_list_shows_private_profile_to_permitted_projects(
     service: DeviceProfileService,
 ) -> None:
     public, private = build_profile('open'), build_profile('closed', is_public=False)
-    service.create([public, private], possible=False)
+    service.create(ADMIN, [public, private], possible=False)
     assert list_names(service, ADMIN) == ['open', 'closed']
     assert list_names(service, MEMBER) == ['open']
     assert service.grant_access(ADMIN, private.uuid, ['lab']) == ('lab',)
@@ -53,7 +53,7 @@ def test_list_shows_private_profile_to_permitted_projects(
 
 def test_hidden_profile_is_not_found(service: DeviceProfileService) -> None:
     profile = build_profile('closed', is_public=False)
-    service.create([profile], possible=False)
+    service.create(ADMIN, [profile], possible=False)
     with pytest.raises(DeviceProfileNotFound):
         service.delete(MEMBER, ['closed'])
     with pytest.raises(DeviceProfileNotFound):
@@ -74,15 +74,15 @@ def test_create_impossible_profile_raises_only_if_requested(
 ) -> None:
     """The cloud has no devices, so no profile is possible."""
     with pytest.raises(ImpossibleDeviceProfile):
-        service.create([build_profile('gpu')], possible=True)
+        service.create(ADMIN, [build_profile('gpu')], possible=True)
     assert list_names(service, ADMIN) == []
-    service.create([build_profile('gpu')], possible=False)
+    service.create(ADMIN, [build_profile('gpu')], possible=False)
     assert list_names(service, ADMIN) == ['gpu']
 
 
 def test_change_checks_new_groups_only(service: DeviceProfileService) -> None:
     profile = build_profile('gpu')
-    service.create([profile], possible=False)
+    service.create(ADMIN, [profile], possible=False)
     renamed = service.change(
         ADMIN,
         profile.uuid,

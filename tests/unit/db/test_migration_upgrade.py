@@ -91,6 +91,7 @@ _NEW_TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     '0009': ('reconfigurations',),
     '0010': ('profile_choices',),
+    '0012': ('device_profile_parents',),
 }
 
 _Rows = dict[str, list[dict[str, Any]]]  # by table; column values of any type
