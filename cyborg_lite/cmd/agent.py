@@ -33,6 +33,7 @@ from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.keys import Role
+from cyborg_lite.rpc.upgrade_levels import Pins
 
 _MIB: Final = 1 << 20
 _DESCRIPTION: Final = (
@@ -85,6 +86,9 @@ def build(conf: cfg.ConfigOpts) -> AgentService:
     )
     signer = message_keys.create_signer(conf, Role.AGENT)
     bus = transport.connect(conf, signer=signer)
+    # An agent cannot read the versions of conductors: with `auto` it calls the newest
+    # method, and then the one of the earlier release.
+    transport.pin_versions(bus, Pins(conf.upgrade_levels, lambda: ()))
     return AgentService(bus, resources, timing)
 
 

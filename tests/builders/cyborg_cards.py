@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from uuid import NAMESPACE_DNS, uuid5
+from uuid import NAMESPACE_DNS, uuid3, uuid5
 
 from sqlalchemy import Connection, create_engine, text
 
@@ -31,8 +31,8 @@ class CyborgPart:
 
     @property
     def provider(self) -> str:
-        """Return the uuid of the resource provider."""
-        return build_uuid('provider', self.address)
+        """Return the uuid that Cyborg derives from the name of the provider."""
+        return str(uuid3(NAMESPACE_DNS, f'{HOST}_{self.address}'))
 
     @property
     def server(self) -> str:

@@ -4,6 +4,7 @@
 Instances are bound and released all the time, with handles that the agent prepares.
 """
 
+import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +22,8 @@ from tests.servers.databases import fresh_database
 from tests.servers.stack import Instance, expect
 
 _BINDS: Final = 2  # per mix of daemons
+_LEVEL: Final = '1.2'  # interface version of the previous release, of both servers
+_REFUSALS: Final = re.compile('.*(?:UnsupportedVersion|NoSuchMethod).*')
 
 
 class MixedCloud(FaultyCloud):
@@ -40,6 +43,16 @@ class MixedCloud(FaultyCloud):
             options={'DEFAULT': default},
             environment=previous_release.environment(self._previous, self._drivers),
         )
+        child.until(lambda: 'Ready.' in self.log(child))
+        return child
+
+    def start_pinned(self, binary: str, name: str, level: str, **default: str) -> Child:
+        """Start a daemon of this release that calls no method above a version."""
+        options = {
+            'DEFAULT': default,
+            'upgrade_levels': {'conductor': level, 'agent': level},
+        }
+        child = self.begin(name, binary, options=options)
         child.until(lambda: 'Ready.' in self.log(child))
         return child
 
@@ -114,6 +127,36 @@ def test_rolling_upgrade_binds_in_every_mix(cloud: MixedCloud) -> None:
         # The reverse: the previous conductor with the new agent and API.
         cloud.wait_for_binds(load)
     assert cloud.list_versions() >= {previous_release.VERSION, version.version()}
+    cloud.settle()
+    assert not cloud.owners()
+    assert not cloud.list_prepared_arqs()
+
+
+def test_pinned_daemons_call_no_newer_method(cloud: MixedCloud) -> None:
+    """The oldest daemon may report no version, so an operator states the level."""
+    cloud.migrate()
+    previous = [
+        cloud.start_previous('conductor', 'conductor-previous', host='previous'),
+        cloud.start_previous('agent', 'agent-previous'),
+    ]
+    cloud.start_pinned('api', 'api-new', _LEVEL)
+    conductor = cloud.start_pinned('conductor', 'conductor-new', _LEVEL, host='new')
+    with cloud.load() as load:
+        # The new conductor calls the previous agent.
+        cloud.wait_for_binds(load)
+    conductor.end()
+    previous.pop().end()
+    agent = cloud.start_pinned('agent', 'agent-new', _LEVEL)
+    with cloud.load() as load:
+        # The new agent and API call the previous conductor.
+        cloud.wait_for_binds(load)
+    logs = [cloud.log(child) for child in (*cloud.children, agent)]
+    assert not [match[0] for log in logs for match in _REFUSALS.finditer(log)]
+    previous.pop().end()
+    cloud.start_pinned('conductor', 'conductor-last', _LEVEL, host='last')
+    with cloud.load() as load:
+        # Daemons of one release work with pins that were not removed.
+        cloud.wait_for_binds(load)
     cloud.settle()
     assert not cloud.owners()
     assert not cloud.list_prepared_arqs()
