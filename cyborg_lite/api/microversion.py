@@ -108,7 +108,10 @@ V2_24: Final = Microversion(2, 24)
 V2_25: Final = Microversion(2, 25)
 """Device profiles extend other ones: ``extends`` and ``own_groups``."""
 
-VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(26))
+V2_26: Final = Microversion(2, 26)
+"""``POST /v2/device_profiles/explain`` says what a change of hardware would do."""
+
+VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(27))
 MINIMUM: Final = VERSIONS[0]
 MAXIMUM: Final = VERSIONS[-1]
 

@@ -27,8 +27,6 @@ from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.explanations import (
     Explanation,
     FitResult,
-    Reason,
-    ReasonCode,
 )
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.server_capacity import ProfileCapacity
@@ -69,7 +67,7 @@ class ExplanationService:
         if hostname is not None:
             hosts &= {hostname}
         explanation = self._explain_choices(profile, hosts)
-        warnings = (*_warn_disabled(profile), *explanation.warnings)
+        warnings = (*fitting.warn_disabled(profile), *explanation.warnings)
         return replace(explanation, warnings=warnings)
 
     def _explain_choices(
@@ -104,7 +102,7 @@ class ExplanationService:
         """
         profile = self._find_profile(project_id, uuid)
         capacity = self._count_choices(profile, hostname)
-        warnings = (*_warn_disabled(profile), *capacity.warnings)
+        warnings = (*fitting.warn_disabled(profile), *capacity.warnings)
         return replace(capacity, warnings=warnings)
 
     def _count_choices(
@@ -175,10 +173,3 @@ def _number_options(
         count = len(alternatives[index]) if alternatives else 0
         yield index, *range(number, number + count)
         number += count
-
-
-def _warn_disabled(profile: DeviceProfile) -> tuple[Reason, ...]:
-    if profile.enabled:
-        return ()
-    text = 'The profile is disabled. New instances cannot use it.'
-    return (Reason(ReasonCode.DISABLED, text),)

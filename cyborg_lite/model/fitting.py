@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from cyborg_lite.model import obstacles
+from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.explanations import (
     Explanation,
     FitResult,
@@ -103,6 +104,14 @@ def list_foreign_providers(
                 'only the intended devices have.'
             )
             yield Reason(ReasonCode.STRANGERS, text, index, providers=foreign)
+
+
+def warn_disabled(profile: DeviceProfile) -> tuple[Reason, ...]:
+    """Return a warning if the profile is disabled."""
+    if profile.enabled:
+        return ()
+    text = 'The profile is disabled. New instances cannot use it.'
+    return (Reason(ReasonCode.DISABLED, text),)
 
 
 def _explain_host(

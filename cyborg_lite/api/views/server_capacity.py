@@ -83,3 +83,30 @@ class ProfileCapacityView(types.Base):  # type: ignore[misc]  # untyped base
             hosts=[HostCapacityView.build(host) for host in capacity.hosts],
             alternatives=list(capacity.choice),
         )
+
+
+class CapacityView(types.Base):  # type: ignore[misc]  # untyped base
+    """The number of further servers that fit on all hosts, and on some of them.
+
+    ``shortage`` is null if there are no hosts.
+    """
+
+    servers = int
+    is_exact = bool
+    shortage = nullable(ShortageView)
+    warnings = [ReasonView]  # a type, as WSME has it
+    hosts = [HostCapacityView]  # a type, as WSME has it
+    alternatives = [int]  # a type, as WSME has it
+
+    @classmethod
+    def build(cls, capacity: ProfileCapacity) -> Self:
+        """Build the view."""
+        shortage = capacity.shortage and ShortageView.build(capacity.shortage)
+        return cls(
+            servers=capacity.servers,
+            is_exact=capacity.is_exact,
+            shortage=shortage,
+            warnings=[ReasonView.build(reason) for reason in capacity.warnings],
+            hosts=[HostCapacityView.build(host) for host in capacity.hosts],
+            alternatives=list(capacity.choice),
+        )
