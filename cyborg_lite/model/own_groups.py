@@ -17,7 +17,7 @@ from cyborg_lite.model import group_keys, selector_keys
 from cyborg_lite.model.alternatives import KEY
 from cyborg_lite.model.device_profiles import DeviceProfile, Limits
 from cyborg_lite.model.profile_groups import parse_group, parse_groups
-from cyborg_lite.model.profile_renames import RENAMED_KEYS
+from cyborg_lite.model.profile_renames import rename_key
 from cyborg_lite.model.selectors import list_computed_traits
 
 MAX_CHAIN: Final = 4
@@ -164,16 +164,12 @@ def _overlay_group(group: OwnGroup, own: OwnGroup) -> dict[str, Any]:
     if not own:
         return dict(group)
     # The trait of the selector is computed anew.
-    replaced = {*map(_rename_key, own), *list_computed_traits(group)}
+    replaced = {*map(rename_key, own), *list_computed_traits(group)}
     inherited = {
-        key: value for key, value in group.items() if _rename_key(key) not in replaced
+        key: value for key, value in group.items() if rename_key(key) not in replaced
     }
     added = {key: value for key, value in own.items() if value is not None}
     return {**inherited, **added}
-
-
-def _rename_key(key: str) -> str:
-    return RENAMED_KEYS.get(key, key)
 
 
 def _accept_names(limits: Limits, groups: Sequence[OwnGroup]) -> Limits:
@@ -194,3 +190,17 @@ def _accept_names(limits: Limits, groups: Sequence[OwnGroup]) -> Limits:
         accel_keys=frozenset(),
         alternatives=_MAX_ALTERNATIVES,
     )
+
+
+def rename_own_groups(own_groups: Sequence[OwnGroup]) -> list[dict[str, Any]]:
+    """Return own groups with the present names of keys, classes and traits."""
+    return [_rename_keys(group) for group in own_groups]
+
+
+def _rename_keys(group: OwnGroup) -> dict[str, Any]:
+    return {
+        rename_key(key): [_rename_keys(item) for item in value]
+        if isinstance(value, list)
+        else value
+        for key, value in group.items()
+    }

@@ -57,7 +57,7 @@ def migrate_group(group: Mapping[str, str]) -> GroupMigration:
     result: dict[str, str] = {}
     changes: list[tuple[str, str]] = []
     for key, value in group.items():
-        name = _rename_key(key)
+        name = rename_key(key)
         if key.removeprefix(_TRAIT) in _REMOVED_TRAITS:
             if not _has_product(group, key):
                 return GroupMigration(group, problem=f'{key} has no present name')
@@ -71,7 +71,7 @@ def migrate_group(group: Mapping[str, str]) -> GroupMigration:
     return GroupMigration(result, tuple(changes))
 
 
-def _rename_key(key: str) -> str:
+def rename_key(key: str) -> str:
     """Return the present name of a key."""
     if key.startswith(_RESOURCES):
         name = key.removeprefix(_RESOURCES)

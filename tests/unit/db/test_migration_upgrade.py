@@ -287,6 +287,20 @@ def test_upgrade_interrupted_revision_0011_continues(empty_url: str) -> None:
     assert _read_rows(empty_url) == _rename(before, '0010')
 
 
+def test_upgrade_interrupted_revision_0012_continues(empty_url: str) -> None:
+    """MariaDB has committed the table, but not the number of the revision."""
+    _fill(empty_url, '0011')
+    before = _read_rows(empty_url)
+    migration.upgrade(empty_url, '0012')
+    engine = sa.create_engine(empty_url)
+    with engine.begin() as connection:
+        statement = "UPDATE alembic_version SET version_num = '0011'"
+        connection.execute(sa.text(statement))
+    engine.dispose()
+    migration.upgrade(empty_url)
+    assert _read_rows(empty_url) == _rename(before, '0011')
+
+
 def test_upgrade_revision_0001_values_are_readable(empty_url: str) -> None:
     _fill(empty_url, '0001')
     migration.upgrade(empty_url)

@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import select
 
+from cyborg_lite.db.device_profiles import profile_formats
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import DeviceProfileParent, Notification
 from cyborg_lite.model.device_profiles import Inheritance, ProfileChange
@@ -182,6 +183,7 @@ def test_chain_has_at_most_four_profiles(client: Client) -> None:
     create(client, 'x', groups=[BASE])
     assert patch(client, 'a', extends='x', own_groups=[]).status == 400
     assert patch(client, 'b', extends='x').status == 200
+    body: list[dict[str, Any]]
     body = [{'name': f'y{n}', 'extends': f'y{n - 1}'} for n in range(1, 5)]
     body.insert(0, {'name': 'y0', 'groups': [BASE]})
     assert client.post('/device_profiles', body).status == 400
@@ -279,3 +281,16 @@ def test_change_of_parent_is_notified_for_child(database: Database) -> None:
         'updated',
         'updated',
     ]
+
+
+def test_renamed_keys_of_own_groups_stay_renamed(client: Client) -> None:
+    former, present = 'resources:CUSTOM_ACCELERATOR_QAT', 'resources:CUSTOM_QAT'
+    create(client, 'a', groups=[BASE])
+    uuid = create(client, 'b', extends='a', own_groups=[{}, {former: '1'}]).json['uuid']
+    database = client.conductor.database  # type: ignore[attr-defined]  # of the double
+    before = show(client, 'b')['groups']
+    after = [BASE, {present: '1'}]
+    assert database.write(profile_formats.replace_groups, uuid, before, after)
+    assert show(client, 'b')['own_groups'] == [{}, {present: '1'}]
+    assert patch(client, 'a', groups=[{**BASE, 'resources:PGPU': '2'}]).status == 200
+    assert show(client, 'b')['groups'][1] == {present: '1'}
