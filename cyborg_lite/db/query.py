@@ -105,8 +105,8 @@ def _filter(
     name: str, values: Sequence[str], collection: Collection
 ) -> ColumnElement[bool]:
     if name in collection.prefixes:
-        column = collection.prefixes[name]
-        return or_(false(), *(_has_prefix(column, value) for value in values))
+        prefixed = collection.prefixes[name]
+        return or_(false(), *(_has_prefix(prefixed, value) for value in values))
     try:
         column = collection.filters[name]
     except KeyError:
