@@ -58,7 +58,7 @@ class AcceleratorApi:
         """Return a client that also sends a service token."""
         return type(self)(self._adapter, token)
 
-    def call(
+    def call(  # noqa: PLR0913  # the parts of a request
         self,
         method: str,
         path: str,
@@ -66,19 +66,25 @@ class AcceleratorApi:
         *,
         query: Mapping[str, Any] | None = None,
         body: Any = None,
+        generation: int | None = None,
     ) -> Any:
         """Send a request and return the JSON of the response; None: it has no body.
 
         :param path: quoted, below the version of the API, for example ``/jobs``
         :param version: microversion, for example ``2.4``
+        :param generation: that the object must have, else the service answers 409;
+            None: any
         :raises ApiError: the service refuses the request
         """
         options: dict[str, Any] = {'json': body} if body is not None else {}
+        headers = self._headers
+        if generation is not None:
+            headers = {**headers, 'If-Match': f'"{generation}"'}
         response = self._adapter.request(
             path,
             method,
             params={name: value for name, value in (query or {}).items() if value},
-            headers=self._headers,
+            headers=headers,
             microversion=version,
             raise_exc=False,
             **options,

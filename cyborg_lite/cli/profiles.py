@@ -16,9 +16,11 @@ from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import AcceleratorApi, quote_path
 
 _VERSION: Final = '2.4'
+_GENERATION_VERSION: Final = '2.21'
 _CAPACITY_VERSION: Final = '2.22'
 _INHERITANCE_VERSION: Final = '2.25'
 _INHERITANCE: Final = ('extends', 'own_groups')
+_LONGEST_GENERATION: Final = 10  # digits
 _PROFILE_HELP: Final = 'Name or uuid of the device profile'
 
 
@@ -30,24 +32,73 @@ def _build_path(profile: str) -> str:
     return f'/device_profiles/{quote_path(profile)}'
 
 
-def _change_profile(
-    api: AcceleratorApi, profile: str, values: Mapping[str, Any]
+def _add_generation(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--generation',
+        metavar='<number>',
+        type=parse_generation,
+        help='Change the profile only if it has this generation, which earlier output '
+        'of the profile contains. Default: the generation at the start of the command',
+    )
+
+
+def parse_generation(text: str) -> int:
+    """Return a generation.
+
+    :raises ArgumentTypeError: the text is no number of at most 10 digits
+    """
+    if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_GENERATION):
+        raise argparse.ArgumentTypeError(f'{text!r} is no generation')
+    return int(text)
+
+
+def _read_profile(api: AcceleratorApi, profile: str) -> dict[str, Any]:
+    answer = api.call('GET', _build_path(profile), _GENERATION_VERSION)
+    stored: dict[str, Any] = answer['device_profile']
+    return stored
+
+
+def _replace_values(
+    api: AcceleratorApi,
+    stored: Mapping[str, Any],
+    values: Mapping[str, Any],
+    generation: int | None,
 ) -> dict[str, Any]:
-    patch = [
-        {'op': 'replace', 'path': f'/{name}', 'value': value}
-        for name, value in values.items()
-    ]
+    """Change a profile, unless another client has changed it meanwhile.
+
+    :param stored: the profile as it was read, from which the values may result
+    :param generation: that the user requires; None: that of the profile as read
+    :raises CommandError: the profile has another generation
+    """
+    expected = stored['generation'] if generation is None else generation
+    path = _build_path(stored['uuid'])
     answer = api.call(
-        'PATCH', _build_path(profile), _select_version(values), body=patch
+        'PATCH',
+        path,
+        _select_version(values),
+        body=_build_patch(values),
+        generation=expected,
     )
     changed: dict[str, Any] = answer['device_profile']
     return changed
 
 
+def _build_patch(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {'op': 'replace', 'path': f'/{name}', 'value': value}
+        for name, value in values.items()
+    ]
+
+
+def _enable_profile(api: AcceleratorApi, profile: str, is_enabled: bool) -> None:
+    body = _build_patch({'enabled': is_enabled})
+    api.call('PATCH', _build_path(profile), _VERSION, body=body)
+
+
 def _select_version(values: Mapping[str, Any]) -> str:
     """Return the lowest microversion that has all fields."""
     inherits = any(name in values for name in _INHERITANCE)
-    return _INHERITANCE_VERSION if inherits else _VERSION
+    return _INHERITANCE_VERSION if inherits else _GENERATION_VERSION
 
 
 def _add_own_groups(parser: argparse.ArgumentParser) -> None:
@@ -148,6 +199,7 @@ class SetProfile(ShowCommand):
         """Return the parser."""
         parser = super().get_parser(prog_name)
         _add_profile(parser)
+        _add_generation(parser)
         parser.add_argument('--name', metavar='<name>', help='New name')
         parser.add_argument('--description', metavar='<text>', help='New description')
         parser.add_argument(
@@ -197,7 +249,9 @@ class SetProfile(ShowCommand):
             values['extends'] = None
         if not values:
             raise exceptions.CommandError('Nothing to change: name an option.')
-        return _show_profile(_change_profile(self.api, parsed_args.profile, values))
+        stored = _read_profile(self.api, parsed_args.profile)
+        changed = _replace_values(self.api, stored, values, parsed_args.generation)
+        return _show_profile(changed)
 
 
 class UnsetProfile(ShowCommand):
@@ -207,6 +261,7 @@ class UnsetProfile(ShowCommand):
         """Return the parser."""
         parser = super().get_parser(prog_name)
         _add_profile(parser)
+        _add_generation(parser)
         parser.add_argument(
             '--description', action='store_true', help='Remove the description'
         )
@@ -226,19 +281,18 @@ class UnsetProfile(ShowCommand):
         values: dict[str, Any] = (
             {'description': None} if parsed_args.description else {}
         )
-        if parsed_args.group_key:
-            path = _build_path(parsed_args.profile)
-            answer = self.api.call('GET', path, _VERSION)
-            groups = answer['device_profile']['groups']
-            values['groups'] = _remove_keys(groups, parsed_args.group_key)
-        if not values:
+        if not values and not parsed_args.group_key:
             raise exceptions.CommandError('Nothing to remove: name an option.')
-        return _show_profile(_change_profile(self.api, parsed_args.profile, values))
+        stored = _read_profile(self.api, parsed_args.profile)
+        if parsed_args.group_key:
+            values['groups'] = _remove_keys(stored['groups'], parsed_args.group_key)
+        changed = _replace_values(self.api, stored, values, parsed_args.generation)
+        return _show_profile(changed)
 
 
 def _remove_keys(
-    groups: Iterable[Mapping[str, str]], keys: Iterable[tuple[int, str]]
-) -> list[dict[str, str]]:
+    groups: Iterable[Mapping[str, Any]], keys: Iterable[tuple[int, str]]
+) -> list[dict[str, Any]]:
     """Return the groups without the keys.
 
     :raises CommandError: a group has no such key
@@ -266,7 +320,7 @@ class _SwitchProfiles(ApiCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Change the profiles in their order; stop at the first error."""
         for profile in parsed_args.profiles:
-            _change_profile(self.api, profile, {'enabled': self.is_enabled})
+            _enable_profile(self.api, profile, self.is_enabled)
 
 
 class EnableProfiles(_SwitchProfiles):

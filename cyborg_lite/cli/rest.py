@@ -17,7 +17,7 @@ _NOT_FOUND: Final = 404
 class AcceleratorApi(api_client.AcceleratorApi):
     """Sends requests. An error response becomes an error with one line of text."""
 
-    def call(
+    def call(  # noqa: PLR0913  # the parts of a request
         self,
         method: str,
         path: str,
@@ -25,6 +25,7 @@ class AcceleratorApi(api_client.AcceleratorApi):
         *,
         query: Mapping[str, Any] | None = None,
         body: Any = None,
+        generation: int | None = None,
     ) -> Any:
         """Send a request and return the JSON of the response; None: it has no body.
 
@@ -32,7 +33,9 @@ class AcceleratorApi(api_client.AcceleratorApi):
         :raises NotFound: the object does not exist
         """
         try:
-            return super().call(method, path, version, query=query, body=body)
+            return super().call(
+                method, path, version, query=query, body=body, generation=generation
+            )
         except ApiError as error:
             raise _translate_error(error) from error
 

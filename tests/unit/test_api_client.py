@@ -19,3 +19,14 @@ def test_service_token_is_sent_with_every_call() -> None:
     api = AcceleratorApi(WsgiAdapter(Client())).with_service_token('token')
     query = {'instance': '00000000-0000-4000-8000-000000000001'}
     assert api.call('GET', '/accelerator_requests', '2.4', query=query) == {'arqs': []}
+
+
+def test_generation_is_sent_as_precondition() -> None:
+    client = Client()
+    path = f'/device_profiles/{client.create_profile()["uuid"]}'
+    api = AcceleratorApi(WsgiAdapter(client))
+    body = [{'op': 'replace', 'path': '/description', 'value': 'x'}]
+    api.call('PATCH', path, '2.21', body=body, generation=0)
+    with pytest.raises(ApiError, match='is not 0') as raised:
+        api.call('PATCH', path, '2.21', body=body, generation=0)
+    assert raised.value.status == 409

@@ -52,6 +52,49 @@ def test_change_without_option_is_refused(client: Client, command: str) -> None:
         run_command(client, command, 'dp1')
 
 
+@pytest.mark.parametrize('command', ['profile set', 'profile unset'])
+def test_change_of_other_generation_is_refused(client: Client, command: str) -> None:
+    option = ('--description', 'mine') if command == 'profile set' else '--description'
+    options = [option] if isinstance(option, str) else [*option]
+    run_command(client, 'profile set', 'dp1', '--description', 'theirs')
+    stale = ('--generation', '0')
+    with pytest.raises(exceptions.CommandError, match=r'is not 0.*HTTP 409'):
+        run_command(client, command, 'dp1', *options, *stale)
+    assert read(client)['description'] == 'theirs'
+    current = ('--generation', '1')
+    changed = read_json(client, command, 'dp1', *options, *current)
+    assert (changed['generation'], changed['description'] == 'theirs') == (2, False)
+
+
+def test_set_during_change_of_other_administrator_is_refused(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = profiles._read_profile
+
+    def read_before_change(api: Any, name: str) -> dict[str, Any]:
+        stored = original(api, name)
+        body = [{'op': 'replace', 'path': '/description', 'value': 'theirs'}]
+        assert client.at('2.4').patch(f'/device_profiles/{name}', body).status == 200
+        return stored
+
+    monkeypatch.setattr(profiles, '_read_profile', read_before_change)
+    for command, option in (
+        ('profile set', ('--description', 'mine')),
+        ('profile unset', ('--group-key', '0:accel:a')),
+    ):
+        with pytest.raises(exceptions.CommandError, match='HTTP 409'):
+            run_command(client, command, 'dp1', *option)
+        stored = read(client)
+        assert stored['description'] == 'theirs'
+        assert 'accel:a' in stored['groups'][0]
+
+
+@pytest.mark.parametrize('text', ['', '-1', 'x', '1' * 11, '²'])
+def test_malformed_generation_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match='no generation'):
+        profiles.parse_generation(text)
+
+
 def test_unset_removes_description_and_keys(client: Client) -> None:
     run_command(client, 'profile set', 'dp1', '--description', 'text')
     options = ('--description', '--group-key', '0:accel:a')
