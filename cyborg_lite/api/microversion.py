@@ -111,7 +111,10 @@ V2_25: Final = Microversion(2, 25)
 V2_26: Final = Microversion(2, 26)
 """``POST /v2/device_profiles/explain`` says what a change of hardware would do."""
 
-VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(27))
+V2_27: Final = Microversion(2, 27)
+"""``std_board_info`` and ``attributes_list`` are JSON in place of JSON text."""
+
+VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(28))
 MINIMUM: Final = VERSIONS[0]
 MAXIMUM: Final = VERSIONS[-1]
 

@@ -9,12 +9,12 @@ from typing import Any, Self
 from wsme import types
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import V2_4, V2_8
+from cyborg_lite.api.microversion import V2_4, V2_8, V2_27
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import (
-    JSON_TEXT,
     UUID,
+    JsonValue,
     enum_of,
     nullable,
     optional,
@@ -44,7 +44,7 @@ class TypedAttributeView(types.Base):  # type: ignore[misc]  # untyped base
 
 
 class DeployableView(types.Base):  # type: ignore[misc]  # untyped base
-    """A deployable; ``attributes_list`` is a list of objects as JSON text."""
+    """A deployable; ``attributes_list`` is a list of objects, before 2.27 as text."""
 
     uuid = UUID
     parent_id = nullable(int)
@@ -52,7 +52,10 @@ class DeployableView(types.Base):  # type: ignore[misc]  # untyped base
     name = str
     num_accelerators = int
     device_id = int
-    attributes_list = JSON_TEXT
+    attributes_list = JsonValue(
+        type=['string', 'array'],
+        items={'type': 'object', 'additionalProperties': {'type': 'string'}},
+    )
     rp_uuid = nullable(UUID)
     driver_name = nullable(str)
     bitstream_id = nullable(UUID)
@@ -69,9 +72,9 @@ class DeployableView(types.Base):  # type: ignore[misc]  # untyped base
             typed = [*map(TypedAttributeView.build, deployable.typed_attributes)]
         attributes: Any = types.Unset
         if call.selects('attributes_list'):
-            attributes = json.dumps(
-                [{item.key: item.value} for item in deployable.attributes]
-            )
+            attributes = [{item.key: item.value} for item in deployable.attributes]
+            if call.microversion < V2_27:
+                attributes = json.dumps(attributes)
         view = cls(
             uuid=deployable.uuid,
             parent_id=deployable.parent_id,

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices in the responses of the API."""
 
+import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from wsme import types
 
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.links import Links
-from cyborg_lite.api.microversion import V2_3, V2_4, V2_11, V2_21, Microversion
+from cyborg_lite.api.microversion import V2_3, V2_4, V2_11, V2_21, V2_27, Microversion
 from cyborg_lite.api.views.content import (
     Content,
     build_content,
@@ -20,8 +21,8 @@ from cyborg_lite.api.views.content import (
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.selection import select_content
 from cyborg_lite.api.views.shapes import (
-    JSON_TEXT,
     UUID,
+    JsonValue,
     enum_of,
     nullable,
     optional,
@@ -62,14 +63,20 @@ class UsageView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
+_BOARD: Final = JsonValue(type=['string', 'object'])
+
+
 class DeviceView(types.Base):  # type: ignore[misc]  # untyped base
-    """A device. ``usage_age`` is the age of ``usage`` in seconds, null without it."""
+    """A device. ``usage_age`` is the age of ``usage`` in seconds, null without it.
+
+    ``std_board_info`` is an object since 2.27, and JSON text before.
+    """
 
     uuid = UUID
     type = str
     vendor = str
     model = str
-    std_board_info = nullable(JSON_TEXT)
+    std_board_info = nullable(_BOARD)
     vendor_board_info = nullable(str)
     hostname = str
     status = since(V2_3, enum_of(DeviceStatus))
@@ -103,7 +110,7 @@ def _build_device(
         'type': device.type,
         'vendor': device.vendor,
         'model': device.model,
-        'std_board_info': device.std_board_info,
+        'std_board_info': _read_board(device.std_board_info, version),
         'vendor_board_info': device.vendor_board_info,
         'hostname': device.hostname,
     }
@@ -122,6 +129,15 @@ def _build_device(
     if version >= V2_21:
         content['generation'] = device.generation
     return content
+
+
+# Any: JSON.
+def _read_board(text: str | None, version: Microversion) -> Any:
+    """Return the standard board information, from 2.27 on as an object."""
+    if text is None or version < V2_27:
+        return text
+    board = json.loads(text)
+    return board if isinstance(board, dict) else text
 
 
 def _details(device: DeviceRecord) -> Content:

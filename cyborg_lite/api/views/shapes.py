@@ -39,6 +39,18 @@ class Shape(types.UserType):  # type: ignore[misc]  # untyped base
         return types.validate_value(self.basetype, value)
 
 
+class JsonValue(Shape):
+    """A JSON value, which older microversions show as text."""
+
+    def __init__(self, **schema: Any) -> None:
+        # The keyword has no effect on values that are no text.
+        super().__init__(JSON_TEXT, **schema)
+
+    def validate(self, value: Any) -> Any:
+        """Return the value; WSME has no type for a choice of types."""
+        return value
+
+
 def nullable(kind: Any) -> Shape:
     """Return a shape for values that may be null."""
     shape = Shape(kind)
