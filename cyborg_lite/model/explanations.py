@@ -41,6 +41,7 @@ class ReasonCode(enum.StrEnum):
     NOT_TOGETHER = 'not-together'
     DISABLED = 'disabled'
     STRANGERS = 'strangers'
+    MANY_CANDIDATES = 'many-candidates'
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class Explanation:
     warnings: tuple[Reason, ...]
     # Index of the explained alternative of each group; empty: no group has any.
     choice: tuple[int, ...] = ()
+    # Warnings that clients before microversion 2.28 do not know.
+    cautions: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,10 @@ missing.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 from cyborg_lite.model import obstacles
+from cyborg_lite.model.candidate_counts import LIMIT, count_candidates
 from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.explanations import (
     Explanation,
@@ -22,6 +24,9 @@ from cyborg_lite.model.explanations import (
     ReasonCode,
 )
 from cyborg_lite.model.matching import can_serve_together
+
+_MAX_NAMED: Final = 10  # providers that a warning names
+_MAX_NUMBER: Final = 1_000_000  # candidates that a warning states
 
 
 def explain_fit(
@@ -51,6 +56,10 @@ def explain_fit(
         f'profile now.',
         hosts=host_fits,
         warnings=(*impossible, *list_foreign_providers(groups, providers)),
+        cautions=(
+            *_list_unattachable(groups, providers),
+            *_warn_candidates(groups, providers),
+        ),
     )
 
 
@@ -104,6 +113,53 @@ def list_foreign_providers(
                 'only the intended devices have.'
             )
             yield Reason(ReasonCode.STRANGERS, text, index, providers=foreign)
+
+
+def _list_unattachable(
+    groups: Sequence[GroupCandidates], providers: Sequence[ProviderCapacity]
+) -> Iterator[Reason]:
+    """Yield a warning for each group whose handles Nova drops on some hosts."""
+    for index, group in enumerate(groups):
+        if not group.for_guest or len(group.requirements.amounts) != 1:
+            continue
+        matches = [
+            item for item in providers if obstacles.can_serve_when_free(group, item)
+        ]
+        dropping = [
+            item
+            for item in matches
+            if item.closed_for_guest is ReasonCode.MDEV_NOT_ATTACHED
+        ]
+        if dropping:
+            text = (
+                f'Nova drops the mdevs of {len(dropping)} of {len(matches)} providers '
+                f'that match. {dropping[0].closed_for_guest_text}'
+            )
+            (name,) = group.requirements.resource_classes
+            names = tuple(item.name for item in dropping[:_MAX_NAMED])
+            code = ReasonCode.MDEV_NOT_ATTACHED
+            yield Reason(code, text, index, name, providers=names)
+
+
+def _warn_candidates(
+    groups: Sequence[GroupCandidates], providers: Sequence[ProviderCapacity]
+) -> tuple[Reason, ...]:
+    """Return a warning if Placement builds more candidates than Nova requests."""
+    count = count_candidates(groups, providers)
+    if count.number <= LIMIT:
+        return ()
+    number = f'{count.number}' if count.is_exact else f'up to {count.number}'
+    if count.number > _MAX_NUMBER:
+        number = f'more than {_MAX_NUMBER}'
+        if not count.is_exact:
+            number = f'possibly {number}'
+    text = (
+        f'Placement builds {number} allocation candidates for the profile. Nova '
+        f'requests at most {LIMIT} by default, see [scheduler] max_placement_results, '
+        f'so it does not consider all hosts, and the request is slow. Use fewer '
+        f'groups: one group may request several units of one provider.'
+    )
+    return (Reason(ReasonCode.MANY_CANDIDATES, text),)
 
 
 def warn_disabled(profile: DeviceProfile) -> tuple[Reason, ...]:

@@ -26,6 +26,7 @@
 1.19  inheritance of DeviceProfile, ProfileChange.extends and own_groups;
      list_device_profiles: the argument parents
 1.20  forecast_capacity
+1.21  Explanation.cautions; ReasonCode many-candidates
 """
 
 import copy
@@ -63,7 +64,7 @@ from cyborg_lite.rpc.jobs import JobCalls
 from cyborg_lite.rpc.lists import ListCalls
 from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Caller
 
-VERSION: Final = '1.20'
+VERSION: Final = '1.21'
 
 # Seconds. The conductor replies earlier, with ProgrammingTimedOut if it must.
 _PROGRAM_TIMEOUT: Final = 60.0

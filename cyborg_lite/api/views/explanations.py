@@ -6,7 +6,7 @@ from typing import Self
 from wsme import types
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import V2_20
+from cyborg_lite.api.microversion import V2_20, V2_28
 from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, since
 from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.explanations import (
@@ -94,12 +94,15 @@ class ExplanationView(types.Base):  # type: ignore[misc]  # untyped base
         cls, profile: DeviceProfile, explanation: Explanation, call: Call
     ) -> Self:
         """Build the view."""
+        has_cautions = call.microversion >= V2_28
+        cautions = explanation.cautions if has_cautions else ()
+        warnings = (*explanation.warnings, *cautions)
         return cls(
             device_profile_uuid=profile.uuid,
             device_profile_name=profile.name,
             verdict=explanation.result.value,
             summary=explanation.summary,
-            warnings=[ReasonView.build(reason) for reason in explanation.warnings],
+            warnings=[ReasonView.build(reason) for reason in warnings],
             hosts=[HostVerdictView.build(host) for host in explanation.hosts],
             # Unset fields are omitted.
             alternatives=list(explanation.choice)
