@@ -114,7 +114,10 @@ V2_26: Final = Microversion(2, 26)
 V2_27: Final = Microversion(2, 27)
 """``std_board_info`` and ``attributes_list`` are JSON in place of JSON text."""
 
-VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(28))
+V2_28: Final = Microversion(2, 28)
+"""Explanations warn of mdevs that Nova drops and of many allocation candidates."""
+
+VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(29))
 MINIMUM: Final = VERSIONS[0]
 MAXIMUM: Final = VERSIONS[-1]
 

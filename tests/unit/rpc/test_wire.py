@@ -55,7 +55,7 @@ FINGERPRINTS: Final = {
     'UsageQuery': '88e67be50fae',
     'UsageReport': '4f1787e1a23f',
     'DeviceStatus': '4baa0633a1b1',
-    'Explanation': '62f6dd451d11',
+    'Explanation': 'b054ceb0d7ed',
     'GroupVerdict': '1e0863bb0903',
     'HandleType': '6c7ffc89a27d',
     'HostCapacity': '84d2235527a0',
