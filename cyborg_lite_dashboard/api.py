@@ -28,7 +28,7 @@ _ERRORS: Final = {401: TokenRejected, 404: ObjectNotFound}
 class DashboardApi(api_client.AcceleratorApi):
     """Sends requests. All errors are classes that Horizon handles."""
 
-    def call(
+    def call(  # noqa: PLR0913  # the parts of a request
         self,
         method: str,
         path: str,
@@ -36,13 +36,17 @@ class DashboardApi(api_client.AcceleratorApi):
         *,
         query: Mapping[str, Any] | None = None,
         body: Any = None,
+        generation: int | None = None,
     ) -> Any:
         """Send a request and return the JSON of the response; None: it has no body.
 
+        :param generation: that the object must have
         :raises ApiError: the service refuses the request or does not answer
         """
         try:
-            return super().call(method, path, version, query=query, body=body)
+            return super().call(
+                method, path, version, query=query, body=body, generation=generation
+            )
         except ApiError as error:
             kind = _ERRORS.get(error.status, ApiError)
             raise kind(error.status, str(error)) from error

@@ -10,6 +10,7 @@ functions of this module:
 The responses and the API document are built from the same fields, see ``api/openapi``.
 """
 
+import copy
 import enum
 from typing import Any, Final
 
@@ -51,23 +52,28 @@ class JsonValue(Shape):
         return value
 
 
+def _copy(kind: Any) -> Shape:
+    """Return a shape whose properties can be changed."""
+    return copy.copy(kind) if isinstance(kind, Shape) else Shape(kind)
+
+
 def nullable(kind: Any) -> Shape:
     """Return a shape for values that may be null."""
-    shape = Shape(kind)
+    shape = _copy(kind)
     shape.nullable = True
     return shape
 
 
 def optional(kind: Any) -> Shape:
     """Return a shape for fields that may be missing."""
-    shape = Shape(kind)
+    shape = _copy(kind)
     shape.optional = True
     return shape
 
 
 def since(version: Microversion, kind: Any) -> Shape:
     """Return a shape for fields that are missing before a microversion."""
-    shape = Shape(kind)
+    shape = _copy(kind)
     shape.since = version
     return shape
 

@@ -56,6 +56,7 @@ FOREIGN_OPTIONS: Final = {
     ('nic_devices', 'enabled_nic_types'),
     ('notifications', 'notification_format'),
     ('pci', 'device_spec'),
+    ('scheduler', 'max_placement_results'),
     ('pci', 'alias'),
     ('pci', 'passthrough_whitelist'),
     ('pci', 'report_in_placement'),

@@ -76,7 +76,7 @@ FINGERPRINTS: Final = {
     'ServiceState': 'ea9f2d107555',
     'State': '131742d26a6b',
     'Verdict': 'ff319df6ea47',
-    'Why': '22dc6794d131',
+    'Why': 'b7a204098e5d',
     'Unit': '48edecdcfb01',
     'Usage': 'f0894b40a57b',
     'Vitals': '7f10e4eb3232',

@@ -370,3 +370,10 @@ def test_list_profiles_paging_reaches_conductor(client: Client) -> None:
     assert names_read == names
     last = client.get('/device_profiles?sort_key=name&sort_dir=desc&limit=1')
     assert last.json['device_profiles'][0]['name'] == 'e'
+
+
+@pytest.mark.parametrize('version', ['2.0', '2.4', '2.25'])
+def test_create_without_groups_returns_400(client: Client, version: str) -> None:
+    answer = client.at(version).post('/device_profiles', [{'name': 'gpu'}])
+    assert answer.status == 400
+    assert 'groups must be a list of 1 to 32 objects' in answer.fault

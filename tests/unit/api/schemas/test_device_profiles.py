@@ -42,7 +42,7 @@ def test_create_accepts_valid_profiles(fields: dict[str, object]) -> None:
         ({}, 'must be of type array'),
         ([], 'must have at least 1 elements'),
         ([PROFILE] * 101, 'must have at most 100 elements'),
-        ([{'name': 'gpu'}], 'lacks groups'),
+        ([{'groups': PROFILE['groups']}], 'lacks name'),
         (build_profile(name='a b'), 'name must match'),
         (build_profile(name='gpu\n'), 'name must match'),
         (build_profile(groups=[]), 'groups must have at least 1 elements'),
