@@ -34,13 +34,18 @@ LOG = log.getLogger(__name__)
 
 _MAX_NAME_LENGTH: Final = 255  # characters, in Placement
 
-# Functions beside the computing one on the same card, by the first four digits of the
-# class code (PCI Code and ID Assignment Specification).
+# Attributes that cannot be read while the card is suspended or in a guest.
 _KEPT_NAMES: Final = frozenset(
-    {typed_attributes.FIRMWARE.name, typed_attributes.LINK_SPEED.name}
+    {
+        typed_attributes.FIRMWARE.name,
+        typed_attributes.LINK_SPEED.name,
+        typed_attributes.MAX_POWER.name,
+    }
 )
 # The unit of the kernel since 5.11 is `GT/s PCIe`, before it was `GT/s`.
 _LINK_SPEED: Final = re.compile(r'(\d{1,4})\.(\d) GT/s')
+# Functions beside the computing one on the same card, by the first four digits of the
+# class code (PCI Code and ID Assignment Specification).
 _COMPANIONS: Final = {'0403': 'audio', '0c03': 'USB', '0c80': 'USB-C'}
 
 

@@ -13,6 +13,8 @@ from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.layout import Vgpu, VgpuLayout, VgpuMode, VgpuType
 
 INFORMATION: Final = 'proc/driver/nvidia/gpus/{}/information'
+_VERSION: Final = 'proc/driver/nvidia/version'
+_NUMBERS: Final = re.compile(r'\bKernel Module\b.*?\s(\d{1,6}(?:\.\d{1,6}){1,3})\s')
 _INSTANCES: Final = 'proc/driver/nvidia/capabilities/gpu{}/mig'
 _INSTANCE: Final = re.compile(r'gi(\d+)')
 _GIB: Final = 1024  # MiB
@@ -25,6 +27,12 @@ def read_driver_information(host: Host, address: str, key: str) -> str | None:
         if name.strip() == key:
             return value.strip()
     return None
+
+
+def read_driver_version(host: Host) -> str | None:
+    """Return the version of the loaded vendor driver, such as 570.124.03, or None."""
+    match = _NUMBERS.search(f'{host.text(_VERSION) or ""} ')
+    return match[1] if match else None
 
 
 def list_gpu_instances(host: Host, address: str) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from cyborg_lite.drivers.nvidia.capacity import (
     find_card_memory,
     list_gpu_instances,
     read_driver_information,
+    read_driver_version,
 )
 from cyborg_lite.drivers.nvidia.fabric_partitions import (
     FABRIC_PARTITIONS,
@@ -85,7 +86,11 @@ from cyborg_lite.model.inventory import (
 )
 from cyborg_lite.model.modes import DeviceMode, OfferedInventory
 from cyborg_lite.model.traits import OWNER_CYBORG
-from cyborg_lite.model.typed_attributes import AttributeDeclaration, TypedAttribute
+from cyborg_lite.model.typed_attributes import (
+    DRIVER_VERSION,
+    AttributeDeclaration,
+    TypedAttribute,
+)
 from cyborg_lite.model.usage import Usage
 
 _GIB: Final = 1024  # MiB
@@ -117,6 +122,7 @@ class NvidiaGpu(GroupedPciDriver):
     ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]] = (
         *GroupedPciDriver.ATTRIBUTES,
         typed_attributes.ARCHITECTURE,
+        DRIVER_VERSION,
         typed_attributes.MEMORY,
         typed_attributes.MIG_PROFILE,
         typed_attributes.SAME_FABRIC,
@@ -433,6 +439,7 @@ class NvidiaGpu(GroupedPciDriver):
         table_size = MEMORY.get(function.device)
         memory = find_card_memory(table_size, self._types.find_memory(function))
         instances = list_gpu_instances(self._host, function.address)
+        version = read_driver_version(self._host)
         totals = {
             item.label: count_capacity(layout, item, memory, instances)
             for item in selection.types
@@ -447,6 +454,8 @@ class NvidiaGpu(GroupedPciDriver):
                 totals=totals,
                 memory=memory,
                 more_traits=(TRAIT,) if self._has_fabric(function) else (),
+                # A guest with a whole card brings a driver of its own.
+                driver=(DRIVER_VERSION.of(version),) if version else (),
                 resource_class=self._vgpu_class,
             )
         )

@@ -12,6 +12,7 @@ from cyborg_lite.drivers.prepared_handles import PreparedHandles
 from cyborg_lite.drivers.vgpu_class import VGPU
 from cyborg_lite.model.inventory import AttachHandle, Deployable, HandleType
 from cyborg_lite.model.traits import OWNER_CYBORG
+from cyborg_lite.model.typed_attributes import TypedAttribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,7 @@ class VgpuCard:
     totals: Mapping[str, int]  # capacity by label of the type
     memory: int | None = None  # MiB; None: unknown
     more_traits: tuple[str, ...] = ()  # beside the one of model and type
+    driver: tuple[TypedAttribute, ...] = ()  # of the vendor driver of the host
     resource_class: str = VGPU
 
 
@@ -258,7 +260,7 @@ def _build_part(
             **attributes(card.resource_class, traits),
             'vgpu_type': vgpu_type.label,
         },
-        typed_attributes=vgpu_type.typed_attributes,
+        typed_attributes=(*vgpu_type.typed_attributes, *card.driver),
     )
 
 

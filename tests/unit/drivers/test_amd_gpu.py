@@ -58,3 +58,22 @@ def test_read_usage_missing_file_is_unknown(
     function = PciFunction(Host('compute-1', tmp_path), INSTINCT)
     (tmp_path / function.path('gpu_busy_percent')).unlink()
     assert driver.read_usage(device).busy_percent is None
+
+
+def read_power(driver: AmdGpu) -> str | None:
+    (device,) = (result.device for result in driver.discover() if result.device)
+    typed = {item.name: item.value for item in device.root.typed_attributes}
+    return typed.get('max_power_w')
+
+
+def test_discover_reads_highest_power_and_keeps_it(
+    driver: AmdGpu, tmp_path: Path
+) -> None:
+    function = PciFunction(Host('compute-1', tmp_path), INSTINCT)
+    path = tmp_path / function.path('hwmon/hwmon7/power1_cap_max')
+    assert read_power(driver) is None
+    path.write_text('300000000\n')
+    assert read_power(driver) == '300'
+    # The files of hwmon go when a guest gets the card.
+    path.unlink()
+    assert read_power(driver) == '300'

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the capacity of a card, which does not depend on its current use."""
 
+from pathlib import Path
+
 import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
@@ -9,6 +11,7 @@ from cyborg_lite.drivers.nvidia.capacity import (
     find_card_memory,
     list_gpu_instances,
     may_have_type,
+    read_driver_version,
 )
 from cyborg_lite.drivers.nvidia.layout import Vgpu, VgpuLayout, VgpuMode, VgpuType
 from tests.hosts import sysfs_tree
@@ -130,3 +133,31 @@ def test_list_gpu_instances_returns_ids_of_card(host: Host) -> None:
     sysfs_tree.build('a100-sriov-mig', host.root)
     assert list_gpu_instances(host, '0000:c1:00.0') == (1, 7, 8)
     assert list_gpu_instances(host, '0000:41:00.0') == ()
+
+
+@pytest.mark.parametrize(
+    ('text', 'version'),
+    [
+        (
+            'NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19\n'
+            'GCC version:  gcc version 11.4.0',
+            '535.129.03',
+        ),
+        (
+            'NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.124.03  '
+            'Release Build',
+            '570.124.03',
+        ),
+        ('NVRM version: NVIDIA UNIX x86_64 Kernel Module  590.44', '590.44'),
+        ('GCC version:  gcc version 11.4.0', None),
+        (None, None),
+    ],
+)
+def test_driver_version_is_read(
+    tmp_path: Path, text: str | None, version: str | None
+) -> None:
+    if text is not None:
+        path = tmp_path / 'proc/driver/nvidia/version'
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    assert read_driver_version(Host('compute-1', tmp_path)) == version

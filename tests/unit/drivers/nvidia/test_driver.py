@@ -121,3 +121,14 @@ def test_discover_is_repeatable(host: Host) -> None:
 
 def test_discover_empty_host_returns_none(tmp_path: Path) -> None:
     assert _results(Host('compute-1', tmp_path)) == {}
+
+
+def test_vgpus_have_version_of_host_driver(host: Host) -> None:
+    sysfs_tree.build('t4-mdev', host.root)
+    options = {**_OPTIONS, 'vgpu_types': ['0000:3b:00.0=GRID T4-2Q']}
+    results = {item.address: item for item in NvidiaGpu(host, options).discover()}
+    device = results['0000:3b:00.0'].device
+    assert device is not None
+    typed = {item.name: item.value for item in device.root.typed_attributes}
+    assert typed['vgpu_type'] == 'T4_2Q'
+    assert typed['driver_version'] == '535.129.03'
