@@ -335,8 +335,8 @@ class DisableProfiles(_SwitchProfiles):
     is_enabled = False
 
 
-class ExplainProfile(ListCommand):
-    """Show on which hosts a device profile fits, and why it does not fit on others."""
+class _HostList(ListCommand):
+    """List the hosts, or one host, with what they mean for a device profile."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""
@@ -344,6 +344,10 @@ class ExplainProfile(ListCommand):
         _add_profile(parser)
         parser.add_argument('--host', metavar='<host>', help='Only this host')
         return parser
+
+
+class ExplainProfile(_HostList):
+    """Show on which hosts a device profile fits, and why it does not fit on others."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Show one row per host; print the summary on standard error."""
@@ -363,15 +367,8 @@ class ExplainProfile(ListCommand):
         return ('Host', 'Fits', 'Reasons'), rows
 
 
-class CountServers(ListCommand):
+class CountServers(_HostList):
     """Show how many more servers with a device profile fit, and what runs out first."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser."""
-        parser = super().get_parser(prog_name)
-        _add_profile(parser)
-        parser.add_argument('--host', metavar='<host>', help='Only this host')
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Show one row per host; print the total on standard error."""

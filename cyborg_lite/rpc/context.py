@@ -37,7 +37,7 @@ class RequestContext(oslo_context.RequestContext):
     """
 
     # The base class declares a list, which is not changed.
-    FROM_DICT_EXTRA_KEYS = ['service_request']  # noqa: RUF012
+    FROM_DICT_EXTRA_KEYS = ['service_request']  # noqa: RUF012  # oslo.context declares a list
 
     def __init__(self, *, service_request: bool = False, **identity: Any) -> None:
         super().__init__(**identity)

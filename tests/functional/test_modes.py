@@ -246,7 +246,7 @@ def test_namespaces_are_changed_and_rolled_back(drive: ModeHost) -> None:
     assert drive.change_mode('namespaces-4').status == 409
     drive.end(guest)
 
-    drive.kernel.tools.failures['id-ctrl'] = 'Internal Error'  # type: ignore[attr-defined]
+    drive.kernel.tools.failures['id-ctrl'] = 'Internal Error'  # type: ignore[attr-defined]  # of the double
     assert drive.change_mode('namespaces-4').status == 202
 
     def has_failed() -> bool:

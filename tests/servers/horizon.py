@@ -167,7 +167,7 @@ def serve() -> None:
     from django.core.wsgi import get_wsgi_application
 
     # Any: the classes of Django have no types.
-    class StaticFiles(StaticFilesHandler):  # type: ignore[misc]
+    class StaticFiles(StaticFilesHandler):  # type: ignore[misc]  # untyped base
         def serve(self, request: Any) -> Any:
             # Without DEBUG Django leaves static files to the web server.
             return serve_static(request, self.file_path(request.path), insecure=True)

@@ -246,7 +246,7 @@ def test_scan_unsendable_device_affects_only_failing_driver(
     result = discovery_result(_SECOND, 'faulty')
     assert result.device is not None
     info = {'bus': 2}
-    attach_handle = replace(result.device.root.handles[0], info=info)  # type: ignore[arg-type]  # it is the point
+    attach_handle = replace(result.device.root.handles[0], info=info)  # type: ignore[arg-type]  # an invalid value
     root = replace(result.device.root, handles=(attach_handle,))
     faulty.results = [replace(result, device=replace(result.device, root=root))]
     faulty.failure = None

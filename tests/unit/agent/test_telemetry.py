@@ -74,7 +74,7 @@ def test_start_reading_failed_device_affects_only_it() -> None:
         Usage(power=float('nan')),
         Usage(temperature=float('inf')),
         Usage(memory_total=2**70),
-        Usage(units_total='many'),  # type: ignore[arg-type]  # it is the point
+        Usage(units_total='many'),  # type: ignore[arg-type]  # an invalid value
         'not a usage',
         None,
     ],

@@ -161,20 +161,28 @@ def test_access_add_list_remove(client: Client) -> None:
     assert rows == [{'Project ID': OTHER_PROJECT}]
 
 
-def test_explain_shows_hosts_and_summary(client: Client) -> None:
-    client.conductor.stock = [
+def build_stock(total: int, free: dict[str, int]) -> list[ProviderCapacity]:
+    """Return one provider of FPGAs for each host.
+
+    :param free: units by host
+    """
+    return [
         ProviderCapacity(
             rp_uuid=host,
             name=host,
             hostname=host,
             resource_class='FPGA',
             traits=frozenset(),
-            total=1,
-            free=free,
-            free_handles=free,
+            total=total,
+            free=units,
+            free_handles=units,
         )
-        for host, free in (('compute-1', 1), ('compute-2', 0))
+        for host, units in free.items()
     ]
+
+
+def test_explain_shows_hosts_and_summary(client: Client) -> None:
+    client.conductor.stock = build_stock(1, {'compute-1': 1, 'compute-2': 0})
     result = run_command(client, 'profile explain', 'dp1', '-f', 'json')
     fitting, full = result.json
     assert (fitting['Host'], fitting['Fits'], fitting['Reasons']) == (
@@ -190,19 +198,7 @@ def test_explain_shows_hosts_and_summary(client: Client) -> None:
 
 
 def test_capacity_shows_servers_of_hosts_and_total(client: Client) -> None:
-    client.conductor.stock = [
-        ProviderCapacity(
-            rp_uuid=host,
-            name=host,
-            hostname=host,
-            resource_class='FPGA',
-            traits=frozenset(),
-            total=4,
-            free=free,
-            free_handles=free,
-        )
-        for host, free in (('compute-1', 3), ('compute-2', 0))
-    ]
+    client.conductor.stock = build_stock(4, {'compute-1': 3, 'compute-2': 0})
     result = run_command(client, 'profile capacity', 'dp1', '-f', 'json')
     assert [(row['Host'], row['Servers'], row['Exact']) for row in result.json] == [
         ('compute-1', 3, True),

@@ -94,7 +94,7 @@ def test_select_known_of_several_views_fits_the_object() -> None:
 
 
 class ListView(types.Base):  # type: ignore[misc]  # untyped base
-    inners = [InnerView]  # noqa: RUF012  # a type, as WSME has it
+    inners = [InnerView]  # noqa: RUF012  # WSME reads the type of a field here
     uuid = UUID
 
 
