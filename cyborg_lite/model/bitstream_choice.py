@@ -194,8 +194,8 @@ def _rank_key(
 
 
 def _version_key(version: str) -> tuple[tuple[int, str], ...]:
-    parts = version.split('.')
-    return tuple((int(p), '') if p.isdecimal() else (-1, p) for p in parts)
+    numbers = version.split('.')
+    return tuple((int(p), '') if p.isdecimal() else (-1, p) for p in numbers)
 
 
 def choose_bitstream(

@@ -101,8 +101,8 @@ def _normalize(name: str) -> str:
 
 
 def _version_key(version: str) -> tuple[int, ...]:
-    parts = takewhile(str.isdecimal, _SEPARATORS.split(version))
-    numbers = [int(part) for part in parts]
+    digits = takewhile(str.isdecimal, _SEPARATORS.split(version))
+    numbers = [int(number) for number in digits]
     while numbers and not numbers[-1]:
         numbers.pop()
     return tuple(numbers)

@@ -87,7 +87,8 @@ class LoadOrder:
     """A bitstream to load on a host, and the region to load it into."""
 
     address: str  # control address of the card
-    part: str  # suffix of the region in its name; empty: the card itself
+    # Name of the region without the name of the card; empty: the card itself.
+    region_suffix: str = field(metadata={'wire': 'part'})
     bitstream: Bitstream
     # Milliseconds since the epoch, by the clock of the database; 0: not known.
     ordered_at: int = 0

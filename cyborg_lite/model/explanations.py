@@ -117,6 +117,6 @@ class GroupCandidates:
     requirements: GroupRequirements
     offers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Free units by resource class, by uuid of each provider that fits now."""
-    marked: frozenset[str] = frozenset()
+    trait_matches: frozenset[str] = frozenset()
     """Uuids of the providers with matching traits, regardless of their inventory."""
     for_guest: bool = True  # Nova attaches the accelerators to the instance

@@ -5,14 +5,20 @@ All pictures of a host, and the API, are built from these classes.
 """
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from cyborg_lite.model.inventory import Health
 
+BRIDGES_KEY: Final = 'pci_bridges'
+"""Key of the bridges in the board info of a device."""
+
 _NUMA_KEY: Final = 'numa_node'
 _MAX_NUMA_DIGITS: Final = 4
+_MAX_BRIDGES: Final = 16  # a longer chain would not fit into the board info
+_ADDRESS: Final = re.compile(r'[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]')
 
 
 class Availability(enum.StrEnum):
@@ -81,6 +87,9 @@ class TopologyDevice:
     health: Health
     health_reason: str
     deployables: tuple[TopologyDeployable, ...] = ()
+    # PCI addresses of the bridges above the device, the root port first. Empty: it is
+    # no PCI device, or an agent of an earlier release has reported it.
+    pci_bridges: tuple[str, ...] = ()
 
     def list_children(self, parent: str | None) -> tuple[TopologyDeployable, ...]:
         """Return the deployables directly below one of them; None: the topmost."""
@@ -139,6 +148,18 @@ def read_numa_node(board: Mapping[str, Any] | None) -> int | None:
     text = str((board or {}).get(_NUMA_KEY, ''))
     is_number = text.isascii() and text.isdigit() and len(text) <= _MAX_NUMA_DIGITS
     return int(text) if is_number else None
+
+
+def format_bridges(addresses: Sequence[str]) -> str:
+    """Return the bridges of a device as text for its board info."""
+    return ' '.join(addresses[:_MAX_BRIDGES])
+
+
+# Any: operators and drivers may have stored any JSON.
+def read_bridges(board: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the bridges in the board info of a device, the root port first."""
+    words = str((board or {}).get(BRIDGES_KEY, '')).split()[:_MAX_BRIDGES]
+    return tuple(words) if all(map(_ADDRESS.fullmatch, words)) else ()
 
 
 def count_units(units: Iterable[TopologyUnit]) -> dict[Availability, int]:

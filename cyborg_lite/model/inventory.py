@@ -7,6 +7,7 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from cyborg_lite.model.typed_attributes import TypedAttribute
@@ -140,7 +141,7 @@ def _wire_dict(values: list[tuple[str, Any]]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HostReport:
     """Inventory report of one host."""
 
@@ -153,7 +154,7 @@ class HostReport:
     # Rises with each report of the agent, also across restarts. 0: not known.
     number: int = 0
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Hash of the devices, independent of their order."""
         devices = sorted(

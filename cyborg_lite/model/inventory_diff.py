@@ -28,7 +28,7 @@ from cyborg_lite.model.inventory_facts import (
 )
 from cyborg_lite.model.moved_handles import find_former_keys
 
-_ADDRESS_PARTS: Final = ('domain', 'bus', 'device', 'function')
+_ADDRESS_FIELDS: Final = ('domain', 'bus', 'device', 'function')
 
 Path = TypeVar('Path')
 Facts = TypeVar('Facts')
@@ -181,8 +181,8 @@ def _close_used_functions(
 
 
 def _pci_address(handle: HandleFacts) -> tuple[str | None, ...]:
-    """Return the parts of the address in the info of a handle."""
-    return tuple(handle.info.get(part) for part in _ADDRESS_PARTS)
+    """Return the fields of the address in the info of a handle."""
+    return tuple(handle.info.get(name) for name in _ADDRESS_FIELDS)
 
 
 def _reject_class_changes(stored: StoredInventory, reported: Layout) -> Layout:

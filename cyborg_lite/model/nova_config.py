@@ -128,7 +128,7 @@ def _list(sections: Sections, section: str, option: str) -> list[str]:
     """Return the items of a list option; its last value counts."""
     values = sections.get(section, {}).get(option, ())
     return (
-        [part.strip() for part in values[-1].split(',') if part.strip()]
+        [item.strip() for item in values[-1].split(',') if item.strip()]
         if values
         else []
     )
@@ -226,8 +226,8 @@ def _matches_digits(expected: Any, digits: str) -> bool:
     return expected.strip() == _ANY or int(expected, 16) == int(digits, 16)
 
 
-def _parts(address: str) -> list[str]:
-    """Return domain, bus, slot and function; missing parts match any value."""
+def _split_address(address: str) -> list[str]:
+    """Return domain, bus, slot and function; missing fields match any value."""
     prefix, _, function = address.partition('.')
     fields = prefix.split(':')
     if len(fields) > 3:
@@ -237,7 +237,7 @@ def _parts(address: str) -> list[str]:
 
 
 def _is_pattern(address: str) -> bool:
-    return _ANY in _parts(address)
+    return _ANY in _split_address(address)
 
 
 def _same_address(expected: Any, address: str) -> bool:
@@ -247,14 +247,14 @@ def _same_address(expected: Any, address: str) -> bool:
     """
     if not isinstance(expected, str):
         raise ValueError
-    pairs = zip(_parts(expected), _parts(address), strict=True)
-    return all(_matches_digits(part, own) for part, own in pairs)
+    pairs = zip(_split_address(expected), _split_address(address), strict=True)
+    return all(_matches_digits(digits, own) for digits, own in pairs)
 
 
 def _matches_patterns(patterns: Mapping[str, Any], address: str) -> bool:
-    own: Collection[str] = _parts(address)
+    own: Collection[str] = _split_address(address)
     pairs = zip(_FIELDS, own, strict=True)
-    return all(_matches_pattern(patterns.get(f, '.*'), part) for f, part in pairs)
+    return all(_matches_pattern(patterns.get(f, '.*'), digits) for f, digits in pairs)
 
 
 def _matches_pattern(pattern: Any, text: str) -> bool:

@@ -40,7 +40,7 @@ def _has_matching_traits(group: GroupCandidates, provider: ProviderCapacity) -> 
     # Operators may add traits in Placement, which are not in the database.
     required, forbidden = group.requirements.required, group.requirements.forbidden
     is_match = required <= provider.traits and not forbidden & provider.traits
-    return is_match or provider.rp_uuid in group.marked
+    return is_match or provider.rp_uuid in group.trait_matches
 
 
 def check_single_class(requirements: GroupRequirements, index: int) -> Reason | None:

@@ -76,9 +76,6 @@ class ProviderChange:
     name: str
     description: str
 
-    def __str__(self) -> str:
-        return f'{self.name}: {self.description}'
-
 
 @dataclass(frozen=True, slots=True)
 class ProviderProblem:

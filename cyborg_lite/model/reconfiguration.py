@@ -291,7 +291,7 @@ def _parse_set(name: str, item: Mapping[str, Any]) -> HardwareSet:
 
 
 def _describe(error: jsonschema.ValidationError) -> str:
-    path = '.'.join(str(part) for part in error.absolute_path)
+    path = '.'.join(str(key) for key in error.absolute_path)
     return f'{path or "the whole"}: {error.message[:200]}.'
 
 

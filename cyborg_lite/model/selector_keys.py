@@ -98,16 +98,16 @@ def compile_group(
 
 def join_selectors(group: Mapping[str, str]) -> str | None:
     """Return the selector, the quantities and the set as one text, or None."""
-    parts = [
+    conditions = [
         f'device.{declaration.name} >= {group[key]}'
         for key, declaration in sorted(_QUANTITIES.items())
         if key in group
     ]
     if group.get(SAME) in _SETS:
-        parts.append(f'device.{_SETS[group[SAME]].name} == true')
+        conditions.append(f'device.{_SETS[group[SAME]].name} == true')
     if KEY in group:
-        parts.insert(0, f'({group[KEY]})' if parts else group[KEY])
-    return ' and '.join(parts) if parts else None
+        conditions.insert(0, f'({group[KEY]})' if conditions else group[KEY])
+    return ' and '.join(conditions) if conditions else None
 
 
 def find_selector(group: Mapping[str, str]) -> Selector | None:

@@ -76,32 +76,30 @@ def count_servers(
     if not kinds:
         return ServerCount(0, True, (), 0, 0)
     # Kinds that share no provider do not affect one another.
-    parts = [_count_part(part, free, steps) for part in _split(kinds)]
-    least = min(parts, key=lambda part: (part.servers, part.groups))
-    # A part whose number is a lower bound may fit as many servers as the least part.
-    limits = [part for part in parts if part.servers == least.servers]
-    exact = [part for part in limits if part.is_exact]
+    counts = [_count(group, free, steps) for group in _split(kinds)]
+    least = min(counts, key=lambda count: (count.servers, count.groups))
+    # A count that is a lower bound may equal the least exact count.
+    limits = [count for count in counts if count.servers == least.servers]
+    exact = [count for count in limits if count.is_exact]
     return exact[0] if exact else least
 
 
 def _split(kinds: Sequence[Kind]) -> list[list[Kind]]:
-    """Return the kinds in parts that have no provider in common."""
-    parts: list[tuple[list[Kind], set[str]]] = []
+    """Return the kinds in groups that have no provider in common."""
+    groups: list[tuple[list[Kind], set[str]]] = []
     for kind in kinds:
         joined = [kind], set(kind.providers)
         apart = []
-        for part in parts:
-            if part[1] & joined[1]:
-                joined = [*part[0], *joined[0]], part[1] | joined[1]
+        for group in groups:
+            if group[1] & joined[1]:
+                joined = [*group[0], *joined[0]], group[1] | joined[1]
             else:
-                apart.append(part)
-        parts = [*apart, joined]
-    return [part for part, _ in parts]
+                apart.append(group)
+        groups = [*apart, joined]
+    return [members for members, _ in groups]
 
 
-def _count_part(
-    kinds: Sequence[Kind], free: Mapping[str, int], steps: int
-) -> ServerCount:
+def _count(kinds: Sequence[Kind], free: Mapping[str, int], steps: int) -> ServerCount:
     bound = min(_list_bounds(kinds, free), key=lambda item: item.rank)
     servers, is_exact = bound.servers, True
     if not _is_bound_exact(kinds):

@@ -2,7 +2,7 @@
 """Telemetry of a device: values that change all the time."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Final
 
 from cyborg_lite.model.inventory import Health
@@ -24,25 +24,26 @@ class Usage:
     counters: Mapping[str, int] = field(default_factory=dict)  # errors since host boot
 
 
-_NUMERIC_FIELDS: Final = {field.name for field in fields(Usage)} - {
-    'health',
-    'reason',
-    'counters',
+_DEFAULTS: Final[dict[str, Any]] = {
+    item.name: {} if item.default is MISSING else item.default for item in fields(Usage)
 }
+_NUMERIC_FIELDS: Final = tuple(
+    sorted(_DEFAULTS.keys() - {'health', 'reason', 'counters'})
+)
 
 
 def telemetry_values(usage: Usage) -> dict[str, float]:
     """Return all known single numbers, by field name."""
-    values = {name: getattr(usage, name) for name in sorted(_NUMERIC_FIELDS)}
+    values = {name: getattr(usage, name) for name in _NUMERIC_FIELDS}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def usage_to_json(usage: Usage) -> dict[str, Any]:
     """Return the fields that differ from their defaults, as a JSON object."""
     return {
-        field.name: getattr(usage, field.name)
-        for field in fields(usage)
-        if getattr(usage, field.name) != _default(field)
+        name: value
+        for name, default in _DEFAULTS.items()
+        if (value := getattr(usage, name)) != default
     }
 
 
@@ -51,13 +52,8 @@ def usage_from_json(data: Mapping[str, Any]) -> Usage:
 
     :raises ValueError: a telemetry value is not a number, or the health is unknown
     """
-    names = {field.name for field in fields(Usage)}
-    values = {name: value for name, value in data.items() if name in names}
-    for name in _NUMERIC_FIELDS & values.keys():
-        if not isinstance(values[name], int | float):
+    values = {name: value for name, value in data.items() if name in _DEFAULTS}
+    for name in _NUMERIC_FIELDS:
+        if not isinstance(values.get(name, 0), int | float):
             raise ValueError(f'{name} is not a number')
     return Usage(**{**values, 'health': Health(values.get('health', Health.OK))})
-
-
-def _default(field: Field[Any]) -> Any:
-    return {} if field.default is MISSING else field.default

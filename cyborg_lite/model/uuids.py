@@ -21,6 +21,6 @@ def normalize_uuid(text: str) -> str | None:
     if _HYPHENATED.fullmatch(text):
         return text
     if _BARE.fullmatch(text):
-        parts = text[:8], text[8:12], text[12:16], text[16:20], text[20:]
-        return '-'.join(parts)
+        fields = text[:8], text[8:12], text[12:16], text[16:20], text[20:]
+        return '-'.join(fields)
     return None

@@ -82,9 +82,9 @@ class _DeviceReader:
             if row.deployable_id in deployables
         ]
         for device_id, text in texts:
-            parts = normalize_address(parse_object(text))
-            if parts is not None:
-                self._addresses.setdefault(device_id, format_address(parts))
+            fields = normalize_address(parse_object(text))
+            if fields is not None:
+                self._addresses.setdefault(device_id, format_address(fields))
 
     def _read_deployables(self, source: SourceDatabase) -> None:
         deployables = {row.id: row.device_id for row in source.deployables}

@@ -52,18 +52,18 @@ def convert_handles(
 def _read_facts(row: SourceHandle, control_address: str) -> HandleFacts | None:
     """Return the values of a handle, or None if they cannot be read."""
     info = parse_object(row.attach_info)
-    parts = normalize_address(info)
-    if parts is None or row.attach_type not in _TYPES:
+    fields = normalize_address(info)
+    if fields is None or row.attach_type not in _TYPES:
         return None
     handle_type = HandleType(row.attach_type)
-    address = format_address(parts)
+    address = format_address(fields)
     key = address
     if handle_type is HandleType.MDEV:
         key = _mdev_key(info, address, is_card=address == control_address)
     return HandleFacts(
         key=key,
         type=handle_type,
-        info={**info, **parts},
+        info={**info, **fields},
         needs_host=handle_type is HandleType.MDEV,
         managed=info.get('managed') != 'false',
         in_use=False,

@@ -49,20 +49,20 @@ def parse_object(text: str | None) -> dict[str, str]:
 
 
 def normalize_address(info: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the parts of a PCI address as sysfs writes them.
+    """Return the fields of a PCI address as sysfs writes them.
 
-    :param info: the parts, with or without ``0x`` and leading zeros
-    :returns: None if the parts are no PCI address
+    :param info: the fields, with or without ``0x`` and leading zeros
+    :returns: None if the fields are no PCI address
     """
-    parts: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for name, width in _ADDRESS_WIDTHS.items():
         match = _HEX.fullmatch(info.get(name, ''))
         if match is None:
             return None
-        parts[name] = match[1].lower().lstrip('0').zfill(width)
-    return parts
+        fields[name] = match[1].lower().lstrip('0').zfill(width)
+    return fields
 
 
-def format_address(parts: Mapping[str, str]) -> str:
-    """Return the PCI address with the given parts."""
-    return f'{parts["domain"]}:{parts["bus"]}:{parts["device"]}.{parts["function"]}'
+def format_address(fields: Mapping[str, str]) -> str:
+    """Return the PCI address with the given fields."""
+    return f'{fields["domain"]}:{fields["bus"]}:{fields["device"]}.{fields["function"]}'
