@@ -113,6 +113,7 @@ _COLUMNS: Final = (
     Row.instance_uuid,
     Row.status_reason,
     Row.alternative,
+    Row.state,  # a sort key
     _STATE.label('shown_state'),
     AttachHandle.uuid.label('handle_uuid'),
     AttachHandle.type.label('handle_type'),
@@ -306,7 +307,7 @@ def _find_profile(session: Session, name: str, viewer: str | None) -> Any:
     """Return id, name, groups and state of a profile; Any: a row of SQLAlchemy."""
     statement = _PROFILE if viewer is None else _VISIBLE_PROFILE
     parameters = {'name': name, 'viewer': viewer}
-    profile = session.execute(statement, parameters).one_or_none()
+    profile = session.connection().execute(statement, parameters).one_or_none()
     if profile is None:
         raise DeviceProfileNotFound(name=name)
     return profile
@@ -338,11 +339,11 @@ def list_arqs(session: Session, query: Query, scope: Scope) -> tuple[Arq, ...]:
     )
     statement = chosen.where(scope_filter(scope))
 
-    def read(part: Query) -> tuple[Rows, Iterable[Arq]]:
-        rows = select_page(session, statement, part, _ARQS)
+    def read(page: Query) -> tuple[Rows, Iterable[Arq]]:
+        rows = select_page(session, statement, page, _ARQS)
         return rows, convert_rows(rows, convert)
 
-    return fill_page(query, read)
+    return fill_page(query, _ARQS, read)
 
 
 def scope_filter(scope: Scope) -> ColumnElement[bool]:

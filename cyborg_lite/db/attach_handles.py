@@ -124,7 +124,8 @@ def list_handles_of_arqs(
     session: Session, uuids: Sequence[str]
 ) -> tuple[AllocatedHandle, ...]:
     """Return the handles that the ARQs own, with all data that their hosts need."""
-    return tuple(map(_handle, session.execute(_OF_ARQS, {'uuids': uuids})))
+    rows = session.connection().execute(_OF_ARQS, {'uuids': uuids})
+    return tuple(map(_handle, rows))
 
 
 def list_handles_of_bind(
@@ -168,7 +169,7 @@ def list_hosts_with_unmanaged_handles(session: Session) -> tuple[str, ...]:
 
 # Any: the columns of _HANDLES.
 def _handle(row: Row[*tuple[Any, ...]]) -> AllocatedHandle:
-    part = name_suffix(row.name, row.root_name or row.name)
+    suffix = name_suffix(row.name, row.root_name or row.name)
     bitstream = loaded_regions.parse_bitstream(row.bitstream)
     group = Group.parse(row.device_profile_group)
     return AllocatedHandle(
@@ -188,7 +189,7 @@ def _handle(row: Row[*tuple[Any, ...]]) -> AllocatedHandle:
         host_down=row.agent == ServiceState.DOWN,
         load=None
         if bitstream is None
-        else LoadOrder(row.control_address, part, bitstream),
+        else LoadOrder(row.control_address, suffix, bitstream),
         changed=bool(row.changed_by_bind),
         managed=row.managed,
         for_guest=group.attach_target is AttachTarget.VM,

@@ -132,7 +132,7 @@ def _accept(
     """Move all ARQs to BindStarted; return the job with the generation of the bind."""
     (instance,) = {binding.instance_uuid for binding in bindings.values()}
     parameters = {'uuids': list(bindings), 'instance': instance}
-    rows = {row.uuid: row for row in session.execute(_ARQS, parameters)}
+    rows = {row.uuid: row for row in session.connection().execute(_ARQS, parameters)}
     requested = [rows[uuid] for uuid in bindings if uuid in rows]
     in_scope = {
         row.uuid for row in requested if scope.covers(row.project_id, row.instance_uuid)
@@ -327,7 +327,7 @@ def list_arqs_by_outcome(
         'state': state,
         GENERATION_PARAMETER: payload.generation,
     }
-    return tuple(session.scalars(_BY_OUTCOME, parameters))
+    return tuple(session.connection().scalars(_BY_OUTCOME, parameters))
 
 
 def _set_bound(

@@ -136,7 +136,7 @@ def _lock_arqs(session: Session, uuids: Sequence[str], generation: int) -> None:
     :raises BindCancelled: an ARQ is not being bound any more, or by a later bind
     """
     parameters = {'uuids': uuids, GENERATION_PARAMETER: generation}
-    if len(session.scalars(_LOCK, parameters).all()) < len(uuids):
+    if len(session.connection().scalars(_LOCK, parameters).all()) < len(uuids):
         raise BindCancelled()
 
 
@@ -168,7 +168,7 @@ class _LockedHandle:
 
 
 def _list_targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]:
-    rows = session.execute(_TARGETS, {'uuids': uuids}).all()
+    rows = session.connection().execute(_TARGETS, {'uuids': uuids}).all()
     unclean = [row.device_rp_uuid for row in rows if row.unclean is not None]
     if unclean:
         # The ARQ was bound before, and the host is still cleaning its former handle.
@@ -250,7 +250,8 @@ def _lock(
     statement: Select[int, int, bool],
     **values: object,  # its parameters
 ) -> list[_LockedHandle]:
-    return [_LockedHandle(*row) for row in session.execute(statement, values)]
+    rows = session.connection().execute(statement, values)
+    return [_LockedHandle(*row) for row in rows]
 
 
 def _raise_shortage(session: Session, target: _Target, needed: int) -> NoReturn:

@@ -76,17 +76,19 @@ _SELECT_ATTRIBUTES: Final = select(PlainRow(AttributeRow))
 def list_deployables(session: Session, query: Query) -> tuple[DeployableRecord, ...]:
     """Return the deployables that match the query, with attributes, in two SELECTs.
 
+    A brief query takes one SELECT and returns no attributes.
+
     :raises InvalidInput: an unknown filter, sort key or marker
     """
 
-    def read(part: Query) -> tuple[Rows, Iterable[DeployableRecord]]:
-        rows = select_page(session, _SELECT_ROWS, part, _DEPLOYABLES)
-        attributes = _attributes(session, part) if rows else {}
+    def read(page: Query) -> tuple[Rows, Iterable[DeployableRecord]]:
+        rows = select_page(session, _SELECT_ROWS, page, _DEPLOYABLES)
+        attributes = _attributes(session, page) if rows and not query.brief else {}
         return rows, convert_rows(
             rows, lambda row: _record(row, attributes.get(row.id, []))
         )
 
-    return fill_page(query, read)
+    return fill_page(query, _DEPLOYABLES, read)
 
 
 def _attributes(session: Session, query: Query) -> dict[int, list[Attribute]]:
@@ -152,12 +154,12 @@ def list_attributes(session: Session, query: Query) -> tuple[Attribute, ...]:
     :raises InvalidInput: an unknown filter, sort key or marker, or not an integer
     """
 
-    def read(part: Query) -> tuple[Rows, Iterable[Attribute]]:
+    def read(page: Query) -> tuple[Rows, Iterable[Attribute]]:
         visible = _SELECT_ATTRIBUTES.where(AttributeRow.hidden.is_(False))
-        rows = select_page(session, visible, part, _ATTRIBUTES)
+        rows = select_page(session, visible, page, _ATTRIBUTES)
         return rows, convert_rows(rows, attribute_from_row)
 
-    return fill_page(query, read)
+    return fill_page(query, _ATTRIBUTES, read)
 
 
 def create_attribute(

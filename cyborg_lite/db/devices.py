@@ -96,12 +96,12 @@ def list_devices(session: Session, query: Query) -> tuple[DeviceRecord, ...]:
     :raises InvalidInput: an unknown filter, sort key or marker
     """
 
-    def read(part: Query) -> tuple[Rows, Iterable[DeviceRecord]]:
-        rows: Rows = select_page(session, _RECORD, part, _DEVICES)
-        arqs = _arqs_by_device(session, part) if rows and part.detailed else {}
+    def read(page: Query) -> tuple[Rows, Iterable[DeviceRecord]]:
+        rows: Rows = select_page(session, _RECORD, page, _DEVICES)
+        arqs = _arqs_by_device(session, page) if rows and page.detailed else {}
         return rows, convert_rows(rows, lambda row: _record(row, arqs.get(row.id, ())))
 
-    return fill_page(query, read)
+    return fill_page(query, _DEVICES, read)
 
 
 def _arqs_by_device(session: Session, query: Query) -> dict[int, list[str]]:

@@ -11,7 +11,7 @@ from oslo_db.sqlalchemy import enginefacade
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import dialects, failures, outbox
+from cyborg_lite.db import dialects, failures, outbox, pooling
 
 P = ParamSpec('P')
 T = TypeVar('T')
@@ -85,9 +85,7 @@ class Database:
     @property
     def engines(self) -> tuple[Engine, ...]:
         """The engine of the writers, and that of the readers if it differs."""
-        facade = self._start().facade
-        engines = (facade.writer.get_engine(), facade.reader.get_engine())
-        return tuple(dict.fromkeys(engines))
+        return tuple(dict.fromkeys(self._start().engines.values()))
 
     def close(self) -> None:
         """Close all idle connections. Another transaction would open new ones."""
@@ -113,16 +111,14 @@ class Database:
         def attempt() -> T:
             nonlocal committing
             committing = False
-            # The transaction contexts of the facade serve nested functions, of which
-            # there are none. Measured without any statement: they take about
-            # 35 µs of CPU time for a writer, and 55 µs for a reader.
-            with self._start().sessions[side]() as session:
+            engine = self._start().engines[side]
+            with engine.connect() as connection, _Session(connection) as session:
                 session.info[outbox.ENABLED] = self._notifies
                 result = work(session)
                 session.flush()
                 if side == _WRITER:
                     committing = True
-                    session.commit()
+                    connection.commit()
             return result
 
         try:
@@ -143,8 +139,10 @@ class Database:
 
     def _new_facade(self) -> Any:
         facade = enginefacade.transaction_context()
-        url = self._url.render_as_string(hide_password=False)
         is_sqlite = self._url.get_backend_name() == 'sqlite'
+        # A new connection of SQLite is no request to a server.
+        engine_url = self._url if is_sqlite else pooling.add_plugin(self._url)
+        url = engine_url.render_as_string(hide_password=False)
         facade.configure(
             # SQLite has no pool, and oslo.db rejects unused options.
             **({} if is_sqlite else self._pool),
@@ -157,13 +155,37 @@ class Database:
             synchronous_reader=not is_sqlite,
             sqlite_fk=True,
             max_retries=0,  # no test connection at the start
+            # Each statement yields to the other threads, also those of eventlet.
+            thread_checkin=False,
         )
         facade.append_on_engine_create(dialects.configure_connections)
         return facade
 
 
+class _Session(Session):
+    """Session of a transaction that begins and ends on its connection.
+
+    The facade of oslo.db and a session that owns its transaction serve nested
+    transactions, of which there are none. Measured: without them a transaction takes
+    about 80 µs less CPU time.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._core = connection
+
+    def connection(self, *_arguments: Any, **_options: Any) -> Connection:
+        """Return the connection, for statements that need no objects of the ORM.
+
+        The transaction begins with the first call, or with the first statement.
+        """
+        if not self._core.in_transaction():
+            self._core.begin()
+        return self._core
+
+
 class _Started:
-    """The facade of oslo.db and its factories of sessions."""
+    """The facade of oslo.db and its engines."""
 
     def __init__(self, facade: Any) -> None:
         """Create the engines.
@@ -171,9 +193,9 @@ class _Started:
         :param facade: Any: oslo.db has no types
         """
         self.facade = facade
-        self.sessions: dict[str, Callable[[], Session]] = {
-            _WRITER: facade.writer.get_sessionmaker(),
-            _READER: facade.reader.get_sessionmaker(),
+        self.engines: dict[str, Engine] = {
+            _WRITER: facade.writer.get_engine(),
+            _READER: facade.reader.get_engine(),
         }
 
 

@@ -28,6 +28,7 @@ from cyborg_lite.model.host_topology import (
     TopologyUnit,
     UnitUser,
     group_by_numa_node,
+    read_bridges,
     read_numa_node,
 )
 from cyborg_lite.model.inventory import UNUSABLE_HEALTH, Health
@@ -209,4 +210,5 @@ def _device(row: Device, deployables: tuple[TopologyDeployable, ...]) -> Topolog
         health=Health.CONFLICT if row.conflict else Health(row.health),
         health_reason=row.conflict or row.health_reason,
         deployables=deployables,
+        pci_bridges=read_bridges(row.std_board_info),
     )

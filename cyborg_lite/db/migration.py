@@ -14,13 +14,11 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import Script, ScriptDirectory
 from alembic.util import CommandError
 from oslo_db.sqlalchemy import engines
-from sqlalchemy import Connection, event, inspect, text
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection, event, text
 
 from cyborg_lite.db import dialects, failures
-from cyborg_lite.exceptions import InvalidInput, SchemaOutdated
+from cyborg_lite.exceptions import InvalidInput
 
-_VERSION_TABLE: Final = 'alembic_version'  # of Alembic
 _LOCK: Final = 6666  # any number, as no other program uses this database
 _LOCK_TIMEOUT: Final = 300  # seconds to wait for another dbsync
 _LOCK_STATEMENTS: Final = {
@@ -78,36 +76,6 @@ def current_revision(connection: str) -> str | None:
     """
     with _connect(connection) as connected:
         return MigrationContext.configure(connected).get_current_revision()
-
-
-def check_revision(session: Session) -> None:
-    """Check that the schema has at least the revision that this version requires.
-
-    A revision that this version does not contain is that of a later version, which
-    keeps the tables of this version during a rolling upgrade.
-
-    :raises SchemaOutdated: the database has no schema, or that of an earlier version
-    """
-    current = None
-    # The classes of Alembic would log two lines.
-    if inspect(session.connection()).has_table(_VERSION_TABLE):
-        statement = text(f'SELECT version_num FROM {_VERSION_TABLE}')
-        current = session.execute(statement).scalar()
-    required = expanded_revision()
-    earlier = [revision.number for revision in list_revisions()]
-    earlier = earlier[: earlier.index(required)]
-    if current is None or current in earlier:
-        raise SchemaOutdated(current=current or 'none', head=required)
-
-
-def expanded_revision() -> str:
-    """Return the newest revision that adds something, which this version requires."""
-    expanding = [
-        revision.number
-        for revision in list_revisions()
-        if revision.phase is Phase.EXPAND
-    ]
-    return expanding[-1]
 
 
 def expand_target(connection: str) -> str:

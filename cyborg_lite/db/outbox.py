@@ -79,13 +79,15 @@ def add_notifications(
 
 def add_step(session: Session, uuids: Iterable[str], step: str) -> None:
     """Write notifications for a step of ARQs, if the step is a change of the state."""
-    if step in _STATE_STEPS:
+    # Statements of a bind are not built for nothing.
+    if is_enabled(session) and step in _STATE_STEPS:
         add_arqs(session, Arq.uuid.in_(list(uuids)), STATE_CHANGED)
 
 
 def add_new_arqs(session: Session, uuids: Sequence[str]) -> None:
     """Write notifications for ARQs that were created."""
-    add_arqs(session, Arq.uuid.in_(uuids), CREATED)
+    if is_enabled(session):
+        add_arqs(session, Arq.uuid.in_(uuids), CREATED)
 
 
 def add_deletions(session: Session, arqs: ColumnElement[bool]) -> None:

@@ -70,7 +70,7 @@ class StoredRegion:
     device_id: int
     hostname: str
     control_address: str
-    part: str  # the suffix of its name; empty: the deployable is the card itself
+    suffix: str  # of its name; empty: the deployable is the card itself
     image_id: str | None  # None: no image is loaded
     attributes: Mapping[str, str]
     unusable_reason: str = ''  # why no ARQ can claim it; empty: ARQs can
@@ -180,7 +180,7 @@ def _find_region(
         device_id=device.id,
         hostname=device.hostname,
         control_address=device.control_address,
-        part=name_suffix(deployable.name, root_name or deployable.name),
+        suffix=name_suffix(deployable.name, root_name or deployable.name),
         image_id=deployable.bitstream_id,
         attributes={row.key: row.value for row in attributes},
         unusable_reason=unusable_reason or '',
@@ -287,7 +287,7 @@ def record_load(
         queue.add_job(session, queue.placement_sync_job(region.hostname))
         return
     image = {'bitstream_id': bitstream.image_id}
-    change(session, update(Deployable).where(_loaded_parts(region)).values(**image))
+    change(session, update(Deployable).where(_has_bitstream_of(region)).values(**image))
     loaded_regions.record_loaded_bitstream(session, region.deployable_id, bitstream)
     driver = f'{bitstream.driver or ""} {bitstream.driver_version}'.strip()
     _store_image_attributes(
@@ -304,7 +304,7 @@ def record_load(
 
 
 def _record_image(session: Session, region: StoredRegion, bitstream: Bitstream) -> None:
-    details = EventDetails(unit=region.part, value=bitstream.image_id or '')
+    details = EventDetails(unit=region.suffix, value=bitstream.image_id or '')
     is_device = DeviceRow.id == region.device_id
     kind = DeviceEventKind.PROGRAMMED
     device_events.add_events(session, is_device, kind, details)
@@ -317,8 +317,8 @@ def mark_region_unusable(session: Session, region: StoredRegion, reason: str) ->
     """
     services.clear_digest(session, region.hostname)
     is_region = Deployable.id == region.deployable_id
-    parts = update(Deployable).where(_loaded_parts(region))
-    change(session, parts.values(bitstream_id=None))
+    deployables = update(Deployable).where(_has_bitstream_of(region))
+    change(session, deployables.values(bitstream_id=None))
     reserved = {'reserved': Deployable.num_accelerators}
     change(session, update(Deployable).where(is_region).values(**reserved))
     loaded_regions.mark_unusable(session, region.deployable_id, reason)
@@ -326,12 +326,12 @@ def mark_region_unusable(session: Session, region: StoredRegion, reason: str) ->
     queue.add_job(session, queue.placement_sync_job(region.hostname))
 
 
-def _loaded_parts(region: StoredRegion) -> ColumnElement[bool]:
+def _has_bitstream_of(region: StoredRegion) -> ColumnElement[bool]:
     """Return SQL that is true for the deployables with the bitstream of the region.
 
     If a card is loaded as a whole, these are all its deployables.
     """
-    if region.part:
+    if region.suffix:
         return Deployable.id == region.deployable_id
     return Deployable.device_id == region.device_id
 

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Row,
     ScalarSelect,
     and_,
+    bindparam,
     delete,
     func,
     not_,
@@ -61,7 +62,7 @@ def list_providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow
     reserved: Placement rejects writing an allocation again if the allocated and the
     reserved amounts exceed the total.
     """
-    rows = _read_rows(session, hostname)
+    rows = session.execute(_OF_HOST, {'hostname': hostname}).all()
     providers = tuple(_provider(row) for row in rows)
     if any(row.has_selectors for row in rows):
         active = selectors.list_selectors(session)
@@ -75,41 +76,6 @@ def list_providers_of_host(session: Session, hostname: str) -> tuple[ProviderRow
     return tuple(_add_former_traits(provider, former) for provider in providers)
 
 
-# Any: the columns of the SELECT.
-def _read_rows(session: Session, hostname: str) -> Sequence[Row[*tuple[Any, ...]]]:
-    return session.execute(
-        select(
-            Deployable,
-            Device.uuid.label('device_uuid'),
-            Device.driver,
-            Device.type,
-            Device.model,
-            Device.vendor,
-            Device.status,
-            Device.health,
-            Device.health_reason,
-            Device.conflict,
-            ProviderTraits.traits.label('published_traits'),
-            Service.state.label('agent'),
-            LoadedRegion.unusable_reason,
-            uses_former_traits(hostname).label('uses_former_traits'),
-            selectors.has_selectors().label('has_selectors'),
-            selectors.GROUP_SIZE.label('group_size'),
-            *_handle_counts(),
-        )
-        .join(Device, Deployable.device_id == Device.id)
-        .outerjoin(Service, Service.is_agent_of(Device.hostname))
-        .outerjoin(ProviderTraits, ProviderTraits.rp_uuid == Deployable.rp_uuid)
-        .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
-        .where(
-            Device.hostname == hostname,
-            Deployable.rp_uuid.is_not(None),
-            Deployable.resource_class.is_not(None),
-        )
-        .order_by(Deployable.name)
-    ).all()
-
-
 # Any: the columns of list_providers_of_host.
 def _add_selector_traits(
     provider: ProviderRow, row: Row[*tuple[Any, ...]], active: Sequence[Selector]
@@ -120,9 +86,7 @@ def _add_selector_traits(
     """
     if not selectors.is_reliable(row.agent, row.health):
         return provider
-    attributes = selectors.list_attributes(
-        row, row.Deployable.typed_attributes, row.group_size
-    )
+    attributes = selectors.list_attributes(row, row.typed_attributes, row.group_size)
     names = select_traits(active, attributes)
     return replace(provider, traits=(*provider.traits, *sorted(names)))
 
@@ -174,11 +138,50 @@ def _count_handles(condition: ColumnElement[bool]) -> ScalarSelect[int]:
     )
 
 
+# Built once: building it takes three times the CPU time of running it.
+_OF_HOST: Final = (
+    select(
+        Deployable.rp_uuid,
+        Deployable.name,
+        Deployable.resource_class,
+        Deployable.traits,
+        Deployable.num_accelerators.label('total'),
+        Deployable.reserved,
+        Deployable.typed_attributes,
+        Device.uuid.label('device_uuid'),
+        Device.driver,
+        Device.type,
+        Device.model,
+        Device.vendor,
+        Device.status,
+        Device.health,
+        Device.health_reason,
+        Device.conflict,
+        ProviderTraits.traits.label('published_traits'),
+        Service.state.label('agent'),
+        LoadedRegion.unusable_reason,
+        uses_former_traits(bindparam('hostname')).label('uses_former_traits'),
+        selectors.has_selectors().label('has_selectors'),
+        selectors.GROUP_SIZE.label('group_size'),
+        *_handle_counts(),
+    )
+    .join(Device, Deployable.device_id == Device.id)
+    .outerjoin(Service, Service.is_agent_of(Device.hostname))
+    .outerjoin(ProviderTraits, ProviderTraits.rp_uuid == Deployable.rp_uuid)
+    .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
+    .where(
+        Device.hostname == bindparam('hostname'),
+        Deployable.rp_uuid.is_not(None),
+        Deployable.resource_class.is_not(None),
+    )
+    .order_by(Deployable.name)
+)
+
+
 # Any: the columns of list_providers_of_host.
 def _provider(row: Row[*tuple[Any, ...]]) -> ProviderRow:
-    deployable: Deployable = row.Deployable
-    total = deployable.num_accelerators
-    reserved = min(total, deployable.reserved + row.unavailable)
+    total = row.total
+    reserved = min(total, row.reserved + row.unavailable)
     if row.agent == ServiceState.DOWN:
         reserved = max(reserved, total - row.allocated)
     unusable = row.health in UNUSABLE_HEALTH or row.unusable_reason
@@ -186,10 +189,10 @@ def _provider(row: Row[*tuple[Any, ...]]) -> ProviderRow:
         reserved = total
     published = row.published_traits
     return ProviderRow(
-        rp_uuid=deployable.rp_uuid or '',
-        name=deployable.name,
-        resource_class=deployable.resource_class or '',
-        traits=tuple(deployable.traits),
+        rp_uuid=row.rp_uuid or '',
+        name=row.name,
+        resource_class=row.resource_class or '',
+        traits=tuple(row.traits),
         total=total,
         reserved=reserved,
         published_traits=None if published is None else tuple(published),

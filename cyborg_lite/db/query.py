@@ -7,10 +7,12 @@ left out of the page, and the log names it.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeVar, TypeVarTuple
+from datetime import datetime
+from typing import Any, Final, Protocol, TypeVar, TypeVarTuple
 
 from oslo_log import log
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     ColumnElement,
     Integer,
@@ -19,24 +21,38 @@ from sqlalchemy import (
     and_,
     false,
     func,
+    literal,
     or_,
     select,
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
+from cyborg_lite.db.column_types import UtcDateTime
 from cyborg_lite.exceptions import InvalidInput
-from cyborg_lite.model.queries import Query
+from cyborg_lite.model import cursors
+from cyborg_lite.model.cursors import Cursor
+from cyborg_lite.model.queries import Page, Query
 from cyborg_lite.model.text import format_value, is_storable
 
 LOG = log.getLogger(__name__)
 
 T = TypeVar('T')
+R = TypeVar('R', bound='HasUuid')
 Columns = TypeVarTuple('Columns')
 # The first column is an object of a class of `tables`, a `PlainRow` of one, or
 # `UnreadableRow`.
 Rows = Sequence[Row[*tuple[Any, ...]]]
 
 _INT32: Final = range(-(2**31), 2**31)
+_INT64: Final = range(-(2**63), 2**63)
+
+
+class HasUuid(Protocol):
+    """A record of a list."""
+
+    @property
+    def uuid(self) -> str:
+        """The uuid of its row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +84,13 @@ def select_page(
     Rows with equal sort keys are ordered by creation. Consecutive pages neither repeat
     nor skip a row when other rows are added or deleted in between.
 
-    :raises InvalidInput: an unknown filter, sort key or marker, or not an integer where
-        one is required
+    :raises InvalidInput: an unknown filter, sort key or marker, a cursor of another
+        list, or not an integer where one is required
     """
     chosen = apply_query(statement, query, collection)
     rows: Sequence[Row[*Columns]] = fetch_rows(session, chosen, collection.table)
     # Only an empty page after a marker costs a second SELECT.
-    if query.marker is not None and not rows:
+    if query.cursor is None and query.marker is not None and not rows:
         _check_marker(session, query.marker, collection.table)
     return rows
 
@@ -84,12 +100,15 @@ def apply_query(
 ) -> Select[*Columns]:
     """Return ``statement`` with the filters, the order and the limit of the query.
 
-    :raises InvalidInput: an unknown filter or sort key, or not an integer
+    :raises InvalidInput: an unknown filter or sort key, a cursor of another list, or
+        not an integer
     """
     for name, values in query.filters.items():
         statement = statement.where(_filter(name, values, collection))
     key = _sort_column(query, collection)
-    if query.marker is not None:
+    if query.cursor is not None:
+        statement = statement.where(_is_after_cursor(key, query, collection))
+    elif query.marker is not None:
         mark = aliased(collection.table)
         statement = statement.join(mark, mark.uuid == query.marker)
         statement = statement.where(
@@ -184,6 +203,93 @@ def _is_after_marker(
     return or_(later, and_(equal, newer))
 
 
+def _is_after_cursor(
+    key: InstrumentedAttribute[Any] | None, query: Query, collection: Collection
+) -> ColumnElement[bool]:
+    """Return SQL that is true for rows after the position of the cursor."""
+    cursor = _parse_cursor(query, collection)
+    number = collection.table.id
+    newer: ColumnElement[bool] = (
+        number < cursor.row if query.descending else number > cursor.row
+    )
+    if key is None:
+        return newer
+    value = _parse_position(key.type, cursor.value)
+    if value is None:
+        # NULL is last, or first in a list that is descending.
+        equal = and_(key.is_(None), newer)
+        return or_(key.is_not(None), equal) if query.descending else equal
+    position = literal(value, key.type)
+    equal = and_(key == position, newer)
+    if query.descending:
+        return or_(key < position, equal)
+    return or_(key > position, key.is_(None), equal)
+
+
+def _parse_cursor(query: Query, collection: Collection) -> Cursor:
+    """Return the cursor of the query.
+
+    :raises InvalidInput: it is malformed, or of another collection, sort key or
+        direction
+    """
+    cursor = cursors.decode(query.cursor or '')
+    position = (cursor.collection, cursor.sort_key, cursor.descending)
+    expected = (collection.table.__tablename__, query.sort_key, query.descending)
+    if position != expected:
+        raise InvalidInput(
+            reason='The marker is of another list, sort_key or sort_dir. Follow the '
+            'next link, or start without a marker.'
+        )
+    _check_range(collection.table.id.type, cursor.row)
+    return cursor
+
+
+# Any: a type of SQLAlchemy; a value of the column.
+def _parse_position(kind: Any, value: cursors.Value) -> Any:
+    """Return the value of a cursor as a value of its column.
+
+    :raises InvalidInput: the column cannot have the value
+    """
+    if value is None:
+        return None
+    if isinstance(kind, UtcDateTime):
+        return _parse_time(value)
+    expected: type = str
+    if isinstance(kind, Boolean):
+        expected = bool
+    elif isinstance(kind, Integer):
+        expected = int
+    if type(value) is not expected:
+        raise _invalid_cursor()
+    if type(value) is int:
+        _check_range(kind, value)
+    return value
+
+
+def _parse_time(value: cursors.Value) -> datetime:
+    try:
+        time = datetime.fromisoformat(str(value))
+    except ValueError:
+        raise _invalid_cursor() from None
+    # The other years have times that leave the range of the type in another zone.
+    if time.tzinfo is None or not datetime.min.year < time.year < datetime.max.year:
+        raise _invalid_cursor()
+    return time
+
+
+def _check_range(kind: Any, number: int) -> None:
+    """Check that a database accepts the number as a value of a column."""
+    if number not in (_INT64 if isinstance(kind, BigInteger) else _INT32):
+        raise _invalid_cursor()
+
+
+def _invalid_cursor() -> InvalidInput:
+    return InvalidInput(
+        reason='The marker has an invalid position. Follow the next link, or start '
+        'without a marker.'
+    )
+
+
 def _check_marker(session: Session, marker: str, table: Any) -> None:
     if session.scalar(select(table.id).where(table.uuid == marker)) is None:
         reason = f'The marker {format_value(marker)} is not in the collection.'
@@ -244,21 +350,57 @@ def convert_rows(rows: Rows, convert: Callable[..., T]) -> Iterator[T]:
 
 
 def fill_page(
-    query: Query, read: Callable[[Query], tuple[Rows, Iterable[T]]]
-) -> tuple[T, ...]:
+    query: Query,
+    collection: Collection,
+    read: Callable[[Query], tuple[Rows, Iterable[R]]],
+) -> tuple[R, ...]:
     """Return a page that is as long as the query allows, despite skipped rows.
 
     Clients treat a page that is shorter than the limit as the last page.
 
     :param read: reads one page: its rows, and the objects converted from them
+    :returns: a ``Page`` if the query needs a cursor
     """
     rows, converted = read(query)
-    items = list(converted)
-    while query.limit is not None and len(items) < query.limit == len(rows):
-        following = replace(query, marker=rows[-1][0].uuid)
-        rows, converted = read(following)
+    items, last = list(converted), rows
+    while query.limit is not None and len(items) < query.limit == len(last):
+        following = replace(query, marker=last[-1][0].uuid, cursor=None)
+        last, converted = read(following)
         items += converted
-    return tuple(items[: query.limit])
+        rows = [*rows, *last]
+    items = items[: query.limit]
+    if not query.needs_cursor:
+        return tuple(items)
+    has_next = items and len(items) == query.limit
+    row = _find_row(rows, items[-1].uuid) if has_next else None
+    return Page.build(items, _build_cursor(row, query, collection))
+
+
+# Any: a class of `tables` or a `PlainRow`.
+def _find_row(rows: Rows, uuid: str) -> Any:
+    """Return the row with the uuid, which is near the end."""
+    return next(row[0] for row in reversed(rows) if row[0].uuid == uuid)
+
+
+def _build_cursor(row: Any, query: Query, collection: Collection) -> str | None:
+    """Return the position of a row in the list of the query.
+
+    :returns: None if there is no row, or if its value is too long
+    """
+    if row is None:
+        return None
+    key = _sort_column(query, collection)
+    value = None if key is None else getattr(row, key.key)
+    return cursors.encode(
+        Cursor(
+            collection=collection.table.__tablename__,
+            sort_key=query.sort_key,
+            descending=query.descending,
+            value=value.isoformat() if isinstance(value, datetime) else value,
+            row=row.id,
+            uuid=row.uuid,
+        )
+    )
 
 
 def as_strings(mapping: Mapping[str, Any]) -> dict[str, str]:

@@ -171,7 +171,7 @@ def _lock_arqs(
     scope: Scope,
 ) -> Sequence[Row[*tuple[Any, ...]]]:
     """Lock the rows and return those in scope."""
-    rows = session.execute(statement, values)
+    rows = session.connection().execute(statement, values)
     return [row for row in rows if scope.covers(row.project_id, row.instance_uuid)]
 
 

@@ -91,11 +91,11 @@ def list_services(session: Session, query: Query | None = None) -> tuple[Service
     :raises InvalidInput: an unknown filter, sort key or marker
     """
 
-    def read(part: Query) -> tuple[Rows, Iterable[Service]]:
-        rows = select_page(session, select(Row), part, _SERVICES)
+    def read(page: Query) -> tuple[Rows, Iterable[Service]]:
+        rows = select_page(session, select(Row), page, _SERVICES)
         return rows, convert_rows(rows, _service)
 
-    return fill_page(query or Query(), read)
+    return fill_page(query or Query(), _SERVICES, read)
 
 
 def _service(row: Row) -> Service:
@@ -231,7 +231,7 @@ def switch_states(
 ) -> tuple[Service, ...]:
     """Switch services between up and down. For agents, write Placement sync jobs.
 
-    At most five statements for any number of services. The jobs of many agents start
+    At most six statements for any number of services. The jobs of many agents start
     one after the other, so that they occupy neither all workers nor Placement.
 
     :param previous: number of services that the caller has switched just before

@@ -34,14 +34,14 @@ def store_telemetry(
         for key, host, address in session.execute(statement.order_by(Device.id))
         if (usage := telemetry[host].get(address)) is not None
     )
-    while part := list(islice(rows, _MAX_DEVICES)):
+    while batch := list(islice(rows, _MAX_DEVICES)):
         parameters: dict[str, Any] = {}
-        for number in range(_count_pairs(len(part))):
+        for number in range(_count_pairs(len(batch))):
             # Repetitions of the last device fill the statement up.
-            key, usage = part[min(number, len(part) - 1)]
+            key, usage = batch[min(number, len(batch) - 1)]
             parameters[f'id_{number}'] = key
             parameters[f'usage_{number}'] = usage_to_json(usage)
-        change(session, _UPDATES[_count_pairs(len(part))], parameters)
+        change(session, _UPDATES[_count_pairs(len(batch))], parameters)
 
 
 def _count_pairs(devices: int) -> int:

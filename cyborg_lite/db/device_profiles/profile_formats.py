@@ -81,10 +81,13 @@ def count_instances(session: Session, uuid: str, groups: Groups) -> int:
     )
 
 
-def uses_former_traits(hostname: str) -> ColumnElement[bool]:
+# Any: a value of SQL.
+def uses_former_traits(hostname: Any) -> ColumnElement[bool]:
     """Return SQL that is true if a profile or an instance of a host names such traits.
 
     It costs no statement of its own.
+
+    :param hostname: text, or a parameter of the statement
     """
     return or_(
         exists().where(_has_former_trait(DeviceProfile.groups)),
@@ -100,7 +103,7 @@ def uses_former_traits(hostname: str) -> ColumnElement[bool]:
 # Any: columns of type JSON with lists or objects.
 def _has_former_trait(column: Any) -> ColumnElement[bool]:
     text = cast(column, Text)
-    return or_(*(text.contains(part, autoescape=True) for part in FORMER_TRAIT_PARTS))
+    return or_(*(text.contains(name, autoescape=True) for name in FORMER_TRAIT_PARTS))
 
 
 def list_former_traits(session: Session, hostname: str) -> frozenset[str]:

@@ -64,7 +64,7 @@ from cyborg_lite.model.alternatives import list_all_groups
 from cyborg_lite.model.device_profiles import DeviceProfile, Limits, ProfileChange
 from cyborg_lite.model.notifications import CREATED, DELETED, UPDATED
 from cyborg_lite.model.own_groups import load_own_groups
-from cyborg_lite.model.queries import Query
+from cyborg_lite.model.queries import Query, replace_records
 from cyborg_lite.model.text import is_storable
 
 _LIMITS: Final = Limits()
@@ -176,15 +176,18 @@ def list_profiles(
 
 
 def _add_inheritances(
-    session: Session, profiles: Sequence[DeviceProfile], viewer: str | None
+    session: Session, profiles: tuple[DeviceProfile, ...], viewer: str | None
 ) -> tuple[DeviceProfile, ...]:
     """Return the profiles with those inheritances that the project can see."""
     uuids = [profile.uuid for profile in profiles]
     visible = is_visible_to(viewer)
     inherited = inheritance.list_inheritances(session, uuids, visible)
-    return tuple(
-        dataclasses.replace(profile, inheritance=inherited.get(profile.uuid))
-        for profile in profiles
+    return replace_records(
+        profiles,
+        (
+            dataclasses.replace(profile, inheritance=inherited.get(profile.uuid))
+            for profile in profiles
+        ),
     )
 
 
@@ -203,11 +206,11 @@ def _list_profiles(
         statement = statement.where(has_any_name(storable))
     query = dataclasses.replace(query, filters=filters)
 
-    def read(part: Query) -> tuple[Rows, Iterable[DeviceProfile]]:
-        rows = select_page(session, statement, part, _PROFILES)
+    def read(page: Query) -> tuple[Rows, Iterable[DeviceProfile]]:
+        rows = select_page(session, statement, page, _PROFILES)
         return rows, convert_rows(rows, read_profile)
 
-    return fill_page(query, read)
+    return fill_page(query, _PROFILES, read)
 
 
 def update_profile(  # noqa: PLR0913  # all are keys of one call
@@ -256,7 +259,7 @@ def update_profile(  # noqa: PLR0913  # all are keys of one call
     after = dataclasses.replace(
         after, updated_at=values['updated_at'], generation=values['generation']
     )
-    return _add_inheritances(session, [after], viewer)[0]
+    return _add_inheritances(session, (after,), viewer)[0]
 
 
 def _store_inheritance(

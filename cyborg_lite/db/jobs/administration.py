@@ -56,11 +56,11 @@ def list_job_page(session: Session, query: Query) -> tuple[JobRecord, ...]:
     :raises InvalidInput: an unknown filter, sort key or marker
     """
 
-    def read(part: Query) -> tuple[Rows, Iterable[JobRecord]]:
-        rows = select_page(session, select(Row, now_ms()), part, _JOBS)
+    def read(page: Query) -> tuple[Rows, Iterable[JobRecord]]:
+        rows = select_page(session, select(Row, now_ms()), page, _JOBS)
         return rows, convert_rows(rows, _record)
 
-    return fill_page(query, read)
+    return fill_page(query, _JOBS, read)
 
 
 def request_job(

@@ -26,6 +26,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal_column,
     or_,
     select,
     update,
@@ -33,7 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import Upsert, Values, change
-from cyborg_lite.db.clock import now_ms
+from cyborg_lite.db.clock import now_ms, read_now_ms
 from cyborg_lite.db.tables import Job as Row
 from cyborg_lite.exceptions import JobLost
 from cyborg_lite.model.jobs import (
@@ -60,9 +61,10 @@ _KEYS: Final = [Row.kind, Row.key]
 _RERUN: Final = {'rerun_requested': Row.rerun_requested + 1}
 _ADD_OR_RERUN: Final = Upsert(Row, _KEYS, also=_RERUN, computed=_TIMES)
 _ADD_OR_WIDEN: Final = Upsert(Row, _KEYS, ['payload'], also=_RERUN, computed=_TIMES)
-_DELAY: Final = now_ms() + bindparam('delay_ms', type_=BigInteger)
-_ADD_DELAYED: Final = Upsert(
-    Row, _KEYS, also=_RERUN, computed={**_TIMES, 'run_after': _DELAY}
+# PyMySQL sends many rows in one statement only if all their values are parameters, and
+# nothing else is one.
+_ADD_MANY: Final = Upsert(
+    Row, _KEYS, also={'rerun_requested': Row.rerun_requested + literal_column('1')}
 )
 _ADD_OWNED: Final = _ADD.values(
     lease_until=now_ms() + bindparam('lease_ms', type_=BigInteger)
@@ -120,13 +122,20 @@ def add_job(session: Session, new: NewJob) -> None:
 
 
 def add_delayed_jobs(session: Session, jobs: Sequence[tuple[NewJob, int]]) -> None:
-    """Add jobs with keys as ``add_job`` does, in at most one statement.
+    """Add jobs with keys as ``add_job`` does, in at most two statements.
 
-    :param jobs: each with the milliseconds until it may start
+    :param jobs: without a deadline; each with the milliseconds until it may start
     """
-    rows = [{**_values(new), 'delay_ms': delay} for new, delay in jobs]
-    if rows:
-        _ADD_DELAYED.run(session, rows)
+    if not jobs:
+        return
+    moment = read_now_ms(session)
+    rows = [
+        {**_values(new), 'created_at': moment, 'run_after': moment + delay}
+        for new, delay in jobs
+    ]
+    for row in rows:
+        del row['limit_ms']
+    _ADD_MANY.run(session, rows)
 
 
 def add_running_job(session: Session, new: NewJob, owner: Owner) -> Job:
