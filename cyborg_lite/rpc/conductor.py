@@ -27,9 +27,13 @@
      list_device_profiles: the argument parents
 1.20  forecast_capacity
 1.21  Explanation.cautions; ReasonCode many-candidates
+1.22  TopologyDevice.pci_bridges
+1.23  Query.cursor and needs_cursor: answers of lists that have the cursor of the page;
+      Query.brief: deployables without attributes
 """
 
 import copy
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Final, Self
 
@@ -62,9 +66,10 @@ from cyborg_lite.rpc.inheritance import (
 )
 from cyborg_lite.rpc.jobs import JobCalls
 from cyborg_lite.rpc.lists import ListCalls
+from cyborg_lite.rpc.pages import load_page
 from cyborg_lite.rpc.transport import CONDUCTOR_TOPIC, Caller
 
-VERSION: Final = '1.21'
+VERSION: Final = '1.23'
 
 # Seconds. The conductor replies earlier, with ProgrammingTimedOut if it must.
 _PROGRAM_TIMEOUT: Final = 60.0
@@ -199,7 +204,7 @@ class ConductorAPI(
         :param parents: True: with their inheritance
         """
         answer = list_profiles(self._caller, context, query, parents=parents)
-        return wire.load_all(DeviceProfile, answer)
+        return load_page(answer, functools.partial(wire.load_all, DeviceProfile))
 
     def change_device_profile(
         self,
@@ -336,7 +341,7 @@ class ConductorAPI(
         answer = self._caller.call(
             context, 'list_attributes', since='1.0', query=wire.dump(query)
         )
-        return wire.load_all(Attribute, answer)
+        return load_page(answer, functools.partial(wire.load_all, Attribute))
 
     def set_device_status(
         self,
@@ -510,7 +515,7 @@ class ConductorAPI(
         answer = self._caller.call(
             context, 'list_services', since='1.0', query=wire.dump(query)
         )
-        return wire.load_all(Service, answer)
+        return load_page(answer, functools.partial(wire.load_all, Service))
 
     def delete_service(self, context: RequestContext, uuid: str) -> None:
         """Delete a daemon that is down; for an agent, its host with all devices.

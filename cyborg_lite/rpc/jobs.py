@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of the conductor about the job table; part of ``ConductorAPI``."""
 
+import functools
+
 from cyborg_lite.model.jobs import JobRecord, JobRequest
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.pages import load_page
 from cyborg_lite.rpc.transport import Caller
 
 
@@ -21,7 +24,7 @@ class JobCalls:
         answer = self._caller.call(
             context, 'list_jobs', since='1.9', query=wire.dump(query)
         )
-        return wire.load_all(JobRecord, answer)
+        return load_page(answer, functools.partial(wire.load_all, JobRecord))
 
     def request_job(self, context: RequestContext, request: JobRequest) -> JobRecord:
         """Write a job, or find the unfinished job that does the same work.

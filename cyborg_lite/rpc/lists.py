@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of the conductor that return long lists; part of ``ConductorAPI``."""
 
+import functools
 import time
 from typing import Final, TypeVar
 
@@ -11,6 +12,7 @@ from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc import compression, wire
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.earlier_peers import UPGRADE_TIME, is_unsupported
+from cyborg_lite.rpc.pages import load_page
 from cyborg_lite.rpc.transport import Caller
 
 T = TypeVar('T')
@@ -63,11 +65,11 @@ class ListCalls:
                 text = self._caller.call(
                     context, method, since='1.15', query=wire.dump(query), packed=True
                 )
-                return compression.load_list(cls, text)
+                return load_page(text, functools.partial(compression.load_list, cls))
             except ServiceUnavailable as error:
                 if not is_unsupported(error):
                     raise
                 # Such a conductor logs each call that it does not know.
                 self._packed_from = time.monotonic() + UPGRADE_TIME
         answer = self._caller.call(context, method, since='1.0', query=wire.dump(query))
-        return wire.load_all(cls, answer)
+        return load_page(answer, functools.partial(wire.load_all, cls))

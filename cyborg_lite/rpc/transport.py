@@ -139,12 +139,14 @@ def connect(
     conf: cfg.ConfigOpts,
     default_timeout: int | None = None,
     signer: Signer | None = None,
+    url: str | None = None,
 ) -> oslo_messaging.Transport:
     """Return a new transport; create it after a fork, and clean it up after use.
 
     :param default_timeout: seconds that a call waits for its reply, unless configured
         or passed to the call; None: default of the library
     :param signer: signs and checks all messages; None: messages are not signed
+    :param url: None: the configured one
     :raises ConfigurationError: the URL or an option of the broker is invalid
     """
     set_library_defaults()
@@ -154,10 +156,10 @@ def connect(
         conf.set_default('rpc_response_timeout', default_timeout)
     amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MIN = _STOP_CHECK_INTERVAL
     amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX = _STOP_CHECK_INTERVAL
-    scheme = address(conf).partition(':')[0]
+    scheme = (url or address(conf)).partition(':')[0]
     try:
         bus = oslo_messaging.get_rpc_transport(
-            conf, allowed_remote_exmods=EXCEPTION_MODULES
+            conf, url, allowed_remote_exmods=EXCEPTION_MODULES
         )
     except oslo_messaging.DriverLoadFailure as error:
         reason = f'[DEFAULT] transport_url: there is no transport {scheme}.'

@@ -34,7 +34,7 @@ Versions = Callable[[], Iterable[tuple[str, str]]]
 
 def parse_level(level: str) -> tuple[int, ...]:
     """Return an interface version such as ``1.2`` in a form that can be compared."""
-    return tuple(int(part) for part in level.split('.'))
+    return tuple(int(number) for number in level.split('.'))
 
 
 class Pins:
