@@ -74,7 +74,7 @@ def _list_names(device: Device) -> list[str]:
 
 
 def _parse_rule(text: str) -> tuple[str, str]:
-    pattern, _, mode = (part.strip() for part in text.partition('='))
+    pattern, _, mode = (word.strip() for word in text.partition('='))
     if not MODE_NAME.fullmatch(mode):
         raise ConfigurationError(reason=f'"{text}" has no valid mode.')
     host, slash, card = pattern.rpartition('/')

@@ -53,10 +53,10 @@ def parse_group(text: str) -> tuple[str, ...]:
     :raises ConfigurationError: one of them is no PCI address
     """
     members = []
-    for part in text.split('+'):
-        address = pci_address(part.strip().lower())
+    for member in text.split('+'):
+        address = pci_address(member.strip().lower())
         if address is None:
-            reason = f'{part.strip()} in "{text}" is not a PCI address.'
+            reason = f'{member.strip()} in "{text}" is not a PCI address.'
             raise ConfigurationError(reason=reason)
         members.append(address)
     return tuple(members)

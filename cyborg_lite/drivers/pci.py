@@ -18,6 +18,7 @@ from cyborg_lite.drivers.host.passthrough import IommuGroups
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.model import typed_attributes
+from cyborg_lite.model.host_topology import BRIDGES_KEY, format_bridges
 from cyborg_lite.model.inventory import (
     AttachHandle,
     Deployable,
@@ -49,13 +50,13 @@ _LINK_SPEED: Final = re.compile(r'(\d{1,4})\.(\d) GT/s')
 _COMPANIONS: Final = {'0403': 'audio', '0c03': 'USB', '0c80': 'USB-C'}
 
 
-def custom_name(*parts: str) -> str:
+def custom_name(*words: str) -> str:
     """Return a name that Placement accepts as a custom trait or resource class.
 
     >>> custom_name('NVIDIA', '1eb8')
     'CUSTOM_NVIDIA_1EB8'
     """
-    text = re.sub('[^A-Z0-9_]', '_', '_'.join(parts).upper())
+    text = re.sub('[^A-Z0-9_]', '_', '_'.join(words).upper())
     return f'CUSTOM_{text.removeprefix("CUSTOM_")}'[:_MAX_NAME_LENGTH]
 
 
@@ -348,6 +349,8 @@ trust one another.
             board['subsystem'] = function.subsystem
         if function.numa_node is not None:
             board['numa_node'] = str(function.numa_node)
+        if function.bridges:
+            board[BRIDGES_KEY] = format_bridges(function.bridges)
         return Device(
             type=self.device_type(function),
             vendor=function.vendor,

@@ -55,14 +55,14 @@ class AgentProcess:
         journal.open()
         loaded = LoadedBitstreams(state, host)
         self._discovery = Discovery(host, {driver.NAME: driver}, 60, loaded.amend)
-        parts = self._discovery, self.cache, journal
-        self._monitor = HardwareMonitor(*parts, _INTERVALS, threading.Event())
+        components = self._discovery, self.cache, journal
+        self._monitor = HardwareMonitor(*components, _INTERVALS, threading.Event())
         if isinstance(driver, TracksHandles):
             driver.restore_handles(
                 [prepared.handle for prepared in self.cache.handles.values()]
             )
         self._monitor.restore_results()
-        self.preparation = Preparation(*parts)
+        self.preparation = Preparation(*components)
         self.cleaning = Cleaning(self._discovery, self.cache, self._defer_clean)
         self._deferred_cleans: list[Callable[[], None]] = []
         image_cache = ImageCache(

@@ -144,10 +144,12 @@ class IntelFpga(ProgrammableFpgaDriver):
         name = self.root_name(card.function)
         if mode == ON_HOST and not self._options['offer_management_function']:
             return ()
-        parts = [card.regions[:1]]
+        groups = [card.regions[:1]]
         if mode == ON_FUNCTIONS:
-            parts = [(region,) for region in card.regions]
-        roots = (self._build_offered(card, name, address, part) for part in parts)
+            groups = [(region,) for region in card.regions]
+        roots = (
+            self._build_offered(card, name, address, regions) for regions in groups
+        )
         return tuple(sorted(item for root in roots for item in list_inventory(root)))
 
     def is_card_function(self, function: PciFunction) -> bool:

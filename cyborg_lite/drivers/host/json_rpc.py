@@ -18,7 +18,7 @@ class JsonRpcError(Exception):
     """A call failed; the text says why."""
 
 
-class ServerAway(JsonRpcError):
+class ServerUnreachable(JsonRpcError):
     """No server listens on the socket, or it does not answer in time."""
 
 
@@ -49,7 +49,7 @@ class JsonRpc:
     def call(self, method: str, **params: Any) -> Any:
         """Call a method and return its result.
 
-        :raises ServerAway: the server does not answer; the call may be executed
+        :raises ServerUnreachable: the server does not answer; the call may be executed
         :raises CallRefused: the server answered with an error
         """
         request: dict[str, Any] = {'jsonrpc': '2.0', 'method': method, 'id': 1}
@@ -59,7 +59,8 @@ class JsonRpc:
             answer = self._exchange(json.dumps(request).encode())
         except (OSError, ValueError) as error:
             reason = getattr(error, 'strerror', None) or str(error)
-            raise ServerAway(f'{self._path.name} does not answer: {reason}') from None
+            text = f'{self._path.name} does not answer: {reason}'
+            raise ServerUnreachable(text) from None
         if not isinstance(answer, dict) or 'error' in answer:
             raise _to_refusal(method, answer)
         return answer.get('result')

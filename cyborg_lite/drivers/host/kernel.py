@@ -181,8 +181,6 @@ class Writer:
         self._last[address] = action, future
         # A daemon thread: the process must be able to exit while the kernel hangs.
         threading.Thread(target=_run, args=(future, operation), daemon=True).start()
-        # Wait for the future instead of joining the thread: the first thread imports
-        # eventlet through oslo.privsep, after which it can no longer be joined.
         wait([future], self._seconds)
         self.check(address)
         return future.result()

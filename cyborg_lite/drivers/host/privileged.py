@@ -222,10 +222,11 @@ def _open_without_links(location: str) -> int:
     # No O_CREAT: a file that has vanished must not be created as a regular file.
     # O_NONBLOCK: nobody may read a FIFO in place of the file.
     flags = os.O_NOFOLLOW | os.O_CLOEXEC
-    current = os.open('/', flags | os.O_PATH | os.O_DIRECTORY)
+    directory_flags = flags | os.O_PATH | os.O_DIRECTORY
+    current = os.open('/', directory_flags)
     try:
-        for part in directories:
-            below = os.open(part, flags | os.O_PATH | os.O_DIRECTORY, dir_fd=current)
+        for directory in directories:
+            below = os.open(directory, directory_flags, dir_fd=current)
             os.close(current)
             current = below
         return os.open(name, flags | os.O_WRONLY | os.O_NONBLOCK, dir_fd=current)

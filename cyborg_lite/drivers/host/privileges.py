@@ -145,12 +145,12 @@ def check_owner(path: str, root: str) -> None:
         raise PermissionError(f'{path} leads out of {root}')
     parents = {os.path.dirname(path), os.path.dirname(real_path)}
     for item in (real_path, *sorted(parents)):
-        for part in _list_parts(item, real_root):
-            status = os.stat(part)
+        for entry in _list_path_entries(item, real_root):
+            status = os.stat(entry)
             if status.st_uid not in trusted:
-                raise PermissionError(f'{part} belongs to user {status.st_uid}')
+                raise PermissionError(f'{entry} belongs to user {status.st_uid}')
             if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                raise PermissionError(f'users other than root can write to {part}')
+                raise PermissionError(f'users other than root can write to {entry}')
 
 
 def is_below(path: str, directory: str) -> bool:
@@ -207,8 +207,8 @@ def _read(path: str) -> str:
         os.close(file)
 
 
-def _list_parts(path: str, root: str) -> Iterator[str]:
+def _list_path_entries(path: str, root: str) -> Iterator[str]:
     """Yield a path and the directories above it, up to the root."""
-    for part in (Path(path), *Path(path).parents):
-        if is_below(str(part), root):
-            yield str(part)
+    for entry in (Path(path), *Path(path).parents):
+        if is_below(str(entry), root):
+            yield str(entry)

@@ -115,6 +115,16 @@ class Host:
         name = os.path.basename(location)
         return name if name.isprintable() else None
 
+    def ancestors(self, path: str) -> tuple[str, ...]:
+        """Return the names of the directories above a file, the topmost first.
+
+        Links are followed. The result is empty if the file does not exist.
+        """
+        location = self._resolve(path)
+        if location is None or not os.path.exists(location):
+            return ()
+        return Path(os.path.relpath(location, os.path.realpath(self.root))).parts[:-1]
+
     def has(self, path: str) -> bool:
         """Return True if the file or directory exists; links are followed."""
         location = self._resolve(path)
@@ -143,11 +153,11 @@ class Host:
 
 def _read(file: int, size: int) -> bytes:
     """Return the first bytes of an open file. One read may return less than a file."""
-    parts = []
-    while size > 0 and (part := os.read(file, size)):
-        parts.append(part)
-        size -= len(part)
-    return b''.join(parts)
+    chunks = []
+    while size > 0 and (chunk := os.read(file, size)):
+        chunks.append(chunk)
+        size -= len(chunk)
+    return b''.join(chunks)
 
 
 def _remove_control_characters(line: str) -> str:
@@ -198,8 +208,8 @@ class PciFunction:
     @cached_property
     def subsystem(self) -> str:
         """The ``vendor:device`` ids of the board, possibly of another vendor."""
-        parts = (self._hex('subsystem_vendor', 4), self._hex('subsystem_device', 4))
-        return ':'.join(parts) if all(parts) else ''
+        ids = (self._hex('subsystem_vendor', 4), self._hex('subsystem_device', 4))
+        return ':'.join(ids) if all(ids) else ''
 
     @cached_property
     def pci_class(self) -> str:
@@ -276,6 +286,15 @@ class PciFunction:
         """The NUMA node; None if the platform has none (the kernel writes -1)."""
         node = self.number('numa_node')
         return None if node is None or node < 0 else node
+
+    @cached_property
+    def bridges(self) -> tuple[str, ...]:
+        """The addresses of the bridges above the function, the root port first.
+
+        The kernel nests the directories of devices in the order of the buses.
+        """
+        names = self.host.ancestors(self.path(''))
+        return tuple(filter(None, (pci_address(name) for name in names)))
 
     @cached_property
     def is_resettable(self) -> bool:

@@ -20,7 +20,7 @@ from cyborg_lite.exceptions import DeviceBusy
 NVIDIA_SMI: Final = 'usr/bin/nvidia-smi'  # below the root of the host
 _SLICES: Final = 7  # of a card
 _EIGHTHS: Final = 8  # of the memory of a card
-_PART: Final = re.compile(r'(?:([2-7])x)?([1-7]g\.\d{1,3}gb)')
+_INSTANCE: Final = re.compile(r'(?:([2-7])x)?([1-7]g\.\d{1,3}gb)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Profile:
 def _build_profiles(*sizes: tuple[int, int, int]) -> tuple[Profile, ...]:
     """Return profiles from slices, GiB and eighths of the memory, largest first."""
     profiles = (
-        Profile(f'{slices}g.{gib}gb', slices, part) for slices, gib, part in sizes
+        Profile(f'{slices}g.{gib}gb', slices, eighths) for slices, gib, eighths in sizes
     )
     return tuple(
         sorted(profiles, key=lambda item: (item.eighths, item.slices), reverse=True)
@@ -89,8 +89,8 @@ def parse_layout(profiles: Iterable[Profile], name: str) -> tuple[Profile, ...]:
     """
     by_name = {profile.name: profile for profile in profiles}
     instances: list[Profile] = []
-    for part in name.split('+'):
-        match = _PART.fullmatch(part)
+    for instance in name.split('+'):
+        match = _INSTANCE.fullmatch(instance)
         if match is None or match[2] not in by_name:
             return ()
         instances += [by_name[match[2]]] * int(match[1] or 1)

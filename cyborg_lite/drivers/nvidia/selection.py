@@ -162,12 +162,12 @@ def build_deployable(card: VgpuCard) -> Deployable:
     if not any(item.uses_gpu_instance for item in types):
         (vgpu_type,) = types
         addresses = tuple(_list_addresses(card, vgpu_type, frozenset()))
-        return _build_part(card, vgpu_type, card.name, addresses)
+        return _build_deployable(card, vgpu_type, card.name, addresses)
     children, assigned = [], frozenset[str]()
     for vgpu_type in types:
         addresses = tuple(_list_addresses(card, vgpu_type, assigned))
         name = f'{card.name}_{vgpu_type.label}'
-        children.append(_build_part(card, vgpu_type, name, addresses))
+        children.append(_build_deployable(card, vgpu_type, name, addresses))
         assigned |= frozenset(addresses)
     return Deployable(card.name, children=tuple(children))
 
@@ -223,7 +223,7 @@ def _rank(card: VgpuCard, vgpu_type: VgpuType, address: str) -> int:
     return 1 if vgpus[0] in card.selection.foreign else 0
 
 
-def _build_part(
+def _build_deployable(
     card: VgpuCard, vgpu_type: VgpuType, name: str, addresses: tuple[str, ...]
 ) -> Deployable:
     foreign = [
@@ -284,7 +284,9 @@ def summarize_offer(
     root: Deployable, selection: VgpuSelection, existing: Sequence[Vgpu]
 ) -> str:
     """Return the offer of a card in one line."""
-    parts = [item for item in root.walk() if item.resource_class]
-    types = ', '.join(f'{item.attributes["vgpu_type"]} x{item.total}' for item in parts)
+    deployables = [item for item in root.walk() if item.resource_class]
+    types = ', '.join(
+        f'{item.attributes["vgpu_type"]} x{item.total}' for item in deployables
+    )
     text = f'vGPUs: {types}; {len(existing)} exist'
     return f'{text}; {selection.reason}' if selection.reason else text
