@@ -22,7 +22,7 @@ from cyborg_lite.model.bitstreams import Bitstream
 
 LOG = log.getLogger(__name__)
 
-_PART_SUFFIX: Final = '.part'
+_NEW_SUFFIX: Final = '.part'
 _NAME: Final = re.compile(r'sha(?:256|384|512)-[0-9a-f]{64,128}')
 _CHUNK_SIZE: Final = 1 << 20  # bytes
 _READ_ONLY: Final = 0o400
@@ -95,12 +95,12 @@ class ImageCache:
                 f'{self._largest} bytes.'
             )
             raise BitstreamRefused(image=bitstream.image_id, reason=reason)
-        part = path.with_name(path.name + _PART_SUFFIX)
+        new_file = path.with_name(path.name + _NEW_SUFFIX)
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._free_space(bitstream.size)
-            self._download(bitstream, part)
-            part.rename(path)
+            self._download(bitstream, new_file)
+            new_file.rename(path)
         except OSError as error:
             LOG.error('Cannot store image %s: %s', bitstream.image_id, error)
             reason = f'Image {bitstream.image_id} cannot be stored on the host.'
@@ -112,14 +112,14 @@ class ImageCache:
             ) from error
         finally:
             with suppress(OSError):
-                part.unlink()
+                new_file.unlink()
         LOG.info('Downloaded image %s, %d bytes', bitstream.image_id, bitstream.size)
 
-    def _download(self, bitstream: Bitstream, part: Path) -> None:
-        part.unlink(missing_ok=True)  # left by a process that crashed
+    def _download(self, bitstream: Bitstream, new_file: Path) -> None:
+        new_file.unlink(missing_ok=True)  # left by a process that crashed
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         remaining = bitstream.size
-        with open(os.open(part, flags, _READ_ONLY), 'wb') as file:
+        with open(os.open(new_file, flags, _READ_ONLY), 'wb') as file:
             for chunk in self._source.content(
                 bitstream.image_id, bitstream.hash_algo, bitstream.hash_value
             ):
@@ -130,7 +130,7 @@ class ImageCache:
                 file.write(chunk)
             file.flush()
             os.fsync(file.fileno())
-        if not _matches_digest(part, bitstream):
+        if not _matches_digest(new_file, bitstream):
             reason = 'The hash of its content differs from os_hash_value.'
             raise BitstreamRefused(image=bitstream.image_id, reason=reason)
 
@@ -143,7 +143,7 @@ class ImageCache:
             in_use = {name for name, users in self._in_use.items() if users > 0}
         cached = []
         for entry in os.scandir(self._directory):
-            name = entry.name.removesuffix(_PART_SUFFIX)
+            name = entry.name.removesuffix(_NEW_SUFFIX)
             if not _NAME.fullmatch(name):
                 continue
             if name == entry.name:

@@ -102,11 +102,11 @@ class LoadedBitstreams:
 
         :param reasons: why the device is degraded; functions that are missing are added
         """
-        parts = tuple(
-            self._amend_deployable(device, part, entries, reasons)
-            for part in deployable.children
+        children = tuple(
+            self._amend_deployable(device, child, entries, reasons)
+            for child in deployable.children
         )
-        deployable = replace(deployable, children=parts)
+        deployable = replace(deployable, children=children)
         entry = entries.get(deployable.name)
         if entry is None:
             return deployable
@@ -127,7 +127,7 @@ class LoadedBitstreams:
             deployable = topology_functions.select_guest_function(
                 self._host, deployable, address, located
             )
-        return replace(deployable, children=(*parts, *functions))
+        return replace(deployable, children=(*children, *functions))
 
     def _store(self, deployable: str, entry: _Entry) -> None:
         with self._guard:
@@ -137,11 +137,11 @@ class LoadedBitstreams:
 
     def _write(self, entries: Mapping[str, _Entry]) -> None:
         text = json.dumps({name: asdict(entry) for name, entry in entries.items()})
-        part = self._directory / f'{_FILE}.part'
+        new_file = self._directory / f'{_FILE}.part'
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            part.write_text(text)
-            os.replace(part, self._directory / _FILE)
+            new_file.write_text(text)
+            os.replace(new_file, self._directory / _FILE)
         except OSError as error:
             LOG.error('Cannot save loaded.json: %s', error)
 

@@ -64,7 +64,7 @@ class Programming:
         :raises ServiceUnavailable: Glance does not answer
         """
         driver = self._find_driver(order)
-        name = f'{self._discovery.host.name}_{order.address}{order.part}'
+        name = f'{self._discovery.host.name}_{order.address}{order.region_suffix}'
         with (
             self._lock_device(order.address),
             self._cache.open_image(order.bitstream) as image,

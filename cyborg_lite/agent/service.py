@@ -100,8 +100,8 @@ class AgentService:
         resources, intervals = self._resources, self._intervals
         self._open_state()
         discovery = self._create_discovery()
-        parts = discovery, self._cache, self._journal
-        monitor = HardwareMonitor(*parts, intervals, self._stopping)
+        state = self._cache, self._journal
+        monitor = HardwareMonitor(discovery, *state, intervals, self._stopping)
         discovery.restore_handles(
             entry.handle for entry in self._cache.handles.values()
         )
@@ -112,10 +112,12 @@ class AgentService:
         programming = (
             Programming(discovery, store, monitor.request_scan) if store else None
         )
-        preparation = Preparation(*parts, programming.program if programming else None)
+        preparation = Preparation(
+            discovery, *state, programming.program if programming else None
+        )
         modes = self._create_modes(discovery, preparation, monitor.request_scan)
         patience = intervals.recovery_patience
-        recovery = HostRecovery(discovery, preparation, *parts[1:], patience)
+        recovery = HostRecovery(discovery, preparation, *state, patience)
         recovery.restore_mode = modes.restore
         repair = HandleRepair(preparation, self._cache, self._journal, self._stopping)
         reporter = self._start_reporter(discovery, recovery, repair)

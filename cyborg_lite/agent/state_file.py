@@ -74,15 +74,15 @@ class StateFile:
 
         :param content: any value that JSON can represent
         """
-        part = self._path.with_name(f'{self._path.name}.part')
+        new_file = self._path.with_name(f'{self._path.name}.part')
         text = json.dumps({_VERSION: self._version, _CONTENT: content})
         try:
             self._path.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
-            with open(part, 'w', opener=_opener) as file:
+            with open(new_file, 'w', opener=_opener) as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(part, self._path)
+            os.replace(new_file, self._path)
             _sync_directory(self._path.parent)
         except OSError as error:
             self._log_write_error(str(error))
