@@ -5,11 +5,12 @@ The ``openstack`` commands and the dashboard share this client. It imports no li
 because both run on machines without the service.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol, Self
 from urllib.parse import parse_qsl, quote, urlsplit
 
 _LARGEST_SUCCESS: Final = 299
+_NOT_ACCEPTABLE: Final = 406  # also of a microversion that is not supported
 
 
 class Response(Protocol):
@@ -62,7 +63,7 @@ class AcceleratorApi:
         self,
         method: str,
         path: str,
-        version: str,
+        version: str | Sequence[str],
         *,
         query: Mapping[str, Any] | None = None,
         body: Any = None,
@@ -71,7 +72,8 @@ class AcceleratorApi:
         """Send a request and return the JSON of the response; None: it has no body.
 
         :param path: quoted, below the version of the API, for example ``/jobs``
-        :param version: microversion, for example ``2.4``
+        :param version: microversion, for example ``2.4``; or several, the newest first,
+            of which the first is used that the service supports
         :param generation: that the object must have, else the service answers 409;
             None: any
         :raises ApiError: the service refuses the request
@@ -80,15 +82,19 @@ class AcceleratorApi:
         headers = self._headers
         if generation is not None:
             headers = {**headers, 'If-Match': f'"{generation}"'}
-        response = self._adapter.request(
-            path,
-            method,
-            params={name: value for name, value in (query or {}).items() if value},
-            headers=headers,
-            microversion=version,
-            raise_exc=False,
-            **options,
-        )
+        arguments = {name: value for name, value in (query or {}).items() if value}
+        for microversion in [version] if isinstance(version, str) else version:
+            response = self._adapter.request(
+                path,
+                method,
+                headers=headers,
+                params=arguments,
+                microversion=microversion,
+                raise_exc=False,
+                **options,
+            )
+            if response.status_code != _NOT_ACCEPTABLE:
+                break
         if response.status_code > _LARGEST_SUCCESS:
             raise _build_error(response)
         return response.json() if response.content else None

@@ -425,13 +425,13 @@ class Placement:
         body = self._remote.send('GET', path).json()
         return tuple(map(_node, body['resource_providers']))
 
-    def _send(self, uuid: str, method: str, part: str, body: object = None) -> Any:
-        """Send a request for a part of a provider and return the JSON of the response.
+    def _send(self, uuid: str, method: str, resource: str, body: object = None) -> Any:
+        """Send a request about a provider and return the JSON of the response.
 
         :raises PlacementConflict: the provider or its generation does not exist
         :raises ProviderInUse: allocations prevent the change
         """
-        path = f'{_provider_path(uuid)}/{part}'
+        path = f'{_provider_path(uuid)}/{resource}'
         response = self._remote.send(method, path, body, accept=(404, 409))
         if response.status_code == 404:
             raise PlacementConflict(provider=uuid)
