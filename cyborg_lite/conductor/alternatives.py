@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alternatives of device profiles: what Nova is told, and what an instance got.
+"""Alternatives of device profiles: the choice for Nova, and that of an instance.
 
 Nova reads a profile when it schedules an instance, before it knows a host, and creates
 ARQs after it has chosen one. Neither request names the instance. Between them another
 process may have chosen another alternative. So the choice is only a forecast; it is
 shared by all processes through the database. The bind is the first request that names
-the instance, and its allocation in Placement shows what Nova was told. The bind
-corrects the ARQs before it claims handles.
+the instance, and its allocation in Placement shows the alternative that Nova
+received. The bind corrects the ARQs before it claims handles.
 """
 
 from collections.abc import Sequence

@@ -29,7 +29,7 @@ from cyborg_lite.exceptions import (
 from cyborg_lite.model.arqs import Arq, Binding, Scope, State, Step
 from cyborg_lite.model.jobs import NovaEventPayload
 from cyborg_lite.model.project_errors import ProjectLimitExceeded
-from cyborg_lite.model.queries import Query
+from cyborg_lite.model.queries import Query, replace_records
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import RequestContext
 
@@ -123,13 +123,16 @@ class ArqService:
             if arq.state is State.BOUND and arq.needs_host and arq.hostname
         }
         unconfirmed = {host for host in hosts if not self._is_confirmed(context, host)}
-        return tuple(
-            replace(arq, state=State.UNKNOWN)
-            if arq.state is State.BOUND
-            and arq.needs_host
-            and arq.hostname in unconfirmed
-            else arq
-            for arq in rows
+        return replace_records(
+            rows,
+            (
+                replace(arq, state=State.UNKNOWN)
+                if arq.state is State.BOUND
+                and arq.needs_host
+                and arq.hostname in unconfirmed
+                else arq
+                for arq in rows
+            ),
         )
 
     def _is_confirmed(self, context: RequestContext, host: str) -> bool:
@@ -163,7 +166,9 @@ class ArqService:
         for arq in rows:
             if arq.is_not_for_guest and arq.instance_uuid is not None:
                 hidden[arq.instance_uuid].append(arq.uuid)
-        attachable = tuple(arq for arq in rows if not arq.is_not_for_guest)
+        attachable = replace_records(
+            rows, (arq for arq in rows if not arq.is_not_for_guest)
+        )
         if not hidden or not attachable:
             return rows
         for instance, uuids in hidden.items():

@@ -203,7 +203,7 @@ class BitstreamLoader:
         )
         # The agent ignores an order that is older than the last one it executed.
         moment = self._database.read(clock.read_now_ms)
-        order = LoadOrder(region.control_address, region.part, bitstream, moment)
+        order = LoadOrder(region.control_address, region.suffix, bitstream, moment)
         try:
             device = self._agents.program(
                 request_context(request_id), region.hostname, order

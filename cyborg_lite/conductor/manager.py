@@ -5,6 +5,7 @@ Each endpoint mirrors a method of ``cyborg_lite.rpc.conductor.ConductorAPI``. It
 the arguments from JSON, calls one service and returns the result as JSON.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -41,6 +42,7 @@ from cyborg_lite.model.services import HeartbeatDetails
 from cyborg_lite.model.usages import UsageQuery
 from cyborg_lite.rpc import compression, conductor, wire
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.pages import dump_page
 from cyborg_lite.rpc.transport import endpoint, interface
 
 T = TypeVar('T')
@@ -95,7 +97,7 @@ class Manager:
     ) -> Any:
         """List device profiles."""
         service, loaded = self._services.profiles, wire.load(Query, query)
-        return wire.dump(service.list(context, loaded, parents=parents))
+        return dump_page(service.list(context, loaded, parents=parents))
 
     @endpoint
     def change_device_profile(
@@ -331,7 +333,7 @@ class Manager:
     @endpoint
     def list_attributes(self, context: RequestContext, query: Any) -> Any:
         """List attributes."""
-        return wire.dump(self._services.attributes.list(wire.load(Query, query)))
+        return dump_page(self._services.attributes.list(wire.load(Query, query)))
 
     @endpoint
     def create_attribute(
@@ -357,7 +359,7 @@ class Manager:
     @endpoint
     def list_jobs(self, context: RequestContext, query: Any) -> Any:
         """List unfinished and failed jobs."""
-        return wire.dump(self._services.jobs.list(wire.load(Query, query)))
+        return dump_page(self._services.jobs.list(wire.load(Query, query)))
 
     @endpoint
     def request_job(self, context: RequestContext, request: Any) -> Any:
@@ -393,7 +395,7 @@ class Manager:
     @endpoint
     def list_services(self, context: RequestContext, query: Any) -> Any:
         """List agents and conductors."""
-        return wire.dump(self._services.daemons.list(wire.load(Query, query)))
+        return dump_page(self._services.daemons.list(wire.load(Query, query)))
 
     @endpoint
     def delete_service(self, context: RequestContext, uuid: str) -> None:
@@ -464,4 +466,5 @@ class Manager:
 
 def _dump_list(cls: type[T], records: tuple[T, ...], packed: bool) -> Any:
     """Return a list as JSON, or as compressed text."""
-    return compression.dump_list(cls, records) if packed else wire.dump(records)
+    dump = functools.partial(compression.dump_list, cls) if packed else wire.dump
+    return dump_page(records, dump)

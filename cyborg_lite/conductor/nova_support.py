@@ -115,17 +115,17 @@ class NovaSupport:
 
         :raises ServiceUnavailable: Placement does not answer
         """
-        marked: frozenset[str] = frozenset()
+        hosts_with_trait: frozenset[str] = frozenset()
         by_trait = self._rules.attaches_mdev is None
         if by_trait and any(self._needs_trait(capacity) for capacity in capacities):
-            marked = self._placement.list_names_with_trait(OWNER_NOVA)
-        return tuple(self._close(capacity, marked) for capacity in capacities)
+            hosts_with_trait = self._placement.list_names_with_trait(OWNER_NOVA)
+        return tuple(self._close(capacity, hosts_with_trait) for capacity in capacities)
 
     def _needs_trait(self, capacity: ProviderCapacity) -> bool:
         return capacity.has_mdev and self._rules.uses_nova(capacity.hostname)
 
     def _close(
-        self, capacity: ProviderCapacity, marked: frozenset[str]
+        self, capacity: ProviderCapacity, hosts_with_trait: frozenset[str]
     ) -> ProviderCapacity:
         host, rules = capacity.hostname, self._rules
         if not rules.uses_nova(host):
@@ -133,7 +133,7 @@ class NovaSupport:
         code, text = None, ''
         attaches_mdev = rules.attaches_mdev
         if attaches_mdev is None:
-            attaches_mdev = host in marked
+            attaches_mdev = host in hosts_with_trait
         if capacity.has_mdev and not attaches_mdev:
             code, text = ReasonCode.MDEV_NOT_ATTACHED, self._explain_mdev(host)
         elif capacity.has_unmanaged and not rules.attaches_unmanaged:

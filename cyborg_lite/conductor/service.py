@@ -67,8 +67,9 @@ from cyborg_lite.conductor.releasing import ReleaseHandler
 from cyborg_lite.conductor.services import ServiceRegistry
 from cyborg_lite.conductor.sharing import SharingCheck
 from cyborg_lite.conductor.usages import UsageService
-from cyborg_lite.db import migration, services
+from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.schema_check import check_revision
 from cyborg_lite.exceptions import CyborgError, DatabaseRefused, ServiceUnavailable
 from cyborg_lite.model.device_profiles import Limits
 from cyborg_lite.model.devices import DeviceStatus
@@ -177,6 +178,7 @@ class Connections:
     glance: Glance | None = None  # None: no bitstreams are available
     notifications: NotificationBus | None = None  # None: they are disabled
     limits: KeystoneLimits | None = None  # None: projects have no limits
+    own_api: Transport | None = None  # to the API in this process; None: there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ class ConductorService:
         self._stopping = threading.Event()
         self._metrics = Metrics()
         self._runner: JobRunner | None = None  # None: not started
-        self._server: Server | None = None  # None: not started
+        self._servers: list[Server] = []
         self._loops: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -244,9 +246,11 @@ class ConductorService:
         )
         heartbeats = HeartbeatBatch(database, self._stopping)
         manager = Manager(self._build_services(dependencies, runner, heartbeats))
-        self._server = serve(
-            connections.transport, CONDUCTOR_TOPIC, settings.host, [manager]
-        )
+        self._servers = [
+            serve(bus, CONDUCTOR_TOPIC, settings.host, [manager])
+            for bus in (connections.own_api, connections.transport)
+            if bus is not None
+        ]
         self._runner = runner
         self._loops = [
             threading.Thread(target=loop, name=name, daemon=True)
@@ -255,13 +259,14 @@ class ConductorService:
         runner.start()
         for thread in self._loops:
             thread.start()
-        self._server.start()
+        for server in self._servers:
+            server.start()
 
     def _wait_for_database(self) -> bool:
         """Check the schema; return False if the stop came before the database."""
         while True:
             try:
-                self._connections.database.read(migration.check_revision)
+                self._connections.database.read(check_revision)
                 return True
             except DatabaseRefused:
                 raise
@@ -448,20 +453,22 @@ class ConductorService:
     def stop(self) -> None:
         """Accept no more calls and lease no more jobs."""
         self._stopping.set()
-        if self._server is not None:
-            self._server.stop()
+        for server in self._servers:
+            server.stop()
         if self._runner is not None:
             self._runner.stop()
 
     def wait(self) -> None:
         """Return when running calls and jobs have ended. Call ``stop`` before."""
-        if self._server is not None:
-            self._server.wait()
+        for server in self._servers:
+            server.wait()
         if self._runner is not None:
             self._runner.wait()
         for thread in self._loops:
             thread.join()
         self._connections.transport.cleanup()
+        if self._connections.own_api is not None:
+            self._connections.own_api.cleanup()
         if self._connections.notifications is not None:
             self._connections.notifications.close()
         self._connections.database.close()

@@ -5,8 +5,6 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Final
 
-from oslo_log import log
-
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.placement.cache import ProviderCache
 from cyborg_lite.exceptions import (
@@ -36,8 +34,6 @@ from cyborg_lite.model.providers import (
     TreeNode,
 )
 from cyborg_lite.model.traits import OWNER_CYBORG
-
-LOG = log.getLogger(__name__)
 
 _NOT_ACCEPTABLE: Final = 406  # HTTP status: Placement lacks the microversion
 
@@ -252,9 +248,7 @@ class ProviderOperations:
             self._raise_generation(actual, has_written=has_written)
 
     def _record_change(self, node: TreeNode, text: str) -> None:
-        change = ProviderChange(node.uuid, node.name, text)
-        self.changes.append(change)
-        LOG.info('Provider changed in Placement: %s', change)
+        self.changes.append(ProviderChange(node.uuid, node.name, text))
 
     def _store(self, actual: ActualProvider) -> ActualProvider:
         self._cache.store(actual)

@@ -98,7 +98,10 @@ class PlacementSync:
         """
         operations = ProviderOperations(self._placement, self._cache, fence=mode.fence)
         records = ProviderRecords(self._database)
-        self._build(hostname, self._placement, records, operations).run(mode)
+        try:
+            self._build(hostname, self._placement, records, operations).run(mode)
+        finally:
+            _log_changes(operations.changes)
         _log_problems(hostname, operations)
         if operations.last_error is not None:
             # The cause may be a trait or resource class that is cached as existing, and
@@ -357,6 +360,15 @@ class _RootedHostSync(_HostSync):
 
     def _deletes_leftovers(self) -> bool:
         return True
+
+
+def _log_changes(changes: Iterable[ProviderChange]) -> None:
+    """Log the changes of each provider in one line."""
+    descriptions: dict[str, list[str]] = {}  # by name of the provider
+    for change in changes:
+        descriptions.setdefault(change.name, []).append(change.description)
+    for name, texts in descriptions.items():
+        LOG.info('Provider %s changed in Placement: %s', name, '; '.join(texts))
 
 
 def _log_problems(hostname: str, operations: ProviderOperations) -> None:
