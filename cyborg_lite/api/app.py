@@ -4,7 +4,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import pecan
 from oslo_config import cfg
 from oslo_middleware.http_proxy_to_wsgi import HTTPProxyToWSGI
 from oslo_middleware.request_id import RequestId
@@ -17,6 +16,7 @@ from cyborg_lite.api.metrics import ApiMetrics
 from cyborg_lite.api.microversion import MINIMUM
 from cyborg_lite.api.middleware import MICROVERSION, ResponseMiddleware
 from cyborg_lite.api.openapi import document
+from cyborg_lite.api.pecan_loading import pecan
 from cyborg_lite.api.prefix import PrefixMiddleware
 from cyborg_lite.api.resource import ApiContext
 from cyborg_lite.model.device_profiles import Limits
@@ -51,7 +51,10 @@ def assemble(
         application, body_limit=limit, observe=(metrics or ApiMetrics()).observe
     )
     application = cross_origin.add_cors(application, conf)
-    application = HTTPProxyToWSGI(application, conf)
+    # The constructor registers the option.
+    behind_proxy = HTTPProxyToWSGI(application, conf)
+    if conf.oslo_middleware.enable_proxy_headers_parsing:
+        application = behind_proxy
     application = HealthcheckMiddleware(application, conf, conductor)
     application = PrefixMiddleware(application)
     return RequestId(application, conf)

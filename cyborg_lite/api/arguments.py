@@ -180,7 +180,7 @@ def split_list(text: str) -> tuple[str, ...]:
 
     :raises InvalidInput: the list has more elements than one SQL statement may bind
     """
-    elements = tuple(part for item in text.split(',') if (part := item.strip()))
+    elements = tuple(word for item in text.split(',') if (word := item.strip()))
     if len(elements) > _MAX_ELEMENTS:
         raise InvalidInput(reason=f'A list may have at most {_MAX_ELEMENTS} elements.')
     return elements

@@ -21,7 +21,6 @@ from cyborg_lite.api.microversion import (
     V2_15,
     V2_16,
     V2_21,
-    V2_23,
     Microversion,
 )
 from cyborg_lite.api.middleware import MICROVERSION
@@ -131,14 +130,13 @@ class Call:
         :param views: possible views of the object whose fields a client may select
         :raises InvalidInput: an argument is unknown or repeated, or a field is unknown
         """
-        selectable = bool(views) and self.microversion >= V2_23
-        if selectable:
+        if views:
             names = (*names, field_selection.ARGUMENT)
         query_string = self._request.environ.get('QUERY_STRING', '')
         self.arguments = arguments.parse_query_string(query_string, names, filters)
         if _LIMIT in names and self.microversion >= V2_15:
             self._limit_page()
-        text = self.arguments.get(field_selection.ARGUMENT) if selectable else None
+        text = self.arguments.get(field_selection.ARGUMENT) if views else None
         if text is not None:
             version = self.microversion
             self.fields = field_selection.parse_fields(text, views, version)
@@ -194,5 +192,5 @@ class Call:
 
 
 def _has_media_type(content_type: str, media_types: Collection[str]) -> bool:
-    kind, *parameters = [part.strip() for part in content_type.lower().split(';')]
+    kind, *parameters = [word.strip() for word in content_type.lower().split(';')]
     return kind in media_types and _PARAMETERS.issuperset(parameters)

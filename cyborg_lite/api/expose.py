@@ -20,12 +20,12 @@ from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, Final
 
-import pecan
 import webob
 from wsme.rest.json import tojson
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import V2_4, Microversion
+from cyborg_lite.api.microversion import V2_4, V2_23, Microversion
+from cyborg_lite.api.pecan_loading import pecan
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.validation import Schema
 
@@ -135,6 +135,7 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     newer: Collection[str] = (),
     argument_versions: Mapping[str, Microversion] = _NO_VERSIONS,
     selectable: Collection[type[Any]] = (),
+    selectable_since: Microversion = V2_23,
     precondition: bool = False,
 ) -> Decorator:
     """Parse the query arguments and the body; refuse arguments that are not listed.
@@ -142,7 +143,8 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     :param filters: the fields that ``filters`` may name
     :param newer: arguments that are accepted since microversion 2.4
     :param argument_versions: other arguments, by the microversion that added each
-    :param selectable: views of the object whose fields ``fields`` may name since 2.23
+    :param selectable: views of the object whose fields ``fields`` may name
+    :param selectable_since: the microversion that added ``fields``
     :param precondition: True: since 2.21 the header ``If-Match`` is evaluated
     """
 
@@ -154,7 +156,8 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
                 name for name, since in argument_versions.items() if since <= version
             ]
             extra += newer if version >= V2_4 else ()
-            call.parse_arguments((*arguments, *extra), filters, selectable)
+            views = selectable if version >= selectable_since else ()
+            call.parse_arguments((*arguments, *extra), filters, views)
             call.parse_precondition(supported=precondition)
             if body is not None:
                 call.parse_body(body)
@@ -166,6 +169,7 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
             newer=newer,
             argument_versions=argument_versions,
             selectable=selectable,
+            selectable_since=selectable_since,
             filters=filters,
             body=body,
             precondition=precondition,

@@ -117,7 +117,19 @@ V2_27: Final = Microversion(2, 27)
 V2_28: Final = Microversion(2, 28)
 """Explanations warn of mdevs that Nova drops and of many allocation candidates."""
 
-VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(29))
+V2_29: Final = Microversion(2, 29)
+"""``settings`` of hardware sets and their changes are JSON in place of JSON text."""
+
+V2_30: Final = Microversion(2, 30)
+"""``/v2/hosts/{name}/topology`` shows the PCIe bridges above each device."""
+
+V2_31: Final = Microversion(2, 31)
+"""Next links of lists have cursors, which outlive the last element of a page."""
+
+V2_32: Final = Microversion(2, 32)
+"""``fields`` for services, bitstreams, device events and the topology of a host."""
+
+VERSIONS: Final = tuple(Microversion(2, minor) for minor in range(33))
 MINIMUM: Final = VERSIONS[0]
 MAXIMUM: Final = VERSIONS[-1]
 
@@ -159,8 +171,8 @@ def add_version_headers(response: webob.Response) -> None:
 def _select_version(header: str) -> str | None:
     """Return the last version for this service; None: all are for other services."""
     version = None
-    parts = [part.split() for part in header.lower().split(',')]
-    for words in parts:
+    services = [item.split() for item in header.lower().split(',')]
+    for words in services:
         if not words:
             continue
         if words[0] == SERVICE_TYPE:
@@ -169,4 +181,4 @@ def _select_version(header: str) -> str | None:
             LOG.warning('Microversion header without a service type: %s', words)
             version = words[0]
     # An empty header is malformed, not absent.
-    return version if any(parts) else ''
+    return version if any(services) else ''

@@ -2,6 +2,7 @@
 """Enforcement of the policy rules in ``policies`` and in the operator's policy file."""
 
 import argparse
+import functools
 import threading
 import time
 from collections.abc import Iterable
@@ -44,7 +45,6 @@ class Policy:
         self._enforcer = enforcer
         self._reload_at = float('-inf')
         self._lock = threading.Lock()
-        self._kinds = [f'{point.name}:' for point in entry_points(group=_CHECK_KINDS)]
         # None: the results depend on more than the rules and the caller.
         self._results: _Results | None = None
 
@@ -101,13 +101,20 @@ class Policy:
             self._source.load_rules()
             rules = self._source.rules
             self._enforcer.set_rules(rules)
-            self._results = None if self._has_kind(rules.values()) else {}
+            self._results = None if _has_kind(rules.values()) else {}
             self._reload_at = time.monotonic() + _RELOAD_INTERVAL
 
-    def _has_kind(self, checks: Iterable[object]) -> bool:
-        """Check whether the text of a check contains one of the kinds."""
-        texts = [str(check) for check in checks]
-        return any(kind in text for kind in self._kinds for text in texts)
+
+@functools.cache
+def _list_check_kinds() -> tuple[str, ...]:
+    """Return the kinds of ``_CHECK_KINDS``. The search reads the whole environment."""
+    return tuple(f'{point.name}:' for point in entry_points(group=_CHECK_KINDS))
+
+
+def _has_kind(checks: Iterable[object]) -> bool:
+    """Check whether the text of a check contains one of the kinds."""
+    texts = [str(check) for check in checks]
+    return any(kind in text for kind in _list_check_kinds() for text in texts)
 
 
 def _build_key(rule: str, caller: RequestContext) -> tuple[object, ...]:

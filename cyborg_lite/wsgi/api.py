@@ -9,9 +9,6 @@ imported the module.
 import os
 
 # The WSGI server decides how requests run concurrently, so nothing may be patched.
-# Libraries import eventlet to check whether it is active. It must be imported here and
-# not by the first request: the thread that imports it can never be joined, so a server
-# that joins its threads would not exit.
 os.environ['CYBORG_LITE_CONCURRENCY'] = 'threading'
 
 from cyborg_lite import runtime  # isort: skip

@@ -231,8 +231,8 @@ def _build_query(call: Call, instance: str | None) -> Query:
     state = arguments.select_filters(call.arguments, ('state',)).get('state')
     if state and by_state:
         raise InvalidInput(reason='Set only one of the arguments state and bind_state.')
-    return arguments.build_query(
-        call.arguments,
+    return paging.build_query(
+        call,
         _needs_details(call),
         instance_uuid=None if instance is None else (instance,),
         uuid=identifiers

@@ -37,8 +37,8 @@ class AttributeCollection(Resource):
         # By contract, zero and the empty key mean that there is no filter.
         number = _parse_deployable_id(call.arguments.get('deployable_id', '0'))
         key = call.arguments.get('key')
-        query = arguments.build_query(
-            call.arguments,
+        query = paging.build_query(
+            call,
             deployable_id=(str(number),) if number else None,
             key=(key,) if key else None,
         )

@@ -6,9 +6,9 @@ from typing import Final
 from cyborg_lite.api import arguments
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires, since
-from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.microversion import V2_4, V2_32
 from cyborg_lite.api.resource import Resource
-from cyborg_lite.api.views.bitstreams import BitstreamList
+from cyborg_lite.api.views.bitstreams import BitstreamList, BitstreamView
 
 _FILTERS: Final = ('vendor', 'board', 'region', 'function')
 
@@ -19,7 +19,11 @@ class BitstreamCollection(Resource):
     @expose(BitstreamList, errors=(404,))
     @requires('cyborg:bitstream:get_all')
     @since(V2_4, 'The list of bitstreams')
-    @accepts(arguments=(*_FILTERS, 'deployable'))
+    @accepts(
+        arguments=(*_FILTERS, 'deployable'),
+        selectable=(BitstreamView,),
+        selectable_since=V2_32,
+    )
     def get(self, call: Call) -> BitstreamList:
         """List the bitstreams in Glance.
 
@@ -33,4 +37,4 @@ class BitstreamCollection(Resource):
         if 'deployable' in values:
             deployable = arguments.parse_uuid('deployable', values['deployable'])
         records = self.conductor.list_bitstreams(call.caller, filters, deployable)
-        return BitstreamList.build(records)
+        return BitstreamList.build(records, call.fields)

@@ -2,6 +2,7 @@
 """Deployables, and programming of a deployable with a bitstream."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from cyborg_lite.api import arguments, paging
@@ -46,7 +47,8 @@ class DeployableCollection(Resource):
         for name in _RELATED:
             if name in values:
                 filters[name] = (arguments.parse_uuid(name, values[name]),)
-        query = arguments.build_query(values, **filters)
+        query = paging.build_query(call, **filters)
+        query = replace(query, brief=not call.selects('attributes_list'))
         records = self.conductor.list_deployables(call.caller, query)
         next_links = paging.build_next_link(call, query, records)
         return DeployableList.build(records, call, next_links)
@@ -64,7 +66,8 @@ class DeployableResource(Resource):
         A deployable is a part of a device that has its own inventory in Placement.
         """
         uuid = arguments.parse_uuid('The deployable id', self.identifier)
-        query = Query(filters={'uuid': (uuid,)})
+        brief = not call.selects('attributes_list')
+        query = Query(filters={'uuid': (uuid,)}, brief=brief)
         for deployable in self.conductor.list_deployables(call.caller, query):
             return DeployableView.build(deployable, call)
         raise DeployableNotFound(uuid=uuid)

@@ -51,19 +51,18 @@ class ProfileCollection(Resource):
             **arguments.select_boolean_filters(call.arguments, _SWITCHES),
             **arguments.select_prefix_filter(call.arguments, LONGEST_PREFIX),
         }
-        query = arguments.build_query(
-            call.arguments, name=_parse_names(call), **filters
-        )
-        records = self.conductor.list_device_profiles(
+        query = paging.build_query(call, name=_parse_names(call), **filters)
+        page = self.conductor.list_device_profiles(
             call.caller, query, parents=call.microversion >= V2_25
         )
+        records = page
         if 'name' in query.filters and call.microversion < V2_4:
             records = _hide_from_new_instances(call, records)
         if 'name' in query.filters:
             choose = profile_search.choose_alternatives
             records = tuple(choose(self.conductor, call, item) for item in records)
         return ProfileList.build(
-            records, call, paging.build_next_link(call, query, records)
+            records, call, paging.build_next_link(call, query, page)
         )
 
     @expose(ProfileView, ProfileList, status=201, errors=(409,))

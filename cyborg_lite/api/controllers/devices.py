@@ -53,7 +53,7 @@ class DeviceCollection(Resource):
             call.require_version(V2_3, 'The query argument status')
         values = call.arguments
         filters = arguments.select_filters(values, (*_EXACT, *_NEWER))
-        query = arguments.build_query(values, _needs_arqs(call), **filters)
+        query = paging.build_query(call, _needs_arqs(call), **filters)
         records = self.conductor.list_devices(call.caller, query)
         return DeviceList.build(
             records, call, paging.build_next_link(call, query, records)
@@ -125,7 +125,7 @@ class DeviceResource(Resource):
         configuration = self.conductor.change_configuration(
             call.caller, uuid, request, call.generation
         )
-        return DeviceConfigurationView.build(configuration, call.links)
+        return DeviceConfigurationView.build(configuration, call)
 
     def _build_view(self, call: Call) -> Content:
         filters = {'uuid': (_parse_uuid(self.identifier),)}
@@ -167,7 +167,7 @@ class DeviceConfiguration(Resource):
         """
         uuid = _parse_uuid(self.identifier)
         configuration = self.conductor.show_configuration(call.caller, uuid)
-        return DeviceConfigurationView.build(configuration, call.links)
+        return DeviceConfigurationView.build(configuration, call)
 
 
 class _DeviceAction(Resource):

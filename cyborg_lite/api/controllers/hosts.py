@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires, since
-from cyborg_lite.api.microversion import V2_9
+from cyborg_lite.api.microversion import V2_9, V2_32
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.views.host_topology import HostTopologyView
 from cyborg_lite.exceptions import HostNotFound
@@ -32,7 +32,7 @@ class HostTopologyResource(_HostPath):
     @expose(HostTopologyView)
     @requires('cyborg:host:get_topology')
     @since(V2_9, 'The topology of a host')
-    @accepts()
+    @accepts(selectable=(HostTopologyView,), selectable_since=V2_32)
     def get(self, call: Call) -> HostTopologyView:
         """Show the topology of a host.
 

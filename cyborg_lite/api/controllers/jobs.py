@@ -37,7 +37,7 @@ class JobCollection(Resource):
         The list starts with the oldest job.
         """
         filters = arguments.select_filters(call.arguments, _EXACT)
-        query = arguments.build_query(call.arguments, **filters)
+        query = paging.build_query(call, **filters)
         records = self.conductor.list_jobs(call.caller, query)
         next_links = paging.build_next_link(call, query, records)
         return QueuedJobList.build(records, call, next_links)

@@ -6,9 +6,9 @@ from typing import ClassVar, Final
 from cyborg_lite.api import arguments, paging
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires, since
-from cyborg_lite.api.microversion import V2_4, V2_5
+from cyborg_lite.api.microversion import V2_4, V2_5, V2_32
 from cyborg_lite.api.resource import Resource
-from cyborg_lite.api.views.services import ServiceList
+from cyborg_lite.api.views.services import ServiceList, ServiceView
 from cyborg_lite.exceptions import ServiceNotFound
 from cyborg_lite.model import uuids
 from cyborg_lite.model.text import format_value
@@ -22,7 +22,11 @@ class ServiceCollection(Resource):
     @expose(ServiceList)
     @requires('cyborg:service:get_all')
     @since(V2_4, 'The list of services')
-    @accepts(arguments=(*arguments.PAGING, *_EXACT))
+    @accepts(
+        arguments=(*arguments.PAGING, *_EXACT),
+        selectable=(ServiceView,),
+        selectable_since=V2_32,
+    )
     def get(self, call: Call) -> ServiceList:
         """List the daemons of the service.
 
@@ -30,9 +34,10 @@ class ServiceCollection(Resource):
         heartbeat.
         """
         filters = arguments.select_filters(call.arguments, _EXACT)
-        query = arguments.build_query(call.arguments, **filters)
+        query = paging.build_query(call, **filters)
         records = self.conductor.list_services(call.caller, query)
-        return ServiceList.build(records, paging.build_next_link(call, query, records))
+        next_links = paging.build_next_link(call, query, records)
+        return ServiceList.build(records, next_links, call.fields)
 
 
 class ServiceResource(Resource):

@@ -2,14 +2,14 @@
 """Parameters of the API document: path, query and header."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from uuid import UUID
 
 from cyborg_lite.api import field_selection, microversion, preconditions
-from cyborg_lite.api.microversion import V2_4, V2_21, V2_23, Microversion
+from cyborg_lite.api.microversion import V2_4, V2_21, Microversion
 from cyborg_lite.api.openapi.routes import Route
-from cyborg_lite.api.schemas.arguments import IN_PATH, IN_QUERY
+from cyborg_lite.api.schemas.arguments import IN_PATH, IN_QUERY, NEWER_IN_QUERY
 
 Document = dict[str, Any]  # JSON
 
@@ -68,7 +68,7 @@ def build_parameters(
     conditions = [_IF_MATCH_HEADER] if route.precondition else []
     return [
         *_list_path_parameters(route.path),
-        *_list_query_parameters(route),
+        *_list_query_parameters(route, newest),
         *_list_field_parameters(route, newest),
         *conditions,
         *shared,
@@ -86,18 +86,25 @@ def _list_path_parameters(path: str) -> Iterator[Document]:
         yield {'in': 'path', 'name': name, 'required': True, **description}
 
 
-def _list_query_parameters(route: Route) -> Iterator[Document]:
+def _list_query_parameters(route: Route, newest: Microversion) -> Iterator[Document]:
     versions = {**dict.fromkeys(route.newer, V2_4), **route.argument_versions}
     for name in (*route.arguments, *versions):
         extension = {}
         if name in versions:
             extension = {'x-openstack': {'min-ver': str(versions[name])}}
-        description = IN_QUERY.get(name, _UNDESCRIBED)
-        yield {'in': 'query', 'name': name, **extension, **description}
+        yield {'in': 'query', 'name': name, **extension, **_describe(name, newest)}
     if route.filters:
         fields = {'type': 'string', 'enum': list(route.filters)}
         yield _build_filter('field', fields)
         yield _build_filter('value', {'type': 'string'})
+
+
+def _describe(name: str, newest: Microversion) -> Mapping[str, Any]:
+    """Return the description of a query argument as it is at a microversion."""
+    since, description = NEWER_IN_QUERY.get(name, (newest, None))
+    if description is not None and since <= newest:
+        return description
+    return IN_QUERY.get(name, _UNDESCRIBED)
 
 
 def _list_field_parameters(route: Route, newest: Microversion) -> Iterator[Document]:
@@ -111,9 +118,9 @@ def _list_field_parameters(route: Route, newest: Microversion) -> Iterator[Docum
         yield {
             'in': 'query',
             'name': field_selection.ARGUMENT,
-            'x-openstack': {'min-ver': str(V2_23)},
+            'x-openstack': {'min-ver': str(route.selectable_since)},
             'description': 'Fields that the response has. Repeat the argument, or '
-            'separate names by commas. The response always has the links of an object.',
+            'separate names by commas. Links of objects are always present.',
             'schema': {'type': 'array', 'items': items, 'minItems': 1},
         }
 

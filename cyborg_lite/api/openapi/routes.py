@@ -56,6 +56,7 @@ class Route:
     body: Schema | None = None
     argument_versions: Mapping[str, Microversion] = field(default_factory=dict)
     selectable: Collection[type[Any]] = ()  # views whose fields may be selected
+    selectable_since: Microversion = V2_23
     precondition: bool = False  # True: If-Match is evaluated
 
     @property
@@ -79,7 +80,9 @@ def list_routes(version: Microversion) -> Iterator[Route]:
                     for name, since in route.argument_versions.items()
                     if since <= version
                 },
-                selectable=route.selectable if version >= V2_23 else (),
+                selectable=route.selectable
+                if version >= route.selectable_since
+                else (),
                 precondition=precondition,
             )
 

@@ -6,6 +6,7 @@ from typing import Self
 
 from wsme import types
 
+from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import UUID, nullable
 from cyborg_lite.model.bitstream_list import ListedBitstream
 
@@ -67,8 +68,14 @@ class BitstreamList(types.Base):  # type: ignore[misc]  # untyped base
     bitstreams = [BitstreamView]
 
     @classmethod
-    def build(cls, bitstreams: Iterable[ListedBitstream]) -> Self:
-        """Build the view."""
-        return cls(
-            bitstreams=[BitstreamView.build(bitstream) for bitstream in bitstreams]
-        )
+    def build(
+        cls,
+        bitstreams: Iterable[ListedBitstream],
+        fields: frozenset[str] | None = None,
+    ) -> Self:
+        """Build the view.
+
+        :param fields: the requested fields; None: all fields
+        """
+        views = [select_view(BitstreamView.build(item), fields) for item in bitstreams]
+        return cls(bitstreams=views)

@@ -2,14 +2,16 @@
 """Configurations of devices in the responses of the API."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Self
+from typing import Any, Final, Self
 
 from wsme import types
 
-from cyborg_lite.api.links import Links
+from cyborg_lite.api.call import Call
+from cyborg_lite.api.microversion import V2_29, Microversion
 from cyborg_lite.api.views.link import Link
-from cyborg_lite.api.views.shapes import JSON_TEXT, UUID, enum_of, nullable
+from cyborg_lite.api.views.shapes import UUID, JsonValue, enum_of, nullable
 from cyborg_lite.model.reconfiguration import (
     DeviceConfiguration,
     Phase,
@@ -18,30 +20,44 @@ from cyborg_lite.model.reconfiguration import (
     SetView,
 )
 
+_SETTINGS: Final = JsonValue(type=['string', 'object'])
+
+
+# Any: JSON.
+def _show_settings(settings: Mapping[str, Any], version: Microversion) -> Any:
+    """Return settings, before 2.29 as JSON text."""
+    return json.dumps(settings) if version < V2_29 else dict(settings)
+
 
 class HardwareSetView(types.Base):  # type: ignore[misc]  # untyped base
-    """A hardware set of a device. ``settings`` has a JSON Schema for each setting."""
+    """A hardware set of a device. ``settings`` has a JSON Schema for each setting.
+
+    ``settings`` is an object since 2.29, and JSON text before.
+    """
 
     name = str
-    settings = JSON_TEXT
+    settings = _SETTINGS
     required = [str]
 
     @classmethod
-    def build(cls, item: SetView) -> Self:
-        """Build the view."""
+    def build(cls, item: SetView, version: Microversion) -> Self:
+        """Build the view of a microversion."""
         return cls(
             name=item.name,
-            settings=json.dumps(item.settings),
+            settings=_show_settings(item.settings, version),
             required=list(item.required),
         )
 
 
 class ReconfigurationView(types.Base):  # type: ignore[misc]  # untyped base
-    """A change by a hardware set. ``tasks`` is the number of tasks that have ended."""
+    """A change by a hardware set. ``tasks`` is the number of tasks that have ended.
+
+    ``settings`` is an object since 2.29, and JSON text before.
+    """
 
     uuid = UUID
     set = str
-    settings = JSON_TEXT
+    settings = _SETTINGS
     state = enum_of(ReconfigurationState)
     phase = nullable(enum_of(Phase))
     tasks = int
@@ -52,12 +68,12 @@ class ReconfigurationView(types.Base):  # type: ignore[misc]  # untyped base
     finished_at = nullable(datetime)
 
     @classmethod
-    def build(cls, change: Reconfiguration) -> Self:
-        """Build the view."""
+    def build(cls, change: Reconfiguration, version: Microversion) -> Self:
+        """Build the view of a microversion."""
         return cls(
             uuid=change.uuid,
             set=change.hardware_set,
-            settings=json.dumps(change.settings),
+            settings=_show_settings(change.settings, version),
             state=change.state.value,
             phase=change.phase and change.phase.value,
             tasks=change.tasks,
@@ -82,13 +98,17 @@ class DeviceConfigurationView(types.Base):  # type: ignore[misc]  # untyped base
     links = [Link]
 
     @classmethod
-    def build(cls, configuration: DeviceConfiguration, links: Links) -> Self:
+    def build(cls, configuration: DeviceConfiguration, call: Call) -> Self:
         """Build the view."""
+        version = call.microversion
         path = f'v2/devices/{configuration.device_uuid}/configuration'
         return cls(
             device_uuid=configuration.device_uuid,
-            sets=[HardwareSetView.build(item) for item in configuration.sets],
+            sets=[HardwareSetView.build(item, version) for item in configuration.sets],
             arqs=list(configuration.arqs),
-            changes=[ReconfigurationView.build(item) for item in configuration.changes],
-            links=Link.build_self_links(links, path),
+            changes=[
+                ReconfigurationView.build(item, version)
+                for item in configuration.changes
+            ],
+            links=Link.build_self_links(call.links, path),
         )

@@ -9,6 +9,7 @@ from wsme import types
 
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import enum_of, nullable
 from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
 
@@ -47,12 +48,21 @@ class DeviceEventList(types.Base):  # type: ignore[misc]  # untyped base
     links = [Link]
 
     @classmethod
-    def build(cls, uuid: str, events: Iterable[DeviceEvent], links: Links) -> Self:
+    def build(
+        cls,
+        uuid: str,
+        events: Iterable[DeviceEvent],
+        links: Links,
+        fields: frozenset[str] | None = None,
+    ) -> Self:
         """Build the view.
 
         :param uuid: of the device
+        :param fields: the requested fields; None: all fields
         """
         return cls(
-            events=[DeviceEventView.build(event) for event in events],
+            events=[
+                select_view(DeviceEventView.build(event), fields) for event in events
+            ],
             links=Link.build_self_links(links, f'v2/devices/{uuid}/events'),
         )

@@ -10,7 +10,15 @@ from wsme import types
 
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.links import Links
-from cyborg_lite.api.microversion import V2_3, V2_4, V2_11, V2_21, V2_27, Microversion
+from cyborg_lite.api.microversion import (
+    V2_3,
+    V2_4,
+    V2_11,
+    V2_21,
+    V2_27,
+    V2_30,
+    Microversion,
+)
 from cyborg_lite.api.views.content import (
     Content,
     build_content,
@@ -29,6 +37,7 @@ from cyborg_lite.api.views.shapes import (
     since,
 )
 from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
+from cyborg_lite.model.host_topology import BRIDGES_KEY
 from cyborg_lite.model.inventory import Health
 from cyborg_lite.model.usage import Usage
 
@@ -133,11 +142,21 @@ def _build_device(
 
 # Any: JSON.
 def _read_board(text: str | None, version: Microversion) -> Any:
-    """Return the standard board information, from 2.27 on as an object."""
-    if text is None or version < V2_27:
-        return text
+    """Return the standard board information, from 2.27 on as an object.
+
+    Clients before 2.30 get no bridges.
+    """
+    if text is None:
+        return None
+    hides_bridges = version < V2_30 and BRIDGES_KEY in text
+    if version < V2_27 and not hides_bridges:
+        return text  # by far the most frequent case
     board = json.loads(text)
-    return board if isinstance(board, dict) else text
+    if not isinstance(board, dict):
+        return text
+    if hides_bridges:
+        board.pop(BRIDGES_KEY, None)
+    return board if version >= V2_27 else json.dumps(board)
 
 
 def _details(device: DeviceRecord) -> Content:

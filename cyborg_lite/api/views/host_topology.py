@@ -7,8 +7,10 @@ from urllib.parse import quote
 from wsme import types
 
 from cyborg_lite.api.call import Call
+from cyborg_lite.api.microversion import V2_30
 from cyborg_lite.api.views.link import Link
-from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, optional
+from cyborg_lite.api.views.selection import select_view
+from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, optional, since
 from cyborg_lite.model.arqs import State
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.host_topology import (
@@ -106,6 +108,8 @@ class TopologyDeviceView(types.Base):  # type: ignore[misc]  # untyped base
     """A device; ``address`` is the PCI address of the function that manages it.
 
     Its deployables follow in such an order that parents come before their children.
+    ``pci_bridges`` are the PCI addresses of the bridges above the device, the root port
+    first. The list is empty if they are not known.
     """
 
     uuid = UUID
@@ -117,11 +121,16 @@ class TopologyDeviceView(types.Base):  # type: ignore[misc]  # untyped base
     status_reason = str
     health = enum_of(Health)
     health_reason = str
+    pci_bridges = since(V2_30, [str])
     deployables = [TopologyDeployableView]
 
     @classmethod
-    def build(cls, device: TopologyDevice, is_admin: bool) -> Self:
+    def build(cls, device: TopologyDevice, call: Call) -> Self:
         """Build the view."""
+        bridges: Any = types.Unset
+        if call.microversion >= V2_30:
+            bridges = list(device.pci_bridges)
+        is_admin = bool(call.caller.is_admin)
         return cls(
             uuid=device.uuid,
             address=device.address,
@@ -132,6 +141,7 @@ class TopologyDeviceView(types.Base):  # type: ignore[misc]  # untyped base
             status_reason=device.status_reason,
             health=device.health.value,
             health_reason=device.health_reason,
+            pci_bridges=bridges,
             deployables=[
                 TopologyDeployableView.build(item, is_admin)
                 for item in device.deployables
@@ -146,13 +156,11 @@ class NumaNodeView(types.Base):  # type: ignore[misc]  # untyped base
     devices = [TopologyDeviceView]
 
     @classmethod
-    def build(cls, node: NumaNode, is_admin: bool) -> Self:
+    def build(cls, node: NumaNode, call: Call) -> Self:
         """Build the view."""
         return cls(
             number=node.number,
-            devices=[
-                TopologyDeviceView.build(device, is_admin) for device in node.devices
-            ],
+            devices=[TopologyDeviceView.build(device, call) for device in node.devices],
         )
 
 
@@ -170,13 +178,12 @@ class HostTopologyView(types.Base):  # type: ignore[misc]  # untyped base
     @classmethod
     def build(cls, topology: HostTopology, call: Call) -> Self:
         """Build the view."""
-        is_admin = bool(call.caller.is_admin)
         path = f'v2/hosts/{quote(topology.hostname, safe="")}/topology'
-        return cls(
+        nodes = topology.numa_nodes if call.selects('numa_nodes') else ()
+        view = cls(
             hostname=topology.hostname,
             agent_state=topology.agent_state,
-            numa_nodes=[
-                NumaNodeView.build(node, is_admin) for node in topology.numa_nodes
-            ],
+            numa_nodes=[NumaNodeView.build(node, call) for node in nodes],
             links=Link.build_self_links(call.links, path),
         )
+        return select_view(view, call.fields)

@@ -9,6 +9,7 @@ from wsme import types
 
 from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import UUID, enum_of, optional, since
 from cyborg_lite.model.services import Service, ServiceState
 
@@ -45,10 +46,16 @@ class ServiceList(types.Base):  # type: ignore[misc]  # untyped base
     services_links = since(V2_4, optional([Link]))
 
     @classmethod
-    def build(cls, services: Iterable[Service], next_links: Any) -> Self:
+    def build(
+        cls,
+        services: Iterable[Service],
+        next_links: Any,
+        fields: frozenset[str] | None = None,
+    ) -> Self:
         """Build the view.
 
         :param next_links: result of ``paging.build_next_link``
+        :param fields: the requested fields; None: all fields
         """
-        views = [ServiceView.build(service) for service in services]
+        views = [select_view(ServiceView.build(item), fields) for item in services]
         return cls(services=views, services_links=next_links)
