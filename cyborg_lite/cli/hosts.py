@@ -10,6 +10,7 @@ from cyborg_lite.cli.commands import ListCommand, Table
 from cyborg_lite.cli.rest import quote_path
 
 _VERSION: Final = '2.9'
+_BRIDGES_VERSION: Final = '2.30'
 _COLUMNS: Final = {
     'numa_node': 'NUMA Node',
     'address': 'Address',
@@ -21,6 +22,7 @@ _COLUMNS: Final = {
     'instance_uuid': 'Instance',
     'reason': 'Reason',
 }
+_BRIDGES: Final = {'pci_bridges': 'PCIe Bridges'}
 
 
 class ShowTopology(ListCommand):
@@ -30,19 +32,26 @@ class ShowTopology(ListCommand):
         """Return the parser."""
         parser = super().get_parser(prog_name)
         parser.add_argument('host', metavar='<host>', help='Name of the host')
+        parser.add_argument(
+            '--bridges',
+            action='store_true',
+            help='Show the PCIe bridges above each device, the root port first',
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """List one row per unit, and one per device without units."""
         path = f'/hosts/{quote_path(parsed_args.host)}/topology'
-        answer = self.api.call('GET', path, _VERSION)
+        shows_bridges = parsed_args.bridges
+        version = _BRIDGES_VERSION if shows_bridges else _VERSION
+        answer = self.api.call('GET', path, version)
         rows = [
             row
             for node in answer['numa_nodes']
             for device in node['devices']
             for row in _list_rows(node, device)
         ]
-        return build_rows(_COLUMNS, rows)
+        return build_rows({**_COLUMNS, **(_BRIDGES if shows_bridges else {})}, rows)
 
 
 def _list_rows(
@@ -54,6 +63,7 @@ def _list_rows(
         'model': device['model'],
         'health': device['health'],
         'reason': device['health_reason'] or device['status_reason'] or None,
+        'pci_bridges': ' '.join(device.get('pci_bridges', ())) or None,
     }
     units = [(item, unit) for item in device['deployables'] for unit in item['units']]
     if not units:

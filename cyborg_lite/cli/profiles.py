@@ -2,7 +2,7 @@
 """Commands ``openstack accelerator profile ...``: change, explain and share profiles.
 
 ``openstack accelerator device profile ...`` of the usual clients creates, lists, shows
-and deletes device profiles.
+and deletes device profiles as of microversion 2.0.
 """
 
 import argparse
@@ -11,15 +11,38 @@ from typing import Any, Final
 
 from osc_lib import exceptions
 
-from cyborg_lite.cli.columns import Groups, Lines, Pairs, build_fields
+from cyborg_lite.cli.columns import Groups, Lines, Pairs, build_fields, build_rows
 from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import AcceleratorApi, quote_path
 
 _VERSION: Final = '2.4'
 _GENERATION_VERSION: Final = '2.21'
+# Older services have fewer warnings.
+_EXPLAIN_VERSIONS: Final = ('2.28', '2.4')
 _CAPACITY_VERSION: Final = '2.22'
 _INHERITANCE_VERSION: Final = '2.25'
 _INHERITANCE: Final = ('extends', 'own_groups')
+_COLUMNS: Final = {
+    'name': 'Name',
+    'enabled': 'Enabled',
+    'is_public': 'Public',
+    'groups': 'Groups',
+    'extends': 'Extends',
+}
+_LONG_COLUMNS: Final = {
+    'uuid': 'UUID',
+    **_COLUMNS,
+    'description': 'Description',
+    'generation': 'Generation',
+    'created_at': 'Created At',
+    'updated_at': 'Updated At',
+}
+_WARNING_COLUMNS: Final = {
+    'code': 'Code',
+    'text': 'Warning',
+    'group': 'Group',
+    'providers': 'Providers',
+}
 _LONGEST_GENERATION: Final = 10  # digits
 _PROFILE_HELP: Final = 'Name or uuid of the device profile'
 
@@ -127,7 +150,7 @@ def parse_group(text: str) -> dict[str, str]:
     """
     group: dict[str, str] = {}
     for pair in text.split(','):
-        key, separator, value = (part.strip() for part in pair.partition('='))
+        key, separator, value = (word.strip() for word in pair.partition('='))
         if not separator or not key:
             raise argparse.ArgumentTypeError(f'{pair!r} is not <key>=<value>')
         if key in group:
@@ -155,6 +178,93 @@ def parse_group_key(text: str) -> tuple[int, str]:
     if not number.isdecimal() or not key:
         raise argparse.ArgumentTypeError(f'{text!r} is not <number>:<key>')
     return int(number), key
+
+
+class ListProfiles(ListCommand):
+    """List device profiles."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--name-prefix',
+            metavar='<text>',
+            help='Only profiles whose name starts with this text',
+        )
+        _add_filter(
+            parser,
+            'enabled',
+            ('--enabled', 'Only profiles that new ARQs may use'),
+            ('--disabled', 'Only profiles that refuse new ARQs'),
+        )
+        _add_filter(
+            parser,
+            'is_public',
+            ('--public', 'Only profiles that all projects may use'),
+            ('--private', 'Only profiles with an access list'),
+        )
+        parser.add_argument(
+            '--long', action='store_true', help='Show more columns, such as the uuid'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """List the profiles by name."""
+        query = {
+            'name_prefix': parsed_args.name_prefix,
+            'enabled': parsed_args.enabled,
+            'is_public': parsed_args.is_public,
+            'sort_key': 'name',
+        }
+        profiles = self.api.list_all(
+            '/device_profiles', _INHERITANCE_VERSION, 'device_profiles', query
+        )
+        columns = _LONG_COLUMNS if parsed_args.long else _COLUMNS
+        return build_rows(columns, map(_describe_profile, profiles))
+
+
+def _add_filter(
+    parser: argparse.ArgumentParser,
+    name: str,
+    positive: tuple[str, str],
+    negative: tuple[str, str],
+) -> None:
+    """Add two options that exclude each other, for the values of a boolean field.
+
+    :param positive: name and help of the option for true
+    :param negative: name and help of the option for false
+    """
+    group = parser.add_mutually_exclusive_group()
+    for value, (option, text) in (('true', positive), ('false', negative)):
+        group.add_argument(
+            option, action='store_const', const=value, dest=name, help=text
+        )
+
+
+def _describe_profile(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a profile with its groups and its parent as columns."""
+    parent = profile.get('extends')
+    return {
+        **profile,
+        'groups': Groups(profile['groups']),
+        'extends': parent['name'] if parent else None,
+    }
+
+
+class ShowProfile(ShowCommand):
+    """Show a device profile, with the profile that it extends."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        _add_profile(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Show the profile."""
+        path = _build_path(parsed_args.profile)
+        answer = self.api.call('GET', path, _INHERITANCE_VERSION)
+        return _show_profile(answer['device_profile'])
 
 
 class CreateProfile(ShowCommand):
@@ -349,17 +459,29 @@ class _HostList(ListCommand):
 class ExplainProfile(_HostList):
     """Show on which hosts a device profile fits, and why it does not fit on others."""
 
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--warnings',
+            action='store_true',
+            help='List the warnings about the profile in place of the hosts',
+        )
+        return parser
+
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Show one row per host; print the summary on standard error."""
+        """Show one row per host or warning; print the summary on standard error."""
         answer = self.api.call(
             'POST',
             f'{_build_path(parsed_args.profile)}/explain',
-            _VERSION,
+            _EXPLAIN_VERSIONS,
             query={'hostname': parsed_args.host},
         )
-        texts = [warning['text'] for warning in answer['warnings']]
-        for text in (answer['summary'], *texts):
-            self.progress_stream.write(f'{text}\n')
+        self.progress_stream.write(f'{answer["summary"]}\n')
+        if parsed_args.warnings:
+            return build_rows(_WARNING_COLUMNS, answer['warnings'])
+        for warning in answer['warnings']:
+            self.progress_stream.write(f'Warning: {warning["text"]}\n')
         rows = [
             (host['hostname'], host['fits'], Lines(_list_reasons(host)))
             for host in answer['hosts']

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests to the Accelerator API whose errors the ``openstack`` program prints."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from osc_lib import exceptions
@@ -21,7 +21,7 @@ class AcceleratorApi(api_client.AcceleratorApi):
         self,
         method: str,
         path: str,
-        version: str,
+        version: str | Sequence[str],
         *,
         query: Mapping[str, Any] | None = None,
         body: Any = None,

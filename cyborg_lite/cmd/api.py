@@ -5,7 +5,7 @@ from cyborg_lite import runtime  # isort: skip  # must be imported first: it may
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from cyborg_lite import version
 from cyborg_lite.api.app import assemble
 from cyborg_lite.api.metrics import ApiMetrics
 from cyborg_lite.api.server import ApiServer
-from cyborg_lite.cmd import daemon, message_keys
+from cyborg_lite.cmd import daemon, garbage_collection, message_keys
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import CONDUCTOR, ServiceState
 from cyborg_lite.rpc import transport
@@ -35,7 +35,7 @@ _DESCRIPTION: Final = (
 # Seconds until an unanswered RPC ends in a 503. A hung conductor refuses no connection,
 # so only a timeout detects it. The default of oslo.messaging, 60 s, is also the timeout
 # of most clients, which would then never see the 503.
-_RPC_TIMEOUT: Final = 30
+RPC_TIMEOUT: Final = 30
 # Seconds. The versions of the conductors are read during a call.
 _VERSIONS_TIMEOUT: Final = 5.0
 
@@ -43,8 +43,13 @@ _VERSIONS_TIMEOUT: Final = 5.0
 class ApiDaemon:
     """The web server with the WSGI application and its message bus connection."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        connect: Callable[[cfg.ConfigOpts], transport.Transport],
+    ) -> None:
         self._conf = conf
+        self._connect = connect
         self._bus: transport.Transport | None = None  # None: not started
         self._server: ApiServer | None = None
 
@@ -63,7 +68,7 @@ class ApiDaemon:
 
         :raises ConfigurationError: if the address or the certificate is invalid
         """
-        self._bus = _connect(self._conf)
+        self._bus = self._connect(self._conf)
         metrics = ApiMetrics()
         ports = _metrics_ports(self._conf)
         if ports:
@@ -96,9 +101,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return daemon.run(conf, daemon.Identity(BINARY, workers=conf.api.workers), build)
 
 
-def build(conf: cfg.ConfigOpts) -> ApiDaemon:
-    """Build the API daemon from the configuration, without starting it."""
-    return ApiDaemon(conf)
+def build(
+    conf: cfg.ConfigOpts,
+    connect: Callable[[cfg.ConfigOpts], transport.Transport] | None = None,
+) -> ApiDaemon:
+    """Build the API daemon from the configuration, without starting it.
+
+    :param connect: returns the message bus; None: the configured one
+    """
+    return ApiDaemon(conf, connect or _connect)
 
 
 def _metrics_ports(conf: cfg.ConfigOpts) -> range:
@@ -114,7 +125,9 @@ def application_from_files() -> Any:
     """
     conf = configuration.parse([], BINARY)
     configuration.set_up_logging(conf)
-    return assemble(conf, ConductorAPI(_connect(conf)))
+    application = assemble(conf, ConductorAPI(_connect(conf)))
+    garbage_collection.exempt_objects_of_start()
+    return application
 
 
 def _connect(conf: cfg.ConfigOpts) -> transport.Transport:
@@ -123,7 +136,7 @@ def _connect(conf: cfg.ConfigOpts) -> transport.Transport:
     :raises ConfigurationError: the transport or the key file is invalid
     """
     signer = message_keys.create_signer(conf, Role.API)
-    bus = transport.connect(conf, _RPC_TIMEOUT, signer)
+    bus = transport.connect(conf, RPC_TIMEOUT, signer)
     read_versions = partial(
         _read_versions, ConductorAPI(bus).with_timeout(_VERSIONS_TIMEOUT)
     )

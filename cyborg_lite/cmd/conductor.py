@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return daemon.run(conf, identity, build)
 
 
-def _connect(conf: cfg.ConfigOpts) -> Connections:
+def _connect(conf: cfg.ConfigOpts, own_api: transport.Transport | None) -> Connections:
     """Connect to the message bus, the database and the other services.
 
     :raises ConfigurationError: as ``build``
@@ -78,6 +78,7 @@ def _connect(conf: cfg.ConfigOpts) -> Connections:
             glance=Glance.from_config_if_set(conf),
             notifications=_connect_notifications(conf),
             limits=KeystoneLimits.from_config_if_enabled(conf),
+            own_api=own_api,
         )
     except cfg.Error as error:
         raise ConfigurationError(reason=str(error)) from None
@@ -106,13 +107,16 @@ def _read_versions(db: Database) -> Iterator[tuple[str, str]]:
             yield service.binary, service.version
 
 
-def build(conf: cfg.ConfigOpts) -> ConductorService:
+def build(
+    conf: cfg.ConfigOpts, own_api: transport.Transport | None = None
+) -> ConductorService:
     """Build the conductor from the configuration, without starting it.
 
+    :param own_api: to the API in this process; None: there is none
     :raises ConfigurationError: the URL or the credentials of a service, or the hardware
         sets, are invalid
     """
-    peers = _connect(conf)
+    peers = _connect(conf, own_api)
     settings = ConductorSettings(
         host=conf.host,
         rules=_read_bind_rules(conf),

@@ -25,7 +25,7 @@ from oslo_service import systemd
 
 from cyborg_lite import conf as configuration
 from cyborg_lite import runtime, version
-from cyborg_lite.cmd import address
+from cyborg_lite.cmd import address, garbage_collection
 from cyborg_lite.cmd.unknown_options import warn_of_unknown_options
 from cyborg_lite.cmd.watchdog import Watchdog
 from cyborg_lite.exceptions import CyborgError
@@ -207,6 +207,7 @@ def _run_single_worker(conf: cfg.ConfigOpts, build: Build, queue: _SignalQueue) 
         failure = error
     if failure is not None:
         return _log_failure(failure)
+    garbage_collection.exempt_objects_of_start()
     systemd.notify_once()
     watchdog.start(daemon)
     LOG.info('Ready.')
@@ -337,6 +338,7 @@ class _Worker(oslo_service.ServiceBase):  # type: ignore[misc]  # untyped base
         if failure is not None:
             raise SystemExit(_log_failure(failure))
         self._daemon = daemon
+        garbage_collection.exempt_objects_of_start()
         self._watchdog.start(daemon)
         LOG.info('Worker %d is ready.', os.getpid())
 

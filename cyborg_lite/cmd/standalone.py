@@ -9,18 +9,17 @@ from cyborg_lite import runtime  # isort: skip  # must be imported first: it may
 
 import ipaddress
 import sys
-import threading
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import Final
 
 from oslo_config import cfg
 from oslo_log import log
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import agent, api, conductor, daemon
-from cyborg_lite.cmd.watchdog import Watched
+from cyborg_lite.cmd.daemon_group import DaemonGroup
 from cyborg_lite.db import migration
-from cyborg_lite.exceptions import ConfigurationError, CyborgError
+from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.rpc import transport
 
 __all__ = ['build', 'main', 'runtime']
@@ -59,18 +58,18 @@ def set_defaults(conf: cfg.ConfigOpts) -> None:
     conf.set_default('host', '127.0.0.1', 'api')
 
 
-def build(conf: cfg.ConfigOpts) -> 'Standalone':
+def build(conf: cfg.ConfigOpts) -> DaemonGroup:
     """Build all daemons from the configuration, without starting them.
 
     :raises ConfigurationError: if a value is invalid, or if other hosts could use the
         API without authentication
     """
     _check_exposure(conf)
-    return Standalone(
-        prepare=lambda: migration.upgrade(conf.database.connection),
+    return DaemonGroup(
         # The order of the shutdown is the reverse: the API answers its last requests,
         # and the conductor needs the agent to finish a job.
-        start=[agent.build(conf), conductor.build(conf), api.build(conf)],
+        [agent.build(conf), conductor.build(conf), api.build(conf)],
+        prepare=lambda: migration.upgrade(conf.database.connection),
     )
 
 
@@ -95,64 +94,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == 'localhost'
-
-
-@runtime_checkable
-class Retirable(Protocol):
-    """A daemon with periodic work that can stop before its RPC server does."""
-
-    def retire(self) -> None:
-        """Stop the periodic work and continue to serve calls."""
-        ...
-
-
-class Standalone:
-    """Several daemons that start and stop as one."""
-
-    def __init__(
-        self, prepare: Callable[[], None], start: Sequence[daemon.Daemon]
-    ) -> None:
-        """Store the daemons.
-
-        :param prepare: called before the first daemon starts
-        :param start: the daemons in start order; each may depend on earlier ones, both
-            to serve and to stop
-        """
-        self._prepare = prepare
-        self._daemons = start
-        self._started: list[daemon.Daemon] = []
-
-    def start(self) -> None:
-        """Start the daemons in order. If one fails, stop the earlier ones and raise."""
-        self._prepare()
-        for service in self._daemons:
-            try:
-                service.start()
-            except CyborgError:
-                self.wait()
-                raise
-            self._started.append(service)
-
-    def list_threads(self) -> list[threading.Thread]:
-        """Return the essential threads of all daemons."""
-        watched = [item for item in self._started if isinstance(item, Watched)]
-        return [thread for service in watched for thread in service.list_threads()]
-
-    def stop(self) -> None:
-        """Stop the periodic work of all daemons.
-
-        A daemon itself stops in ``wait``, after the daemons that depend on it.
-        """
-        for service in self._started:
-            if isinstance(service, Retirable):
-                service.retire()
-
-    def wait(self) -> None:
-        """Stop the daemons one after the other, in reverse order of their start."""
-        while self._started:
-            service = self._started.pop()
-            service.stop()
-            service.wait()
 
 
 if __name__ == '__main__':

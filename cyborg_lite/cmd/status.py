@@ -114,8 +114,8 @@ def _show(conf: cfg.ConfigOpts) -> int:
     if is_json(conf):
         print(json.dumps(_document(*tables, problems), indent=2))
     else:
-        parts = [*map(format_table, tables), *problems]
-        print('\n\n'.join(parts))
+        paragraphs = [*map(format_table, tables), *problems]
+        print('\n\n'.join(paragraphs))
     return int(bool(down or problems))
 
 

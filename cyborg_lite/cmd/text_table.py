@@ -58,6 +58,6 @@ def _format_row(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
         else [text]
         for text, width in zip(row, widths, strict=True)
     ]
-    for parts in zip_longest(*cells, fillvalue=''):
-        padded = (f'{part:<{width}}' for part, width in zip(parts, widths, strict=True))
+    for line in zip_longest(*cells, fillvalue=''):
+        padded = (f'{text:<{width}}' for text, width in zip(line, widths, strict=True))
         yield _GAP.join(padded).rstrip()

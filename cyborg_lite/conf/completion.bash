@@ -13,6 +13,7 @@ _cyborg_lite() {
     "cyborg-lite-agent acknowledge"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-api"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-conductor"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
+    "cyborg-lite-controller"*) words="--config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-dbsync") words="upgrade migrate-profiles online_data_migrations current history create --config-dir --config-file --debug --help --log-config-append --log-date-format --log-dir --log-file --nodebug --nouse-journal --nouse-json --nouse-syslog --syslog-log-facility --use-journal --use-json --use-syslog --version" ;;
     "cyborg-lite-dbsync upgrade"*) words="--contract --expand --help --json" ;;
     "cyborg-lite-dbsync migrate-profiles"*) words="--dry-run --help --json --record --undo" ;;
@@ -66,4 +67,4 @@ _cyborg_lite() {
     COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _cyborg_lite \
-    cyborg-lite-agent cyborg-lite-api cyborg-lite-conductor cyborg-lite-dbsync cyborg-lite-manage cyborg-lite-standalone cyborg-lite-status
+    cyborg-lite-agent cyborg-lite-api cyborg-lite-conductor cyborg-lite-controller cyborg-lite-dbsync cyborg-lite-manage cyborg-lite-standalone cyborg-lite-status

@@ -2,8 +2,9 @@
 """Outline of a host: the boxes of every picture, with their text."""
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from cyborg_lite.model.host_topology import (
@@ -27,6 +28,7 @@ class BoxKind(enum.StrEnum):
 
     HOST = 'host'
     NUMA = 'numa'
+    BRIDGE = 'bridge'
     DEVICE = 'device'
     DEPLOYABLE = 'deployable'
 
@@ -102,12 +104,70 @@ def describe_unit(unit: TopologyUnit) -> str:
 
 def _build_numa_box(node: NumaNode, hostname: str) -> Box:
     title = _NO_NUMA_NODE if node.number is None else f'NUMA node {node.number}'
-    boxes = tuple(_build_device_box(device, hostname) for device in node.devices)
+    boxes = tuple(_build_bus_boxes(node.devices, 0, hostname))
     return Box(BoxKind.NUMA, title, children=boxes)
 
 
-def _build_device_box(device: TopologyDevice, hostname: str) -> Box:
-    lines = [f'{device.type} {device.address}', f'health {device.health}']
+def _build_bus_boxes(
+    devices: Sequence[TopologyDevice], depth: int, hostname: str
+) -> Iterator[Box]:
+    """Yield the boxes of devices that share their first bridges.
+
+    A bridge has a box if several devices are below it. Other bridges are a line in the
+    box of their device.
+
+    :param depth: number of bridges above all the devices that have a box
+    """
+    for bridge, group in _group_by_bridge(devices, depth):
+        if bridge is None or len(group) == 1:
+            for device in group:
+                yield _build_device_box(device, depth, hostname)
+        else:
+            below = depth + _count_shared(group, depth)
+            title, *lines = _describe_bridges(group[0].pci_bridges[:below], depth)
+            boxes = tuple(_build_bus_boxes(group, below, hostname))
+            yield Box(BoxKind.BRIDGE, title, tuple(lines), children=boxes)
+
+
+def _group_by_bridge(
+    devices: Iterable[TopologyDevice], depth: int
+) -> Iterator[tuple[str | None, list[TopologyDevice]]]:
+    """Yield the next bridge and the devices below it; None: they have no further one.
+
+    The order is that of the devices.
+    """
+    groups: dict[str | None, list[TopologyDevice]] = {}
+    for device in devices:
+        bridges = device.pci_bridges[depth : depth + 1]
+        groups.setdefault(bridges[0] if bridges else None, []).append(device)
+    yield from groups.items()
+
+
+def _count_shared(devices: Sequence[TopologyDevice], depth: int) -> int:
+    """Return the number of bridges below ``depth`` that all the devices share."""
+    chains = [device.pci_bridges[depth:] for device in devices]
+    # What the first and the last chain in order share is in all chains between them.
+    pairs = zip(min(chains), max(chains), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _describe_bridges(bridges: Sequence[str], depth: int) -> list[str]:
+    """Return a line for each bridge from ``depth`` on."""
+    return [
+        f'{"PCIe switch port" if number else "PCIe root port"} {bridge}'
+        for number, bridge in enumerate(bridges)
+        if number >= depth
+    ]
+
+
+def _build_device_box(device: TopologyDevice, depth: int, hostname: str) -> Box:
+    """Return the box of a device.
+
+    :param depth: number of bridges above the device that have a box
+    """
+    lines = [f'{device.type} {device.address}']
+    lines += _describe_bridges(device.pci_bridges, depth)
+    lines.append(f'health {device.health}')
     if device.health_reason:
         lines[-1] += f': {device.health_reason}'
     if device.status != 'enabled':

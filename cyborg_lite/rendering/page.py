@@ -35,6 +35,7 @@ td { overflow-wrap: anywhere; min-width: 6rem; }
 _DEVICE_COLUMNS: Final = (
     'NUMA node',
     'Address',
+    'PCIe bridges',
     'Type',
     'Model',
     'Health',
@@ -83,8 +84,9 @@ def _add_devices(body: ElementTree.Element, topology: HostTopology) -> None:
             health = _join(device.health, device.health_reason)
             status = _join(device.status, device.status_reason)
             counts = describe_counts(device.count_units())
-            cells = device.address, device.type, device.model, health, status, counts
-            _add_row(table, _DEVICE_COLUMNS, (number, *cells))
+            bridges = ' '.join(device.pci_bridges) or '-'
+            cells = device.type, device.model, health, status, counts
+            _add_row(table, _DEVICE_COLUMNS, (number, device.address, bridges, *cells))
 
 
 def _add_units(body: ElementTree.Element, topology: HostTopology) -> None:

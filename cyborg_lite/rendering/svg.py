@@ -40,6 +40,7 @@ _STROKES: Final = {Tone.GOOD: '#51687d', Tone.WARNING: '#b06d00', Tone.BAD: '#b3
 _STRIPES: Final = {
     BoxKind.HOST: '#243b53',
     BoxKind.NUMA: '#627d98',
+    BoxKind.BRIDGE: '#2f7f7b',
     BoxKind.DEVICE: '#1769aa',
     BoxKind.DEPLOYABLE: '#7a5195',
 }
