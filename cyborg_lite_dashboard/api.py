@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests to the Accelerator API with the token of the user who views a page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.conf import settings
@@ -32,7 +32,7 @@ class DashboardApi(api_client.AcceleratorApi):
         self,
         method: str,
         path: str,
-        version: str,
+        version: str | Sequence[str],
         *,
         query: Mapping[str, Any] | None = None,
         body: Any = None,

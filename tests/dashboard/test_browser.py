@@ -6,19 +6,22 @@ With ``CYBORG_LITE_TEST_SCREENSHOTS`` set to a directory, the pages are saved th
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import pytest
 
 from tests.servers.horizon import HorizonServer
 from tests.servers.keystone import PASSWORD
 from tests.servers.keystone_cloud import KeystoneCloud
+from tests.servers.stack import ADMIN, expect
 
 REQUIRED: Final = os.environ.get('CYBORG_LITE_TEST_REQUIRE_BROWSER') == '1'
 PROGRAMS: Final = tuple(map(shutil.which, ('chromium', 'chromedriver')))
 ARGUMENTS: Final = ('--headless=new', '--no-sandbox', '--disable-dev-shm-usage')
+NEWEST: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.25'}
 LIMIT: Final = 120.0  # seconds until an element must appear, beside other suites
 
 pytestmark = pytest.mark.skipif(
@@ -48,20 +51,31 @@ class Browser:
 
     def find(self, selector: str) -> Any:
         """Wait until an element is visible and return it."""
+        from selenium.common.exceptions import TimeoutException
         from selenium.webdriver.common.by import By
         from selenium.webdriver.support import expected_conditions as conditions
         from selenium.webdriver.support.ui import WebDriverWait
 
         visible = conditions.visibility_of_element_located((By.CSS_SELECTOR, selector))
-        return WebDriverWait(self.driver, LIMIT).until(visible)
+        try:
+            return WebDriverWait(self.driver, LIMIT).until(visible)
+        except TimeoutException:
+            self.save('dashboard-failure', 1300)
+            raise
+
+    def wait_for(self, condition: Callable[[], object]) -> None:
+        """Wait until a condition is true, also while the page is replaced."""
+        from selenium.common.exceptions import StaleElementReferenceException
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        ignored = [StaleElementReferenceException]
+        wait = WebDriverWait(self.driver, LIMIT, ignored_exceptions=ignored)
+        wait.until(lambda _: condition())
 
     def load_picture(self, selector: str) -> int:
         """Wait until a picture is loaded and return its width."""
-        from selenium.webdriver.support.ui import WebDriverWait
-
         picture = self.find(selector)
-        wait = WebDriverWait(self.driver, LIMIT)
-        wait.until(lambda _: picture.get_property('complete'))
+        self.wait_for(lambda: picture.get_property('complete'))
         return int(picture.get_property('naturalWidth'))
 
     def fill(self, selector: str, text: str) -> None:
@@ -74,11 +88,40 @@ class Browser:
         """Press a button, also one below the visible part of the page."""
         self.driver.execute_script('arguments[0].click()', self.find(selector))
 
-    def save(self, name: str, height: int) -> None:
+    def read(self, selector: str) -> str:
+        """Return the input of a field."""
+        return str(self.find(selector).get_property('value'))
+
+    def list_unlabelled(self, selector: str) -> list[str]:
+        """Return the HTML of fields and buttons that have no name for assistants.
+
+        The buttons of number fields are Horizon's own; their keys are up and down.
+        """
+        script = """
+            const fields = arguments[0] + ' :is(input, select, textarea, button, a)';
+            return [...document.querySelectorAll(fields)].filter(item =>
+                item.type !== 'hidden' && item.getClientRects().length
+                && !item.closest('.themable-spinner .input-group-btn-vertical')
+                && !(item.labels && [...item.labels].some(l => l.innerText.trim()))
+                && !item.getAttribute('aria-label') && !item.innerText.trim()
+            ).map(item => item.outerHTML);
+        """
+        return list(self.driver.execute_script(script, selector))
+
+    def measure_overflow(self, width: int) -> int:
+        """Return by how many pixels the page exceeds a window of a width."""
+        self.driver.set_window_size(width, 900)
+        script = """
+            const page = document.documentElement;
+            return page.scrollWidth - page.clientWidth;
+        """
+        return int(self.driver.execute_script(script))
+
+    def save(self, name: str, height: int, width: int = 1280) -> None:
         """Save a picture of the page if a directory is set."""
         directory = os.environ.get('CYBORG_LITE_TEST_SCREENSHOTS')
         if directory:
-            self.driver.set_window_size(1280, height + 143)
+            self.driver.set_window_size(width, height + 143)
             self.driver.save_screenshot(str(Path(directory) / f'{name}.png'))
 
     def list_script_errors(self) -> list[str]:
@@ -123,3 +166,87 @@ def test_device_shows_picture_and_status_form(
     assert arq['state'] == 'Bound'
     assert browser.list_script_errors() == []
     instance.delete()
+
+
+def test_profile_is_created_and_edited_in_forms(
+    browser: Browser, cloud: KeystoneCloud
+) -> None:
+    name = f'browser-{uuid4().hex[:8]}'
+    browser.open('/admin/device_profiles/')
+    browser.click('#device_profiles__action_create')
+    browser.fill('#id_name', name)
+    browser.fill('#id_form-0-resource_class', 'PGPU')
+    browser.click('button[name=add_group]')
+    browser.fill('#id_form-1-resource_class', 'FPGA')
+    browser.fill('#id_form-1-forbidden_traits', 'CUSTOM_X')
+    assert browser.list_unlabelled('#device_profile_form') == []
+    browser.save('dashboard-create', 1300)
+    browser.save('dashboard-create-phone', 1900, 390)
+    browser.click('button[name=save]')
+    browser.find('.alert-success')
+
+    path = f'/v2/device_profiles/{name}'
+    profile = expect(cloud.api(NEWEST).ask('GET', path), 200)['device_profile']
+    browser.open('/admin/device_profiles/')
+    browser.click(f'a[href$="{profile["uuid"]}/edit/"]')
+    assert browser.read('#id_name') == name
+    assert browser.read('#id_form-1-forbidden_traits') == 'CUSTOM_X'
+    assert browser.list_unlabelled('#device_profile_form') == []
+    browser.fill('#id_description', 'An FPGA.')
+    browser.click('button[name=remove_group][value="0"]')
+    browser.find('#id_form-0-forbidden_traits')
+    browser.save('dashboard-edit', 1000)
+    browser.save('dashboard-edit-phone', 1400, 390)
+    browser.click('button[name=save]')
+    browser.find('.alert-success')
+    changed = expect(cloud.api(NEWEST).ask('GET', path), 200)['device_profile']
+    assert (changed['description'], changed['groups']) == (
+        'An FPGA.',
+        [{'resources:FPGA': '1', 'trait:CUSTOM_X': 'forbidden'}],
+    )
+    assert browser.list_script_errors() == []
+
+
+def test_explanation_is_limited_to_host(browser: Browser, cloud: KeystoneCloud) -> None:
+    body = [{'name': f'p-{uuid4().hex[:8]}', 'groups': [{'resources:FPGA': '1'}]}]
+    api = cloud.api(NEWEST)
+    profile = expect(api.ask('POST', '/v2/device_profiles', body), 201)
+    browser.open(f'/admin/device_profiles/{profile["uuid"]}/explain/')
+    assert cloud.host in browser.find('#hosts').text
+    browser.fill('#hostname', cloud.host)
+    browser.click('form.form-inline button')
+    browser.wait_for(lambda: f'hostname={cloud.host}' in browser.driver.current_url)
+    assert cloud.host in browser.find('#hosts').text
+
+
+def test_form_of_changed_profile_offers_reload(
+    browser: Browser, cloud: KeystoneCloud
+) -> None:
+    body = [{'name': f'p-{uuid4().hex[:8]}', 'groups': [{'resources:FPGA': '1'}]}]
+    api = cloud.api(NEWEST)
+    profile = expect(api.ask('POST', '/v2/device_profiles', body), 201)
+    browser.open(f'/admin/device_profiles/{profile["uuid"]}/edit/')
+    browser.fill('#id_description', 'First.')
+    patch = [{'op': 'replace', 'path': '/description', 'value': 'Second.'}]
+    expect(api.ask('PATCH', f'/v2/device_profiles/{profile["uuid"]}', patch), 200)
+    browser.click('button[name=save]')
+    assert 'Somebody else' in browser.find('#conflict').text
+    assert browser.read('#id_description') == 'First.'
+    browser.save('dashboard-conflict', 900)
+    browser.save('dashboard-conflict-phone', 1300, 390)
+    assert browser.measure_overflow(390) == 0
+    browser.click('#conflict a')
+    browser.wait_for(lambda: browser.read('#id_description') == 'Second.')
+
+
+def test_explanation_has_warning_above_hosts(
+    browser: Browser, cloud: KeystoneCloud
+) -> None:
+    api = cloud.api(NEWEST)
+    body = [{'name': 'off', 'groups': [{'resources:FPGA': '1'}], 'enabled': False}]
+    uuid = expect(api.ask('POST', '/v2/device_profiles', body), 201)['uuid']
+    browser.open(f'/admin/device_profiles/{uuid}/explain/')
+    assert 'The profile is disabled.' in browser.find('.alert-warning').text
+    assert cloud.host in browser.find('#hosts').text
+    browser.save('dashboard-explain', 700)
+    assert browser.list_script_errors() == []

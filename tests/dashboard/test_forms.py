@@ -108,3 +108,30 @@ def test_groups_are_read_as_typed() -> None:
     [group] = forms.read_groups(data, 1)
     assert (group['resource_class'], group['quantity']) == ('<b>', 'x')
     assert group['selector'] == ''
+
+
+def build_edit_form(**fields: str) -> forms.EditForm:
+    form = forms.EditForm({'name': 'gpu', 'generation': '3', **fields})
+    assert form.is_valid(), form.errors
+    return form
+
+
+def test_changes_are_values_that_differ() -> None:
+    groups = [{'resources:PGPU': '1'}]
+    profile = {'name': 'gpu', 'description': None, 'enabled': True, 'groups': groups}
+    unchanged = build_edit_form(enabled='on')
+    assert forms.build_changes(profile, unchanged, groups) == {}
+    assert forms.build_changes(profile, unchanged, None) == {}
+    form = build_edit_form(description='x')
+    assert forms.build_changes(profile, form, [{'resources:PGPU': '2'}]) == {
+        'description': 'x',
+        'enabled': False,
+        'groups': [{'resources:PGPU': '2'}],
+    }
+    described = {**profile, 'description': 'x'}
+    assert forms.build_changes(described, unchanged, None) == {'description': None}
+
+
+@pytest.mark.parametrize('generation', ['', 'x', '-1'])
+def test_edit_form_needs_generation(generation: str) -> None:
+    assert not forms.EditForm({'name': 'gpu', 'generation': generation}).is_valid()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages of a real Horizon, requested by users of a real Keystone."""
 
+import html
 import re
 import uuid
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from tests.servers.horizon import DashboardUser, HorizonServer
 from tests.servers.keystone_cloud import KeystoneCloud
 from tests.servers.stack import ADMIN, expect
 
-NEWEST: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.18'}
+NEWEST: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.25'}
 PROFILES: Final = '/admin/device_profiles/'
 DEVICES: Final = '/admin/accelerator_devices/'
 MARKUP: Final = '<script>alert(1)</script>'
@@ -157,6 +158,145 @@ def test_refused_profile_shows_reason_and_keeps_input(admin: DashboardUser) -> N
     assert 'value="refused"' in page
 
 
+def read_form(page: str) -> dict[str, str]:
+    """Return the fields of the form of a profile, as a browser sends them back."""
+    fields = {
+        match['name']: html.unescape(match['value'] or '')
+        for match in re.finditer(
+            r'<input[^>]*? name="(?P<name>[^"]+)"(?:[^>]*? value="(?P<value>[^"]*)")?',
+            page[page.index('id="device_profile_form"') :],
+        )
+    }
+    areas = r'<textarea[^>]*? name="([^"]+)"[^>]*>([^<]*)</textarea>'
+    fields |= {name: html.unescape(text) for name, text in re.findall(areas, page)}
+    # A browser sends a checkbox only if it is checked.
+    if fields.pop('enabled', None) is not None:
+        is_checked = re.search(r'<input[^>]*name="enabled"[^>]*checked', page)
+        fields |= {'enabled': 'on'} if is_checked else {}
+    return fields
+
+
+def read_profile(cloud: KeystoneCloud, uuid: str) -> dict[str, Any]:
+    """Return a profile as the API has it."""
+    answer = cloud.api(NEWEST).ask('GET', f'/v2/device_profiles/{uuid}')
+    profile: dict[str, Any] = expect(answer, 200)['device_profile']
+    return profile
+
+
+def test_form_changes_profile(admin: DashboardUser, cloud: KeystoneCloud) -> None:
+    groups = [
+        {'resources:FPGA': '1', 'accel:selector': 'device.numa_node == 0'},
+        {'resources:PGPU': '2', 'trait:CUSTOM_A': 'required'},
+    ]
+    profile = create_profile(cloud, groups=groups, description='first')
+    path = f'{PROFILES}{profile["uuid"]}/edit/'
+    assert path in admin.get(PROFILES).text
+    form = read_form(admin.get(path).text)
+    assert form['name'] == profile['name']
+    assert form['form-0-selector'] == 'device.numa_node == 0'
+    assert form['form-0-required_traits'] == ''  # the trait of the selector is hidden
+    assert form.pop('enabled') == 'on'
+    form |= {
+        'name': f'{profile["name"]}-2',
+        'description': '',
+        'form-0-selector': '',
+        'form-1-quantity': '1',
+    }
+    page = admin.post(path, form)
+    assert f'Saved device profile {profile["name"]}-2.' in page.text
+    changed = read_profile(cloud, profile['uuid'])
+    assert (changed['name'], changed['description'], changed['enabled']) == (
+        f'{profile["name"]}-2',
+        None,
+        False,
+    )
+    assert changed['groups'] == [
+        {'resources:FPGA': '1'},
+        {'resources:PGPU': '1', 'trait:CUSTOM_A': 'required'},
+    ]
+
+
+def test_form_unchanged_keeps_generation(
+    admin: DashboardUser, cloud: KeystoneCloud
+) -> None:
+    group = {'resources:FPGA': '1', 'accel:selector': 'device.numa_node == 0'}
+    profile = create_profile(cloud, groups=[group])
+    path = f'{PROFILES}{profile["uuid"]}/edit/'
+    page = admin.post(path, read_form(admin.get(path).text))
+    assert f'Saved device profile {profile["name"]}.' in page.text
+    assert read_profile(cloud, profile['uuid'])['generation'] == profile['generation']
+
+
+def test_profile_changed_meanwhile_is_not_overwritten(
+    admin: DashboardUser, cloud: KeystoneCloud
+) -> None:
+    profile = create_profile(cloud)
+    path = f'{PROFILES}{profile["uuid"]}/edit/'
+    form = {**read_form(admin.get(path).text), 'description': 'mine'}
+    patch = [{'op': 'replace', 'path': '/description', 'value': 'theirs'}]
+    api_path = f'/v2/device_profiles/{profile["uuid"]}'
+    expect(cloud.api(NEWEST).ask('PATCH', api_path, patch), 200)
+    page = admin.post(path, form).text
+    assert 'Somebody else has changed this device profile' in page
+    assert f'href="{path}?reload=1"' in page
+    assert read_form(page)['description'] == 'mine'
+    assert read_profile(cloud, profile['uuid'])['description'] == 'theirs'
+    # Another group is no new opportunity to overwrite the change.
+    page = admin.post(path, {**read_form(page), 'add_group': '1'}).text
+    form = {**read_form(page), 'form-1-resource_class': 'FPGA'}
+    assert 'Somebody else' in admin.post(path, form).text
+    reloaded = {**read_form(admin.get(path).text), 'description': 'mine'}
+    assert 'Saved device profile' in admin.post(path, reloaded).text
+
+
+def test_name_in_use_is_no_conflict_with_somebody(
+    admin: DashboardUser, cloud: KeystoneCloud
+) -> None:
+    profile, rival = create_profile(cloud), create_profile(cloud)
+    path = f'{PROFILES}{profile["uuid"]}/edit/'
+    form = {**read_form(admin.get(path).text), 'name': rival['name']}
+    page = admin.post(path, form).text
+    assert 'Unable to change the device profile.' in page
+    assert 'already exists' in page
+    assert 'Somebody else' not in page
+
+
+@pytest.mark.parametrize('kind', ['alternatives', 'inheritance'])
+def test_groups_beyond_form_are_shown_and_kept(
+    admin: DashboardUser, cloud: KeystoneCloud, kind: str
+) -> None:
+    if kind == 'alternatives':
+        group = {'resources:FPGA': '1', 'alternatives': [{'resources:PGPU': '1'}]}
+        profile = create_profile(cloud, groups=[group])
+    else:
+        parent = create_profile(cloud)
+        body = {'name': f'{parent["name"]}-child', 'extends': parent['name']}
+        answer = cloud.api(NEWEST).ask('POST', '/v2/device_profiles', [body])
+        profile = expect(answer, 201)
+    path = f'{PROFILES}{profile["uuid"]}/edit/'
+    page = admin.get(path).text
+    assert 'Use the command line to change them.' in page
+    assert 'resources:FPGA' in page
+    assert 'name="add_group"' not in page
+    form = {**read_form(page), 'description': 'new', 'add_group': '1'}
+    assert 'Saved device profile' in admin.post(path, form).text
+    changed = read_profile(cloud, profile['uuid'])
+    assert (changed['description'], changed['groups']) == ('new', profile['groups'])
+
+
+def test_edit_of_missing_profile_leads_to_list(admin: DashboardUser) -> None:
+    page = admin.get(f'{PROFILES}{uuid.uuid4()}/edit/')
+    assert page.url.endswith(PROFILES)
+    assert 'Unable to show the device profile.' in page.text
+
+
+def test_member_has_no_form(member: DashboardUser, cloud: KeystoneCloud) -> None:
+    profile = create_profile(cloud)
+    path = f'{PROFILES}{profile["uuid"]}/edit/'
+    assert member.get(path).status_code == 403
+    assert '/edit/' not in member.get('/project/device_profiles/').text
+
+
 def test_profile_is_explained_and_deleted(
     admin: DashboardUser, cloud: KeystoneCloud
 ) -> None:
@@ -169,6 +309,15 @@ def test_profile_is_explained_and_deleted(
     assert 'Deleted Device Profile' in admin.post(PROFILES, action).text
     path = f'/v2/device_profiles/{profile["uuid"]}'
     assert cloud.api(NEWEST).ask('GET', path).status == 404
+
+
+def test_explain_shows_warnings(admin: DashboardUser, cloud: KeystoneCloud) -> None:
+    profile = create_profile(cloud)
+    path = f'/v2/device_profiles/{profile["uuid"]}'
+    disabled = [{'op': 'replace', 'path': '/enabled', 'value': False}]
+    expect(cloud.api(NEWEST).ask('PATCH', path, disabled), 200)
+    page = admin.get(f'{PROFILES}{profile["uuid"]}/explain/').text
+    assert '<div class="alert alert-warning">The profile is disabled.' in page
 
 
 def test_markup_in_description_is_escaped(

@@ -26,6 +26,9 @@ from cyborg_lite_dashboard.topology import draw_topology
 _INDEX: Final = 'horizon:admin:accelerator_devices:index'
 _STATUS: Final = 'horizon:admin:accelerator_devices:status'
 _VERSION: Final = '2.11'
+_TOPOLOGY_VERSION: Final = '2.9'
+_BRIDGES_VERSION: Final = '2.30'
+_NOT_ACCEPTABLE: Final = 406
 _HEALTH_STYLES: Final = {'ok': 'success', 'degraded': 'warning', 'busy': 'warning'}
 _STATUS_STYLES: Final = {'enabled': 'success'}
 
@@ -45,7 +48,14 @@ def _build_path(uuid: object) -> str:
 def read_topology(client: api.DashboardApi, hostname: str) -> Mapping[str, Any]:
     """Return the topology of a host as the API has it."""
     path = f'/hosts/{api.quote_path(hostname)}/topology'
-    answer: Mapping[str, Any] = client.call('GET', path, '2.9')
+    answer: Mapping[str, Any]
+    try:
+        answer = client.call('GET', path, _BRIDGES_VERSION)
+    except api.ApiError as error:
+        if error.status != _NOT_ACCEPTABLE:
+            raise
+        # A service of an earlier release does not know the bridges.
+        answer = client.call('GET', path, _TOPOLOGY_VERSION)
     return answer
 
 

@@ -39,6 +39,16 @@ class ProfileForm(forms.Form):
     )
 
 
+class EditForm(ProfileForm):
+    """Fields of a profile that exists."""
+
+    enabled = forms.BooleanField(
+        label=_('Enabled: new instances may use the profile'), required=False
+    )
+    # The generation that the user has seen.
+    generation = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+
+
 class GroupForm(forms.Form):
     """Requirements on one resource provider, which serves the whole group."""
 
@@ -81,7 +91,7 @@ class GroupForm(forms.Form):
         for line in self.cleaned_data['properties'].splitlines():
             if not line.strip():
                 continue
-            key, separator, value = (part.strip() for part in line.partition('='))
+            key, separator, value = (word.strip() for word in line.partition('='))
             if not separator or not value or not key.startswith('accel:'):
                 raise forms.ValidationError(
                     _('Write accel:<key>=<value> in each line.')
@@ -132,6 +142,26 @@ def read_groups(data: Mapping[str, str], count: int) -> list[dict[str, str]]:
         {name: data.get(f'form-{number}-{name}', '') for name in GroupForm.base_fields}
         for number in range(count)
     ]
+
+
+# Any: JSON.
+def build_changes(
+    profile: Mapping[str, Any], form: EditForm, groups: list[dict[str, str]] | None
+) -> dict[str, Any]:
+    """Return the values that differ from those of the profile.
+
+    :param groups: None: the groups are not changed
+    """
+    data = form.cleaned_data
+    values = {
+        'name': data['name'],
+        'description': data['description'] or None,
+        'enabled': data['enabled'],
+    }
+    if groups is not None:
+        values['groups'] = groups
+    present = {**profile, 'description': profile['description'] or None}
+    return {name: value for name, value in values.items() if value != present[name]}
 
 
 def build_profile(form: ProfileForm, groups: Iterable[GroupForm]) -> dict[str, Any]:

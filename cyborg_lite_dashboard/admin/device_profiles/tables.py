@@ -27,6 +27,16 @@ class CreateProfile(tables.LinkAction):
     policy_rules = (('accelerator', 'cyborg:device_profile:create'),)
 
 
+class EditProfile(tables.LinkAction):
+    """Link to the form of a profile that exists."""
+
+    name = 'edit'
+    verbose_name = _('Edit')
+    url = 'horizon:admin:device_profiles:edit'
+    icon = 'pencil'
+    policy_rules = (('accelerator', 'cyborg:device_profile:update'),)
+
+
 class AdminExplainProfile(ExplainProfile):
     """Link to the hosts on which a profile fits."""
 
@@ -66,4 +76,4 @@ class AdminProfilesTable(ProfilesTable):
         """Options of the table."""
 
         table_actions = (CreateProfile, DeleteProfile)
-        row_actions = (AdminExplainProfile, DeleteProfile)
+        row_actions = (EditProfile, AdminExplainProfile, DeleteProfile)

@@ -10,5 +10,6 @@ urlpatterns = [
     path('', views.IndexView.as_view(), name='index'),
     path('create/', views.CreateView.as_view(), name='create'),
     path('<uuid:uuid>/', DetailView.as_view(), name='detail'),
+    path('<uuid:uuid>/edit/', views.EditView.as_view(), name='edit'),
     path('<uuid:uuid>/explain/', ExplainView.as_view(), name='explain'),
 ]

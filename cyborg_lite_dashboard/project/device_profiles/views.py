@@ -11,6 +11,8 @@ from cyborg_lite_dashboard.project.device_profiles.tables import ProfilesTable
 from cyborg_lite_dashboard.records import RecordsView, RecordView, format_time
 
 _VERSION: Final = '2.4'
+# Older services have fewer warnings.
+_EXPLAIN_VERSIONS: Final = ('2.28', '2.4')
 _VERDICTS: Final = {
     'fits': (_('Fits'), 'success'),
     'not-now': (_('Not now'), 'warning'),
@@ -65,7 +67,7 @@ class ExplainView(RecordView):
         answer = client.call(
             'POST',
             f'{build_profile_path(names["uuid"])}/explain',
-            _VERSION,
+            _EXPLAIN_VERSIONS,
             query={'hostname': hostname},
         )
         text, style = _VERDICTS.get(answer['verdict'], (answer['verdict'], 'default'))
