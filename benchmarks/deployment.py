@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Daemons, database and message bus of a benchmark, on the servers of the tests."""
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Final
+from unittest import mock
 
 from oslo_config import cfg
 
@@ -12,11 +15,15 @@ from tests.servers import rabbitmq
 from tests.servers.databases import fresh_database
 from tests.servers.stack import Cloud
 
+# As in the systemd units.
+_ALLOCATOR: Final = {'MALLOC_ARENA_MAX': '1', 'MALLOC_TRIM_THRESHOLD_': '131072'}
+
 
 @contextmanager
 def create_cloud(kind: str, directory: Path) -> Iterator[tuple[Cloud, str, str]]:
     """Create a cloud; yield it with the URLs of its message bus and database."""
     with ExitStack() as cleanup:
+        cleanup.enter_context(mock.patch.dict(os.environ, _ALLOCATOR))
         url = cleanup.enter_context(rabbitmq.virtual_host())
         database = fresh_database(kind)
         connection = next(database)

@@ -3,10 +3,11 @@
 
 Usage: ``python -m benchmarks.lists --help``
 
-One API process and one conductor process list devices and ARQs, with a real message bus
-and a real database. The CPU time is the sum of both processes. The floor of a page is a
-request without any work, the rows as the database driver returns them, and one JSON
-encoding for the message, one decoding and one encoding for the response.
+One API process and one conductor process, or one controller process, list devices and
+ARQs, with a real message bus and a real database. The CPU time is the sum of the
+processes. The floor of a page is a request without any work, the rows as the database
+driver returns them, and one JSON encoding for the message, one decoding and one
+encoding for the response.
 
 The benchmark requires the RabbitMQ and database servers of the functional tests. CPU
 times are only comparable with the floor of the same run.
@@ -19,7 +20,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -200,16 +201,16 @@ def _read_rows(session: Session, statement: Select[*tuple[Any, ...]]) -> int:
 # --- the benchmark ------------------------------------------------------------------
 
 
-def run(plan: Plan, kind: str, directory: Path) -> None:
+def run(plan: Plan, kind: str, directory: Path, daemons: Sequence[str]) -> None:
     """Measure the lists and print them."""
     with create_cloud(kind, directory) as (cloud, _url, connection):
-        daemons = [cloud.start('conductor'), cloud.start('api', workers=1)]
-        meters = [Meter(daemon) for daemon in daemons]
+        meters = {name: Meter(cloud.start(name)) for name in daemons}
         _print_memory('at rest', meters)
         database = Database(connection)
         try:
             fill(database, cloud, plan)
-            measurement = Measurement(Client(cloud.port), database, meters)
+            client = Client(cloud.port)
+            measurement = Measurement(client, database, list(meters.values()))
             print(
                 f'\n{"CPU ms":<20} {"median":>8} {"least":>8} {"most":>8} {"floor":>8}'
             )
@@ -224,8 +225,8 @@ def run(plan: Plan, kind: str, directory: Path) -> None:
             database.close()
 
 
-def _print_memory(moment: str, meters: Sequence[Meter]) -> None:
-    for name, meter in zip(('conductor', 'API'), meters, strict=True):
+def _print_memory(moment: str, meters: Mapping[str, Meter]) -> None:
+    for name, meter in meters.items():
         shares = ' '.join(f'{size / _MEGABYTE:.1f}' for size in meter.read_shares())
         print(f'memory {moment}, {name}: {shares} MB', flush=True)
 
@@ -239,10 +240,16 @@ def main() -> int:
     parser.add_argument(
         '--database', choices=['mariadb', 'postgresql'], default='mariadb'
     )
+    parser.add_argument(
+        '--controller',
+        action='store_true',
+        help='run API and conductor in one process',
+    )
     arguments = parser.parse_args()
+    daemons = ('controller',) if arguments.controller else ('conductor', 'api')
     plan = Plan(arguments.devices, arguments.arqs, arguments.repetitions)
     with tempfile.TemporaryDirectory(prefix='lists-') as directory:
-        run(plan, arguments.database, Path(directory))
+        run(plan, arguments.database, Path(directory), daemons)
     return 0
 
 

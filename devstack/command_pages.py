@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Final
 from unittest import mock
 
-from cyborg_lite.cmd import agent, api, conductor, dbsync, manage, standalone, status
+from cyborg_lite.cmd import (
+    agent,
+    api,
+    conductor,
+    controller,
+    dbsync,
+    manage,
+    standalone,
+    status,
+)
 
 ROOT: Final = Path(__file__).parents[1]
 MAN: Final = ROOT / 'etc' / 'man'
@@ -25,6 +34,7 @@ COMMANDS: Final[Mapping[str, Callable[[Sequence[str] | None], int]]] = {
     'cyborg-lite-agent': agent.main,
     'cyborg-lite-api': api.main,
     'cyborg-lite-conductor': conductor.main,
+    'cyborg-lite-controller': controller.main,
     'cyborg-lite-dbsync': dbsync.main,
     'cyborg-lite-manage': manage.main,
     'cyborg-lite-standalone': standalone.main,

@@ -16,7 +16,8 @@ set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-quick=(lint types unit)
+# The longest first: the others run beside it.
+quick=(unit lint types)
 mode=(run)
 parallel=(run-parallel --parallel auto --parallel-no-spinner)
 case "${1:-}" in

@@ -5,40 +5,21 @@ The daemons, the broker, the database and Placement are real. The playbooks writ
 """
 
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from devstack.launcher.rest import Answer
+from tests.builders.hardware_sets import write_hardware_set
 from tests.chaos.faulty_cloud import FaultyCloud
 from tests.servers import rabbitmq
 from tests.servers.databases import fresh_database
 from tests.servers.stack import ADMIN, expect
 
 _VERSION: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.14'}
-_TEARDOWN: Final = """\
-- hosts: all
-  gather_facts: false
-  tasks:
-    - name: Remove the options
-      ansible.builtin.shell: echo teardown >> {{ root }}/runs
-"""
-_SETUP: Final = """\
-- hosts: all
-  gather_facts: false
-  tasks:
-    - name: Write the options
-      ansible.builtin.shell: echo set up {{ count }} >> {{ root }}/runs
-    - name: Load the driver
-      ansible.builtin.shell: >-
-        echo $$ > {{ root }}/pid;
-        until test -e {{ root }}/loaded; do sleep 0.1; done
-"""
 
 
 class Site(FaultyCloud):
@@ -47,32 +28,8 @@ class Site(FaultyCloud):
     def __init__(self, directory: Path, transport_url: str, connection: str) -> None:
         super().__init__(directory, transport_url, connection)
         self.root = directory / 'ansible'
-        self.root.mkdir()
+        file = write_hardware_set(self.root, self.host)
         self._runs = self.root / 'runs'
-        self._runs.touch()
-        host = {
-            'ansible_connection': 'local',
-            'ansible_python_interpreter': sys.executable,
-            'root': str(self.root),
-        }
-        inventory = {'all': {'hosts': {self.host: host}}}
-        (self.root / 'hosts.json').write_text(json.dumps(inventory))
-        (self.root / 'setup.yml').write_text(_SETUP)
-        (self.root / 'teardown.yml').write_text(_TEARDOWN)
-        hardware_set = {
-            'setup': 'setup.yml',
-            'teardown': 'teardown.yml',
-            'devices': {'type': ['FPGA'], 'model': ['FakeDevice']},
-            'settings': {'count': {'type': 'integer', 'maximum': 8}},
-            'required': ['count'],
-        }
-        sets = {
-            'directory': str(self.root),
-            'inventory': 'hosts.json',
-            'sets': {'boards': hardware_set},
-        }
-        file = self.root / 'sets.yml'
-        file.write_text(yaml.safe_dump(sets))
         self.configure({'conductor': {'hardware_sets': file}})
 
     def start_daemons(self) -> None:
