@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Setup of all tests: the concurrency backend, the umask, the Hypothesis profile."""
+"""Setup of all tests: concurrency backend, umask, garbage collection, Hypothesis."""
 
 # Import this module first, as every entry point does: it chooses the concurrency
 # backend, which libraries detect when they are imported.
 from cyborg_lite import runtime  # isort: skip
 
+import gc
 import os
+from collections.abc import Generator
 
+import pytest
 from hypothesis import settings
 
 __all__ = ['runtime']
@@ -18,3 +21,17 @@ os.umask(0o022)
 # The time of an example depends on the machine more than on the code.
 settings.register_profile('untimed', deadline=None)
 settings.load_profile('untimed')
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Pause garbage collection during the collection of tests.
+
+    Modules and tests stay until the end. Later passes do not visit them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topologies of hosts for tests of their pictures and of the API."""
 
+from dataclasses import replace
 from typing import Final
 from uuid import NAMESPACE_DNS, uuid3
 
@@ -89,4 +90,28 @@ def build_topology(units: int = 0) -> HostTopology:
         HOSTILE,
     )
     nodes = group_by_numa_node([(None, second), (0, first)])
+    return HostTopology(HOST, 'up', nodes)
+
+
+def build_shared_topology() -> HostTopology:
+    """Return a host with a switch above two devices, and three other devices.
+
+    One of the others has a root port of its own, one shares the root port only, and of
+    one no bridge is known.
+    """
+    chains = {
+        '0000:43:00.0': ('0000:40:01.0', '0000:41:00.0', '0000:42:00.0'),
+        '0000:44:00.0': ('0000:40:01.0', '0000:41:00.0', '0000:42:01.0'),
+        '0000:45:00.0': ('0000:40:01.0',),
+        '0000:46:00.0': ('0000:40:03.0',),
+        '0000:47:00.0': (),
+    }
+    devices = [
+        replace(
+            build_device(address, (build_unit(address, Availability.FREE),)),
+            pci_bridges=chain,
+        )
+        for address, chain in chains.items()
+    ]
+    nodes = group_by_numa_node([(0, device) for device in devices])
     return HostTopology(HOST, 'up', nodes)

@@ -70,7 +70,7 @@ class FakeAgents(AgentAPI):
         if order.bitstream.is_shell:
             card = with_shell(card, function)
         else:
-            card = holding(card, order.part, function)
+            card = holding(card, order.region_suffix, function)
         self.cards[order.address] = card
         if self.forgets_to_answer:
             raise HostAway(host=host)

@@ -2,6 +2,7 @@
 """The dashboard and the alert rules on a real Prometheus that scrapes the daemons."""
 
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -79,20 +80,25 @@ def add_backlog(database: Path) -> None:
         )
 
 
-def list_queries() -> list[str]:
-    """Return the queries of the dashboard, with an interval for its variable."""
+def list_queries() -> list[tuple[str, str]]:
+    """Return query and legend of each curve, with an interval for the variable."""
     return [
-        target['expr'].replace('$__rate_interval', '1h')
+        (target['expr'].replace('$__rate_interval', '1h'), target['legendFormat'])
         for panel in json.loads(DASHBOARD.read_text())['panels']
         for target in panel['targets']
     ]
 
 
-@pytest.mark.parametrize('expression', list_queries())
-def test_dashboard_query_returns_series(server: Prometheus, expression: str) -> None:
+@pytest.mark.parametrize(('expression', 'legend'), list_queries())
+def test_dashboard_query_returns_series(
+    server: Prometheus, expression: str, legend: str
+) -> None:
     series = server.query(expression)
     assert series
     assert any(entry['value'][1] != 'NaN' for entry in series)
+    labels = set(re.findall(r'{{(\w+)}}', legend))
+    # Without a label in the legend, several curves would have the same name.
+    assert all(labels == set(entry['metric']) for entry in series)
 
 
 def test_alert_rules_are_evaluated(server: Prometheus) -> None:

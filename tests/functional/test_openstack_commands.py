@@ -6,8 +6,7 @@ with both, as an administrator with a password in a real Keystone.
 """
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from importlib import metadata
 from typing import Any, Final, TypeVar
 from uuid import uuid4
@@ -16,17 +15,17 @@ import pytest
 
 from tests.builders.bitstream_files import gbs, image
 from tests.servers import openstack_program
-from tests.servers.glance import RealGlance, real_glance
-from tests.servers.keystone import Person, keystone
+from tests.servers.glance import real_glance
+from tests.servers.keystone import keystone
 from tests.servers.keystone_cloud import KeystoneCloud, cloud
-from tests.servers.openstack_program import OWN, PLUGIN, Done, OpenStackProgram
-from tests.servers.stack import ADMIN, Instance, expect
+from tests.servers.openstack_desk import Desk, desk, programs
+from tests.servers.openstack_program import OWN
+from tests.servers.stack import Instance
 
-__all__ = ['cloud', 'keystone', 'real_glance']
+__all__ = ['cloud', 'desk', 'keystone', 'programs', 'real_glance']
 
 Test = TypeVar('Test', bound=Callable[..., None])
 
-NEWER: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.3'}
 NOBODY: Final = 'dddddddd-dddd-4ddd-8ddd-dddddddddddd'
 CHECKED: Final[set[str]] = set()
 
@@ -41,84 +40,6 @@ def covers(*commands: str) -> Callable[[Test], Test]:
 def is_consistent(output: dict[str, Any], expected: dict[str, Any]) -> bool:
     """Check whether all values that a client shows are those of the service."""
     return output == {name: expected[name] for name in output}
-
-
-@dataclass(frozen=True)
-class Desk:
-    """Command line of an administrator."""
-
-    cloud: KeystoneCloud
-    program: OpenStackProgram
-    glance: RealGlance
-
-    @property
-    def plugin(self) -> bool:
-        return self.program.commands == PLUGIN
-
-    def run(self, *arguments: str, **options: Any) -> Done:
-        return self.program.run('accelerator', *arguments, **options)
-
-    # Any: JSON of the command.
-    def read(self, *arguments: str, **options: Any) -> Any:
-        return self.run(*arguments, '-f', 'json', **options).json
-
-    def run_as(self, person: Person, *arguments: str) -> Done:
-        person_environment = (
-            '--os-username',
-            person.user,
-            '--os-project-id',
-            person.project_id,
-        )
-        return self.program.run(*person_environment, 'accelerator', *arguments)
-
-    def run_as_nova(self, *arguments: str) -> Done:
-        token = self.cloud.token(self.cloud.service)
-        return self.run(*arguments, '-f', 'json', service_token=token)
-
-    def query_api(self, path: str) -> Any:
-        """Return the answer of the service without a client."""
-        return expect(self.cloud.api(NEWER).ask('GET', f'/v2/{path}'), 200)
-
-    def new_profile(self) -> dict[str, Any]:
-        name = f'p-{uuid4().hex[:8]}'
-        created: dict[str, Any] = self.read(
-            'device', 'profile', 'create', name, '[{"resources:FPGA": 1}]'
-        )
-        return created
-
-    def new_arq(self) -> str:
-        uuid: str = self.read('arq', 'create', self.new_profile()['name'])['uuid']
-        return uuid
-
-    def fake_device(self) -> str:
-        devices = self.read('device', 'list')
-        (uuid,) = (row['uuid'] for row in devices if row['vendor'] == '0xABCD')
-        return str(uuid)
-
-    def deployable(self, ending: str) -> str:
-        deployables = self.read('deployable', 'list')
-        (uuid,) = (row['uuid'] for row in deployables if row['name'].endswith(ending))
-        return str(uuid)
-
-
-@pytest.fixture(scope='module')
-def programs(cloud: KeystoneCloud) -> Iterator[dict[str, OpenStackProgram]]:
-    person_environment = openstack_program.environment(cloud.keystone, cloud.admin)
-    with (
-        OpenStackProgram(person_environment, OWN) as own,
-        OpenStackProgram(person_environment, PLUGIN) as plugin,
-    ):
-        yield {OWN: own, PLUGIN: plugin}
-
-
-@pytest.fixture(params=[OWN, PLUGIN])
-def desk(
-    request: pytest.FixtureRequest,
-    cloud: KeystoneCloud,
-    programs: dict[str, OpenStackProgram],
-    real_glance: RealGlance,
-) -> Desk:
-    return Desk(cloud, programs[request.param], real_glance)
 
 
 @pytest.mark.parametrize('client', ['python-openstackclient', 'python-cyborgclient'])
@@ -364,94 +285,6 @@ def test_attribute_refused_shows_reason(desk: Desk) -> None:
     refused = desk.run('device', 'attribute', 'create', '1', '', '7')
     assert refused.status == 1
     assert 'attribute.key must have at least 1 characters.' in refused.error
-
-
-# --- the commands of this project, beside those of both clients ---
-
-
-@pytest.mark.parametrize('desk', [OWN, PLUGIN], indirect=True)
-def test_profile_set_disable_and_explain(desk: Desk) -> None:
-    name = desk.new_profile()['name']
-    changed = desk.read('profile', 'set', name, '--description', 'text', '--private')
-    expected = desk.query_api(f'device_profiles/{changed["uuid"]}')['device_profile']
-    assert (changed['description'], changed['groups']) == ('text', expected['groups'])
-    assert desk.run('profile', 'disable', name).status == 0
-    refused = desk.run('arq', 'create', name)
-    assert (refused.status, 'disabled' in refused.error) == (1, True)
-    assert desk.run('profile', 'enable', name).status == 0
-    explained = desk.run('profile', 'explain', name, '-f', 'json')
-    assert {row['Host'] for row in explained.json} == {desk.cloud.host}
-    assert explained.error.count('\n') == 1
-    missing = desk.run('profile', 'set', 'nope', '--public')
-    assert (missing.status, missing.error) == (
-        1,
-        'Device profile nope not found. (HTTP 404)\n',
-    )
-
-
-@pytest.mark.parametrize('desk', [OWN], indirect=True)
-def test_service_list_fits_width_of_terminal(desk: Desk) -> None:
-    rows = desk.read('service', 'list')
-    assert {row['Host'] for row in rows} == {desk.cloud.host}
-    service = desk.read('service', 'show', rows[0]['UUID'])
-    assert service['binary'] == rows[0]['Binary']
-    table = desk.run('service', 'list', '--max-width', '80').out
-    assert max(map(len, table.splitlines())) <= 80
-    refused = desk.run('service', 'delete', rows[0]['UUID'])
-    assert (refused.status, 'HTTP 409' in refused.error) == (1, True)
-
-
-@pytest.mark.parametrize('desk', [OWN], indirect=True)
-def test_bitstream_load_waits_with_progress(desk: Desk) -> None:
-    loaded = desk.glance.upload(gbs(), image().tags, image().properties)
-    card = desk.deployable('fa50:0c:00.0')
-    (row,) = (
-        row
-        for row in desk.read('bitstream', 'list', '--deployable', card)
-        if row['Image'] == loaded
-    )
-    assert row['Accepted'] is True
-    result = desk.run('bitstream', 'load', card, loaded, '--wait', '-f', 'json')
-    assert (result.json['state'], result.json['progress']) == ('done', 100)
-    assert result.error.splitlines()[-1] == '100% loaded'
-    assert desk.read('job', 'show', result.json['uuid'])['state'] == 'done'
-    fake = desk.deployable('FakeDevice')
-    refused = desk.run('bitstream', 'load', fake, loaded)
-    assert (refused.status, refused.error.count('\n')) == (1, 1)
-
-
-@pytest.mark.parametrize('desk', [OWN], indirect=True)
-def test_request_bind_waits_until_bound(desk: Desk) -> None:
-    cloud = desk.cloud
-    instance = Instance(cloud, cloud.provider_of('FPGA'), {'FPGA': 1})
-    uuid = desk.new_arq()
-    instance.arqs.append(uuid)
-    instance.allocate()
-    cloud.nova.rules.servers[instance.uuid] = cloud.host
-    token = ('--service-token', cloud.token(cloud.service))
-    bind = (
-        *('request', 'bind', uuid, '--host', cloud.host),
-        *('--instance', instance.uuid, '--provider', instance.provider),
-    )
-    assert '--service-token' in desk.run(*bind).error
-    bound = desk.read(*bind, *token, '--wait')
-    assert (bound['state'], bound['instance_uuid']) == ('Bound', instance.uuid)
-    events = desk.read('request', 'show', uuid, '--events')['events']
-    assert events[-1]['step'] == 'Bound'
-    assert desk.read('request', 'unbind', uuid, *token)['state'] == 'Unbound'
-    assert desk.run('arq', 'delete', uuid).status == 0
-
-
-@pytest.mark.parametrize('desk', [OWN], indirect=True)
-def test_device_set_and_cleans(desk: Desk) -> None:
-    device = desk.fake_device()
-    row = desk.read('device', 'set', device, '--disable', '--reason', 'A fan.')
-    assert row['status_reason'] == 'A fan.'
-    assert desk.read('device', 'set', device, '--enable')['status'] == 'enabled'
-    units = desk.read('device', 'clean', 'list', device)
-    assert {unit['State'] for unit in units} == {'clean'}
-    refused = desk.run('device', 'clean', 'retry', device)
-    assert (refused.status, 'HTTP 409' in refused.error) == (1, True)
 
 
 # --- the program itself ---

@@ -22,10 +22,10 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, ClassVar, Final
 
 import pytest
-from sqlalchemy import URL, Engine, create_engine, make_url, text
+from sqlalchemy import URL, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import OperationalError
 
 from cyborg_lite.db import migration
@@ -50,7 +50,7 @@ def database_fixture(*kinds: str) -> Callable[..., Iterator[Database]]:
 
     @pytest.fixture(params=kinds)
     def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-        opened = Database(_address(request, tmp_path))
+        opened = _open(request, tmp_path)
         try:
             yield opened
         finally:
@@ -59,14 +59,67 @@ def database_fixture(*kinds: str) -> Callable[..., Iterator[Database]]:
     return database
 
 
-def _address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the URL of a database with the schema and no rows."""
+def _open(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
+    """Return a database with the schema and no rows."""
     kind = request.param
     if kind == 'sqlite':
-        return create_sqlite_file(tmp_path / 'cyborg_lite.sqlite')
+        return ReusedEngines(create_sqlite_file(tmp_path / 'cyborg_lite.sqlite'))
     url = _process_database(kind, request.config)
     _empty(url)
-    return url
+    return Database(url)
+
+
+def find_url(database: Database) -> str:
+    """Return the URL of a database, with its password."""
+    if isinstance(database, ReusedEngines):
+        return database.url
+    return database.engines[0].url.render_as_string(hide_password=False)
+
+
+class ReusedEngines(Database):
+    """An SQLite database with the engines of an earlier one of this process.
+
+    An engine keeps the statements that it has compiled. Most tests send statements of
+    earlier tests, and to compile them again costs more than to execute them.
+    """
+
+    _idle: ClassVar[list['_Engines']] = []
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.url = url
+        self._engines: _Engines | None = None  # None: no transaction yet
+
+    # Any: oslo.db has no types.
+    def _new_facade(self) -> Any:
+        engines = self._idle.pop() if self._idle else _Engines(super()._new_facade())
+        engines.path = make_url(self.url).database or ''
+        self._engines = engines
+        return engines.facade
+
+    def close(self) -> None:
+        """Close all connections. The next database may have the engines."""
+        super().close()
+        engines, self._engines = self._engines, None
+        if engines is not None:
+            self._idle.append(engines)
+
+
+class _Engines:
+    """The writer and the reader of one SQLite file after the other."""
+
+    # Any: oslo.db has no types.
+    def __init__(self, facade: Any) -> None:
+        self.facade = facade
+        self.path = ''
+        for side in (facade.writer, facade.reader):
+            event.listen(side.get_engine(), 'do_connect', self._select_file)
+
+    # Any: the arguments depend on the library of the database.
+    def _select_file(
+        self, _dialect: Any, _record: Any, arguments: list[Any], _options: Any
+    ) -> None:
+        arguments[0] = self.path
 
 
 def create_sqlite_file(path: Path) -> str:

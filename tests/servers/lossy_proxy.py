@@ -23,6 +23,8 @@ class LossyProxy:
         self.target = target
         self.lost_requests: list[str] = []
         """Requests whose answer was lost, as ``METHOD path``."""
+        self.refused_requests: list[tuple[str, int]] = []
+        """Requests that were refused, as ``METHOD path``, and the status."""
         self._losses: list[str] = []
         self._lock = threading.Lock()
         self._server = _Server(self)
@@ -95,6 +97,10 @@ class _Handler(BaseHTTPRequestHandler):
             data=body,
             timeout=60,
         )
+        if answer.status_code >= 400:
+            proxy.refused_requests.append(
+                (f'{self.command} {self.path}', answer.status_code)
+            )
         if proxy.takes_loss(f'{self.command} {self.path}'):
             return
         self.send_response(answer.status_code)

@@ -67,6 +67,8 @@ class OpenStack(OpenStackClient):
         self.glance = glance
         self.proxy = LossyProxy(f'http://127.0.0.1:{self._ports["cyborg"]}')
         """Stands between Nova and our API."""
+        self.services: dict[str, str] = {}
+        """Ids of the services in Keystone by type."""
         self._cleanup = ExitStack()
 
     def __enter__(self) -> Self:
@@ -112,6 +114,7 @@ class OpenStack(OpenStackClient):
         }
         for service_type, url in urls.items():
             published = self.keystone.publish(service_type, url)
+            self.services[service_type] = published
             self._cleanup.callback(self.keystone.withdraw, published)
 
     def _prepare_servers(self) -> None:
@@ -200,21 +203,40 @@ class OpenStack(OpenStackClient):
                 self.add_card(host, SPARE_CARD, resource_class='VGPU')
             self.start_cyborg(f'agent-{host}', 'agent', host)
 
-    def start_cyborg(self, name: str, binary: str, host: str = HOSTS[0]) -> None:
-        """Start a daemon of ours."""
-        self._start(name, self._cyborg_command(binary, host))
+    def start_cyborg(
+        self, name: str, binary: str, host: str = HOSTS[0], options: str = ''
+    ) -> None:
+        """Start a daemon of ours.
+
+        :param options: further lines of its configuration file
+        """
+        self._start(name, self._cyborg_command(binary, host, options))
 
     def start_agent(self, host: str) -> None:
         """Start the agent of a host and wait until it is ready."""
-        name = f'agent-{host}'
-        log = self.directory / f'{name}.out'
-        before = log.read_text().count('Ready.')
-        self.start_cyborg(name, 'agent', host)
-        self.until(lambda: log.read_text().count('Ready.') > before, f'{name} is ready')
+        self._start_until_ready(f'agent-{host}', 'agent', host)
 
-    def _cyborg_command(self, binary: str, host: str) -> list[str]:
+    def restart_conductor(self, options: str = '') -> None:
+        """Kill the conductor, start it with other options, wait until it is ready."""
+        self.kill('conductor')
+        self._start_until_ready('conductor', 'conductor', options=options)
+
+    def _start_until_ready(
+        self, name: str, binary: str, host: str = HOSTS[0], options: str = ''
+    ) -> None:
+        before = self.read_output(name).count('Ready.')
+        self.start_cyborg(name, binary, host, options)
+        self.until(
+            lambda: self.read_output(name).count('Ready.') > before, f'{name} is ready'
+        )
+
+    def read_output(self, name: str) -> str:
+        """Return what all processes of this name have printed."""
+        return (self.directory / f'{name}.out').read_text(errors='replace')
+
+    def _cyborg_command(self, binary: str, host: str, options: str = '') -> list[str]:
         module = f'cyborg_lite.cmd.{binary}'
-        path = self.write_cyborg_config(host)
+        path = self.write_cyborg_config(host, options)
         return [sys.executable, '-m', module, '--config-file', str(path)]
 
     def write_cyborg_config(self, host: str, options: str = '') -> Path:

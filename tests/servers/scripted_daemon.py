@@ -7,6 +7,7 @@
 
 from cyborg_lite import runtime  # isort: skip  # first, as in every entry point
 
+import gc
 import os
 import signal
 import sys
@@ -43,7 +44,7 @@ class ScriptedDaemon:
 
     def stop(self) -> None:
         self._stopping.set()
-        self._say('stop')
+        self._say(f'stop frozen={gc.get_freeze_count() > 0}')
 
     def wait(self) -> None:
         if self._mood == 'hang':

@@ -170,7 +170,8 @@ class Cloud:
         **default: object,
     ) -> Child:
         """Start a daemon with options of ``[DEFAULT]`` and wait until it is ready."""
-        extra: Options = {binary: {'workers': workers}, 'DEFAULT': default}
+        section = 'api' if binary == 'controller' else binary
+        extra: Options = {section: {'workers': workers}, 'DEFAULT': default}
         word = 'Ready.' if workers == 1 else 'is ready.'
         file = self.directory / f'{name or binary}.log'
         # An earlier daemon of the same name wrote into the same file.

@@ -5,7 +5,7 @@ import pytest
 
 from cyborg_lite.api_client import AcceleratorApi, ApiError
 from tests.support.api.command_line import WsgiAdapter
-from tests.support.api.conversation import MEMBER, Client
+from tests.support.api.conversation import MEMBER, Client, add_device
 
 
 def test_refused_call_raises_error_with_status() -> None:
@@ -30,3 +30,21 @@ def test_generation_is_sent_as_precondition() -> None:
     with pytest.raises(ApiError, match='is not 0') as raised:
         api.call('PATCH', path, '2.21', body=body, generation=0)
     assert raised.value.status == 409
+
+
+def test_first_supported_microversion_is_used() -> None:
+    client = Client()
+    device = add_device(client.conductor)
+    api = AcceleratorApi(WsgiAdapter(client))
+    (read,) = api.call('GET', '/devices', ('2.999', '2.4', '2.0'))['devices']
+    assert (read['uuid'], read['health']) == (device.uuid, 'ok')
+    with pytest.raises(ApiError, match=r'2\.998') as raised:
+        api.call('GET', '/devices', ('2.999', '2.998'))
+    assert raised.value.status == 406
+
+
+def test_other_error_of_newest_microversion_is_raised() -> None:
+    api = AcceleratorApi(WsgiAdapter(Client().as_(MEMBER)))
+    with pytest.raises(ApiError) as raised:
+        api.call('GET', '/devices', ('2.4', '2.999'))
+    assert raised.value.status == 403

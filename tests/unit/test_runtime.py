@@ -31,8 +31,9 @@ SHOW: Final = """
 from cyborg_lite import runtime
 from oslo_service import backend
 import futurist
-import eventlet.patcher
-patched = eventlet.patcher.is_monkey_patched('thread')
+import sys
+patcher = sys.modules.get('eventlet.patcher')
+patched = patcher is not None and patcher.is_monkey_patched('thread')
 print(runtime.BACKEND, backend.get_backend_type().value, patched)
 """
 # Eventlet without our patch raises Timeout at a join on Python 3.13.
@@ -59,6 +60,16 @@ def test_runtime_uses_backend_from_environment(backend: str | None, line: str) -
     assert process.stdout.splitlines() == lines, process.stderr
     # Libraries that import eventlet would print its deprecation warning.
     assert process.stderr == ''
+
+
+def test_runtime_threading_refuses_eventlet() -> None:
+    process = run('threading', 'from cyborg_lite import runtime\nimport eventlet')
+    assert 'ModuleNotFoundError' in process.stderr
+
+
+def test_runtime_threading_keeps_eventlet_of_server() -> None:
+    code = 'import eventlet\nfrom cyborg_lite import runtime\nfrom eventlet import hubs'
+    assert run('threading', code).returncode == 0
 
 
 def test_runtime_unknown_backend_exits_with_valid_backends() -> None:

@@ -71,8 +71,17 @@ def test_units_exist_for_all_daemons() -> None:
     assert {unit.stem for unit in UNITS} == {
         'cyborg-lite-api',
         'cyborg-lite-conductor',
+        'cyborg-lite-controller',
         'cyborg-lite-agent',
     }
+
+
+@pytest.mark.parametrize('name', ['api', 'conductor', 'controller'])
+def test_unit_has_allocator_settings_of_containers(name: str) -> None:
+    service = read(ETC / 'systemd' / f'cyborg-lite-{name}.service')['Service']
+    assert service['Environment'].startswith('MALLOC_ARENA_MAX=1 ')
+    containers = (ETC / 'containers' / 'Dockerfile').read_text().splitlines()
+    assert f'ENV {service["Environment"]}' in containers
 
 
 def test_agent_unit_starts_before_nova_compute() -> None:
@@ -84,7 +93,8 @@ def test_agent_unit_starts_before_nova_compute() -> None:
     shutil.which('systemd-analyze') is None, reason='there is no systemd-analyze here'
 )
 @pytest.mark.parametrize(
-    ('name', 'maximum'), [('api', 2.0), ('conductor', 2.0), ('agent', 7.5)]
+    ('name', 'maximum'),
+    [('api', 2.0), ('conductor', 2.0), ('controller', 2.0), ('agent', 7.5)],
 )
 def test_unit_exposure_is_limited(name: str, maximum: float) -> None:
     unit = ETC / 'systemd' / f'cyborg-lite-{name}.service'

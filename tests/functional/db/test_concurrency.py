@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import DeviceProfile
+from tests.servers.databases import find_url
 
 # Eight workers read and then increase a number. A lost update changes the result.
 _CODE = """
@@ -45,12 +46,12 @@ database.close()
 def test_concurrent_updates_both_backends_lose_none(
     database: Database, backend: str
 ) -> None:
-    url = database.engines[0].url
-    is_refused = backend == 'eventlet' and url.drivername == 'postgresql+psycopg'
+    url = find_url(database)
+    is_refused = backend == 'eventlet' and url.startswith('postgresql+psycopg:')
     profile = DeviceProfile(uuid='u', name='n', groups=[], description='0')
     database.write(lambda session: session.add(profile))
     process = subprocess.run(
-        [sys.executable, '-c', _CODE, url.render_as_string(hide_password=False)],
+        [sys.executable, '-c', _CODE, url],
         env={**os.environ, 'CYBORG_LITE_CONCURRENCY': backend},
         capture_output=True,
         text=True,

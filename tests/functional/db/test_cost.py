@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy import event, text
+from sqlalchemy.orm import ORMExecuteState, Session
 
 from cyborg_lite.db import arqs, binding, release
 from cyborg_lite.db.engine import Database
@@ -53,6 +54,23 @@ def test_cycle_cost_does_not_depend_on_other_arqs(
     assert among_others == alone
     # 2 to create, 4 to accept, 7 to bind, 1 to end the job, 1 to read, 6 to delete.
     assert len(alone) <= 21
+
+
+def test_cycle_runs_only_its_list_through_the_orm(database: Database) -> None:
+    """The ORM takes as much CPU time for a statement as the server connection."""
+    profile = add_profile(database, [{'resources:PGPU': '1'}])
+    card = add_card(database, 16)
+    texts: list[str] = []
+
+    def record(state: ORMExecuteState) -> None:
+        texts.append(str(state.statement))
+
+    event.listen(Session, 'do_orm_execute', record)
+    try:
+        run_cycle(database, profile, card, 1)
+    finally:
+        event.remove(Session, 'do_orm_execute', record)
+    assert len(texts) == 1
 
 
 def test_cycle_cost_does_not_depend_on_number(database: Database) -> None:

@@ -225,3 +225,31 @@ def test_write_read_only_postgresql_is_service_unavailable(
 
     with pytest.raises(ServiceUnavailable):
         postgresql.write(write)
+
+
+def test_write_after_loss_of_idle_connection_is_repeated(server: Database) -> None:
+    """The pool does not test its connections before a transaction."""
+    is_mysql = server.engines[0].dialect.name == 'mysql'
+    identify = 'CONNECTION_ID()' if is_mysql else 'pg_backend_pid()'
+    number = server.read(lambda session: session.scalar(text(f'SELECT {identify}')))
+    kill = f'KILL {number}' if is_mysql else f'SELECT pg_terminate_backend({number})'
+    operator = Database(server.engines[0].url.render_as_string(hide_password=False))
+    operator.write(lambda session: session.connection().execute(text(kill)).close())
+    operator.close()
+    server.write(_add, 'one')
+    assert server.read(_names) == ['one']
+
+
+def test_transaction_sends_no_statement_of_the_pool(
+    server: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.read(_names)  # the first connection of an engine has statements of its own
+    dialect = server.engines[0].dialect
+    rollbacks: list[object] = []
+    monkeypatch.setattr(dialect, 'do_ping', lambda _connection: pytest.fail('ping'))
+    monkeypatch.setattr(dialect, 'do_rollback', rollbacks.append)
+    for name in ('one', 'two'):
+        server.write(_add, name)
+    assert rollbacks == []
+    assert server.read(_names) == ['one', 'two']
+    assert len(rollbacks) == 1

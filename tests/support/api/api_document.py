@@ -10,7 +10,13 @@ from typing import Any, Final
 import webob
 from jsonschema import Draft202012Validator
 
-from cyborg_lite.api.microversion import HEADER, MINIMUM, VERSIONS, Microversion
+from cyborg_lite.api.microversion import (
+    HEADER,
+    MINIMUM,
+    V2_17,
+    VERSIONS,
+    Microversion,
+)
 from cyborg_lite.api.openapi import document
 
 Document = dict[str, Any]  # JSON
@@ -40,8 +46,19 @@ def check_response(request: webob.Request, response: webob.Response) -> None:
     expected = _resolve_reference(documented, operation['responses'][code])
     missing = [name for name in expected['headers'] if name not in response.headers]
     assert not missing, f'{name} answers {code} without {missing}'
+    _check_caching(request, response, name)
     if request.method != 'HEAD':
         _check_body(expected, response, documented, name)
+
+
+def _check_caching(request: webob.Request, response: webob.Response, name: str) -> None:
+    """Check that caches keep the responses to successful reads only, since 2.17."""
+    if HEADER not in response.headers:
+        return  # the list of versions has no microversion
+    is_read = request.method in ('GET', 'HEAD') and response.status_int == 200
+    is_marked = is_read and _read_version(response) >= V2_17
+    expected = 'private, no-cache' if is_marked else None
+    assert response.headers.get('Cache-Control') == expected, f'{name}: Cache-Control'
 
 
 def _check_body(

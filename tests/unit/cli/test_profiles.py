@@ -2,13 +2,15 @@
 """Tests of the commands on device profiles."""
 
 import argparse
+import dataclasses
 from typing import Any
 
 import pytest
 from osc_lib import exceptions
 
+from cyborg_lite.api import microversion
 from cyborg_lite.cli import profiles
-from cyborg_lite.model.explanations import ProviderCapacity
+from cyborg_lite.model.explanations import ProviderCapacity, Reason, ReasonCode
 from tests.support.api.command_line import read_json, run_command
 from tests.support.api.conversation import OTHER_PROJECT, PROJECT, Client
 
@@ -195,6 +197,110 @@ def test_explain_shows_hosts_and_summary(client: Client) -> None:
     assert result.error.strip()
     (only,) = read_json(client, 'profile explain', 'dp1', '--host', 'compute-2')
     assert only['Host'] == 'compute-2'
+
+
+WARNING = Reason(ReasonCode.MANY_CANDIDATES, 'Too many candidates.', group=0)
+
+
+def _warn(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each explanation have a warning of microversion 2.28."""
+    original = client.conductor.explain_device_profile
+
+    def explain(*arguments: Any) -> Any:
+        return dataclasses.replace(original(*arguments), cautions=(WARNING,))
+
+    monkeypatch.setattr(client.conductor, 'explain_device_profile', explain)
+
+
+def test_explain_prints_warnings_of_2_28(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.conductor.stock = build_stock(1, {'compute-1': 1})
+    _warn(client, monkeypatch)
+    result = run_command(client, 'profile explain', 'dp1')
+    assert result.error.endswith('\nWarning: Too many candidates.\n')
+    assert 'Warning' not in result.out
+
+
+def test_explain_lists_warnings_as_json(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.conductor.stock = build_stock(1, {'compute-1': 1})
+    assert read_json(client, 'profile explain', 'dp1', '--warnings') == []
+    _warn(client, monkeypatch)
+    assert read_json(client, 'profile explain', 'dp1', '--warnings') == [
+        {
+            'Code': 'many-candidates',
+            'Warning': 'Too many candidates.',
+            'Group': 0,
+            'Providers': [],
+        }
+    ]
+
+
+def test_explain_of_older_service_has_no_newer_warnings(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service of microversion 2.27 refuses 2.28."""
+    client.conductor.stock = build_stock(1, {'compute-1': 1})
+    _warn(client, monkeypatch)
+    monkeypatch.setattr(microversion, 'VERSIONS', microversion.VERSIONS[:28])
+    result = run_command(client, 'profile explain', 'dp1')
+    assert 'compute-1' in result.out
+    assert 'Warning' not in result.error
+
+
+def test_list_shows_state_and_parent(client: Client) -> None:
+    run_command(client, 'profile create', 'child', '--extends', 'dp1')
+    run_command(client, 'profile disable', 'child')
+    groups = client.get('/device_profiles').json['device_profiles'][0]['groups']
+    rows = read_json(client, 'profile list')
+    assert rows == [
+        {
+            'Name': 'child',
+            'Enabled': False,
+            'Public': True,
+            'Groups': groups,
+            'Extends': 'dp1',
+        },
+        {
+            'Name': 'dp1',
+            'Enabled': True,
+            'Public': True,
+            'Groups': groups,
+            'Extends': None,
+        },
+    ]
+    (row,) = read_json(client, 'profile list', '--name-prefix', 'ch', '--long')
+    assert row['UUID'] in client.conductor.profiles
+    assert row['Generation'] == 1
+
+
+@pytest.mark.parametrize(
+    ('option', 'names'),
+    [
+        ('--enabled', ['dp1']),
+        ('--disabled', ['dp2']),
+        ('--public', ['dp2']),
+        ('--private', ['dp1']),
+    ],
+)
+def test_list_has_filters(client: Client, option: str, names: list[str]) -> None:
+    client.create_profile('dp2')
+    run_command(client, 'profile set', 'dp1', '--private')
+    run_command(client, 'profile disable', 'dp2')
+    rows = read_json(client, 'profile list', option)
+    assert [row['Name'] for row in rows] == names
+
+
+def test_show_has_parent_and_own_groups(client: Client) -> None:
+    own = ('--own-group', 'trait:CUSTOM_A=required')
+    run_command(client, 'profile create', 'child', '--extends', 'dp1', *own)
+    child = read_json(client, 'profile show', 'child')
+    assert child['extends']['name'] == 'dp1'
+    assert child['own_groups'] == [{'trait:CUSTOM_A': 'required'}]
+    with pytest.raises(exceptions.NotFound):
+        run_command(client, 'profile show', 'missing')
 
 
 def test_capacity_shows_servers_of_hosts_and_total(client: Client) -> None:

@@ -298,3 +298,28 @@ def test_send_uses_proxy_of_environment(
         with pytest.raises(RemoteError):
             remote.send('GET', '/absent')
     assert len(service.requests) == 2
+
+
+def test_send_needs_no_preparation_by_library(
+    remote: Remote, service: HttpService
+) -> None:
+    service.answers['PUT /thing'] = Answer(body={})
+    with mock.patch('requests.Session.prepare_request', autospec=True) as prepare:
+        remote.send('GET', '/thing')
+        remote.send('PUT', '/thing', {'a': 2})
+        remote.send('PUT', '/thing')
+    assert prepare.call_count == 0
+    lengths = [request.headers.get('Content-Length') for request in service.requests]
+    assert lengths == [None, '8', '0']
+    assert {request.headers['Accept-Encoding'] for request in service.requests}
+
+
+def test_send_stream_reads_content_later(remote: Remote, service: HttpService) -> None:
+    response = remote.send('GET', '/thing', stream=True)
+    assert json.loads(b''.join(response.iter_content(64))) == {'a': 1}
+
+
+def test_send_redirect_is_followed(remote: Remote, service: HttpService) -> None:
+    location = {'Location': f'{service.url}/thing'}
+    service.answers['GET /old'] = Answer(302, headers=location)
+    assert remote.send('GET', '/old').json() == {'a': 1}

@@ -2,6 +2,8 @@
 """Tests of the conductor daemon: its build from the options, start and stop."""
 
 import socket
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Callable
 from contextlib import closing
@@ -129,3 +131,13 @@ def test_read_versions_lists_running_daemons_of_other_versions(
     database.write(services.record_start, AGENT, 'cpu2', version())
     mark_down(database, 'cpu3')
     assert list(conductor._read_versions(database)) == [(AGENT, '0.1.0')]
+
+
+def test_conductor_imports_no_unused_library() -> None:
+    unused = ('alembic', 'mako', 'pygments', 'eventlet', 'openstack')
+    code = (
+        'import sys, cyborg_lite.cmd.conductor\n'
+        f'print([name for name in {unused} if sys.modules.get(name)])'
+    )
+    command = [sys.executable, '-W', 'ignore', '-c', code]
+    assert subprocess.check_output(command, text=True).strip() == '[]'

@@ -54,7 +54,7 @@ def test_bind_loads_requested_bitstream(group: dict[str, str], cloud: Cloud) -> 
     assert event.payload['succeeded'] is True
     assert cloud.states(job) == ['Bound']
     (order,) = cloud.agents.loads
-    assert (order.address, order.part) == ('0000:5e:00.0', '')
+    assert (order.address, order.region_suffix) == ('0000:5e:00.0', '')
     assert order.bitstream.image_id == IMAGE_ID
 
 
@@ -280,7 +280,7 @@ def test_bind_load_moved_card_uses_current_address(
     job = cloud.accept_bind(BY_ID, name)
     cloud.binder.run(job)
     (order,) = cloud.agents.loads
-    assert (order.address, order.part) == ('0000:7a:00.0', '_region1')
+    assert (order.address, order.region_suffix) == ('0000:7a:00.0', '_region1')
     assert cloud.states(job) == ['Bound']
 
 

@@ -45,7 +45,7 @@ def test_find_queries_equal_groups_once(
     first, second, big = finder.find([T4, T4, BIG])
     assert first == second
     assert first.offers.keys() == {rp_uuid}
-    assert (big.offers, big.marked) == ({}, frozenset({rp_uuid}))
+    assert (big.offers, big.trait_matches) == ({}, frozenset({rp_uuid}))
     # Free units and traits, of two distinct groups.
     assert len(placement.calls) == 4
 
@@ -55,12 +55,12 @@ def test_find_sends_only_requested_queries(
 ) -> None:
     (candidate,) = finder.find([T4], traits=False)
     assert candidate.offers.keys() == {rp_uuid}
-    assert not candidate.marked
+    assert not candidate.trait_matches
     (candidate,) = finder.find([T4], free=False)
-    assert (candidate.offers, candidate.marked) == ({}, frozenset({rp_uuid}))
+    assert (candidate.offers, candidate.trait_matches) == ({}, frozenset({rp_uuid}))
     assert len(placement.calls) == 2
     # All providers satisfy a group without traits.
-    assert not finder.find([CARD], free=False)[0].marked
+    assert not finder.find([CARD], free=False)[0].trait_matches
     assert len(placement.calls) == 2
 
 

@@ -214,7 +214,7 @@ def test_liveness_marks_1000_agents_in_few_statements(
         conductor.liveness.check_services(LATER)
         conductor.liveness.check_services(LATER + DOWN_AFTER)
     assert set(service_states(database).values()) == {'down'}
-    assert len(sql) <= 12  # two checks with two SELECTs, two batches with three
+    assert len(sql) <= 12  # two checks with two SELECTs, two batches with four
     assert [text[:22] for _, text in log_messages(caplog)] == [
         '500 daemons are down, ',
         '500 daemons are down, ',
@@ -237,7 +237,7 @@ def test_liveness_marks_returned_agents_in_few_statements(database: Database) ->
     with statements(database) as sql:
         conductor.liveness.check_services(LATER + 1)
     assert set(service_states(database).values()) == {'up'}
-    assert len(sql) <= 8
+    assert len(sql) <= 10
     # Each job waits since the silence, or runs once more.
     assert len(read_delays(database)) == 1000
 

@@ -16,6 +16,7 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import ServiceUnavailable
 from cyborg_lite.model.jobs import Owner
 from cyborg_lite.model.notifications import DevicePayload, Notification, ObjectKind
+from tests.servers.databases import find_url
 
 RULES = NotificationRules(max_backlog=1000)
 
@@ -47,9 +48,7 @@ def topic() -> Topic:
 
 @pytest.fixture
 def notifying(database: Database) -> Database:
-    return Database(
-        database.engines[0].url.render_as_string(hide_password=False), notifies=True
-    )
+    return Database(find_url(database), notifies=True)
 
 
 def add(database: Database, number: int) -> list[str]:

@@ -89,7 +89,8 @@ def test_handle_after_bind_has_load_for_reboot(
     (handle,) = database.read(attach_handles.list_handles_of_arqs, job.payload['arqs'])
     assert handle.changed
     assert handle.load is not None
-    assert (handle.load.address, handle.load.part) == ('0000:5e:00.0', '_region1')
+    order = handle.load
+    assert (order.address, order.region_suffix) == ('0000:5e:00.0', '_region1')
     assert handle.load.bitstream.image_id == IMAGE_ID
     region = database.read(programming.find_region_of_handle, handle.uuid)
     assert region is not None

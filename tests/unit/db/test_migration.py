@@ -7,13 +7,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from cyborg_lite.db import migration
-from cyborg_lite.db.engine import Database
-from cyborg_lite.exceptions import (
-    ConfigurationError,
-    DatabaseError,
-    InvalidInput,
-    SchemaOutdated,
-)
+from cyborg_lite.exceptions import ConfigurationError, DatabaseError, InvalidInput
 
 
 @pytest.fixture
@@ -84,28 +78,3 @@ def test_upgrade_failing_revision_creates_no_table(
 def test_upgrade_invalid_url_raises_configuration_error() -> None:
     with pytest.raises(ConfigurationError):
         migration.upgrade('nonsense')
-
-
-@pytest.mark.parametrize('revision', [None, '0001'])
-def test_check_revision_missing_or_earlier_schema_is_refused(
-    url: str, revision: str | None
-) -> None:
-    if revision is not None:
-        migration.upgrade(url, revision)
-    database = Database(url)
-    with pytest.raises(SchemaOutdated, match=revision or 'none') as caught:
-        database.read(migration.check_revision)
-    assert 'cyborg-lite-dbsync upgrade' in caught.value.advice
-    database.close()
-
-
-@pytest.mark.parametrize('later', [False, True])
-def test_check_revision_head_or_later_schema_is_accepted(url: str, later: bool) -> None:
-    """A later version may have upgraded the schema during a rolling upgrade."""
-    migration.upgrade(url)
-    database = Database(url)
-    if later:
-        statement = text("UPDATE alembic_version SET version_num = '9999'")
-        database.write(lambda session: session.execute(statement))
-    database.read(migration.check_revision)
-    database.close()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from cyborg_lite.db import migration
+from cyborg_lite.db import migration, schema_check
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.migration import Phase, Revision
 from cyborg_lite.exceptions import SchemaOutdated
@@ -56,6 +56,7 @@ def _last_contracts(monkeypatch: pytest.MonkeyPatch) -> None:
     contracting = Revision(last.number, last.title, last.is_head, Phase.CONTRACT)
     revisions = (*earlier, contracting)
     monkeypatch.setattr(migration, 'list_revisions', lambda: revisions)
+    monkeypatch.setattr(schema_check, 'REQUIRED_REVISION', earlier[-1].number)
 
 
 @pytest.mark.usefixtures('_last_contracts')
@@ -66,14 +67,14 @@ def test_expand_stops_before_contraction(tmp_path: Path) -> None:
     assert target == _REVISIONS[-2].number
     database = Database(url)
     with pytest.raises(SchemaOutdated):
-        database.read(migration.check_revision)
+        database.read(schema_check.check_revision)
     migration.upgrade(url, target)
     assert migration.has_pending_contraction(url)
     # The daemons of this version start before the contraction.
-    database.read(migration.check_revision)
+    database.read(schema_check.check_revision)
     migration.upgrade(url)
     assert not migration.has_pending_contraction(url)
-    database.read(migration.check_revision)
+    database.read(schema_check.check_revision)
     database.close()
 
 

@@ -2,10 +2,7 @@
 """Notifications in the database: their rows, their lease, and the use of units."""
 
 import random
-from collections import defaultdict
 from collections.abc import Iterator
-from datetime import datetime
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -24,6 +21,8 @@ from cyborg_lite.model.usages import UnitUsage, UsageQuery
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.bound_arqs import create_bound_arqs, create_bound_instance
 from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, add_card, bindings
+from tests.servers.databases import find_url
+from tests.support.billing import parse_ms, rebuild_sums
 
 ANY = Scope(project_id=None)
 FIRST, SECOND = Owner('first:1:1', 30_000), Owner('second:1:1', 30_000)
@@ -32,7 +31,7 @@ FIRST, SECOND = Owner('first:1:1', 30_000), Owner('second:1:1', 30_000)
 @pytest.fixture
 def notifying(database: Database) -> Iterator[Database]:
     """Return the same database with notifications."""
-    url = database.engines[0].url.render_as_string(hide_password=False)
+    url = find_url(database)
     opened = Database(url, notifies=True)
     yield opened
     opened.close()
@@ -100,35 +99,6 @@ def test_rolled_back_change_writes_no_notification(notifying: Database) -> None:
     with pytest.raises(KeyError):
         notifying.write(fail)
     assert len(list_all(notifying)) == count
-
-
-def rebuild_sums(
-    notifications: tuple[Notification, ...], now: int
-) -> dict[tuple[str, str, str], int]:
-    """Return the milliseconds of use, as a billing service computes them."""
-    sums: dict[tuple[str, str, str], int] = defaultdict(int)
-    current: dict[str, tuple[tuple[str, str, str], int]] = {}
-    for item in notifications:
-        # Any: JSON.
-        payload: Any = item.payload
-        if not item.event_type.startswith('accelerator_request.'):
-            continue
-        key = tuple(
-            payload[name] for name in ('project_id', 'resource_class', 'device_profile')
-        )
-        if item.event_type.endswith('.used'):
-            current.pop(payload['uuid'], None)
-            length = parse_ms(payload['ended_at']) - parse_ms(payload['started_at'])
-            sums[key] += length
-        elif payload['bound_at'] is not None and payload['resource_class']:
-            current[payload['uuid']] = key, parse_ms(payload['bound_at'])
-    for key, since in current.values():
-        sums[key] += now - since
-    return dict(sums)
-
-
-def parse_ms(text: str) -> int:
-    return round(datetime.fromisoformat(text).timestamp() * 1000)
 
 
 @pytest.mark.parametrize('seed', [1, 2, 3])

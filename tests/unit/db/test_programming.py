@@ -63,7 +63,7 @@ def test_find_region_returns_suffix_and_attributes(database: Database) -> None:
     store(database, fpga_card(regions=2))
     region = find_region(database, f'{NAME}_region1')
     assert (region.hostname, region.control_address) == (HOST, '0000:5e:00.0')
-    assert (region.part, region.image_id) == ('_region1', None)
+    assert (region.suffix, region.image_id) == ('_region1', None)
     assert region.attributes['rc'] == 'FPGA'
 
 

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filters, sort orders and pages, on a table with columns of several types."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import delete, insert, select
+from sqlalchemy.orm import Session
 
 from cyborg_lite.db import query
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import Device, DeviceProfile
 from cyborg_lite.exceptions import InvalidInput
-from cyborg_lite.model.queries import Query
+from cyborg_lite.model.queries import Page, Query
 from tests.support.sql_statements import statements
 
+_UUID = '00000000-0000-4000-8000-00000000000'  # and the name of a profile
 _PROFILES = query.Collection(
     DeviceProfile,
     filters={
@@ -29,7 +32,7 @@ def profiles(database: Database) -> Database:
     """Add b, a, d, c in this order; two descriptions are equal, one is NULL."""
     descriptions = {'b': 'same', 'a': None, 'd': 'same', 'c': 'another'}
     rows: list[dict[str, Any]] = [
-        {'uuid': f'uuid-{name}', 'name': name, 'description': text, 'groups': []}
+        {'uuid': f'{_UUID}{name}', 'name': name, 'description': text, 'groups': []}
         for name, text in descriptions.items()
     ]
     database.write(lambda session: session.execute(insert(DeviceProfile), rows))
@@ -98,19 +101,26 @@ def test_select_page_unknown_name_is_in_error(
 
 
 def test_select_page_after_last_row_is_empty(profiles: Database) -> None:
-    assert _list_names(profiles, marker='uuid-c') == ''
+    assert _list_names(profiles, marker=f'{_UUID}c') == ''
 
 
 def test_select_page_marker_need_not_match_filters(profiles: Database) -> None:
-    assert _list_names(profiles, filters={'name': ('c', 'b')}, marker='uuid-a') == 'c'
+    assert (
+        _list_names(profiles, filters={'name': ('c', 'b')}, marker=f'{_UUID}a') == 'c'
+    )
 
 
-@pytest.mark.parametrize('descending', [False, True])
-@pytest.mark.parametrize(
+_DIRECTIONS = pytest.mark.parametrize('descending', [False, True])
+_ORDERS = pytest.mark.parametrize(
     ('sort_key', 'expected'),
     [(None, 'badc'), ('name', 'abcd'), ('description', 'cbda')],
 )
-@pytest.mark.parametrize('limit', [1, 2, 3])
+_LIMITS = pytest.mark.parametrize('limit', [1, 2, 3])
+
+
+@_DIRECTIONS
+@_ORDERS
+@_LIMITS
 def test_select_page_pages_cover_all_rows_once(
     profiles: Database,
     sort_key: str | None,
@@ -123,7 +133,7 @@ def test_select_page_pages_cover_all_rows_once(
     names = page = _list_names(profiles, limit=limit, **order)
     while page:
         assert len(page) <= limit
-        page = _list_names(profiles, limit=limit, marker=f'uuid-{names[-1]}', **order)
+        page = _list_names(profiles, limit=limit, marker=f'{_UUID}{names[-1]}', **order)
         names += page
     assert names == (expected[::-1] if descending else expected)
 
@@ -133,7 +143,7 @@ def test_select_page_costs_one_select(profiles: Database) -> None:
         _list_names(
             profiles,
             limit=2,
-            marker='uuid-b',
+            marker=f'{_UUID}b',
             sort_key='name',
             filters={'name': ('c',)},
         )
@@ -144,5 +154,60 @@ def test_select_page_marker_of_another_table_raises(profiles: Database) -> None:
     devices = query.Collection(Device, filters={}, sorts={})
     with pytest.raises(InvalidInput):
         profiles.read(
-            query.select_page, select(Device.id), Query(marker='uuid-a'), devices
+            query.select_page, select(Device.id), Query(marker=f'{_UUID}a'), devices
         )
+
+
+# --- cursors ----------------------------------------------------------------------
+
+
+def _read_page(database: Database, page_query: Query) -> Page[DeviceProfile]:
+    def read(session: Session) -> tuple[DeviceProfile, ...]:
+        def select_rows(page: Query) -> tuple[query.Rows, list[DeviceProfile]]:
+            chosen = select(DeviceProfile)
+            rows = query.select_page(session, chosen, page, _PROFILES)
+            return rows, [profile for (profile,) in rows]
+
+        return query.fill_page(page_query, _PROFILES, select_rows)
+
+    page = database.read(read)
+    assert isinstance(page, Page)
+    return page
+
+
+def _delete_profiles(session: Session, names: str) -> None:
+    session.execute(delete(DeviceProfile).where(DeviceProfile.name.in_(list(names))))
+
+
+@_DIRECTIONS
+@_ORDERS
+@_LIMITS
+def test_fill_page_cursors_cover_all_rows_once(
+    profiles: Database,
+    sort_key: str | None,
+    expected: str,
+    limit: int,
+    descending: bool,
+) -> None:
+    """Delete each row after it is read."""
+    page_query = Query(
+        limit=limit, sort_key=sort_key, descending=descending, needs_cursor=True
+    )
+    names = ''
+    while (page := _read_page(profiles, page_query)) and page.cursor:
+        names += ''.join(profile.name for profile in page)
+        assert len(page) == limit
+        profiles.write(_delete_profiles, names)
+        page_query = replace(page_query, cursor=page.cursor)
+    names += ''.join(profile.name for profile in page)
+    assert names == (expected[::-1] if descending else expected)
+
+
+def test_fill_page_last_page_has_no_cursor(profiles: Database) -> None:
+    page = _read_page(profiles, Query(limit=5, needs_cursor=True))
+    assert (len(page), page.cursor) == (4, None)
+
+
+def test_fill_page_without_need_is_tuple(profiles: Database) -> None:
+    with pytest.raises(AssertionError):
+        _read_page(profiles, Query(limit=2))

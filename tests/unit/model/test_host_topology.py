@@ -8,7 +8,9 @@ import pytest
 from cyborg_lite.model.host_topology import (
     Availability,
     count_units,
+    format_bridges,
     group_by_numa_node,
+    read_bridges,
     read_numa_node,
 )
 from tests.builders.host_topologies import build_device, build_topology, build_unit
@@ -53,3 +55,18 @@ def test_device_lists_children_of_parent() -> None:
     (child,) = device.list_children(root.uuid)
     assert child.units
     assert device.count_units() == {Availability.FREE: 1, Availability.USED: 1}
+
+
+def test_bridges_are_read_as_formatted() -> None:
+    chain = tuple(f'0000:{number:02x}:00.0' for number in range(20))
+    text = format_bridges(chain)
+    assert len(text) <= 255
+    assert read_bridges({'pci_bridges': text}) == chain[:16]
+
+
+@pytest.mark.parametrize(
+    'board',
+    [None, {}, {'pci_bridges': '<b>'}, {'pci_bridges': ['0000:3b:00.0']}],
+)
+def test_read_bridges_other_text_is_empty(board: dict[str, Any] | None) -> None:
+    assert read_bridges(board) == ()

@@ -63,3 +63,9 @@ def test_digest_depends_on_every_field(changed: object) -> None:
 def test_digest_equals_digest_of_earlier_releases() -> None:
     # A changed digest makes every agent send its whole inventory after an upgrade.
     assert report(card(1, handles=2)).digest == '27dea57edc5e24e334fb76816914d893'
+
+
+def test_digest_is_computed_once_per_report() -> None:
+    subject = report(card(1))
+    assert subject.digest is subject.digest
+    assert replace(subject, devices=()).digest != subject.digest

@@ -13,7 +13,12 @@ from cyborg_lite.rendering.outline import (
     describe_counts,
     describe_unit,
 )
-from tests.builders.host_topologies import USER, build_topology, build_unit
+from tests.builders.host_topologies import (
+    USER,
+    build_shared_topology,
+    build_topology,
+    build_unit,
+)
 
 
 def build_device_box(**fields: object) -> Box:
@@ -61,3 +66,53 @@ def test_describe_unit_names_user_and_reason() -> None:
 
 def test_describe_counts_one_unit() -> None:
     assert describe_counts({Availability.FREE: 1}) == '1 unit: 1 free'
+
+
+def list_lines(box: Box, depth: int = 0) -> list[str]:
+    """Return title and PCIe lines of the boxes above deployables, indented."""
+    if box.kind is BoxKind.DEPLOYABLE:
+        return []
+    lines = [box.title if box.kind is not BoxKind.DEVICE else box.lines[0]]
+    lines += [line for line in box.lines if line.startswith('PCIe')]
+    return [f'{" " * depth}{", ".join(lines)}'] + [
+        line for child in box.children for line in list_lines(child, depth + 1)
+    ]
+
+
+def test_outline_has_box_of_each_shared_bridge() -> None:
+    (numa,) = build_outline(build_shared_topology()).children
+    assert list_lines(numa) == [
+        'NUMA node 0',
+        ' PCIe root port 0000:40:01.0',
+        '  PCIe switch port 0000:41:00.0',
+        '   GPU 0000:43:00.0, PCIe switch port 0000:42:00.0',
+        '   GPU 0000:44:00.0, PCIe switch port 0000:42:01.0',
+        '  GPU 0000:45:00.0',
+        ' GPU 0000:46:00.0, PCIe root port 0000:40:03.0',
+        ' GPU 0000:47:00.0',
+    ]
+
+
+def test_outline_joins_bridges_that_all_devices_share() -> None:
+    topology = build_shared_topology()
+    (node,) = topology.numa_nodes
+    nodes = (replace(node, devices=node.devices[:2]),)
+    (numa,) = build_outline(replace(topology, numa_nodes=nodes)).children
+    assert list_lines(numa)[1:] == [
+        ' PCIe root port 0000:40:01.0, PCIe switch port 0000:41:00.0',
+        '  GPU 0000:43:00.0, PCIe switch port 0000:42:00.0',
+        '  GPU 0000:44:00.0, PCIe switch port 0000:42:01.0',
+    ]
+
+
+def test_outline_functions_of_one_slot_share_box() -> None:
+    topology = build_shared_topology()
+    (node,) = topology.numa_nodes
+    equal_chains = [replace(device, pci_bridges=('a',)) for device in node.devices[:2]]
+    nodes = (replace(node, devices=tuple(equal_chains)),)
+    (numa,) = build_outline(replace(topology, numa_nodes=nodes)).children
+    assert list_lines(numa)[1:] == [
+        ' PCIe root port a',
+        '  GPU 0000:43:00.0',
+        '  GPU 0000:44:00.0',
+    ]

@@ -5,12 +5,14 @@ import re
 from itertools import combinations
 from xml.etree import ElementTree
 
+import pytest
+
 from cyborg_lite.model.host_topology import HostTopology
 from cyborg_lite.rendering.svg import format_svg
-from tests.builders.host_topologies import build_topology
+from tests.builders.host_topologies import build_shared_topology, build_topology
 
 _SVG = '{http://www.w3.org/2000/svg}'
-_KINDS = ('host', 'numa', 'device', 'deployable')
+_KINDS = ('host', 'numa', 'bridge', 'device', 'deployable')
 
 
 def read_boxes(root: ElementTree.Element) -> list[tuple[float, float, float, float]]:
@@ -25,10 +27,13 @@ def read_boxes(root: ElementTree.Element) -> list[tuple[float, float, float, flo
     return boxes
 
 
-def test_svg_boxes_lie_apart_inside_picture() -> None:
-    root = ElementTree.fromstring(format_svg(build_topology(30)))
+@pytest.mark.parametrize(
+    ('topology', 'count'), [(build_topology(30), 7), (build_shared_topology(), 14)]
+)
+def test_svg_boxes_lie_apart_inside_picture(topology: HostTopology, count: int) -> None:
+    root = ElementTree.fromstring(format_svg(topology))
     boxes = read_boxes(root)
-    assert len(boxes) == 7
+    assert len(boxes) == count
     width, height = float(root.get('width', 0)), float(root.get('height', 0))
     for x1, y1, x2, y2 in boxes:
         assert 0 <= x1 < x2 <= width

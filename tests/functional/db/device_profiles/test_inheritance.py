@@ -4,6 +4,8 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import pytest
+
 from tests.functional.db.concurrent_calls import run_at_once
 from tests.support.api.conversation import Answer, Client
 from tests.support.api.inheritance import BASE, create, create_chain, patch, show
@@ -65,3 +67,46 @@ def test_parent_deleted_while_child_is_created(client: Client) -> None:
         delete = partial(client.delete, f'/device_profiles/p{number}')
         child = partial(create, client, f'c{number}', extends=f'p{number}')
         assert send_at_once([delete, child]) in ([204, 400], [409, 201])
+
+
+@pytest.mark.parametrize(
+    ('links', 'length'),
+    [
+        pytest.param([('p0', 'q1'), ('q0', 'p1')], 2, id='cycle'),
+        pytest.param([('p0', 'q1'), ('q0', 'r1')], 2, id='long chain'),
+    ],
+)
+def test_moved_chains_are_checked_together(
+    client: Client, links: Sequence[tuple[str, str]], length: int
+) -> None:
+    """A move is valid without the other one."""
+    for number in range(_ROUNDS):
+        for letter in 'pqr':
+            names = [f'{letter}{level}-{number}' for level in range(length)]
+            create_chain(client, *names)
+        moves = [
+            partial(
+                patch,
+                client,
+                f'{name}-{number}',
+                extends=f'{parent}-{number}',
+                own_groups=[],
+            )
+            for name, parent in links
+        ]
+        assert sorted(send_at_once(moves)) == [200, 400]
+
+
+def test_moved_chain_has_groups_of_changed_ancestor(client: Client) -> None:
+    create_chain(client, 'a', 'b')
+    for number in range(_ROUNDS):
+        create_chain(client, f'c{number}', f'd{number}')
+        group = {**BASE, f'trait:CUSTOM_N{number}': 'required'}
+        changes = [
+            partial(patch, client, 'a', groups=[group]),
+            partial(patch, client, f'c{number}', extends='b', own_groups=[]),
+        ]
+        assert send_at_once(changes) == [200, 200]
+        expected = {**group, 'resources:PGPU': '2'}
+        for name in ('b', f'c{number}', f'd{number}'):
+            assert show(client, name)['groups'] == [expected], name

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the argument fields of lists and objects, since microversion 2.23."""
 
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from cyborg_lite.model.bitstream_list import ListedBitstream
+from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
+from cyborg_lite.model.host_topology import HostTopology
+from cyborg_lite.model.services import Service, ServiceState
 from tests.support.api.conversation import (
     MEMBER,
     Client,
@@ -123,3 +128,61 @@ def test_costly_values_are_read_only_if_requested(
     for query in ('', f'?fields={costly}', f'?fields={cheap}'):
         assert newest.get(path + query).status == 200
     assert queries == [True, True, False]
+
+
+# --- objects that have the argument since 2.32 ------------------------------------
+
+UUID = '00000000-0000-4000-8000-000000000001'
+NEWER = [
+    ('/services', 'services', 'state'),
+    ('/bitstreams', 'bitstreams', 'vendor'),
+    ('/devices/{device}/events', 'events', 'event'),
+]
+
+
+@pytest.fixture
+def latest(newest: Client) -> Client:
+    """Return a client of the newest microversion; each of its lists has an element."""
+    conductor = newest.conductor
+    (device,) = conductor.devices
+    now, up = datetime(2026, 11, 21, tzinfo=UTC), ServiceState.UP
+    conductor.services[UUID] = Service(UUID, 'agent', 'compute-1', '1', up, now, now)
+    conductor.bitstreams[''] = ListedBitstream(UUID, 'image', 5, {'vendor': 'x'}, ())
+    conductor.events[device] = (DeviceEvent(DeviceEventKind.ADDED, now, 'compute-1'),)
+    return newest.at('2.32')
+
+
+@pytest.mark.parametrize(('path', 'key', 'field'), NEWER)
+def test_fields_of_newer_lists(latest: Client, path: str, key: str, field: str) -> None:
+    path = path.format(device=next(iter(latest.conductor.devices)))
+    (complete,) = latest.get(path).json[key]
+    assert latest.get(f'{path}?fields={field}').json[key] == [{field: complete[field]}]
+    assert latest.get(f'{path}?fields={field}z').status == 400
+    assert latest.at('2.31').get(f'{path}?fields={field}').status == 400
+
+
+def test_fields_of_topology(latest: Client) -> None:
+    latest.conductor.topologies['compute-1'] = HostTopology('compute-1', None, ())
+    path = '/hosts/compute-1/topology'
+    links = latest.get(path).json['links']
+    answer = latest.get(f'{path}?fields=agent_state').json
+    assert answer == {'agent_state': None, 'links': links}
+    assert 'numa_nodes' in latest.get(f'{path}?fields=numa_nodes').json
+    assert latest.at('2.31').get(f'{path}?fields=hostname').status == 400
+
+
+def test_deployables_are_brief_without_attributes(
+    newest: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, queries = newest.conductor.list_deployables, []
+
+    def record(context: Any, query: Any) -> Any:
+        queries.append(query.brief)
+        return original(context, query)
+
+    monkeypatch.setattr(newest.conductor, 'list_deployables', record)
+    (uuid,) = newest.conductor.deployables
+    for path in ('/deployables', f'/deployables/{uuid}'):
+        for query in ('', '?fields=attributes_list', '?fields=name'):
+            assert newest.get(path + query).status == 200
+    assert queries == [False, False, True] * 2

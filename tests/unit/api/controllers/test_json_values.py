@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of JSON in place of JSON text, since microversion 2.27."""
+"""Tests of JSON in place of JSON text, since microversions 2.27 and 2.29."""
 
 import json
 from typing import Any
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.model.devices import Attribute
+from cyborg_lite.model.reconfiguration import DeviceConfiguration, SetView
 from tests.support.api.conversation import Client, add_deployable, add_device
 
 
@@ -28,6 +29,18 @@ def test_board_is_object_and_text_before(
             body = client.at(version).get(path).json
             (device,) = body.get('devices', [body])
             assert device['std_board_info'] == expected
+
+
+def test_board_has_bridges_since_2_30(client: Client) -> None:
+    text = '{"class": "Fake", "pci_bridges": "0000:3a:00.0"}'
+    add_device(client.conductor, std_board_info=text)
+    boards = {
+        version: client.at(version).get('/devices').json['devices'][0]['std_board_info']
+        for version in ('2.0', '2.26', '2.29', '2.30')
+    }
+    assert boards['2.0'] == boards['2.26'] == '{"class": "Fake"}'
+    assert boards['2.29'] == {'class': 'Fake'}
+    assert boards['2.30'] == json.loads(text)
 
 
 def test_attributes_are_list_and_text_before(client: Client) -> None:
@@ -54,3 +67,25 @@ def test_deployable_without_attributes_has_empty_list(client: Client) -> None:
     add_deployable(client.conductor)
     (deployable,) = client.at('2.27').get('/deployables').json['deployables']
     assert deployable['attributes_list'] == []
+
+
+def test_settings_are_objects_and_text_before(client: Client) -> None:
+    device = add_device(client.conductor).uuid
+    schemas = {'vgpus': {'type': 'integer', 'maximum': 16}}
+    client.conductor.configurations[device] = DeviceConfiguration(
+        device, 'compute-1', (SetView('nvidia', schemas, ('vgpus',)),)
+    )
+    value = {'set': 'nvidia', 'settings': {'vgpus': 4}}
+    body = [{'op': 'replace', 'path': '/configuration', 'value': value}]
+    path = f'/devices/{device}'
+    answers = {
+        '2.29': client.at('2.29').patch(path, body).json,
+        '2.28': client.at('2.28').get(f'{path}/configuration').json,
+        '2.14': client.at('2.14').get(f'{path}/configuration').json,
+    }
+    for version, answer in answers.items():
+        settings = [answer[name][0]['settings'] for name in ('sets', 'changes')]
+        if version != '2.29':
+            assert settings == [json.dumps(schemas), json.dumps(value['settings'])]
+            settings = [json.loads(text) for text in settings]
+        assert settings == [schemas, value['settings']]

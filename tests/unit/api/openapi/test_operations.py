@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from cyborg_lite.api.microversion import V2_15, V2_16, Microversion
+from cyborg_lite.api.microversion import V2_15, V2_16, V2_30, V2_31, Microversion
 from cyborg_lite.api.openapi import document
 from tests.support.api.api_document import find_operation
 
@@ -65,3 +65,32 @@ def test_patch_has_media_type_since_2_16(
     assert len(profile['patch']['requestBody']['content']) == number
     creation = paths['/v2/device_profiles']['post']
     assert list(creation['requestBody']['content']) == ['application/json']
+
+
+# The body is an object with a list of changes for each ARQ.
+NO_LIST_OF_CHANGES = {
+    'PATCH /v2/accelerator_requests',
+    'PATCH /v2/accelerator_requests/{uuid}',
+}
+
+
+def test_every_patch_accepts_patch_media_type() -> None:
+    exceptions = {
+        f'{method.upper()} {path}'
+        for path, item in document.build_document(None)['paths'].items()
+        for method, operation in item.items()
+        if method == 'patch'
+        and 'application/json-patch+json' not in operation['requestBody']['content']
+    }
+    assert exceptions == NO_LIST_OF_CHANGES
+
+
+def test_marker_is_cursor_since_2_31() -> None:
+    for version, name in ((V2_30, 'format'), (V2_31, 'pattern'), (None, 'pattern')):
+        operation = document.build_document(version)['paths']['/v2/devices']['get']
+        (marker,) = [
+            parameter
+            for parameter in operation['parameters']
+            if parameter.get('name') == 'marker'
+        ]
+        assert name in marker['schema']

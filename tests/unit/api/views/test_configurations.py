@@ -4,6 +4,9 @@
 import json
 from datetime import UTC, datetime
 
+import pytest
+
+from cyborg_lite.api.microversion import V2_14, V2_28, V2_29, Microversion
 from cyborg_lite.api.views.configurations import DeviceConfigurationView
 from cyborg_lite.model.reconfiguration import (
     DeviceConfiguration,
@@ -12,7 +15,7 @@ from cyborg_lite.model.reconfiguration import (
     ReconfigurationState,
     SetView,
 )
-from tests.builders.api_calls import LINKS, render
+from tests.builders.api_calls import build_call, render
 
 TIME = datetime(2026, 11, 21, tzinfo=UTC)
 SCHEMA = {'vfs': {'type': 'integer'}}
@@ -21,16 +24,20 @@ CHANGE = Reconfiguration(
 )
 
 
-def test_configuration_view_has_settings_as_json_text() -> None:
+@pytest.mark.parametrize('version', [V2_14, V2_28, V2_29])
+def test_configuration_view_has_settings_of_version(version: Microversion) -> None:
     configuration = DeviceConfiguration(
         'd', 'compute-1', (SetView('nic', SCHEMA, ('vfs',)),), ('arq',), (CHANGE,)
     )
-    body = render(DeviceConfigurationView.build(configuration, LINKS))
+    body = render(DeviceConfigurationView.build(configuration, build_call(version)))
     (hardware_set,) = body['sets']
-    assert json.loads(hardware_set['settings']) == SCHEMA
-    assert (hardware_set['name'], hardware_set['required']) == ('nic', ['vfs'])
     (change,) = body['changes']
-    assert json.loads(change['settings']) == {'vfs': 8}
+    settings = [hardware_set['settings'], change['settings']]
+    if version < V2_29:
+        assert settings == [json.dumps(SCHEMA), json.dumps({'vfs': 8})]
+    else:
+        assert settings == [SCHEMA, {'vfs': 8}]
+    assert (hardware_set['name'], hardware_set['required']) == ('nic', ['vfs'])
     assert (change['state'], change['phase'], change['reason']) == (
         'running',
         None,
@@ -52,5 +59,6 @@ def test_configuration_view_names_phase_of_change() -> None:
         reason='rc 2',
     )
     configuration = DeviceConfiguration('d', 'compute-1', changes=(change,))
-    (view,) = render(DeviceConfigurationView.build(configuration, LINKS))['changes']
+    call = build_call(V2_14)
+    (view,) = render(DeviceConfigurationView.build(configuration, call))['changes']
     assert (view['phase'], view['reason']) == ('setup', 'rc 2')

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cyborg_lite.api.microversion import V2_9, V2_29, V2_30, Microversion
 from cyborg_lite.api.views.host_topology import HostTopologyView
 from cyborg_lite.model.host_topology import (
     Availability,
@@ -34,6 +35,7 @@ DEVICE = TopologyDevice(
     health=Health.OK,
     health_reason='',
     deployables=(DEPLOYABLE,),
+    pci_bridges=('0000:3a:00.0',),
 )
 TOPOLOGY = HostTopology('rack 1/host', None, (NumaNode(None, (DEVICE,)),))
 
@@ -57,3 +59,11 @@ def test_topology_view_has_users_for_administrators_only(is_admin: bool) -> None
     unit = render_unit(render(HostTopologyView.build(TOPOLOGY, call)))
     assert unit['availability'] == 'used'
     assert ('user' in unit) is is_admin
+
+
+@pytest.mark.parametrize('version', [V2_9, V2_29, V2_30])
+def test_topology_view_has_bridges_of_version(version: Microversion) -> None:
+    body = render(HostTopologyView.build(TOPOLOGY, build_call(version)))
+    device = body['numa_nodes'][0]['devices'][0]
+    expected = None if version < V2_30 else ['0000:3a:00.0']
+    assert device.get('pci_bridges') == expected

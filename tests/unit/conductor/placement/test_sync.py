@@ -98,6 +98,22 @@ def test_sync_creates_custom_class(
     assert set(placement.providers[rp_uuid].inventories) == {'CUSTOM_QAT'}
 
 
+def test_sync_logs_one_line_per_changed_provider(
+    database: Database, sync: PlacementSync, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = ['gpu0', 'gpu1']
+    for name in names:
+        add_device(database, HOST, name)
+    with caplog.at_level('INFO', 'cyborg_lite.conductor.placement'):
+        sync.sync(HOST)
+        sync.sync(HOST)
+    assert [record.getMessage() for record in caplog.records] == [
+        f'Provider {HOST}_{name} changed in Placement: created; '
+        f'traits +{GPU} +{OWNER_CYBORG}; inventory PGPU 1 (0 reserved), was empty'
+        for name in names
+    ]
+
+
 def test_sync_first_costs_three_calls_per_provider(
     database: Database, placement: FakePlacement, sync: PlacementSync
 ) -> None:

@@ -148,7 +148,8 @@ def test_sync_renamed_provider_is_restored(
     provider = placement.providers[nic]
     provider.node = replace(provider.node, name='mine')
     (change,) = sync.sync(HOST).changes
-    assert str(change) == f'{HOST}_nic: was named mine'
+    assert change.name == f'{HOST}_nic'
+    assert change.description == 'was named mine'
     assert provider.node.name == f'{HOST}_nic'
     assert sync.sync(HOST) == SyncResult()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.drivers.host.json_rpc import CallRefused, JsonRpc, ServerAway
+from cyborg_lite.drivers.host.json_rpc import CallRefused, JsonRpc, ServerUnreachable
 from tests.doubles.spdk import SOCKET, FakeSpdk
 
 
@@ -47,11 +47,11 @@ def test_call_damaged_answer_raises(
     reply: bytes, server: FakeSpdk, client: JsonRpc
 ) -> None:
     server.reply = reply
-    with pytest.raises(ServerAway, match=r'spdk\.sock does not answer'):
+    with pytest.raises(ServerUnreachable, match=r'spdk\.sock does not answer'):
         client.call('spdk_get_version')
 
 
 def test_call_without_server_raises(server: FakeSpdk, client: JsonRpc) -> None:
     server.stop()
-    with pytest.raises(ServerAway, match='Connection refused'):
+    with pytest.raises(ServerUnreachable, match='Connection refused'):
         client.call('spdk_get_version')

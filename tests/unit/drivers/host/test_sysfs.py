@@ -181,6 +181,26 @@ def test_numa_node_missing_is_none(host: Host) -> None:
     assert _function(host, '0000:21:00.0').numa_node is None
 
 
+@pytest.mark.parametrize(
+    ('address', 'bridges'),
+    [
+        ('0000:0d:00.0', ('0000:08:00.0', '0000:09:00.0', '0000:0a:01.0')),
+        ('0000:03:00.0', ('0000:00:03.0',)),
+    ],
+)
+def test_bridges_are_parents_from_root_port(
+    host: Host, address: str, bridges: tuple[str, ...]
+) -> None:
+    sysfs_tree.build('nvme-ascend', host.root)
+    assert _function(host, address).bridges == bridges
+
+
+def test_bridges_of_function_without_parents_are_empty(host: Host, plug: Plug) -> None:
+    plug('0000:3b:00.0')
+    assert _function(host, '0000:3b:00.0').bridges == ()
+    assert PciFunction(host, '0000:3c:00.0').bridges == ()
+
+
 def test_iommu_group_missing_is_none(host: Host) -> None:
     sysfs_tree.build('generic-pci', host.root)
     assert _function(host, '0000:26:00.0').iommu_group is None

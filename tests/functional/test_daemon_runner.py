@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the daemon runner with real processes and signals.
-
-tests/functional/test_daemon_eventlet.py runs them with eventlet.
-"""
+"""Tests of the daemon runner with real processes and signals."""
 
 import os
 import re
@@ -15,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 _LIMIT = 60  # seconds until a hanging process is killed and its test fails
 
@@ -49,10 +46,10 @@ class RunningDaemon:
 Start = Callable[..., RunningDaemon]
 
 
-@pytest.fixture
-def backend() -> str:
+@pytest.fixture(params=['threading', 'eventlet'])
+def backend(request: pytest.FixtureRequest) -> str:
     """Return the concurrency backend."""
-    return 'threading'
+    return str(request.param)
 
 
 @pytest.fixture
@@ -111,6 +108,17 @@ def test_sigterm_calls_stop_then_wait(start: Start, backend: str) -> None:
     assert daemon.wait() == 0
     calls = [line.split()[0] for line in daemon.lines if f'of {backend}' in line]
     assert calls == ['start', 'stop', 'wait']
+
+
+@pytest.mark.parametrize('workers', [1, 2])
+def test_start_exempts_its_objects_from_collections(
+    start: Start, backend: str, workers: int
+) -> None:
+    daemon = start(backend, workers=workers)
+    daemon.wait_for('Ready' if workers == 1 else 'is ready', times=workers)
+    daemon.process.terminate()
+    daemon.wait()
+    assert ''.join(daemon.lines).count('stop frozen=True') == workers
 
 
 def test_start_logs_configuration_without_password(

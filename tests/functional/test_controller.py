@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""API and conductor in one process, with an agent over RabbitMQ."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from devstack.launcher.configuration import free_port
+from devstack.launcher.processes import Child
+from tests.chaos.faulty_cloud import FaultyCloud
+from tests.servers import rabbitmq
+from tests.servers.databases import fresh_database
+from tests.servers.stack import USER, Instance, expect, lines_of
+
+_PAUSE: Final = 1.5  # seconds that the preparation of a handle takes
+
+
+@pytest.fixture(scope='module')
+def bus() -> Iterator[str]:
+    with rabbitmq.virtual_host() as url:
+        yield url
+
+
+@pytest.fixture(params=['mariadb', 'postgresql'])
+def cloud(
+    request: pytest.FixtureRequest, bus: str, tmp_path: Path
+) -> Iterator[FaultyCloud]:
+    """Yield a controller and an agent; messages of agents are signed."""
+    database = fresh_database(request.param)
+    with ExitStack() as cleanup:
+        connection = next(database)
+        cleanup.callback(next, database, None)
+        created = FaultyCloud(tmp_path, bus, connection, pause=_PAUSE)
+        cleanup.enter_context(created)
+        created.migrate()
+        created.start('controller')
+        created.start('agent')
+        yield created
+
+
+def controller_of(cloud: FaultyCloud) -> Child:
+    (child,) = [child for child in cloud.children if child.log.name == 'controller.log']
+    return child
+
+
+def begin_bind(cloud: FaultyCloud) -> Instance:
+    """Return an instance whose handle the agent is preparing."""
+    instance = cloud.boot('VGPU')
+    cloud.until(lambda: cloud.owners() == instance.arqs, 'the handle is claimed')
+    assert cloud.states() == {'BindStarted': 1}
+    return instance
+
+
+def check_bound(cloud: FaultyCloud, instance: Instance) -> None:
+    cloud.until(instance.is_resolved, 'Nova receives the event')
+    assert {event['status'] for event in instance.events()} == {'completed'}
+    assert instance.states() == {'Bound'}
+    assert cloud.list_prepared_arqs() == instance.arqs
+    instance.delete()
+    cloud.until(instance.are_arqs_deleted)
+    assert cloud.list_prepared_arqs() == []
+
+
+def test_controller_binds_and_releases(cloud: FaultyCloud) -> None:
+    check_bound(cloud, cloud.boot('VGPU'))
+    answer = cloud.api(USER).ask('GET', '/healthcheck/ready')
+    assert answer.status == 200
+    controller = controller_of(cloud)
+    assert controller.end() == 0
+    assert lines_of(controller, 'Stopped.')
+    assert not lines_of(controller, 'Traceback')
+
+
+def test_controller_terminated_during_bind_finishes_it(cloud: FaultyCloud) -> None:
+    instance = begin_bind(cloud)
+    controller = controller_of(cloud)
+    assert controller.end() == 0
+    assert not lines_of(controller, 'Traceback')
+    cloud.restart(controller, 'controller')
+    check_bound(cloud, instance)
+    assert len(instance.events()) == 1
+
+
+def test_controller_killed_during_bind_continues_it(cloud: FaultyCloud) -> None:
+    instance = begin_bind(cloud)
+    controller = controller_of(cloud)
+    controller.kill()
+    cloud.restart(controller, 'controller')
+    check_bound(cloud, instance)
+
+
+def test_controller_killed_other_controller_takes_over(cloud: FaultyCloud) -> None:
+    port = free_port()
+    cloud.configure({'api': {'port': port}})
+    cloud.start('controller', name='controller-2', host='controller-2')
+    instance = begin_bind(cloud)
+    controller_of(cloud).kill()
+    cloud.port = port
+    check_bound(cloud, instance)
+
+
+def test_controller_serves_separate_api(cloud: FaultyCloud) -> None:
+    """The conductor of a controller also answers calls over the message bus."""
+    port = free_port()
+    cloud.configure({'api': {'port': port}})
+    cloud.start('api')
+    cloud.port = port
+    answer = expect(cloud.api(USER).ask('GET', '/v2/device_profiles'), 200)
+    assert answer['device_profiles'] == []
+    check_bound(cloud, cloud.boot('VGPU'))
+
+
+def test_controllers_of_one_host_share_the_port(cloud: FaultyCloud) -> None:
+    controller = controller_of(cloud)
+    assert controller.end() == 0
+    cloud.restart(controller, 'controller', workers=2)
+    check_bound(cloud, cloud.boot('VGPU'))
+    controller = controller_of(cloud)
+    assert controller.end() == 0
+    assert not lines_of(controller, 'Traceback')

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check of the schema at the start of a conductor."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from cyborg_lite.db import migration, schema_check
+from cyborg_lite.db.engine import Database
+from cyborg_lite.exceptions import SchemaOutdated
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f'sqlite:///{tmp_path}/file'
+
+
+def test_required_revision_is_newest_expansion() -> None:
+    expansions = [
+        revision.number
+        for revision in migration.list_revisions()
+        if revision.phase is migration.Phase.EXPAND
+    ]
+    assert expansions[-1] == schema_check.REQUIRED_REVISION
+
+
+@pytest.mark.parametrize('revision', [None, '0001'])
+def test_check_revision_missing_or_earlier_schema_is_refused(
+    url: str, revision: str | None
+) -> None:
+    if revision is not None:
+        migration.upgrade(url, revision)
+    database = Database(url)
+    with pytest.raises(SchemaOutdated, match=revision or 'none') as caught:
+        database.read(schema_check.check_revision)
+    assert 'cyborg-lite-dbsync upgrade' in caught.value.advice
+    database.close()
+
+
+@pytest.mark.parametrize('later', [False, True])
+def test_check_revision_head_or_later_schema_is_accepted(url: str, later: bool) -> None:
+    """A later version may have upgraded the schema during a rolling upgrade."""
+    migration.upgrade(url)
+    database = Database(url)
+    if later:
+        statement = text("UPDATE alembic_version SET version_num = '9999'")
+        database.write(lambda session: session.execute(statement))
+    database.read(schema_check.check_revision)
+    database.close()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the text of cursors, which clients may change."""
+
+import base64
+import json
+import random
+import re
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.model import cursors, uuids
+from cyborg_lite.model.cursors import Cursor
+
+UUID: Final = '00000000-0000-4000-8000-00000000000a'
+CURSOR: Final = Cursor('devices', 'model', False, 'T4', 7, UUID)
+
+
+def pack(content: object) -> str:
+    """Return JSON as the text of a cursor."""
+    text = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return base64.urlsafe_b64encode(text).decode().rstrip('=')
+
+
+@pytest.mark.parametrize(
+    'cursor',
+    [
+        CURSOR,
+        replace(CURSOR, sort_key=None, value=None),
+        replace(CURSOR, descending=True, value=True),
+        replace(CURSOR, value=-5, row=2**63 - 1),
+        replace(CURSOR, value='é"\\\n💻'),
+        replace(CURSOR, value='x' * 1000),
+    ],
+    ids=str,
+)
+def test_decode_returns_encoded_cursor(cursor: Cursor) -> None:
+    text = cursors.encode(cursor)
+    assert text is not None
+    assert re.fullmatch('[A-Za-z0-9_-]+', text)
+    assert uuids.normalize_uuid(text) is None
+    assert cursors.decode(text) == cursor
+
+
+def test_encode_long_value_returns_none() -> None:
+    assert cursors.encode(replace(CURSOR, value='x' * 3000)) is None
+
+
+VALID: Final = [1, 'devices', 'model', False, 'T4', 7, UUID]
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        '',
+        'nonsense',
+        'W' * 5,
+        'é',
+        ' ' + pack(VALID),
+        pack(VALID) + '=',
+        pack(VALID)[:-1],
+        pack(b'\xff\xfe'),
+        pack(b'[' * 1000),
+        pack(b'[1,' * 100),
+        pack(b'9' * 1500),
+        pack(VALID[:-1]),
+        pack([*VALID, 1]),
+        pack({'v': 1}),
+        pack(None),
+        pack([2, *VALID[1:]]),
+        pack(['1', *VALID[1:]]),
+        pack([1, 'DROP TABLE', *VALID[2:]]),
+        pack([1, None, *VALID[2:]]),
+        pack([1, 'devices', '', *VALID[3:]]),
+        pack([1, 'devices', 5, *VALID[3:]]),
+        pack([1, 'devices', 'model', 0, *VALID[4:]]),
+        pack([1, 'devices', 'model', False, 1.5, 7, UUID]),
+        pack([1, 'devices', 'model', False, float('nan'), 7, UUID]),
+        pack([1, 'devices', 'model', False, ['T4'], 7, UUID]),
+        pack([1, 'devices', 'model', False, {}, 7, UUID]),
+        pack([1, 'devices', 'model', False, 'a\0', 7, UUID]),
+        pack([1, 'devices', 'model', False, '\ud800', 7, UUID]),
+        pack([1, 'devices', 'model', False, 'T4', True, UUID]),
+        pack([1, 'devices', 'model', False, 'T4', '7', UUID]),
+        pack([1, 'devices', 'model', False, 'T4', None, UUID]),
+        pack([1, 'devices', 'model', False, 'T4', 7, None]),
+        pack([1, 'devices', 'model', False, 'T4', 7, UUID.upper()]),
+        pack([1, 'devices', 'model', False, 'T4', 7, 'x']),
+        pack([1, 'devices', 'model', False, 'x' * 3000, 7, UUID]),
+    ],
+)
+def test_decode_malformed_text_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match='marker must be a UUID or the marker'):
+        cursors.decode(text)
+
+
+def test_decode_changed_text_is_cursor_or_refused() -> None:
+    """No change of a character raises another error."""
+    source = random.Random(29)
+    text, alphabet = pack(VALID), 'AZaz09_-'
+    results: set[type[object]] = set()
+    for _ in range(2000):
+        place = source.randrange(len(text))
+        changed = text[:place] + source.choice(alphabet) + text[place + 1 :]
+        try:
+            results.add(type(cursors.decode(changed)))
+        except InvalidInput as error:
+            results.add(type(error))
+    assert results == {Cursor, InvalidInput}
