@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The host of the directive ``host-topology``."""
 
+from dataclasses import replace
 from typing import Final
 from uuid import NAMESPACE_DNS, uuid3
 
@@ -16,6 +17,8 @@ from cyborg_lite.model.host_topology import (
 from cyborg_lite.model.inventory import Health
 
 _HOST: Final = 'compute-1'
+_ROOT_PORT: Final = '0000:3d:01.0'
+_SWITCH: Final = '0000:3e:00.0'
 
 
 def build_example() -> HostTopology:
@@ -37,6 +40,11 @@ def build_example() -> HostTopology:
     fpga = _device(
         '0000:81:00.0', 'FPGA', 'FPGA PAC D5005', 'FPGA', (region,), Health.FAILED
     )
+    # Both GPUs are behind one switch.
+    a100 = replace(a100, pci_bridges=(_ROOT_PORT, _SWITCH, '0000:3f:00.0'))
+    t4 = replace(t4, pci_bridges=(_ROOT_PORT, _SWITCH, '0000:3f:01.0'))
+    qat = replace(qat, pci_bridges=('0000:e7:01.0',))
+    fpga = replace(fpga, pci_bridges=('0000:80:02.0',))
     placed = [(0, a100), (0, t4), (1, fpga), (1, qat)]
     return HostTopology(_HOST, 'up', group_by_numa_node(placed))
 
