@@ -310,6 +310,7 @@ class Cloud:
         profile = self.create_profile(resource_class, count)
         instance = Instance(self, provider, {resource_class: count})
         instance.create_arqs(profile)
+        self.until(instance.has_candidate, f'Placement offers {provider}')
         instance.allocate()
         expect(instance.bind(), 202)
         return instance
@@ -333,6 +334,16 @@ class Instance:
         body = {'device_profile_name': profile}
         answer = self.cloud.api(NOVA).ask('POST', '/v2/accelerator_requests', body)
         self.arqs += [arq['uuid'] for arq in expect(answer, 201)['arqs']]
+
+    def has_candidate(self) -> bool:
+        """Check whether the scheduler of Nova would get the provider as a candidate.
+
+        A device that was just cleaned is reserved until the next Placement sync."""
+        amounts = ','.join(f'{name}:{count}' for name, count in self.resources.items())
+        path = f'/allocation_candidates?resources={amounts}&in_tree={self.provider}'
+        candidates = expect(self.cloud.placement.ask('GET', path), 200)
+        requests = candidates['allocation_requests']
+        return any(self.provider in request['allocations'] for request in requests)
 
     def allocate(self) -> None:
         body = {
