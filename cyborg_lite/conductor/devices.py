@@ -60,9 +60,9 @@ class DeviceService:
         :raises DeviceNotFound: no device has the uuid
         :raises GenerationConflict: the device has another generation
         :raises ServiceUnavailable: Placement is unreachable; the device has its former
-            status
+            status, or that of a later call
         :raises PlacementConflict: other clients kept changing the provider; the device
-            has its former status
+            has its former status, or that of a later call
         """
         previous = self._database.write(
             devices.set_device_status, uuid, status, reason, generation
@@ -72,9 +72,8 @@ class DeviceService:
         try:
             self._sync_placement(previous.hostname)
         except CyborgError:
-            self._database.write(
-                devices.set_device_status, uuid, previous.status, previous.reason
-            )
+            setting = (status, reason)
+            self._database.write(devices.undo_device_status, uuid, setting, previous)
             raise
         LOG.info(
             'Status of device %s on host %s changed to %s',

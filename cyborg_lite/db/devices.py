@@ -193,6 +193,26 @@ def set_device_status(
     return previous
 
 
+def undo_device_status(
+    session: Session,
+    uuid: str,
+    setting: tuple[DeviceStatus, str],
+    previous: PreviousStatus,
+) -> None:
+    """Set the previous status again, unless another change came after this one.
+
+    :param setting: status and reason of the change
+    :raises DeviceNotFound: no device has the uuid
+    """
+    columns = (Row.status, Row.status_reason)
+    statement = select(*columns).where(Row.uuid == uuid).with_for_update()
+    row = session.execute(statement).one_or_none()
+    if row is None:
+        raise DeviceNotFound(uuid=uuid)
+    if (DeviceStatus(row.status), row.status_reason) == setting:
+        set_device_status(session, uuid, previous.status, previous.reason)
+
+
 # --- lost devices ---
 
 _MISSING: Final = 'The attach handle is missing on the host.'

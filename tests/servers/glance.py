@@ -152,13 +152,14 @@ def start_glance(config: pytest.Config) -> RealGlance:
     text = _CONFIGURATION.format(directory=directory, paste=paste)
     (directory / 'glance-api.conf').write_text(text)
     (directory / 'policy.yaml').write_text(json.dumps(dict.fromkeys(_OPEN, '@')))
-    server = subprocess.Popen(
-        [sys.executable, '-c', _SERVER],
-        env={**os.environ, 'OS_GLANCE_CONFIG_DIR': str(directory)},
-        stdout=subprocess.PIPE,
-        stderr=(directory / 'errors').open('wb'),
-        start_new_session=True,
-    )
+    with (directory / 'errors').open('wb') as errors:
+        server = subprocess.Popen(
+            [sys.executable, '-c', _SERVER],
+            env={**os.environ, 'OS_GLANCE_CONFIG_DIR': str(directory)},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+        )
     config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
     config.add_cleanup(lambda: _stop(server))
     assert server.stdout is not None

@@ -69,6 +69,22 @@ def test_set_status_placement_down_changes_nothing(database: Database) -> None:
     assert status(database) == [ENABLED]
 
 
+def test_set_status_placement_down_keeps_later_change(database: Database) -> None:
+    class ChangingPlacement(AwayPlacement):
+        """Placement that fails after another administrator has changed the device."""
+
+        def find_provider_by_name(self, name: str) -> None:
+            later = (MAINTAINING, 'another fan')
+            database.write(devices.set_device_status, uuid, *later)
+            super().find_provider_by_name(name)
+
+    service, uuid, _ = create_service(database, ChangingPlacement())
+    with pytest.raises(ServiceUnavailable):
+        service.set_status(uuid, MAINTAINING, 'fan')
+    (device,) = database.read(devices.list_devices, Query())
+    assert (device.status, device.status_reason) == (MAINTAINING, 'another fan')
+
+
 def test_set_status_writes_sync_job(database: Database) -> None:
     _, uuid, _ = create_service(database, placement_with_host())
     database.write(devices.set_device_status, uuid, MAINTAINING)
