@@ -6,7 +6,7 @@ and deletes device profiles as of microversion 2.0.
 """
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from osc_lib import exceptions
@@ -480,8 +480,8 @@ class ExplainProfile(_HostList):
         self.progress_stream.write(f'{answer["summary"]}\n')
         if parsed_args.warnings:
             return build_rows(_WARNING_COLUMNS, answer['warnings'])
-        for warning in answer['warnings']:
-            self.progress_stream.write(f'Warning: {warning["text"]}\n')
+        for text in _list_notes(answer):
+            self.progress_stream.write(f'{text}\n')
         rows = [
             (host['hostname'], host['fits'], Lines(_list_reasons(host)))
             for host in answer['hosts']
@@ -523,6 +523,15 @@ def _format_number(answer: Mapping[str, Any]) -> str:
     servers = answer['servers']
     text = f'{servers} more {"server fits" if servers == 1 else "servers fit"}'
     return text if answer['is_exact'] else f'At least {text}'
+
+
+def _list_notes(explanation: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the explained alternatives, except the groups themselves, and warnings."""
+    for group, index in enumerate(explanation.get('alternatives', ())):
+        if index:
+            yield f'Group {group} is explained with alternative {index}.'
+    for warning in explanation['warnings']:
+        yield f'Warning: {warning["text"]}'
 
 
 def _list_reasons(host: Mapping[str, Any]) -> list[str]:

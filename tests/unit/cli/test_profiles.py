@@ -202,12 +202,12 @@ def test_explain_shows_hosts_and_summary(client: Client) -> None:
 WARNING = Reason(ReasonCode.MANY_CANDIDATES, 'Too many candidates.', group=0)
 
 
-def _warn(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each explanation have a warning of microversion 2.28."""
+def _explain(client: Client, monkeypatch: pytest.MonkeyPatch, **values: Any) -> None:
+    """Let each explanation have the given values."""
     original = client.conductor.explain_device_profile
 
     def explain(*arguments: Any) -> Any:
-        return dataclasses.replace(original(*arguments), cautions=(WARNING,))
+        return dataclasses.replace(original(*arguments), **values)
 
     monkeypatch.setattr(client.conductor, 'explain_device_profile', explain)
 
@@ -216,10 +216,19 @@ def test_explain_prints_warnings_of_2_28(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.conductor.stock = build_stock(1, {'compute-1': 1})
-    _warn(client, monkeypatch)
+    _explain(client, monkeypatch, cautions=(WARNING,))
     result = run_command(client, 'profile explain', 'dp1')
     assert result.error.endswith('\nWarning: Too many candidates.\n')
     assert 'Warning' not in result.out
+
+
+def test_explain_prints_alternatives(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.conductor.stock = build_stock(1, {'compute-1': 1})
+    _explain(client, monkeypatch, choice=(0, 2))
+    result = run_command(client, 'profile explain', 'dp1')
+    assert result.error.endswith('\nGroup 1 is explained with alternative 2.\n')
 
 
 def test_explain_lists_warnings_as_json(
@@ -227,7 +236,7 @@ def test_explain_lists_warnings_as_json(
 ) -> None:
     client.conductor.stock = build_stock(1, {'compute-1': 1})
     assert read_json(client, 'profile explain', 'dp1', '--warnings') == []
-    _warn(client, monkeypatch)
+    _explain(client, monkeypatch, cautions=(WARNING,))
     assert read_json(client, 'profile explain', 'dp1', '--warnings') == [
         {
             'Code': 'many-candidates',
@@ -243,7 +252,7 @@ def test_explain_of_older_service_has_no_newer_warnings(
 ) -> None:
     """A service of microversion 2.27 refuses 2.28."""
     client.conductor.stock = build_stock(1, {'compute-1': 1})
-    _warn(client, monkeypatch)
+    _explain(client, monkeypatch, cautions=(WARNING,))
     monkeypatch.setattr(microversion, 'VERSIONS', microversion.VERSIONS[:28])
     result = run_command(client, 'profile explain', 'dp1')
     assert 'compute-1' in result.out
