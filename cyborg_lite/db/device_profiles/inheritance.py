@@ -101,16 +101,19 @@ def delete_link(session: Session, profile_id: int) -> None:
 
 def count_ancestors(session: Session, profile_id: int) -> int:
     """Return the number of profiles that a profile extends directly or indirectly."""
-    return len(_list_ancestors(session, profile_id, lock=False))
+    return len(_list_ancestors(session, profile_id))
 
 
 def check_new_parent(session: Session, profile_id: int, parent_id: int) -> None:
     """Check that an existing profile may extend another one.
 
+    The ancestors need no lock. A change of one of them locks all its descendants, and
+    therefore waits for the lock of the parent.
+
     :param parent_id: of a row that the caller has locked
     :raises InvalidDeviceProfile: the chain would be too long, or a cycle
     """
-    ancestors = [parent_id, *_list_ancestors(session, parent_id, lock=True)]
+    ancestors = [parent_id, *_list_ancestors(session, parent_id)]
     if profile_id in ancestors:
         reason = 'extends names the profile itself, or one that extends it'
         raise InvalidDeviceProfile(reason=reason)
@@ -127,15 +130,13 @@ def check_length(length: int) -> None:
         raise InvalidDeviceProfile(reason=reason)
 
 
-def _list_ancestors(session: Session, profile_id: int, *, lock: bool) -> list[int]:
+def _list_ancestors(session: Session, profile_id: int) -> list[int]:
     ancestors: list[int] = []
     parent_of = select(Link.parent_id).where
     while len(ancestors) <= MAX_CHAIN:
         parent_id = session.scalar(parent_of(Link.device_profile_id == profile_id))
         if parent_id is None:
             break
-        if lock:
-            session.scalar(select(Row.id).where(Row.id == parent_id).with_for_update())
         ancestors.append(parent_id)
         profile_id = parent_id
     return ancestors
