@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cyborg_lite.drivers.pci_names import load_names
+from cyborg_lite.model.text import format_count
 from devstack.launcher import (
     configuration,
     host_files,
@@ -43,7 +44,8 @@ def run(stack: Stack) -> None:
         count = _run(stack, stack.resource_classes)
     except OSError as error:
         raise LaunchFailed(f'The demo failed: no connection: {error}') from error
-    print(f'\nThe demo is complete: {count} devices, all steps succeeded.')
+    types = format_count(count, 'type')
+    print(f'\nThe demo is complete: devices of {types}, all steps succeeded.')
 
 
 def _run(stack: Stack, resource_classes: set[str]) -> int:
@@ -77,9 +79,12 @@ def _wait_for_accelerators(
     names = load_names()
     for device in devices:
         vendor = names.describe(device['vendor']) or device['vendor']
-        model = f'{vendor} {device["model"]} ({device["type"]})'
+        # The model of a device that the PCI ID database knows begins with its vendor.
+        model = device['model'].removeprefix(vendor).strip()
         _print_result(
-            'device', f'{model} on {device["hostname"]}, uuid {device["uuid"]}'
+            'device',
+            f'{vendor} {model} ({device["type"]}) on {device["hostname"]}, '
+            f'uuid {device["uuid"]}',
         )
     for provider in by_trait.values():
         _print_result('provider', f'{provider.name}, uuid {provider.uuid}')

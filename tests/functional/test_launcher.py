@@ -186,7 +186,7 @@ def test_sysfs_root_selects_devices(launcher: Launcher, tmp_path: Path) -> None:
     (tmp_path / 'host' / 'sys').mkdir(parents=True)
     completed = launcher.run('--demo', '--sysfs-root', 'host')
     assert completed.returncode == 0, completed.stdout + completed.stderr
-    assert 'The demo is complete: 1 devices' in completed.stdout
+    assert 'The demo is complete: devices of 1 type,' in completed.stdout
     assert 'Tesla' not in completed.stdout
 
 
