@@ -2,8 +2,7 @@
 """Microversions of the API, and their negotiation."""
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import webob
 from oslo_log import log
@@ -19,8 +18,7 @@ MINIMUM_HEADER: Final = 'OpenStack-API-Minimum-Version'
 MAXIMUM_HEADER: Final = 'OpenStack-API-Maximum-Version'
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Microversion:
+class Microversion(NamedTuple):
     """A version of the API, ordered by its numbers."""
 
     major: int

@@ -67,6 +67,7 @@ from cyborg_lite.model.arqs import (
     State,
     Step,
 )
+from cyborg_lite.model.construction import find_constructor
 from cyborg_lite.model.device_profiles import Group
 from cyborg_lite.model.image_properties import add_image_properties
 from cyborg_lite.model.inventory import HandleType
@@ -83,6 +84,8 @@ _STATE: Final[ColumnElement[str]] = case(
     (and_(Row.state == State.BOUND, or_(is_lost(), _UNCONFIRMED)), State.UNKNOWN),
     else_=Row.state,
 )
+
+_build_arq: Final = find_constructor(Arq)
 
 # States whose times are events. The time of Initial is that of the creation.
 _INITIAL: Final = State.INITIAL.value
@@ -363,13 +366,13 @@ def _detailed_arq(row: Any) -> Arq:
     times = zip(_STATE_NAMES, row[-len(_STATE_NAMES) :], strict=True)
     entered = {state: at for state, at in times if at is not None}
     fields['state_times'] = {_INITIAL: row.created_at, **entered}
-    return Arq(
+    return _build_arq(
         **fields, deployable_uuid=row.deployable_uuid, device_uuid=row.device_uuid
     )
 
 
 def _arq(row: Any) -> Arq:
-    return Arq(**_arq_fields(row))
+    return _build_arq(**_arq_fields(row))
 
 
 def _arq_fields(row: Any) -> dict[str, Any]:

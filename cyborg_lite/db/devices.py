@@ -33,6 +33,7 @@ from cyborg_lite.db.tables import Arq, AttachHandle, Deployable, now
 from cyborg_lite.db.tables import Device as Row
 from cyborg_lite.exceptions import DeviceNotFound
 from cyborg_lite.model.arqs import DEVICE_IN_USE_STATES, State
+from cyborg_lite.model.construction import find_constructor
 from cyborg_lite.model.device_events import DeviceEventKind, EventDetails
 from cyborg_lite.model.device_impact import DeviceImpact
 from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
@@ -90,6 +91,9 @@ _RECORD: Final = select(
 )
 
 
+_build_record: Final = find_constructor(DeviceRecord)
+
+
 def list_devices(session: Session, query: Query) -> tuple[DeviceRecord, ...]:
     """Return the devices that match the query, in one SELECT; two if it is detailed.
 
@@ -125,7 +129,7 @@ def _arqs_by_device(session: Session, query: Query) -> dict[int, list[str]]:
 
 def _record(row: Row, arqs: Sequence[str]) -> DeviceRecord:
     board = row.std_board_info
-    return DeviceRecord(
+    return _build_record(
         uuid=row.uuid,
         type=row.type,
         vendor=row.vendor,

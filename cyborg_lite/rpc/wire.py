@@ -14,6 +14,7 @@ metadata: ``field(metadata={'wire': 'turn'})``. Names in messages never change.
 import dataclasses
 import enum
 import functools
+import itertools
 import operator
 import types
 import typing
@@ -22,6 +23,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
 from cyborg_lite.exceptions import MalformedMessage
+from cyborg_lite.model.construction import find_constructor
 
 T = TypeVar('T')
 Decoder = Callable[[Any], Any]  # from a JSON value of any type to a checked value
@@ -99,6 +101,7 @@ def load_all(cls: type[T], data: Any) -> tuple[T, ...]:
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
 _TEXT: Final = frozenset({str})
 _TEXTS: Final = frozenset({str, type(None)})
+_MAPPINGS: Final = frozenset({dict})
 
 
 def dump_columns(cls: type[T], records: Sequence[T]) -> dict[str, Sequence[Any]]:
@@ -125,30 +128,58 @@ def load_columns(cls: type[T], data: Any) -> tuple[T, ...]:
 
     :raises MalformedMessage: as ``load``, or the columns differ in length
     """
-    names = _field_names(cast(Hashable, cls))
-    hints = _hints(cast(Hashable, cls))
-    columns = {
-        names[key]: _load_column(hints[names[key]], _expect(list, values))
-        for key, values in _expect(dict, data).items()
-        if key in names
-    }
-    try:
-        rows = zip(*columns.values(), strict=True)
-        return tuple(cls(**dict(zip(columns, row, strict=True))) for row in rows)
-    except (TypeError, ValueError):
-        reason = f'the columns of {cls.__name__} are incomplete'
-        raise MalformedMessage(reason=reason) from None
+    columns = _expect(dict, data)
+    lengths = {len(_expect(list, values)) for values in columns.values()} or {0}
+    if len(lengths) > 1:
+        raise _incomplete(cls)
+    (number,) = lengths
+    hints, names = _hints(cast(Hashable, cls)), _field_names(cast(Hashable, cls))
+    fields = [
+        _load_column(hints[name], columns[key])
+        if key in columns
+        else _repeat_default(cls, name, number)
+        for key, name in names.items()
+    ]
+    return tuple(map(find_constructor(cls), *fields))
+
+
+def _repeat_default(cls: type[Any], name: str, number: int) -> list[Any]:
+    """Return the default of a field for each object.
+
+    :raises MalformedMessage: the field has no default
+    """
+    field = cls.__dataclass_fields__[name]
+    if field.default_factory is not dataclasses.MISSING:
+        return [field.default_factory() for _ in range(number)]
+    if number and field.default is dataclasses.MISSING:
+        raise _incomplete(cls)
+    return [field.default] * number
+
+
+def _incomplete(cls: type[Any]) -> MalformedMessage:
+    return MalformedMessage(reason=f'the columns of {cls.__name__} are incomplete')
 
 
 def _load_column(annotation: Any, values: list[Any]) -> list[Any]:
     kinds = set(map(type, values))
     if kinds <= _scalar_types(annotation):
         return values
+    if kinds <= _MAPPINGS and _have_scalars(annotation, values):
+        return values
     decode = _decoder(annotation)
     if kinds <= _TEXTS:  # equal texts, such as the words of an enumeration, decode once
         decoded = {value: decode(value) for value in set(values)}
         return [decoded[value] for value in values]
     return [decode(value) for value in values]
+
+
+def _have_scalars(annotation: Any, objects: list[dict[str, Any]]) -> bool:
+    """Check whether JSON objects are mappings whose values need no conversion."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if not (isinstance(origin, type) and issubclass(origin, Mapping)):
+        return False
+    values = itertools.chain.from_iterable(map(dict.values, objects))
+    return set(map(type, values)) <= _scalar_types(arguments[1])
 
 
 @functools.cache
@@ -256,7 +287,7 @@ def _dataclass_decoder(cls: type[Any]) -> Decoder:
         names = _field_names(cast(Hashable, cls))
         return {key: _decoder(hints[name]) for key, name in names.items()}
 
-    version = getattr(cls, 'VERSION', None)
+    version, construct = getattr(cls, 'VERSION', None), find_constructor(cls)
 
     def decode(value: Any) -> Any:
         """Convert a JSON object to the class."""
@@ -270,7 +301,7 @@ def _dataclass_decoder(cls: type[Any]) -> Decoder:
             if key in readers
         }
         try:
-            return cls(**fields)
+            return construct(**fields)
         except TypeError:
             missing = sorted(set(readers) - set(data))
             reason = f'{cls.__name__} lacks {", ".join(missing)}'
