@@ -122,7 +122,7 @@ def _arqs_by_device(session: Session, query: Query) -> dict[int, list[str]]:
         .order_by(AttachHandle.id)
     )
     arqs: dict[int, list[str]] = defaultdict(list)
-    for device_id, arq_uuid in session.execute(statement):
+    for device_id, arq_uuid in session.connection().execute(statement):
         arqs[device_id].append(str(arq_uuid))
     return arqs
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import JSON, Boolean, Text
+from sqlalchemy import JSON, Boolean, Select, Text
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.orm import Bundle
+from sqlalchemy.orm import Bundle, Session
 from sqlalchemy.sql.expression import FunctionElement
 
 from cyborg_lite.db.column_types import UtcDateTime
@@ -49,23 +49,33 @@ class PlainRow(Bundle[Any]):
     def create_row_processor(
         self, query: Any, procs: Sequence[Callable[[Any], Any]], labels: Sequence[str]
     ) -> Callable[[Any], Any]:
-        """Return the function that reads one row.
-
-        It raises ValueError or TypeError if a value does not have the type of its
-        column.
-        """
+        """Return the function that reads one row; it raises as ``decode``."""
         (read_text,) = procs
-        build_row, conversions = self._build_row, self._conversions
+        return lambda row: self.decode([read_text(row)])[0]
 
-        def read(row: Any) -> Any:
-            """Return a named tuple."""
-            values = _decode(read_text(row))
-            for index, convert in conversions:
-                if (value := values[index]) is not None:
-                    values[index] = convert(value)
-            return build_row(values)
+    def decode(self, texts: Sequence[str]) -> list[Any]:
+        """Return the named tuples of rows as the database sends them.
 
-        return read
+        :raises ValueError: or TypeError: a value does not have the type of its column
+        """
+        rows = _decode(f'[{",".join(texts)}]')
+        for index, convert in self._conversions:
+            for values in rows:
+                if values[index] is not None:
+                    values[index] = convert(values[index])
+        return list(map(self._build_row, rows))
+
+
+def fetch_all(session: Session, statement: Select[*tuple[Any, ...]]) -> list[Any]:
+    """Return the rows of a SELECT; rows of a ``PlainRow`` alone are decoded at once.
+
+    :raises ValueError: or TypeError: as ``PlainRow.decode``
+    """
+    first, *further = (entity['expr'] for entity in statement.column_descriptions)
+    if further or not isinstance(first, PlainRow):
+        return [*session.execute(statement)]
+    texts = session.connection().execute(statement).scalars().all()
+    return [(row,) for row in first.decode(texts)]
 
 
 def _find_conversion(kind: Any) -> Any:

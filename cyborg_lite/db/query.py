@@ -27,6 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
+from cyborg_lite.db import plain_rows
 from cyborg_lite.db.column_types import UtcDateTime
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model import cursors
@@ -306,7 +307,7 @@ def fetch_rows(
     to read the whole result, so the rows are read one at a time.
     """
     try:
-        return session.execute(statement).all()
+        return plain_rows.fetch_all(session, statement)
     except (ValueError, TypeError):
         keys = statement.with_only_columns(
             table.id, table.uuid, maintain_column_froms=True
@@ -324,7 +325,8 @@ def _fetch_row(
     uuid: str,
 ) -> Any:
     try:
-        return session.execute(statement.where(table.id == key)).one()
+        (row,) = plain_rows.fetch_all(session, statement.where(table.id == key))
+        return row
     except (ValueError, TypeError) as error:
         return (UnreadableRow(key, uuid, table.__tablename__, error),)
 

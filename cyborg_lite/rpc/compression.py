@@ -10,13 +10,18 @@ import base64
 import binascii
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from cyborg_lite.exceptions import MalformedMessage
 from cyborg_lite.rpc import wire
 
 T = TypeVar('T')
+
+# A message is a tree, which needs no check for cycles.
+_encode: Final = json.JSONEncoder(
+    check_circular=False, separators=(',', ':'), default=wire.dump
+).encode
 
 # Bytes of JSON. A report within the limits of `model.report_rules` has less.
 _MAX_SIZE: Final = 64 * 2**20
@@ -25,7 +30,7 @@ _UNLIMITED: Final = 0
 
 def dump(value: Any) -> str:
     """Return a data class as compressed text. Any: see ``wire.dump``."""
-    return _compress(wire.dump(value), zlib.Z_DEFAULT_COMPRESSION)
+    return _compress([_encode(wire.dump(value))], zlib.Z_DEFAULT_COMPRESSION)
 
 
 def load(cls: type[T], text: object) -> T:
@@ -40,7 +45,7 @@ def load(cls: type[T], text: object) -> T:
 
 def dump_list(cls: type[T], records: Sequence[T]) -> str:
     """Return a list of data classes as compressed text."""
-    return _compress(wire.dump_columns(cls, records), zlib.Z_BEST_SPEED)
+    return _compress(_encode_columns(cls, records), zlib.Z_BEST_SPEED)
 
 
 def load_list(cls: type[T], text: object) -> tuple[T, ...]:
@@ -51,12 +56,25 @@ def load_list(cls: type[T], text: object) -> tuple[T, ...]:
     return wire.load_columns(cls, _decompress(text, _UNLIMITED))
 
 
-# Any, here and below: JSON of any type.
-def _compress(value: Any, level: int) -> str:
-    text = json.dumps(value, default=wire.dump, separators=(',', ':'))
-    return base64.b64encode(zlib.compress(text.encode(), level)).decode()
+def _encode_columns(cls: type[T], records: Sequence[T]) -> Iterator[str]:
+    """Yield the JSON text of a list by column, one column after the other.
+
+    The text of a long list is never in memory as a whole.
+    """
+    delimiter = '{'
+    for name, values in wire.dump_columns(cls, records).items():
+        yield f'{delimiter}{_encode(name)}:{_encode(values)}'
+        delimiter = ','
+    yield '}' if records else '{}'
 
 
+def _compress(parts: Iterable[str], level: int) -> str:
+    stream = zlib.compressobj(level)
+    content = [stream.compress(part.encode()) for part in parts]
+    return base64.b64encode(b''.join([*content, stream.flush()])).decode()
+
+
+# Any: JSON of any type.
 def _decompress(text: object, limit: int) -> Any:
     if not isinstance(text, str):
         raise MalformedMessage(reason='a compressed argument is not text')

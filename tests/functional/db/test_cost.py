@@ -56,7 +56,7 @@ def test_cycle_cost_does_not_depend_on_other_arqs(
     assert len(alone) <= 21
 
 
-def test_cycle_runs_only_its_list_through_the_orm(database: Database) -> None:
+def test_cycle_runs_no_statement_through_the_orm(database: Database) -> None:
     """The ORM takes as much CPU time for a statement as the server connection."""
     profile = add_profile(database, [{'resources:PGPU': '1'}])
     card = add_card(database, 16)
@@ -70,7 +70,7 @@ def test_cycle_runs_only_its_list_through_the_orm(database: Database) -> None:
         run_cycle(database, profile, card, 1)
     finally:
         event.remove(Session, 'do_orm_execute', record)
-    assert len(texts) == 1
+    assert not texts
 
 
 def test_cycle_cost_does_not_depend_on_number(database: Database) -> None:
