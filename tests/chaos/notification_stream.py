@@ -1,32 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A consumer of notifications, and a log of those that were committed.
+"""A log of the notifications that were committed.
 
-The log is a table that a trigger of the database fills. A row of it exists if and only
+It is a table that a trigger of the database fills. A row of it exists if and only
 if the transaction of the change was committed.
 """
 
 import json
-import threading
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
-import oslo_messaging
 from sqlalchemy import create_engine, text
 
-from cyborg_lite import conf as configuration
-from cyborg_lite.rpc import transport
+from tests.servers.notification_consumer import Message
 
-TOPIC: Final = 'cyborg_lite_notifications'
-
-# One thread, so that the endpoint is called in the order of the messages.
-_OPTIONS: Final = """
-[DEFAULT]
-transport_url = {url}
-executor_thread_pool_size = 1
-"""
 _COLUMNS: Final = 'id, uuid, event_type, payload'
 _TABLE: Final = f'CREATE TABLE notification_log AS SELECT {_COLUMNS} FROM notifications'
 _COPY: Final = (
@@ -45,75 +32,6 @@ _TRIGGERS: Final = {
         'FOR EACH ROW EXECUTE FUNCTION log_notification()',
     ),
 }
-
-
-@dataclass(frozen=True)
-class Message:
-    """A notification as a consumer receives it, or as it was committed."""
-
-    message_id: str
-    event_type: str
-    payload: Any  # JSON
-
-
-class Consumer:
-    """Another service that listens to the topic."""
-
-    def __init__(self, directory: Path, url: str) -> None:
-        """Start to listen.
-
-        :param url: transport URL
-        """
-        self.messages: list[Message] = []
-        self._event = threading.Condition()
-        file = directory / 'consumer.conf'
-        file.write_text(_OPTIONS.format(url=url))
-        conf = configuration.parse(['--config-file', str(file)], 'prog')
-        transport.connect(conf).cleanup()  # registers the options of the library
-        self._transport = oslo_messaging.get_notification_transport(conf)
-        self._listener = oslo_messaging.get_notification_listener(
-            self._transport,
-            [oslo_messaging.Target(topic=TOPIC)],
-            [self],
-            executor='threading',
-        )
-        self._listener.start()
-
-    def info(
-        self,
-        context: dict[str, Any],
-        publisher_id: str,
-        event_type: str,
-        payload: dict[str, Any],
-        metadata: dict[str, Any],
-    ) -> None:
-        """Receive a notification."""
-        with self._event:
-            message = Message(metadata['message_id'], event_type, payload)
-            self.messages.append(message)
-            self._event.notify_all()
-
-    def wait_for_next(self, limit: float) -> bool:
-        """Wait for a message that is not received yet.
-
-        :param limit: seconds
-        :returns: False if no message has arrived in this time
-        """
-        with self._event:
-            return self._event.wait(limit)
-
-    def list_distinct(self) -> list[Message]:
-        """Return the messages without those that arrive again, as a consumer must."""
-        first: dict[str, Message] = {}
-        for message in list(self.messages):
-            first.setdefault(message.message_id, message)
-        return list(first.values())
-
-    def stop(self) -> None:
-        """Stop listening."""
-        self._listener.stop()
-        self._listener.wait()
-        self._transport.cleanup()
 
 
 class CommitLog:

@@ -22,13 +22,9 @@ from devstack.launcher.processes import Child
 from devstack.launcher.rest import Answer
 from tests.chaos.clients import Client, Ledger, new_seed, offers
 from tests.chaos.faulty_cloud import FaultyCloud, run_cloud
-from tests.chaos.notification_stream import (
-    CommitLog,
-    Consumer,
-    Message,
-    group_by_object,
-)
+from tests.chaos.notification_stream import CommitLog, group_by_object
 from tests.servers import rabbitmq
+from tests.servers.notification_consumer import Message, NotificationConsumer
 from tests.servers.stack import ADMIN, Instance, expect
 from tests.support.billing import parse_ms, rebuild_sums
 
@@ -42,7 +38,9 @@ NEWEST: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.12'}
 class SenderKiller:
     """Kills the conductor that sends notifications, and starts it again."""
 
-    def __init__(self, cloud: FaultyCloud, log: CommitLog, consumer: Consumer) -> None:
+    def __init__(
+        self, cloud: FaultyCloud, log: CommitLog, consumer: NotificationConsumer
+    ) -> None:
         self.kills = 0
         self._cloud = cloud
         self._log = log
@@ -132,8 +130,8 @@ def bus() -> Iterator[str]:
 
 
 @pytest.fixture
-def consumer(tmp_path: Path, bus: str) -> Iterator[Consumer]:
-    consumer = Consumer(tmp_path, bus)
+def consumer(tmp_path: Path, bus: str) -> Iterator[NotificationConsumer]:
+    consumer = NotificationConsumer(tmp_path, bus)
     yield consumer
     consumer.stop()
 
@@ -155,7 +153,7 @@ def log(cloud: FaultyCloud, connection: str) -> Iterator[CommitLog]:
 
 
 def test_killed_senders_lose_and_disorder_nothing(
-    cloud: FaultyCloud, log: CommitLog, consumer: Consumer
+    cloud: FaultyCloud, log: CommitLog, consumer: NotificationConsumer
 ) -> None:
     killer = SenderKiller(cloud, log, consumer)
     (offer,) = offers(cloud, 'FPGA')

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notifications over a real RabbitMQ, as another service receives them."""
 
-import queue
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import oslo_messaging
 import pytest
 from oslo_config import cfg
 
@@ -20,8 +17,8 @@ from cyborg_lite.rpc import notifications, transport
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.servers import rabbitmq
 from tests.servers.databases import create_sqlite_file
+from tests.servers.notification_consumer import TOPIC, NotificationConsumer
 
-TOPIC = 'cyborg_lite_notifications'
 RULES = NotificationRules(max_backlog=1000)
 
 
@@ -43,9 +40,14 @@ def parse(directory: Path, url: str) -> cfg.ConfigOpts:
 
 
 @pytest.fixture
-def conf(tmp_path: Path) -> Iterator[cfg.ConfigOpts]:
+def broker() -> Iterator[str]:
     with rabbitmq.virtual_host() as url:
-        yield parse(tmp_path, url)
+        yield url
+
+
+@pytest.fixture
+def conf(tmp_path: Path, broker: str) -> cfg.ConfigOpts:
+    return parse(tmp_path, broker)
 
 
 @pytest.fixture
@@ -55,45 +57,8 @@ def notifying(tmp_path: Path) -> Iterator[Database]:
     database.close()
 
 
-class Consumer:
-    """Another service that listens to the topic."""
-
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        # Any: messages are JSON.
-        self.messages: queue.Queue[dict[str, Any]] = queue.Queue()
-        self._listener = oslo_messaging.get_notification_listener(
-            oslo_messaging.get_notification_transport(conf),
-            [oslo_messaging.Target(topic=TOPIC)],
-            [self],
-            executor='threading',
-        )
-        self._listener.start()
-
-    def info(
-        self,
-        context: dict[str, Any],
-        publisher_id: str,
-        event_type: str,
-        payload: dict[str, Any],
-        metadata: dict[str, Any],
-    ) -> None:
-        """Receive a notification."""
-        self.messages.put(
-            {
-                'publisher_id': publisher_id,
-                'event_type': event_type,
-                'payload': payload,
-                **metadata,
-            }
-        )
-
-    def stop(self) -> None:
-        self._listener.stop()
-        self._listener.wait()
-
-
 def test_consumer_receives_messages_sent_before_its_start(
-    conf: cfg.ConfigOpts, notifying: Database
+    conf: cfg.ConfigOpts, notifying: Database, tmp_path: Path, broker: str
 ) -> None:
     create_bound_arqs(notifying, 2)
     waiting = notifying.read(outbox.list_oldest, 100)
@@ -101,18 +66,18 @@ def test_consumer_receives_messages_sent_before_its_start(
     sender = NotificationSender(notifying, bus, Owner('a:1:1', 30_000), RULES)
     sender.send_batch()
     assert notifying.read(outbox.list_oldest, 1) == ()
-    consumer = Consumer(conf)
-    received = [consumer.messages.get(timeout=60) for _ in waiting]
+    consumer = NotificationConsumer(tmp_path, broker)
+    received = consumer.wait_for(len(waiting), 60.0)
     consumer.stop()
     bus.close()
-    assert [message['message_id'] for message in received] == [
+    assert [message.message_id for message in received] == [
         item.uuid for item in waiting
     ]
-    assert [message['payload'] for message in received] == [
+    assert [message.payload for message in received] == [
         item.payload for item in waiting
     ]
-    assert received[0]['publisher_id'] == 'cyborg-lite-conductor:controller-1'
-    assert received[0]['event_type'] == waiting[0].event_type
+    assert received[0].publisher_id == 'cyborg-lite-conductor:controller-1'
+    assert received[0].event_type == waiting[0].event_type
 
 
 def test_unreachable_broker_keeps_notifications(
