@@ -33,6 +33,13 @@ _MOVE_MICROVERSION: Final = '1.37'
 # Groups may be served by several providers of a tree. It requires Rocky or later.
 _NESTED_MICROVERSION: Final = '1.29'
 
+# Inventories of several providers in one request. It requires Rocky or later.
+_RESHAPE_MICROVERSION: Final = '1.30'
+# Placement sets the inventories twice, so that allocations could move in between.
+_RESHAPE_STEPS: Final = 2
+# The user lacks the role ``service``, or Placement lacks the microversion.
+_NO_RESHAPE: Final = frozenset({403, 404, 406})
+
 _IN_USE_CODES: Final = frozenset(
     {
         'placement.inventory.inuse',
@@ -91,6 +98,7 @@ class Placement:
         # the life of the process, because operators do not delete them in practice.
         self._existing_names: set[str] = set()
         self._lock = threading.Lock()
+        self._can_reshape = True
 
     @classmethod
     def from_config(cls, conf: cfg.ConfigOpts) -> Self:
@@ -238,9 +246,38 @@ class Placement:
         :raises PlacementConflict: the provider generation has changed
         :raises ProviderInUse: a resource class with allocations would be removed
         """
-        rows = {name: asdict(inventory) for name, inventory in inventories.items()}
-        body = {'resource_provider_generation': generation, 'inventories': rows}
+        body = _inventories_body(generation, inventories)
         return _inventories(self._send(uuid, 'PUT', 'inventories', body))
+
+    def fill_providers(
+        self, stocks: Mapping[str, ProviderInventories]
+    ) -> Mapping[str, int] | None:
+        """Set the inventories of several providers without allocations, or of none.
+
+        :param stocks: by uuid: the generation of the provider, and inventories that are
+            not empty
+        :returns: the new generations by uuid; None: Placement has refused, and
+            ``set_inventories`` shows why
+        :raises PlacementConflict: a provider generation has changed
+        """
+        if not self._can_reshape:
+            return None
+        inventories = {
+            uuid: _inventories_body(stock.generation, stock.inventories)
+            for uuid, stock in stocks.items()
+        }
+        body = {'inventories': inventories, 'allocations': {}}
+        accept = {400, 409, *_NO_RESHAPE}
+        remote = self._remote.with_microversion(_RESHAPE_MICROVERSION)
+        response = remote.send('POST', '/reshaper', body, accept=accept)
+        if response.status_code in accept:
+            if _error_code(response) == 'placement.concurrent_update':
+                raise PlacementConflict(provider=next(iter(stocks)))
+            self._can_reshape = response.status_code not in _NO_RESHAPE
+            return None
+        return {
+            uuid: stock.generation + _RESHAPE_STEPS for uuid, stock in stocks.items()
+        }
 
     def get_traits(self, uuid: str) -> ProviderTraits:
         """Return the traits of a provider.
@@ -463,6 +500,11 @@ def _provider_path(uuid: str) -> str:
 
 def _trait_filter(required: Collection[str], forbidden: Collection[str]) -> str:
     return ','.join([*sorted(required), *(f'!{name}' for name in sorted(forbidden))])
+
+
+def _inventories_body(generation: int, inventories: Inventories) -> dict[str, object]:
+    rows = {name: asdict(inventory) for name, inventory in inventories.items()}
+    return {'resource_provider_generation': generation, 'inventories': rows}
 
 
 # The functions below convert JSON in the format of MICROVERSION.

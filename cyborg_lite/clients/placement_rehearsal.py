@@ -101,6 +101,12 @@ class PlacementRehearsal(Placement):
             raise ProviderInUse(provider=uuid)
         return ProviderInventories(generation, inventories)
 
+    def fill_providers(
+        self, stocks: Mapping[str, ProviderInventories]
+    ) -> Mapping[str, int]:
+        """Return the unchanged generations."""
+        return {uuid: stock.generation for uuid, stock in stocks.items()}
+
     def _removed_usages(self, uuid: str, inventories: Inventories) -> Mapping[str, int]:
         """Return allocated amounts of the resource classes that would be removed."""
         if self._placement.find_provider(uuid) is None:

@@ -7,6 +7,7 @@ because concurrent transactions would fail on the locks of SQLite.
 
 import signal
 import sys
+from typing import Any
 
 from cheroot import wsgi
 from oslo_config import cfg
@@ -22,12 +23,27 @@ def main(config: str, port: str) -> None:
     conf([], default_config_files=[config], default_config_dirs=[])
     db_api.configure(conf)
     migration.create_schema(db_api.get_placement_engine())
-    server = wsgi.Server(('127.0.0.1', int(port)), deploy.loadapp(conf), numthreads=1)
+    application = grant_roles(deploy.loadapp(conf))
+    server = wsgi.Server(('127.0.0.1', int(port)), application, numthreads=1)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         server.start()
     except KeyboardInterrupt:
         server.stop()
+
+
+# Any, here and below: parts of WSGI, for which the packages have no types.
+def grant_roles(application: Any) -> Any:
+    """Return an application whose clients have the roles of the installation guide.
+
+    Without Keystone, Placement grants the role ``admin`` only.
+    """
+
+    def call(environ: Any, start_response: Any) -> Any:
+        environ.setdefault('HTTP_X_ROLES', 'admin,service')
+        return application(environ, start_response)
+
+    return call
 
 
 def _interrupt(_number: int, _frame: object) -> None:

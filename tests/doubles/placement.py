@@ -55,6 +55,8 @@ class FakePlacement(Placement):
         self.names = set(STANDARD)
         self.classes: set[str] = set()
         """Custom resource classes; they are in ``names`` as well."""
+        self.refuses_reshape = False
+        """True: the user lacks the role ``service``."""
         self.is_old = False
         """True: a provider cannot be moved to another parent."""
         self.calls: list[str] = []
@@ -200,6 +202,25 @@ class FakePlacement(Placement):
                 raise _build_refusal(400, 'reserved more than there is')
         state.inventories = dict(inventories)
         return ProviderInventories(state.touch(), state.inventories)
+
+    def fill_providers(
+        self, stocks: Mapping[str, ProviderInventories]
+    ) -> Mapping[str, int] | None:
+        if self.refuses_reshape:
+            return None
+        self._count_call('POST /reshaper')
+        for uuid, stock in stocks.items():
+            state = self.providers.get(uuid)
+            if state is None or not self.names.issuperset(stock.inventories):
+                return None
+            if state.node.generation != stock.generation:
+                raise PlacementConflict(provider=uuid)
+        for uuid, stock in stocks.items():
+            state = self.providers[uuid]
+            state.inventories = dict(stock.inventories)
+            state.touch()
+            state.touch()
+        return {uuid: self.providers[uuid].node.generation for uuid in stocks}
 
     def get_traits(self, uuid: str) -> ProviderTraits:
         state = self._check_provider('GET', uuid, 'traits')

@@ -104,7 +104,7 @@ def test_first_report_costs(fleet: Fleet) -> None:
     assert cost.requests == []
     with fleet.cost() as cost:
         assert fleet.settle() == 1
-    assert len(cost.requests) <= 3 * DEVICES + 5
+    assert len(cost.requests) <= 2 * DEVICES + 6
     # Lease and end of the job, the rows, and the record of traits.
     assert len(cost.statements) <= 8
 

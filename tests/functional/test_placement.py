@@ -7,7 +7,11 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.clients.placement import Consumer, Placement
+from cyborg_lite.clients.placement import (
+    Consumer,
+    Placement,
+    ProviderInventories,
+)
 from cyborg_lite.exceptions import (
     PlacementConflict,
     ProviderExists,
@@ -169,6 +173,34 @@ def test_set_inventories_reserve_above_total_raises(placement: Placement) -> Non
         placement.set_inventories(
             node.uuid, node.generation, {'PGPU': ProviderInventory(1, reserved=2)}
         )
+
+
+def test_fill_providers_sets_all_and_returns_generations(
+    placement: Placement,
+) -> None:
+    nodes = [fresh(placement), fresh(placement)]
+    stocks = {node.uuid: ProviderInventories(node.generation, GPUS) for node in nodes}
+    generations = placement.fill_providers(stocks)
+    assert generations is not None
+    for node in nodes:
+        stored = placement.get_inventories(node.uuid)
+        assert stored == ProviderInventories(generations[node.uuid], GPUS)
+    with pytest.raises(PlacementConflict):
+        placement.fill_providers(stocks)
+
+
+@pytest.mark.parametrize('flaw', ['class', 'provider'])
+def test_fill_providers_refused_changes_none(placement: Placement, flaw: str) -> None:
+    node, second = fresh(placement), fresh(placement)
+    unknown = {f'CUSTOM_{uuid4().hex.upper()}': ProviderInventory(1)}
+    uuid = str(uuid4()) if flaw == 'provider' else second.uuid
+    inventories = unknown if flaw == 'class' else GPUS
+    stocks = {
+        node.uuid: ProviderInventories(node.generation, GPUS),
+        uuid: ProviderInventories(second.generation, inventories),
+    }
+    assert placement.fill_providers(stocks) is None
+    assert placement.get_inventories(node.uuid).inventories == {}
 
 
 def test_set_traits_replaces_and_increments_generation(placement: Placement) -> None:

@@ -51,8 +51,8 @@ def test_sync_requests_of_first_and_next_run(
         add_device(database, host.name, f'gpu{number}', num_accelerators=16)
     sync = PlacementSync(database, host.placement)
     sync.sync(host.name)
-    # Root, tree, the trait, and the card that existed before.
-    assert len(remote.calls) == 3 * 8 + 3 + 2
+    # Root, tree, the trait, the card that existed before, and all new inventories.
+    assert len(remote.calls) == 2 * 8 + 3 + 2 + 1
     remote.calls.clear()
     sync.sync(host.name)
     assert [request.split('?')[0] for request in remote.calls] == [

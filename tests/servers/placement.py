@@ -26,6 +26,7 @@ from placement.db.sqlalchemy import migration
 
 from cyborg_lite.clients.placement import MICROVERSION
 from cyborg_lite.clients.session import NO_CREDENTIALS, Remote
+from devstack.launcher.placement_server import grant_roles
 
 # One thread means one transaction at a time, which avoids locks of SQLite.
 _THREADS: Final = 1
@@ -85,4 +86,4 @@ def _application(directory: Path) -> Any:
     conf([], default_config_files=[str(file)], default_config_dirs=[])
     db_api.configure(conf)
     migration.create_schema(db_api.get_placement_engine())
-    return deploy.loadapp(conf)
+    return grant_roles(deploy.loadapp(conf))

@@ -3,9 +3,9 @@
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
-from cyborg_lite.clients.placement import Placement
+from cyborg_lite.clients.placement import Placement, ProviderInventories
 from cyborg_lite.conductor.placement.cache import ProviderCache
 from cyborg_lite.exceptions import (
     PlacementConflict,
@@ -36,6 +36,10 @@ from cyborg_lite.model.providers import (
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 _NOT_ACCEPTABLE: Final = 406  # HTTP status: Placement lacks the microversion
+_MAX_FILLED: Final = 50  # providers whose inventories one request sets
+
+# A new provider with its traits, and the inventories that it lacks.
+_Unfilled: TypeAlias = tuple[ActualProvider, SetInventories]
 
 
 class ProviderOperations:
@@ -64,6 +68,8 @@ class ProviderOperations:
         self.outside_uuids: set[str] = set()  # desired, but in the tree of another root
         self.last_error: RemoteError | None = None  # Placement rejected a provider
         self._foreign: tuple[TreeNode, ...] = ()
+        # By uuid: new providers with traits, and the inventories that they lack.
+        self._unfilled: dict[str, _Unfilled] = {}
         # By uuid: why a provider could not be created in this attempt.
         self._creation_problems: dict[str, ProviderProblem] = {}
 
@@ -78,6 +84,7 @@ class ProviderOperations:
         self.problems.clear()
         self.last_error = None
         self._creation_problems.clear()
+        self._unfilled.clear()
 
     def discard_simulated(self) -> None:
         """Discard simulated changes: the tree lacks them, an attempt repeats them."""
@@ -188,15 +195,58 @@ class ProviderOperations:
     def update_provider(self, desired: DesiredProvider, node: TreeNode | None) -> None:
         """Make one provider as desired. A rejection does not affect other providers.
 
+        A new provider has no inventories until ``fill_created`` sets them.
+
         :param node: the provider in Placement, if it exists
         """
         try:
             self._apply_diff(desired, None if node is None else self.read(node))
         except RemoteError as error:
-            self.problems.append(
-                ProviderProblem(desired.uuid, desired.name, error.text)
+            self._report_rejected(desired, error)
+
+    def fill_created(self) -> None:
+        """Set the inventories of the new providers, in one request if possible.
+
+        :raises PlacementConflict: a provider changed since it was created
+        """
+        items = list(self._unfilled.values())
+        self._unfilled.clear()
+        for start in range(0, len(items), _MAX_FILLED):
+            batch = items[start : start + _MAX_FILLED]
+            if len(batch) == 1 or not self._fill_at_once(batch):
+                self._fill_separately(batch)
+
+    def _fill_at_once(self, items: Collection[_Unfilled]) -> bool:
+        """Set the inventories of several providers; return False if none is changed."""
+        for _, operation in items:
+            self._placement.create_custom_names(operation.inventories, ())
+        stocks = {
+            operation.uuid: ProviderInventories(
+                actual.node.generation, operation.inventories
             )
-            self.last_error = error
+            for actual, operation in items
+        }
+        generations = self._placement.fill_providers(stocks)
+        if generations is None:
+            return False
+        for actual, operation in items:
+            self._record_inventories(actual, operation.inventories)
+            node = replace(actual.node, generation=generations[operation.uuid])
+            self._store(replace(actual, node=node, inventories=operation.inventories))
+        return True
+
+    def _fill_separately(self, items: Iterable[_Unfilled]) -> None:
+        for actual, operation in items:
+            try:
+                self._set_inventories_or_close(actual, operation)
+            except RemoteError as error:
+                self._report_rejected(actual.node, error)
+
+    def _report_rejected(
+        self, provider: TreeNode | DesiredProvider, error: RemoteError
+    ) -> None:
+        self.problems.append(ProviderProblem(provider.uuid, provider.name, error.text))
+        self.last_error = error
 
     def read(self, node: TreeNode) -> ActualProvider:
         """Return a provider with its inventories and traits, from the cache if valid.
@@ -266,6 +316,9 @@ class ProviderOperations:
         if isinstance(operation, SetTraits):
             return self._set_traits(actual, operation)
         if isinstance(operation, SetInventories):
+            if operation.uuid in self.created_uuids and not actual.inventories:
+                self._unfilled[operation.uuid] = actual, operation
+                return actual
             return self._set_inventories_or_close(actual, operation)
         return actual  # ``create_providers`` has created it
 

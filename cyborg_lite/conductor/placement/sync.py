@@ -230,6 +230,7 @@ class _HostSync:
                 self._operations.withdraw_provider(provider, actual, reason)
             else:
                 self._operations.update_provider(provider, actual)
+        self._operations.fill_created()
         failed = {problem.uuid for problem in self._operations.problems}
         updated = [provider for provider in desired if provider.uuid not in failed]
         self._records.remove_old_traits(updated, self._operations.deleted_uuids)

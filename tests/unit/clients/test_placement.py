@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cyborg_lite.clients.placement import Placement
+from cyborg_lite.clients.placement import Placement, ProviderInventories
 from cyborg_lite.exceptions import (
     ConfigurationError,
     PlacementConflict,
@@ -16,6 +16,7 @@ from cyborg_lite.exceptions import (
     RemoteError,
     ServiceUnavailable,
 )
+from cyborg_lite.model.providers import ProviderInventory
 from tests.builders.cloud_clients import create_placement_client
 from tests.doubles.http_service import Answer, HttpService
 
@@ -52,6 +53,20 @@ def test_set_inventories_conflict_raises_error_by_code(
     )
     with pytest.raises(error):
         placement.set_inventories('a', 1, {})
+
+
+@pytest.mark.parametrize(
+    ('status', 'requests'), [(400, 2), (409, 2), (403, 1), (404, 1), (406, 1)]
+)
+def test_fill_providers_missing_role_asks_once(
+    placement: Placement, service: HttpService, status: int, requests: int
+) -> None:
+    service.answers['POST /reshaper'] = Answer(status)
+    stocks = {'a': ProviderInventories(1, {'PGPU': ProviderInventory(1)})}
+    for _ in range(2):
+        assert placement.fill_providers(stocks) is None
+    assert len(service.requests) == requests
+    assert service.requests[0].headers['OpenStack-API-Version'] == 'placement 1.30'
 
 
 def test_delete_provider_with_children_raises_in_use(

@@ -10,6 +10,7 @@ from cyborg_lite.conductor.placement.cache import ProviderCache
 from cyborg_lite.conductor.placement.operations import ProviderOperations
 from cyborg_lite.exceptions import PlacementConflict, RemoteError
 from cyborg_lite.model.providers import (
+    ActualProvider,
     DesiredProvider,
     ProviderInventory,
     TreeNode,
@@ -19,6 +20,7 @@ from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG
 from tests.doubles.placement import FakePlacement
 
 GPU: Final = 'uuid-of-the-gpu'
+SECOND: Final = 'uuid-of-the-second'
 INVENTORY: Final = {'PGPU': ProviderInventory(4, max_unit=4)}
 REJECTED: Final = RemoteError(service='Placement', status=400, reason='bad name')
 
@@ -51,6 +53,7 @@ def node(
     """Return the provider as desired in Placement."""
     (created,) = operations.create_providers([provider])
     operations.update_provider(provider, created)
+    operations.fill_created()
     operations.changes.clear()
     placement.calls.clear()
     return placement.providers[GPU].node
@@ -73,6 +76,8 @@ def test_update_new_provider_sets_traits_before_inventories(
     """Placement could choose a provider with inventories, but without its traits."""
     (created,) = operations.create_providers([provider])
     operations.update_provider(provider, created)
+    assert placement.providers[GPU].inventories == {}
+    operations.fill_created()
     assert descriptions(operations) == [
         'created',
         f'traits +CUSTOM_NVIDIA_1EB8 +{OWNER_CYBORG}',
@@ -80,6 +85,72 @@ def test_update_new_provider_sets_traits_before_inventories(
     ]
     assert operations.created_uuids == {GPU}
     assert placement.providers[GPU].inventories == INVENTORY
+
+
+@pytest.fixture
+def pair(
+    operations: ProviderOperations, provider: DesiredProvider
+) -> tuple[DesiredProvider, DesiredProvider]:
+    """Return two new providers that have traits and no inventories."""
+    second = replace(provider, uuid=SECOND, name='compute-1_second')
+    for desired in (provider, second):
+        (node,) = operations.create_providers([desired])
+        operations.update_provider(desired, node)
+    return provider, second
+
+
+@pytest.mark.parametrize(
+    ('refuses', 'calls'),
+    [
+        (False, ['POST /reshaper']),
+        (True, [f'PUT /resource_providers/{n}/inventories' for n in (GPU, SECOND)]),
+    ],
+)
+def test_fill_created_sends_one_request_unless_refused(
+    placement: FakePlacement,
+    operations: ProviderOperations,
+    pair: tuple[DesiredProvider, DesiredProvider],
+    refuses: bool,
+    calls: list[str],
+) -> None:
+    placement.refuses_reshape = refuses
+    placement.calls.clear()
+    operations.fill_created()
+    operations.fill_created()
+    assert placement.calls == calls
+    for desired in pair:
+        node = placement.providers[desired.uuid].node
+        cached = operations.find_cached(node)
+        assert cached == ActualProvider(node, INVENTORY, desired.traits)
+    text = 'inventory PGPU 4 (0 reserved), was empty'
+    assert descriptions(operations)[-2:] == [text, text]
+
+
+def test_fill_created_changed_provider_restarts_attempt(
+    placement: FakePlacement,
+    operations: ProviderOperations,
+    pair: tuple[DesiredProvider, DesiredProvider],
+) -> None:
+    placement.providers[SECOND].touch()
+    with pytest.raises(PlacementConflict):
+        operations.fill_created()
+    assert [placement.providers[item.uuid].inventories for item in pair] == [{}, {}]
+
+
+def test_fill_created_rejected_inventory_does_not_stop_others(
+    placement: FakePlacement, operations: ProviderOperations, provider: DesiredProvider
+) -> None:
+    odd = {'NO_SUCH_CLASS': ProviderInventory(1)}
+    second = replace(provider, uuid=SECOND, name='compute-1_2', inventories=odd)
+    for desired in (second, provider):
+        (node,) = operations.create_providers([desired])
+        operations.update_provider(desired, node)
+    operations.fill_created()
+    assert placement.providers[GPU].inventories == INVENTORY
+    assert placement.providers[SECOND].inventories == {}
+    (problem,) = operations.problems
+    assert (problem.uuid, problem.name) == (SECOND, 'compute-1_2')
+    assert operations.last_error is not None
 
 
 def test_update_unchanged_provider_sends_nothing(

@@ -114,14 +114,14 @@ def test_sync_logs_one_line_per_changed_provider(
     ]
 
 
-def test_sync_first_costs_three_calls_per_provider(
+def test_sync_first_costs_two_calls_per_provider(
     database: Database, placement: FakePlacement, sync: PlacementSync
 ) -> None:
     for number in range(16):
         add_device(database, HOST, f'gpu{number}')
     calls = calls_of(placement, sync)
-    # The root, the tree, and the one custom trait.
-    assert len(calls) == 3 * 16 + 3
+    # The root, the tree, the one custom trait, and the inventories of all providers.
+    assert len(calls) == 2 * 16 + 4
 
 
 def test_sync_second_costs_two_reads(
