@@ -18,14 +18,12 @@ from typing import Final, Protocol, runtime_checkable
 
 from oslo_config import cfg
 from oslo_log import log
-from oslo_reports import guru_meditation_report
-from oslo_reports import opts as report_options
 from oslo_service import service as oslo_service
 from oslo_service import systemd
 
 from cyborg_lite import conf as configuration
 from cyborg_lite import runtime, version
-from cyborg_lite.cmd import address, garbage_collection
+from cyborg_lite.cmd import address, garbage_collection, thread_report
 from cyborg_lite.cmd.unknown_options import warn_of_unknown_options
 from cyborg_lite.cmd.watchdog import Watchdog
 from cyborg_lite.exceptions import CyborgError
@@ -101,10 +99,7 @@ def run(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
         failure = error
     if failure is not None:
         return _log_failure(failure)
-    report_options.set_defaults(conf)
-    guru_meditation_report.TextGuruMeditation.setup_autorun(
-        _ReportVersion(identity.binary), identity.binary, conf=conf
-    )
+    thread_report.set_up(conf, identity.binary)
     if identity.workers > 1:
         return _run_workers(conf, identity, build)
     with _signal_queue() as queue:
@@ -118,22 +113,6 @@ def _log_failure(error: CyborgError) -> int:
     """
     LOG.error('Cannot start: %s %s', error.text, error.advice)
     return 1
-
-
-class _ReportVersion:
-    """The version information that oslo.reports prints."""
-
-    def __init__(self, binary: str) -> None:
-        self._binary = binary
-
-    def vendor_string(self) -> str:
-        return 'cyborg_lite'
-
-    def product_string(self) -> str:
-        return self._binary
-
-    def version_string_with_package(self) -> str:
-        return version.version()
 
 
 def _log_start(conf: cfg.ConfigOpts, identity: Identity) -> None:

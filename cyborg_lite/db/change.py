@@ -5,11 +5,11 @@ Statements of a bind are built once, when their module is imported, with named
 parameters for the values: building a statement takes more CPU than running it.
 """
 
+import importlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Insert, Update, case
-from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy import ColumnElement, Update, case
 from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.sql.dml import UpdateBase
 
@@ -84,27 +84,35 @@ class Upsert:
         also: Values | None = None,
         computed: Values | None = None,
     ) -> None:
-        """Build the statements. A row with the same ``keys`` is updated instead.
+        """Store the arguments. A row with the same ``keys`` is updated instead.
 
         :param keys: the columns of a unique constraint
         :param changed: columns that an update sets to the value of the new row
         :param also: SQL for other columns that an update sets; may use the stored row
         :param computed: SQL for columns of the new row that get no values
         """
-        self._statements: dict[str, Insert] = {}
-        insert = mysql.insert(table).values(**computed or {})
-        updated = {name: insert.inserted[name] for name in changed}
-        self._statements['mysql'] = insert.on_duplicate_key_update(
-            **updated, **(also or {})
-        )
-        for dialect, module in (('postgresql', postgresql), ('sqlite', sqlite)):
-            conflicting = module.insert(table).values(**computed or {})
-            updated = {name: conflicting.excluded[name] for name in changed}
-            self._statements[dialect] = conflicting.on_conflict_do_update(
-                index_elements=keys, set_={**updated, **(also or {})}
-            )
+        self._table, self._keys, self._changed = table, keys, changed
+        self._also, self._computed = also or {}, computed or {}
+        self._statements: dict[str, UpdateBase] = {}  # by name of the dialect
 
     def run(self, session: Session, values: Values | Sequence[Values]) -> None:
         """Insert or update one row, or several rows with the same columns."""
         name = session.connection().dialect.name
+        if name not in self._statements:
+            self._statements[name] = self._build(name)
         change(session, self._statements[name], values)
+
+    def _build(self, dialect: str) -> UpdateBase:
+        # The modules of all dialects take 4 MB, and a process has one database.
+        module = importlib.import_module(f'sqlalchemy.dialects.{dialect}')
+        insert = module.insert(self._table).values(**self._computed)
+        is_mysql = dialect == 'mysql'
+        new_row = insert.inserted if is_mysql else insert.excluded
+        updated = {name: new_row[name] for name in self._changed} | {**self._also}
+        if is_mysql:
+            statement: UpdateBase = insert.on_duplicate_key_update(**updated)
+        else:
+            statement = insert.on_conflict_do_update(
+                index_elements=self._keys, set_=updated
+            )
+        return statement
