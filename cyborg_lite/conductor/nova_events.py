@@ -38,10 +38,8 @@ class NovaEventHandler:
         instance, succeeded = payload.instance_uuid, payload.succeeded
         events = [
             BoundEvent(instance, uuid, succeeded)
-            for uuid in self._database.read(binding.list_arqs_by_outcome, payload)
+            for uuid in self._list_arqs(job, payload)
         ]
-        # An ARQ that was unbound, deleted or bound again since has no event here: it
-        # has one of its own, which Nova may already have received.
         if events:
             self._send(events)
         self._database.write(queue.finish_job, job)
@@ -53,6 +51,17 @@ class NovaEventHandler:
             ', '.join(event.arq_uuid for event in events) or 'none',
         )
         return None
+
+    def _list_arqs(self, job: Job, payload: NovaEventPayload) -> Sequence[str]:
+        """Return the ARQs that still have the result of the bind.
+
+        An ARQ that was unbound, deleted or bound again since has an event of its own,
+        which Nova may already have received. Directly after the transaction that has
+        bound all ARQs, the database is not read.
+        """
+        if job.is_replacement and payload.succeeded:
+            return payload.arq_uuids
+        return self._database.read(binding.list_arqs_by_outcome, payload)
 
     def _send(self, events: Sequence[BoundEvent]) -> None:
         try:

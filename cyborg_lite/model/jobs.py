@@ -91,6 +91,9 @@ class Job:
     age: float = 0.0  # seconds between its creation and the lease
     request_id: str | None = None
     host: str | None = None  # the host whose agent the job calls
+    # The job replaces one that this process has just run. Nothing else has happened
+    # since the transaction that wrote the job.
+    is_replacement: bool = False
 
 
 class HostShares:

@@ -394,6 +394,7 @@ def replace_job(session: Session, job: Job, new: NewJob) -> Job:
         awaited=new.limit_ms is not None,
         request_id=job.request_id,
         host=new.host,
+        is_replacement=True,
     )
 
 

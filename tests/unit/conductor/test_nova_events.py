@@ -2,6 +2,7 @@
 """Nova event jobs."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import update
@@ -18,6 +19,7 @@ from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.cloud_clients import create_nova_client
 from tests.builders.rows import OWNER
 from tests.doubles.nova import FakeNova
+from tests.support.sql_statements import statements
 
 
 @pytest.fixture
@@ -79,6 +81,27 @@ def test_event_retried_skips_unbound_arq(database: Database, nova: FakeNova) -> 
     handler.run(job)
     assert [event['tag'] for event in nova.events] == uuids[1:]
     assert database.read(queue.count_jobs) == ()
+
+
+def test_event_after_bind_reads_nothing(database: Database, nova: FakeNova) -> None:
+    """The transaction before has bound all ARQs; a retry reads them again."""
+    job = replace(event_job(database, number=2), is_replacement=True)
+    handler = NovaEventHandler(database, create_nova_client(nova.endpoint))
+    with statements(database) as sql:
+        handler.run(job)
+    assert [text for text in sql if text.startswith('SELECT')] == []
+    assert [event['tag'] for event in nova.events] == job.payload['arqs']
+
+
+def test_event_after_failed_bind_skips_unbound_arq(
+    database: Database, nova: FakeNova
+) -> None:
+    """The bind of an ARQ that was unbound meanwhile does not fail."""
+    job = replace(event_job(database, succeeded=False), is_replacement=True)
+    uuids = job.payload['arqs']
+    database.write(release.unbind_arqs, uuids[:1], Scope(project_id=None), None)
+    NovaEventHandler(database, create_nova_client(nova.endpoint)).run(job)
+    assert [event['tag'] for event in nova.events] == uuids[1:]
 
 
 @pytest.mark.parametrize('code', [404, 422, 400])
