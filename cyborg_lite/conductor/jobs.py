@@ -164,28 +164,32 @@ class JobRunner:
 
     def _run_leasing(self) -> None:
         while not self._stopping.is_set():
+            # Before the poll: a job that is added during it needs another one.
+            self._awake.clear()
             try:
-                number = self._lease_jobs()
+                is_complete = self._lease_jobs()
             except CyborgError as error:
                 LOG.error('Leasing jobs failed, retrying: %s', error.text)
-                number = 0
-            if not number:
+                is_complete = True
+            if is_complete and not self._stopping.is_set():
                 # Jitter spreads the polls of several conductors.
                 self._awake.wait(_POLL_INTERVAL * random.uniform(0.5, 1.0))
-            self._awake.clear()
 
-    def _lease_jobs(self) -> int:
+    def _lease_jobs(self) -> bool:
+        """Lease and run jobs; return False if others may be due for a free worker."""
         with self._lock:
             free_workers = self._count_free_workers()
             shares = self._shares()
         if free_workers <= 0:
-            return 0
+            return True
         jobs = self._database.write(
             queue.lease_jobs, self.owner, free_workers, self._job_types, shares
         )
         for job in jobs:
             self.run(job)
-        return len(jobs)
+        # A host whose share is full can hide due jobs of other hosts.
+        is_full = len(jobs) == free_workers or any(job.host for job in jobs)
+        return not is_full
 
     def _run_renewal(self) -> None:
         while not self._finished.wait(self.owner.lease_ms / 3000):

@@ -3,11 +3,13 @@
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from cyborg_lite.conductor import jobs
 from cyborg_lite.conductor.job_attempts import Handler
 from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
 from cyborg_lite.db.engine import Database
@@ -21,6 +23,7 @@ from tests.doubles.job_handlers import (
     run_owned_job,
     wait_and_stop,
 )
+from tests.support.sql_statements import statements
 from tests.support.wall_clock import STEPS, step_wall_clock
 
 
@@ -70,6 +73,42 @@ def test_runner_leases_waiting_job(
     runner.start()
     wait_and_stop(runner, handler)
     assert [job.request_id for job in handler.jobs] == ['req-1']
+    assert rows(database) == []
+
+
+def test_runner_polls_once_for_single_job(
+    database: Database, handler: ScriptedHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, '_POLL_INTERVAL', TIMEOUT)
+    handlers: dict[str, Handler] = {JobType.NOVA_EVENT: handler}
+    runner = JobRunner(database, handlers, create_owner(30), Workers(2, 2))
+    database.write(queue.add_job, NewJob(JobType.NOVA_EVENT))
+    with statements(database) as sql:
+        runner.start()
+        wait_and_stop(runner, handler)
+    polls = [text for text in sql if text.startswith('SELECT jobs.id, jobs.host')]
+    # Jobs that are due, and jobs whose lease has ended.
+    assert len(polls) == 2
+
+
+def test_runner_wake_during_poll_causes_another(
+    database: Database, handler: ScriptedHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, '_POLL_INTERVAL', TIMEOUT)
+    handlers: dict[str, Handler] = {JobType.NOVA_EVENT: handler}
+    runner = JobRunner(database, handlers, create_owner(30), Workers(2, 2))
+    lease_jobs = queue.lease_jobs
+
+    def lease_and_add(session: Session, *arguments: Any) -> tuple[Job, ...]:
+        monkeypatch.setattr(queue, 'lease_jobs', lease_jobs)
+        leased = lease_jobs(session, *arguments)
+        queue.add_job(session, NewJob(JobType.NOVA_EVENT))
+        runner.wake()
+        return leased
+
+    monkeypatch.setattr(queue, 'lease_jobs', lease_and_add)
+    runner.start()
+    wait_and_stop(runner, handler)
     assert rows(database) == []
 
 
