@@ -24,6 +24,10 @@ from cyborg_lite.db.column_types import UtcDateTime
 _decode: Final[Callable[[str], Any]] = json.JSONDecoder().decode
 
 
+# Rows that are decoded at once; more would only need more memory.
+_DECODED: Final = 1000
+
+
 class PlainRow(Bundle[Any]):
     """Columns of a table, read as a named tuple instead of an object of its class.
 
@@ -74,8 +78,8 @@ def fetch_all(session: Session, statement: Select[*tuple[Any, ...]]) -> list[Any
     first, *further = (entity['expr'] for entity in statement.column_descriptions)
     if further or not isinstance(first, PlainRow):
         return [*session.execute(statement)]
-    texts = session.connection().execute(statement).scalars().all()
-    return [(row,) for row in first.decode(texts)]
+    texts = session.connection().execute(statement).scalars()
+    return [(row,) for part in texts.partitions(_DECODED) for row in first.decode(part)]
 
 
 def _find_conversion(kind: Any) -> Any:
