@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CPU time of long lists, and the memory of the daemons before and after them.
+"""The CPU time of lists, and the memory of the daemons before and after long ones.
 
 Usage: ``python -m benchmarks.lists --help``
 
@@ -8,6 +8,10 @@ ARQs, with a real message bus and a real database. The CPU time is the sum of th
 processes. The floor of a page is a request without any work, the rows as the database
 driver returns them, and one JSON encoding for the message, one decoding and one
 encoding for the response.
+
+A device profile is read by its name as Nova does it, with many stored profiles. Its
+floor is a request without any work, an RPC without any work unless one process runs
+API and conductor, and the row as the database driver returns it.
 
 The benchmark requires the RabbitMQ and database servers of the functional tests. CPU
 times are only comparable with the floor of the same run.
@@ -29,11 +33,20 @@ from uuid import uuid4
 from sqlalchemy import Select, delete, insert, select, update
 from sqlalchemy.orm import Session
 
-from benchmarks.deployment import create_cloud
+from benchmarks.deployment import connect, create_cloud
 from benchmarks.process_cost import Meter
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.tables import Arq, AttachHandle, Deployable, Device, Job
+from cyborg_lite.db.tables import (
+    Arq,
+    AttachHandle,
+    Deployable,
+    Device,
+    DeviceProfile,
+    Job,
+)
+from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.context import daemon_context
 from tests.builders.bound_arqs import add_bound_arqs
 from tests.builders.reports import HOST, host
 from tests.servers.stack import ADMIN, Cloud
@@ -42,10 +55,13 @@ _CARDS: Final = 8  # per host
 _BATCH: Final = 5_000
 _DEVICES: Final = '/v2/devices'
 _ARQS: Final = '/v2/accelerator_requests'
+_PROFILES: Final = '/v2/device_profiles'
 _PAGE: Final = 1000
+_MANY: Final = 200  # requests of which one is too short for the clock of /proc
 _NEWEST: Final = 'accelerator latest'
 _OLDEST: Final = 'accelerator 2.0'
 _MEGABYTE: Final = 10**6
+_TIMEOUT: Final = 60.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +70,7 @@ class Plan:
 
     devices: int
     arqs: int  # the first ones own the handles of the devices
+    profiles: int
     repetitions: int  # of each list
 
 
@@ -68,6 +85,8 @@ class Listing:
     @property
     def member(self) -> str:
         """Name of the list in the response."""
+        if self.path.startswith(_PROFILES):
+            return 'device_profiles'
         return 'devices' if self.path.startswith(_DEVICES) else 'arqs'
 
 
@@ -83,8 +102,11 @@ _LISTINGS: Final = (
 # --- rows ---------------------------------------------------------------------------
 
 
-def fill(database: Database, cloud: Cloud, plan: Plan) -> None:
-    """Store devices with one handle each, and ARQs that own handles."""
+def fill(database: Database, cloud: Cloud, plan: Plan) -> str:
+    """Store devices with one handle each, ARQs that own handles, and profiles.
+
+    :returns: the name of a device profile
+    """
     database.write(_store_device)
     for table in (Device, Deployable, AttachHandle):
         database.write(_copy_row, table, plan.devices - 1)
@@ -92,6 +114,8 @@ def fill(database: Database, cloud: Cloud, plan: Plan) -> None:
     for begin in range(0, plan.arqs, _BATCH):
         database.write(add_bound_arqs, profile, min(_BATCH, plan.arqs - begin))
     database.write(_assign_handles)
+    database.write(_copy_row, DeviceProfile, plan.profiles - 1)
+    return profile
 
 
 def _store_device(session: Session) -> None:
@@ -110,6 +134,8 @@ def _copy_row(session: Session, table: Any, number: int) -> None:
     for shift in range(1, number + 1):
         copy = {**row, 'uuid': str(uuid4())}
         copy |= {name: row[name] + shift for name in references if row[name]}
+        if table is DeviceProfile:
+            copy['name'] = f'profile-{shift}'
         if table is Device:
             copy['hostname'] = f'host-{shift // _CARDS:05d}'
             copy['hardware_id'] = f'serial-{shift}'
@@ -163,6 +189,20 @@ class Measurement:
         for _ in range(repetitions):
             yield self._time(listing.path, listing.version)
 
+    def measure_profile(self, listing: Listing, repetitions: int) -> Iterator[float]:
+        """Yield the CPU milliseconds of a short list for each repetition."""
+        for _ in range(repetitions):
+            yield self._time(listing.path, listing.version, _MANY)
+
+    def measure_call(self, conductor: ConductorAPI) -> float:
+        """Return the CPU milliseconds of an RPC without any work, of both sides."""
+        conductor.is_reachable(daemon_context(), _TIMEOUT)
+        before = time.process_time() + sum(meter.read_cpu() for meter in self._meters)
+        for _ in range(_MANY):
+            conductor.is_reachable(daemon_context(), _TIMEOUT)
+        after = time.process_time() + sum(meter.read_cpu() for meter in self._meters)
+        return (after - before) * 1e3 / _MANY
+
     def _time(self, path: str, version: str = _NEWEST, number: int = 5) -> float:
         """Return the average CPU milliseconds of some requests."""
         before = sum(meter.read_cpu() for meter in self._meters)
@@ -178,10 +218,11 @@ class Measurement:
         self._database.read(_read_rows, statement)
         json.dumps(json.loads(json.dumps(answer)))
         own = (time.thread_time() - before) * 1e3
-        return own + self._time('/v2', number=100)
+        return own + self._time('/v2', number=_MANY)
 
 
 _STATEMENTS: Final[dict[str, Select[*tuple[Any, ...]]]] = {
+    'device_profiles': select(DeviceProfile.__table__),
     'devices': select(Device.__table__),
     'arqs': select(Arq.__table__, AttachHandle.__table__).outerjoin(
         AttachHandle, AttachHandle.arq_uuid == Arq.uuid
@@ -203,12 +244,12 @@ def _read_rows(session: Session, statement: Select[*tuple[Any, ...]]) -> int:
 
 def run(plan: Plan, kind: str, directory: Path, daemons: Sequence[str]) -> None:
     """Measure the lists and print them."""
-    with create_cloud(kind, directory) as (cloud, _url, connection):
+    with create_cloud(kind, directory) as (cloud, url, connection):
         meters = {name: Meter(cloud.start(name)) for name in daemons}
         _print_memory('at rest', meters)
         database = Database(connection)
         try:
-            fill(database, cloud, plan)
+            profile = fill(database, cloud, plan)
             client = Client(cloud.port)
             measurement = Measurement(client, database, list(meters.values()))
             print(
@@ -217,12 +258,25 @@ def run(plan: Plan, kind: str, directory: Path, daemons: Sequence[str]) -> None:
             for listing in _LISTINGS:
                 costs = list(measurement.measure(listing, plan.repetitions))
                 floor = measurement.measure_floor(listing)
-                figures = (statistics.median(costs), min(costs), max(costs), floor)
-                print(listing.title.ljust(20), *(f'{cost:8.1f}' for cost in figures))
+                _print_costs(listing, costs, floor)
+            path = f'{_PROFILES}?name={profile}'
+            listing = Listing(f'1 of {plan.profiles:,} profiles', path, _OLDEST)
+            costs = list(measurement.measure_profile(listing, plan.repetitions))
+            floor = measurement.measure_floor(listing)
+            if 'controller' not in daemons:
+                bus = connect(url, directory)
+                floor += measurement.measure_call(ConductorAPI(bus))
+                bus.cleanup()
+            _print_costs(listing, costs, floor)
             print()
             _print_memory('after lists', meters)
         finally:
             database.close()
+
+
+def _print_costs(listing: Listing, costs: Sequence[float], floor: float) -> None:
+    numbers = (statistics.median(costs), min(costs), max(costs), floor)
+    print(listing.title.ljust(20), *(f'{cost:8.1f}' for cost in numbers), flush=True)
 
 
 def _print_memory(moment: str, meters: Mapping[str, Meter]) -> None:
@@ -236,6 +290,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
     parser.add_argument('--devices', type=int, default=10_000)
     parser.add_argument('--arqs', type=int, default=10_000)
+    parser.add_argument('--profiles', type=int, default=1_000)
     parser.add_argument('--repetitions', type=int, default=5)
     parser.add_argument(
         '--database', choices=['mariadb', 'postgresql'], default='mariadb'
@@ -247,7 +302,12 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     daemons = ('controller',) if arguments.controller else ('conductor', 'api')
-    plan = Plan(arguments.devices, arguments.arqs, arguments.repetitions)
+    plan = Plan(
+        devices=arguments.devices,
+        arqs=arguments.arqs,
+        profiles=arguments.profiles,
+        repetitions=arguments.repetitions,
+    )
     with tempfile.TemporaryDirectory(prefix='lists-') as directory:
         run(plan, arguments.database, Path(directory), daemons)
     return 0

@@ -31,7 +31,7 @@ from cyborg_lite.rpc.context import daemon_context
 from tests.builders.reports import HOST, list_cards
 from tests.servers.databases import database_fixture
 from tests.servers.placement import CountedRemote, remote
-from tests.support.sql_statements import statements, writes
+from tests.support.sql_statements import statements, transactions, writes
 
 __all__ = ['remote']
 
@@ -97,16 +97,19 @@ def fleet(database: Database, remote: CountedRemote) -> Fleet:
 
 
 def test_first_report_costs(fleet: Fleet) -> None:
-    with fleet.cost() as cost:
+    with fleet.cost() as cost, transactions(fleet.database) as ends:
         fleet.inventory.store_report(daemon_context(), fleet.report())
 
-    assert len(cost.statements) <= 12
+    assert len(cost.statements) <= 11
+    assert len(ends) <= 2
     assert cost.requests == []
-    with fleet.cost() as cost:
+    with fleet.cost() as cost, transactions(fleet.database) as ends:
         assert fleet.settle() == 1
-    assert len(cost.requests) <= 2 * DEVICES + 6
+    # Host and tree, the names of two traits, and the inventories of 50 devices at most.
+    assert len(cost.requests) <= 2 * DEVICES + 2 + 2 + 2
     # Lease and end of the job, the rows, and the record of traits.
     assert len(cost.statements) <= 8
+    assert len(ends) <= 5
 
 
 def test_repeated_report_costs(fleet: Fleet) -> None:
