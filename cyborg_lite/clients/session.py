@@ -11,21 +11,21 @@ from collections.abc import (
     Collection,
     Hashable,
     Iterator,
-    Mapping,
 )
 from contextlib import contextmanager, nullcontext
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
 
 import requests
 from keystoneauth1 import exceptions as keystoneauth
 from keystoneauth1 import loading, plugin, token_endpoint
 from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import TCPKeepAliveAdapter
 from oslo_config import cfg
 from oslo_context import context as oslo_context
 from oslo_log import log
 from requests.structures import CaseInsensitiveDict
 
-from cyborg_lite.clients.connection_pool import PoolAdapter, PoolSender
 from cyborg_lite.exceptions import (
     ConfigurationError,
     RemoteError,
@@ -181,7 +181,7 @@ class _Session(requests.Session):
 
     def __init__(self) -> None:
         super().__init__()
-        self._routes: dict[Hashable, _Route] = {}
+        self._settings: dict[Hashable, Any] = {}
 
     # Any, here and below: values of several types, which requests does not name.
     def request(
@@ -189,9 +189,9 @@ class _Session(requests.Session):
     ) -> requests.Response:
         """Send a request.
 
-        The library merges settings, prepares redirects and wraps the response for each
-        request. This takes half of the CPU time of a request, so it is left out where
-        it has no effect.
+        The library merges settings and prepares redirects for each request. This takes
+        two fifths of the CPU time of a request, so it is left out where it has no
+        effect.
         """
         body = options.get('data')
         is_plain = (
@@ -202,49 +202,42 @@ class _Session(requests.Session):
         )
         if not is_plain:
             return super().request(method, url, *positional, **options)
-        content = body.encode() if isinstance(body, str) else body
-        headers, timeout = options.get('headers') or {}, options.get('timeout')
-        route = self._find_route(url, options)
-        if route.sender is not None:
-            return route.sender.send(method, url, headers, content, timeout)
         prepared = requests.PreparedRequest()
-        prepared.method, prepared.url, prepared.body = method, url, content
-        prepared.headers = CaseInsensitiveDict({**self.headers, **headers})
-        prepared.prepare_content_length(content)
+        prepared.method, prepared.url = method, url
+        prepared.body = body.encode() if isinstance(body, str) else body
+        headers = {**self.headers, **(options.get('headers') or {})}
+        prepared.headers = CaseInsensitiveDict(headers)
+        prepared.prepare_content_length(prepared.body)
+        settings = self.merge_environment_settings(
+            url, {}, *(options.get(name) for name in ('stream', 'verify', 'cert'))
+        )
         adapter = self.get_adapter(url)
-        response = adapter.send(prepared, timeout=timeout, **route.settings)
-        if not route.settings['stream']:
+        response = adapter.send(prepared, timeout=options.get('timeout'), **settings)
+        if not settings['stream']:
             response.content  # noqa: B018  # reads it, and frees the connection
         return response
 
-    def _find_route(self, url: str, options: Mapping[str, Any]) -> '_Route':
-        """Return how to send a plain request to the service of a URL."""
-        stream, verify, cert = (
-            options.get(name) for name in ('stream', 'verify', 'cert')
-        )
-        service = url.split('/', 3)[:3]
-        key = (*service, stream, verify, cert)
-        if key not in self._routes:
-            settings = self.merge_environment_settings(url, {}, stream, verify, cert)
-            adapter = self.get_adapter(url)
-            sender = None
-            if isinstance(adapter, PoolAdapter):
-                sender = adapter.create_sender(url, self.headers, settings)
-            self._routes[key] = _Route(settings, sender)
-        return self._routes[key]
-
-
-class _Route(NamedTuple):
-    """The way of plain requests to one service."""
-
-    settings: Mapping[str, Any]  # of several types, which requests does not name
-    sender: PoolSender | None  # None: the adapter sends them
+    def merge_environment_settings(
+        self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any
+    ) -> Any:
+        """Return the settings of a request, from the first one to the same service."""
+        if proxies:
+            return super().merge_environment_settings(
+                url, proxies, stream, verify, cert
+            )
+        service = urlsplit(url)
+        key = service.scheme, service.netloc, stream, verify, cert
+        if key not in self._settings:
+            self._settings[key] = super().merge_environment_settings(
+                url, proxies, stream, verify, cert
+            )
+        return self._settings[key]
 
 
 def _create_session() -> requests.Session:
     session = _Session()
     for scheme in ('http://', 'https://'):
-        session.mount(scheme, PoolAdapter(pool_maxsize=_MAX_CONNECTIONS))
+        session.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=_MAX_CONNECTIONS))
     return session
 
 
