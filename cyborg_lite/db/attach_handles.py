@@ -8,10 +8,11 @@ earlier bind finds no ARQ of its generation, and changes nothing.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Integer, Row, and_, bindparam, or_, select
+from sqlalchemy import ColumnElement, Integer, and_, bindparam, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from cyborg_lite.db import loaded_regions
+from cyborg_lite.db.plain_rows import PlainRow
 from cyborg_lite.db.tables import (
     Arq,
     AttachHandle,
@@ -65,30 +66,33 @@ FREE: Final = and_(
 """SQL that is true for a handle that an ARQ can claim."""
 
 _ROOT: Final = aliased(Deployable)
+_HANDLE: Final = PlainRow(
+    AttachHandle,
+    AttachHandle.uuid,
+    AttachHandle.arq_uuid,
+    AttachHandle.key,
+    AttachHandle.type,
+    AttachHandle.info,
+    AttachHandle.needs_host,
+    AttachHandle.managed,
+    AttachHandle.preparing,
+    AttachHandle.missing,
+    AttachHandle.generation,
+    AttachHandle.cleaning,
+    Arq.device_profile_group,
+    Arq.instance_uuid,
+    Deployable.name,
+    Device.hostname,
+    Device.driver,
+    Device.control_address,
+    Service.state.label('agent'),
+    LoadedRegion.bitstream,
+    LoadedRegion.changed_by_bind,
+    _ROOT.name.label('root_name'),
+)
 _HANDLES: Final = (
-    select(
-        AttachHandle.uuid,
-        AttachHandle.arq_uuid,
-        AttachHandle.key,
-        AttachHandle.type,
-        AttachHandle.info,
-        AttachHandle.needs_host,
-        AttachHandle.managed,
-        AttachHandle.preparing,
-        AttachHandle.missing,
-        AttachHandle.generation,
-        AttachHandle.cleaning,
-        Arq.device_profile_group,
-        Arq.instance_uuid,
-        Deployable.name,
-        Device.hostname,
-        Device.driver,
-        Device.control_address,
-        Service.state.label('agent'),
-        LoadedRegion.bitstream,
-        LoadedRegion.changed_by_bind,
-        _ROOT.name.label('root_name'),
-    )
+    select(_HANDLE)
+    .select_from(AttachHandle)
     .join(Arq, AttachHandle.arq_uuid == Arq.uuid)
     .join(Deployable, AttachHandle.deployable_id == Deployable.id)
     .join(Device, Deployable.device_id == Device.id)
@@ -116,15 +120,15 @@ def needs_cleaning() -> ColumnElement[bool]:
 def find_unclean_handle(session: Session, uuid: str) -> AllocatedHandle | None:
     """Return the handle if its host must clean it, else None."""
     statement = _HANDLES.where(AttachHandle.uuid == uuid, needs_cleaning())
-    row = session.execute(statement).one_or_none()
-    return None if row is None else _handle(row)
+    rows = _HANDLE.fetch(session, statement, {})
+    return _handle(rows[0]) if rows else None
 
 
 def list_handles_of_arqs(
     session: Session, uuids: Sequence[str]
 ) -> tuple[AllocatedHandle, ...]:
     """Return the handles that the ARQs own, with all data that their hosts need."""
-    rows = session.connection().execute(_OF_ARQS, {'uuids': uuids})
+    rows = _HANDLE.fetch(session, _OF_ARQS, {'uuids': uuids})
     return tuple(map(_handle, rows))
 
 
@@ -136,7 +140,7 @@ def list_handles_of_bind(
     :param generation: of the bind; 0: of any
     """
     parameters = {'uuids': uuids, GENERATION_PARAMETER: generation}
-    return tuple(map(_handle, session.execute(_OF_BIND, parameters)))
+    return tuple(map(_handle, _HANDLE.fetch(session, _OF_BIND, parameters)))
 
 
 def list_handles_to_rebuild(
@@ -145,7 +149,7 @@ def list_handles_to_rebuild(
     """Return the handles that a host must rebuild after its reboot."""
     rebuilding = Arq.state == State.PROVISIONING
     statement = _HANDLES.where(Device.hostname == hostname, rebuilding)
-    return tuple(map(_handle, session.execute(statement)))
+    return tuple(map(_handle, _HANDLE.fetch(session, statement, {})))
 
 
 def list_claimed_uuids(session: Session, uuids: Sequence[str]) -> frozenset[str]:
@@ -168,7 +172,7 @@ def list_hosts_with_unmanaged_handles(session: Session) -> tuple[str, ...]:
 
 
 # Any: the columns of _HANDLES.
-def _handle(row: Row[*tuple[Any, ...]]) -> AllocatedHandle:
+def _handle(row: Any) -> AllocatedHandle:
     suffix = name_suffix(row.name, row.root_name or row.name)
     bitstream = loaded_regions.parse_bitstream(row.bitstream)
     group = Group.parse(row.device_profile_group)

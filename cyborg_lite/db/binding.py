@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from oslo_db.exception import DBDuplicateEntry
-from sqlalchemy import Row, bindparam, or_, select, update
+from sqlalchemy import bindparam, or_, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import release
@@ -27,6 +27,7 @@ from cyborg_lite.db.claiming import claim_handles
 from cyborg_lite.db.clock import now_ms, now_utc
 from cyborg_lite.db.device_profiles import former_servers
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.plain_rows import PlainRow
 from cyborg_lite.db.tables import Arq, AttachHandle
 from cyborg_lite.exceptions import (
     ArqNotFound,
@@ -57,15 +58,22 @@ from cyborg_lite.model.limits import REASON_MAX_LENGTH
 CLAIMED: Final = 'Claimed'
 """Step of a bind that has claimed handles, which the host prepares now."""
 
-_ARQS: Final = (
-    select(Arq.uuid, Arq.state, Arq.project_id, Arq.instance_uuid, Arq.generation)
-    .add_columns(Arq.for_former_server, Arq.device_profile_id, Arq.device_profile_name)
-    .add_columns(Arq.alternatives.is_not(None).label('has_alternatives'))
-    .where(
-        or_(
-            Arq.uuid.in_(bindparam('uuids')),
-            Arq.instance_uuid == bindparam('instance'),
-        )
+_ARQ: Final = PlainRow(
+    Arq,
+    Arq.uuid,
+    Arq.state,
+    Arq.project_id,
+    Arq.instance_uuid,
+    Arq.generation,
+    Arq.for_former_server,
+    Arq.device_profile_id,
+    Arq.device_profile_name,
+    Arq.alternatives.is_not(None).label('has_alternatives'),
+)
+_ARQS: Final = select(_ARQ).where(
+    or_(
+        Arq.uuid.in_(bindparam('uuids')),
+        Arq.instance_uuid == bindparam('instance'),
     )
 )
 _BY_UUID: Final = (
@@ -132,7 +140,7 @@ def _accept(
     """Move all ARQs to BindStarted; return the job with the generation of the bind."""
     (instance,) = {binding.instance_uuid for binding in bindings.values()}
     parameters = {'uuids': list(bindings), 'instance': instance}
-    rows = {row.uuid: row for row in session.connection().execute(_ARQS, parameters)}
+    rows = {row.uuid: row for row in _ARQ.fetch(session, _ARQS, parameters)}
     requested = [rows[uuid] for uuid in bindings if uuid in rows]
     in_scope = {
         row.uuid for row in requested if scope.covers(row.project_id, row.instance_uuid)
@@ -158,7 +166,7 @@ def _start(
     session: Session,
     bindings: Mapping[str, Binding],
     instance: str,
-    arqs: Sequence[Row[*tuple[Any, ...]]],
+    arqs: Sequence[Any],
 ) -> int:
     """Move the ARQs to BindStarted and return the generation of the bind.
 

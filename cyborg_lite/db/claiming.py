@@ -8,7 +8,6 @@ from typing import Any, Final, NoReturn
 
 from sqlalchemy import (
     ColumnElement,
-    Row,
     Select,
     and_,
     bindparam,
@@ -28,6 +27,7 @@ from cyborg_lite.db.attach_handles import (
 )
 from cyborg_lite.db.change import change, values_by_row
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.plain_rows import PlainRow
 from cyborg_lite.db.tables import (
     Arq,
     AttachHandle,
@@ -56,22 +56,25 @@ _LOCK: Final = (
     .order_by(Arq.id)
     .with_for_update()
 )
+_TARGET: Final = PlainRow(
+    Arq,
+    Arq.uuid,
+    Arq.device_rp_uuid,
+    Arq.device_profile_group,
+    Arq.device_profile_group_id,
+    Deployable.id.label('deployable_id'),
+    Deployable.name,
+    Deployable.num_accelerators,
+    Device.health,
+    Device.health_reason,
+    AttachHandle.id.label('unclean'),
+    Service.host,
+    Service.state.label('agent'),
+    LoadedRegion.unusable_reason,
+)
 _TARGETS: Final = (
-    select(
-        Arq.uuid,
-        Arq.device_rp_uuid,
-        Arq.device_profile_group,
-        Arq.device_profile_group_id,
-        Deployable.id.label('deployable_id'),
-        Deployable.name,
-        Deployable.num_accelerators,
-        Device.health,
-        Device.health_reason,
-        AttachHandle.id.label('unclean'),
-        Service.host,
-        Service.state.label('agent'),
-        LoadedRegion.unusable_reason,
-    )
+    select(_TARGET)
+    .select_from(Arq)
     .outerjoin(Deployable, Deployable.rp_uuid == Arq.device_rp_uuid)
     .outerjoin(Device, Deployable.device_id == Device.id)
     .outerjoin(Service, Service.is_agent_of(Device.hostname))
@@ -168,7 +171,7 @@ class _LockedHandle:
 
 
 def _list_targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]:
-    rows = session.connection().execute(_TARGETS, {'uuids': uuids}).all()
+    rows = _TARGET.fetch(session, _TARGETS, {'uuids': uuids})
     unclean = [row.device_rp_uuid for row in rows if row.unclean is not None]
     if unclean:
         # The ARQ was bound before, and the host is still cleaning its former handle.
@@ -177,7 +180,7 @@ def _list_targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]
 
 
 # Any: the columns of _TARGETS.
-def _target(row: Row[*tuple[Any, ...]]) -> _Target:
+def _target(row: Any) -> _Target:
     if row.deployable_id is None:
         reason = f'No device of Cyborg is resource provider {row.device_rp_uuid}.'
         raise NoFreeHandle(reason=reason)

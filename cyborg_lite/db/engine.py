@@ -3,7 +3,8 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 from oslo_db import api as oslo_db_api
@@ -112,7 +113,7 @@ class Database:
             nonlocal committing
             committing = False
             engine = self._start().engines[side]
-            with engine.connect() as connection, _Session(connection) as session:
+            with engine.connect() as connection, _open(connection) as session:
                 session.info[outbox.ENABLED] = self._notifies
                 result = work(session)
                 session.flush()
@@ -182,6 +183,20 @@ class _Session(Session):
         if not self._core.in_transaction():
             self._core.begin()
         return self._core
+
+
+@contextmanager
+def _open(connection: Connection) -> Iterator[_Session]:
+    """Yield the session of a transaction.
+
+    Only a session that has run a statement needs to be closed.
+    """
+    session = _Session(connection)
+    try:
+        yield session
+    finally:
+        if session.in_transaction():
+            session.close()
 
 
 class _Started:

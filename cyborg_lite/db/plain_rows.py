@@ -9,7 +9,7 @@ of 9 ms, and the conversions of SQLAlchemy for each column are saved too.
 
 import json
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -56,6 +56,15 @@ class PlainRow(Bundle[Any]):
         """Return the function that reads one row; it raises as ``decode``."""
         (read_text,) = procs
         return lambda row: self.decode([read_text(row)])[0]
+
+    def fetch(
+        self, session: Session, statement: Select[Any], values: Mapping[str, Any]
+    ) -> list[Any]:
+        """Return the named tuples of a SELECT of this column alone.
+
+        :param values: the parameters of the statement
+        """
+        return self.decode(session.connection().scalars(statement, values).all())
 
     def decode(self, texts: Sequence[str]) -> list[Any]:
         """Return the named tuples of rows as the database sends them.

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Row, Select, and_, bindparam, delete, select, update
+from sqlalchemy import Select, and_, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import outbox, usages
@@ -20,6 +20,7 @@ from cyborg_lite.db.clock import now_utc
 from cyborg_lite.db.device_profiles import former_servers
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.plain_rows import PlainRow
 from cyborg_lite.db.tables import Arq, AttachHandle
 from cyborg_lite.exceptions import ArqNotFound, ServiceTokenRequired
 from cyborg_lite.model.arqs import (
@@ -38,10 +39,16 @@ from cyborg_lite.model.limits import REASON_MAX_LENGTH
 RELEASED: Final = 'Released'
 RELEASE_FAILED: Final = 'ReleaseFailed'
 
+_RELEASED_ARQ: Final = PlainRow(
+    Arq,
+    Arq.uuid,
+    Arq.state,
+    Arq.project_id,
+    Arq.instance_uuid,
+    Arq.device_profile_id,
+)
 _FOR_RELEASE: Final = (
-    select(
-        Arq.uuid, Arq.state, Arq.project_id, Arq.instance_uuid, Arq.device_profile_id
-    )
+    select(_RELEASED_ARQ)
     .order_by(Arq.id)
     # Locked: a bind that ends at the same time must wait, and then sees that the ARQs
     # have left BindStarted. The fixed order prevents deadlocks.
@@ -142,7 +149,7 @@ def delete_failed_arqs(
     statement = _BY_INSTANCE.where(
         Arq.state == State.BIND_FAILED, Arq.uuid.not_in(surviving)
     )
-    rows = session.execute(statement, {'instance': instance}).all()
+    rows = _RELEASED_ARQ.fetch(session, statement, {'instance': instance})
     _delete(session, [row.uuid for row in rows], request_id)
 
 
@@ -166,12 +173,12 @@ def release_arq(
 
 def _lock_arqs(
     session: Session,
-    statement: Select[*tuple[Any, ...]],
+    statement: Select[Any],
     values: Mapping[str, object],  # the parameters of the statement
     scope: Scope,
-) -> Sequence[Row[*tuple[Any, ...]]]:
+) -> Sequence[Any]:
     """Lock the rows and return those in scope."""
-    rows = session.connection().execute(statement, values)
+    rows = _RELEASED_ARQ.fetch(session, statement, values)
     return [row for row in rows if scope.covers(row.project_id, row.instance_uuid)]
 
 

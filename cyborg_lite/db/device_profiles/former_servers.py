@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Row, delete, select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import Upsert, change
@@ -38,9 +38,7 @@ class FormerServerRecord:
     instance_uuid: str
 
 
-def record_former_server(
-    session: Session, instance: str, arqs: Sequence[Row[*tuple[Any, ...]]]
-) -> None:
+def record_former_server(session: Session, instance: str, arqs: Sequence[Any]) -> None:
     """Store that an instance releases ARQs; one statement for each profile.
 
     :param arqs: rows with a state and the id of the profile
@@ -61,9 +59,7 @@ def has_former_servers(session: Session, profile_id: int) -> bool:
     return session.scalar(of_profile.limit(1)) is not None
 
 
-def check_former_server(
-    session: Session, instance: str, arqs: Sequence[Row[*tuple[object, ...]]]
-) -> None:
+def check_former_server(session: Session, instance: str, arqs: Sequence[Any]) -> None:
     """Check that an instance may be bound to ARQs of disabled profiles.
 
     :param arqs: rows with ``for_former_server`` and the id and name of the profile

@@ -123,3 +123,22 @@ def test_list_arqs_costs_one_statement(database: Database) -> None:
     with statements(database) as sql:
         assert len(list_arqs(database)) == 2
     assert len(sql) == 1
+
+
+def test_list_arqs_of_instance_equals_filtered_list(database: Database) -> None:
+    """The list of one instance has a statement of its own."""
+    create_bound_arq(database, needs_host=True)
+    create_bound_arq(database, needs_host=False)
+    for arq in list_arqs(database):
+        of_instance = list_arqs(database, instance_uuid=(str(arq.instance_uuid),))
+        assert of_instance == (arq,)
+
+
+@pytest.mark.parametrize(
+    'instances', [(), ('\0',), ('8c55b27f-9a40-4c0a-9ce9-6d2f1e8f5d0a',)]
+)
+def test_list_arqs_of_other_instance_is_empty(
+    database: Database, instances: tuple[str, ...]
+) -> None:
+    create_bound_arq(database, needs_host=False)
+    assert list_arqs(database, instance_uuid=instances) == ()
