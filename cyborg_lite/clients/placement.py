@@ -250,12 +250,12 @@ class Placement:
         return _inventories(self._send(uuid, 'PUT', 'inventories', body))
 
     def fill_providers(
-        self, stocks: Mapping[str, ProviderInventories]
+        self, targets: Mapping[str, ProviderInventories]
     ) -> Mapping[str, int] | None:
         """Set the inventories of several providers without allocations, or of none.
 
-        :param stocks: by uuid: the generation of the provider, and inventories that are
-            not empty
+        :param targets: by uuid: the generation of the provider, and its inventories,
+            which are not empty
         :returns: the new generations by uuid; None: Placement has refused, and
             ``set_inventories`` shows why
         :raises PlacementConflict: a provider generation has changed
@@ -263,8 +263,8 @@ class Placement:
         if not self._can_reshape:
             return None
         inventories = {
-            uuid: _inventories_body(stock.generation, stock.inventories)
-            for uuid, stock in stocks.items()
+            uuid: _inventories_body(target.generation, target.inventories)
+            for uuid, target in targets.items()
         }
         body = {'inventories': inventories, 'allocations': {}}
         accept = {400, 409, *_NO_RESHAPE}
@@ -272,11 +272,11 @@ class Placement:
         response = remote.send('POST', '/reshaper', body, accept=accept)
         if response.status_code in accept:
             if _error_code(response) == 'placement.concurrent_update':
-                raise PlacementConflict(provider=next(iter(stocks)))
+                raise PlacementConflict(provider=next(iter(targets)))
             self._can_reshape = response.status_code not in _NO_RESHAPE
             return None
         return {
-            uuid: stock.generation + _RESHAPE_STEPS for uuid, stock in stocks.items()
+            uuid: target.generation + _RESHAPE_STEPS for uuid, target in targets.items()
         }
 
     def get_traits(self, uuid: str) -> ProviderTraits:

@@ -102,10 +102,10 @@ class PlacementRehearsal(Placement):
         return ProviderInventories(generation, inventories)
 
     def fill_providers(
-        self, stocks: Mapping[str, ProviderInventories]
+        self, targets: Mapping[str, ProviderInventories]
     ) -> Mapping[str, int]:
         """Return the unchanged generations."""
-        return {uuid: stock.generation for uuid, stock in stocks.items()}
+        return {uuid: target.generation for uuid, target in targets.items()}
 
     def _removed_usages(self, uuid: str, inventories: Inventories) -> Mapping[str, int]:
         """Return allocated amounts of the resource classes that would be removed."""

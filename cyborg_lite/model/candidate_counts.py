@@ -91,19 +91,19 @@ class _Search:
         """Check whether the number of states was small enough."""
         return len(self.results) < self.states
 
-    def count(self, index: int, stock: frozenset[tuple[Provider, int]]) -> int:
+    def count(self, index: int, free_providers: frozenset[tuple[Provider, int]]) -> int:
         """Return the number of assignments of the groups from an index on.
 
-        :param stock: the providers with the number of equal ones
+        :param free_providers: the providers with the number of equal ones
         """
         if index == len(self.amounts):
             return 1
-        key = index, stock
+        key = index, free_providers
         if key not in self.results and self.is_complete:
             total = 0
-            for (indexes, free), number in stock:
+            for (indexes, free), number in free_providers:
                 if index in indexes and free >= self.amounts[index]:
-                    remaining = Counter(dict(stock))
+                    remaining = Counter(dict(free_providers))
                     remaining[indexes, free] -= 1
                     remaining[indexes, free - self.amounts[index]] += 1
                     total += number * self.count(

@@ -204,23 +204,23 @@ class FakePlacement(Placement):
         return ProviderInventories(state.touch(), state.inventories)
 
     def fill_providers(
-        self, stocks: Mapping[str, ProviderInventories]
+        self, targets: Mapping[str, ProviderInventories]
     ) -> Mapping[str, int] | None:
         if self.refuses_reshape:
             return None
         self._count_call('POST /reshaper')
-        for uuid, stock in stocks.items():
+        for uuid, target in targets.items():
             state = self.providers.get(uuid)
-            if state is None or not self.names.issuperset(stock.inventories):
+            if state is None or not self.names.issuperset(target.inventories):
                 return None
-            if state.node.generation != stock.generation:
+            if state.node.generation != target.generation:
                 raise PlacementConflict(provider=uuid)
-        for uuid, stock in stocks.items():
+        for uuid, target in targets.items():
             state = self.providers[uuid]
-            state.inventories = dict(stock.inventories)
+            state.inventories = dict(target.inventories)
             state.touch()
             state.touch()
-        return {uuid: self.providers[uuid].node.generation for uuid in stocks}
+        return {uuid: self.providers[uuid].node.generation for uuid in targets}
 
     def get_traits(self, uuid: str) -> ProviderTraits:
         state = self._check_provider('GET', uuid, 'traits')

@@ -179,14 +179,14 @@ def test_fill_providers_sets_all_and_returns_generations(
     placement: Placement,
 ) -> None:
     nodes = [fresh(placement), fresh(placement)]
-    stocks = {node.uuid: ProviderInventories(node.generation, GPUS) for node in nodes}
-    generations = placement.fill_providers(stocks)
+    targets = {node.uuid: ProviderInventories(node.generation, GPUS) for node in nodes}
+    generations = placement.fill_providers(targets)
     assert generations is not None
     for node in nodes:
         stored = placement.get_inventories(node.uuid)
         assert stored == ProviderInventories(generations[node.uuid], GPUS)
     with pytest.raises(PlacementConflict):
-        placement.fill_providers(stocks)
+        placement.fill_providers(targets)
 
 
 @pytest.mark.parametrize('flaw', ['class', 'provider'])
@@ -195,11 +195,11 @@ def test_fill_providers_refused_changes_none(placement: Placement, flaw: str) ->
     unknown = {f'CUSTOM_{uuid4().hex.upper()}': ProviderInventory(1)}
     uuid = str(uuid4()) if flaw == 'provider' else second.uuid
     inventories = unknown if flaw == 'class' else GPUS
-    stocks = {
+    targets = {
         node.uuid: ProviderInventories(node.generation, GPUS),
         uuid: ProviderInventories(second.generation, inventories),
     }
-    assert placement.fill_providers(stocks) is None
+    assert placement.fill_providers(targets) is None
     assert placement.get_inventories(node.uuid).inventories == {}
 
 
@@ -266,8 +266,8 @@ def test_delete_resource_class_only_if_unused(placement: Placement) -> None:
     used, unused = (f'CUSTOM_{uuid4().hex.upper()}' for _ in range(2))
     placement.create_custom_names([used, unused], ())
     node = placement.create_provider(str(uuid4()), str(uuid4()), None)
-    stock = {used: ProviderInventory(1)}
-    placement.set_inventories(node.uuid, node.generation, stock)
+    target = {used: ProviderInventory(1)}
+    placement.set_inventories(node.uuid, node.generation, target)
     assert {used, unused} <= placement.list_custom_classes()
     assert 'VCPU' not in placement.list_custom_classes()
     assert placement.delete_resource_class(used) is False

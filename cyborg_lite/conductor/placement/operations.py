@@ -220,13 +220,13 @@ class ProviderOperations:
         """Set the inventories of several providers; return False if none is changed."""
         for _, operation in items:
             self._placement.create_custom_names(operation.inventories, ())
-        stocks = {
+        targets = {
             operation.uuid: ProviderInventories(
                 actual.node.generation, operation.inventories
             )
             for actual, operation in items
         }
-        generations = self._placement.fill_providers(stocks)
+        generations = self._placement.fill_providers(targets)
         if generations is None:
             return False
         for actual, operation in items:

@@ -62,9 +62,9 @@ def test_fill_providers_missing_role_asks_once(
     placement: Placement, service: HttpService, status: int, requests: int
 ) -> None:
     service.answers['POST /reshaper'] = Answer(status)
-    stocks = {'a': ProviderInventories(1, {'PGPU': ProviderInventory(1)})}
+    targets = {'a': ProviderInventories(1, {'PGPU': ProviderInventory(1)})}
     for _ in range(2):
-        assert placement.fill_providers(stocks) is None
+        assert placement.fill_providers(targets) is None
     assert len(service.requests) == requests
     assert service.requests[0].headers['OpenStack-API-Version'] == 'placement 1.30'
 

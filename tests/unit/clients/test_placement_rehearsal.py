@@ -52,8 +52,8 @@ def test_writes_leave_provider_unchanged(
     assert rehearsal.rename_provider(root, 'new').name == 'new'
     assert rehearsal.move_provider(root, 'new', 'parent').parent_uuid == 'parent'
     assert rehearsal.set_inventories(root.uuid, 0, INVENTORY).inventories == INVENTORY
-    stocks = {root.uuid: ProviderInventories(7, INVENTORY)}
-    assert rehearsal.fill_providers(stocks) == {root.uuid: 7}
+    targets = {root.uuid: ProviderInventories(7, INVENTORY)}
+    assert rehearsal.fill_providers(targets) == {root.uuid: 7}
     assert rehearsal.set_traits(root.uuid, 0, ['CUSTOM_A']).traits == {'CUSTOM_A'}
     rehearsal.create_custom_names(['CUSTOM_B'], ['CUSTOM_A'])
     rehearsal.delete_provider(root.uuid)
