@@ -271,6 +271,8 @@ def execute(command: Sequence[str], seconds: float) -> tuple[int | None, str]:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         # Do not wait: a process that hangs inside the kernel ignores the signal.
+        assert process.stdout is not None
+        process.stdout.close()
         return None, ''
     return process.returncode, output.decode(errors='replace')[-_MAX_OUTPUT:]
 
