@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration files of cyborg_lite and Placement."""
 
+import random
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -75,12 +76,20 @@ class Ports:
     images: int
 
 
+# Below the ports that Linux gives to outgoing connections, see ip_local_port_range in
+# ip(7). A port of theirs may be in use again before its server listens.
+_SERVER_PORTS: Final = range(10_000, 32_768)
+_RANDOM: Final = random.SystemRandom()  # tests seed the usual generator
+_selected_ports: set[int] = set()
+
+
 def free_port() -> int:
-    """Return a TCP port that is free on loopback now."""
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a TCP port that is free on loopback now, another one at each call."""
+    while True:
+        port = _RANDOM.choice(_SERVER_PORTS)
+        if port not in _selected_ports and is_free(port):
+            _selected_ports.add(port)
+            return port
 
 
 def is_free(port: int) -> bool:

@@ -4,7 +4,6 @@
 import http.client
 import json
 import logging
-import socket
 import ssl
 import threading
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from oslo_context.context import get_current
 from cyborg_lite.api.server import ApiServer
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.rpc.context import RequestContext
+from devstack.launcher.configuration import free_port
 from tests.builders.certificate import write_certificate
 from tests.support.api.conversation import ADMIN, Client
 from tests.support.api.http_server import (
@@ -310,8 +310,7 @@ def test_stop_twice_or_before_start_is_harmless() -> None:
 
 
 def test_workers_share_a_port() -> None:
-    with socket.create_server(('127.0.0.1', 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     with (
         serve(return_headers, port=port, workers=2) as first,
         serve(return_headers, port=port, workers=2),

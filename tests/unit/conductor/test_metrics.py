@@ -25,6 +25,7 @@ from cyborg_lite.exceptions import (
     ServiceUnavailable,
 )
 from cyborg_lite.model.jobs import Job, JobType, NewJob, NovaEventPayload
+from devstack.launcher.configuration import free_port
 from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.cloud_clients import create_nova_client, create_placement_client
 from tests.builders.rows import OWNER
@@ -254,12 +255,6 @@ def test_metrics_of_two_conductors_are_separate(metrics: Metrics) -> None:
 
 
 # --- over HTTP ------------------------------------------------------------------------
-
-
-def free_port() -> int:
-    with socket.create_server(('127.0.0.1', 0)) as listener:
-        number: int = listener.getsockname()[1]
-    return number
 
 
 def test_metrics_are_served_over_http(metrics: Metrics) -> None:
