@@ -32,10 +32,12 @@ class PciNames:
     def describe(self, ids: str) -> str | None:
         """Return the name of vendor and device, or None if the vendor is unknown.
 
-        :param ids: ``vendor:device`` of 4 hex digits each; other text has no name
+        :param ids: ``vendor:device`` or ``vendor``, of 4 hex digits each; other text
+            has no name
         """
-        vendor = self._names.get(ids.partition(':')[0])
-        device = self._names.get(ids)
+        vendor_id, separator, _ = ids.partition(':')
+        vendor = self._names.get(vendor_id)
+        device = self._names.get(ids) if separator else None
         return f'{vendor} {device}' if vendor and device else vendor
 
 

@@ -79,12 +79,9 @@ def _wait_for_accelerators(
     names = load_names()
     for device in devices:
         vendor = names.describe(device['vendor']) or device['vendor']
-        # The model of a device that the PCI ID database knows begins with its vendor.
-        model = device['model'].removeprefix(vendor).strip()
+        model = f'{vendor} {device["model"]} ({device["type"]})'
         _print_result(
-            'device',
-            f'{vendor} {model} ({device["type"]}) on {device["hostname"]}, '
-            f'uuid {device["uuid"]}',
+            'device', f'{model} on {device["hostname"]}, uuid {device["uuid"]}'
         )
     for provider in by_trait.values():
         _print_result('provider', f'{provider.name}, uuid {provider.uuid}')

@@ -26,6 +26,7 @@ C 03  Display controller
         ('8086:4940', 'Intel Corporation 4xxx Series QAT'),
         ('8086:ffff', 'Intel Corporation'),
         ('8086:1eb8', 'Intel Corporation'),
+        ('8086', 'Intel Corporation'),
         ('ffff:1eb8', None),
         ('', None),
         ('fake', None),
