@@ -2,6 +2,7 @@
 """Devices: the list for the API, and changes of their status."""
 
 from collections.abc import Callable
+from functools import partial
 
 from oslo_log import log
 
@@ -64,10 +65,19 @@ class DeviceService:
         :raises PlacementConflict: other clients kept changing the provider; the device
             has its former status, or that of a later call
         """
-        previous = self._database.write(
-            devices.set_device_status, uuid, status, reason, generation
+        change = partial(
+            devices.set_device_status,
+            uuid=uuid,
+            status=status,
+            reason=reason,
+            generation=generation,
         )
-        if previous is None:
+        previous = self._database.write(change)
+        if previous.status is status:
+            # Another call may have set the status and undo it if Placement fails.
+            self._sync_placement(previous.hostname)
+            previous = self._database.write(change)
+        if previous.status is status:
             return
         try:
             self._sync_placement(previous.hostname)

@@ -38,6 +38,7 @@ from cyborg_lite.model.device_events import DeviceEventKind, EventDetails
 from cyborg_lite.model.device_impact import DeviceImpact
 from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.inventory import UNUSABLE_HEALTH, Health
+from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.usage import usage_from_json
 
@@ -166,11 +167,12 @@ def set_device_status(
     status: DeviceStatus,
     reason: str = '',
     generation: int | None = None,
-) -> PreviousStatus | None:
+) -> PreviousStatus:
     """Set the status that the operator requires, and write a Placement sync job.
 
+    If the device has the status already, only the reason is stored.
+
     :param generation: that the device must have; None: any
-    :returns: None if the device had the status already; only the reason is stored then
     :raises DeviceNotFound: no device has the uuid
     :raises GenerationConflict: the device has another generation
     """
@@ -191,9 +193,8 @@ def set_device_status(
         details = EventDetails(value=status.value, reason=reason)
         kind = DeviceEventKind.STATUS_CHANGED
         device_events.add_events(session, Row.uuid == uuid, kind, details)
-    if previous.status is status:
-        return None
-    queue.add_job(session, queue.placement_sync_job(previous.hostname))
+    if previous.status is not status:
+        queue.add_job(session, queue.placement_sync_job(previous.hostname))
     return previous
 
 
@@ -205,6 +206,8 @@ def undo_device_status(
 ) -> None:
     """Set the previous status again, unless another change came after this one.
 
+    If the sync job is finished, Placement has the change, and the device keeps it.
+
     :param setting: status and reason of the change
     :raises DeviceNotFound: no device has the uuid
     """
@@ -213,7 +216,10 @@ def undo_device_status(
     row = session.execute(statement).one_or_none()
     if row is None:
         raise DeviceNotFound(uuid=uuid)
-    if (DeviceStatus(row.status), row.status_reason) == setting:
+    is_current = (DeviceStatus(row.status), row.status_reason) == setting
+    if is_current and queue.has_keyed_job(
+        session, JobType.PLACEMENT_SYNC, previous.hostname
+    ):
         set_device_status(session, uuid, previous.status, previous.reason)
 
 

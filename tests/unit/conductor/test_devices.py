@@ -16,6 +16,7 @@ from cyborg_lite.db.tables import Device as Row
 from cyborg_lite.exceptions import DeviceNotFound, ServiceUnavailable
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.jobs import Owner
+from cyborg_lite.model.providers import TreeNode
 from cyborg_lite.model.queries import Query
 from tests.builders.rows import HOST, add_card
 from tests.doubles.placement import FakePlacement
@@ -83,6 +84,34 @@ def test_set_status_placement_down_keeps_later_change(database: Database) -> Non
         service.set_status(uuid, MAINTAINING, 'fan')
     (device,) = database.read(devices.list_devices, Query())
     assert (device.status, device.status_reason) == (MAINTAINING, 'another fan')
+
+
+def test_set_status_that_another_call_undoes_is_set_again(database: Database) -> None:
+    class UndoingPlacement(FakePlacement):
+        """Placement whose first call comes while the other call undoes its change."""
+
+        def find_provider_by_name(self, name: str) -> TreeNode | None:
+            if not self.calls:
+                setting = (MAINTAINING, '')
+                database.write(devices.undo_device_status, uuid, setting, enabled)
+            return super().find_provider_by_name(name)
+
+    placement = UndoingPlacement()
+    placement.create_provider(str(uuid4()), HOST, None)
+    placement.calls.clear()
+    service, uuid, rp_uuid = create_service(database, placement)
+    enabled = database.write(devices.set_device_status, uuid, MAINTAINING)
+    service.set_status(uuid, MAINTAINING)
+    assert status(database) == [MAINTAINING]
+    assert placement.get_inventories(rp_uuid).inventories['PGPU'].reserved == 4
+
+
+def test_set_status_that_placement_has_is_not_undone(database: Database) -> None:
+    service, uuid, _ = create_service(database, placement_with_host())
+    enabled = database.write(devices.set_device_status, uuid, MAINTAINING)
+    service.set_status(uuid, MAINTAINING)
+    database.write(devices.undo_device_status, uuid, (MAINTAINING, ''), enabled)
+    assert status(database) == [MAINTAINING]
 
 
 def test_set_status_writes_sync_job(database: Database) -> None:

@@ -122,11 +122,10 @@ def test_set_device_status_enabled_clears_reason(filled_database: Database) -> N
     )
     assert previous == devices.PreviousStatus(HOST, enabled, '')
     assert filled_database.read(devices.list_devices, Query())[0].status_reason == 'hot'
-    # Another reason does not change the inventory in Placement.
-    assert (
-        filled_database.write(devices.set_device_status, uuid, maintaining, 'very hot')
-        is None
+    previous = filled_database.write(
+        devices.set_device_status, uuid, maintaining, 'very hot'
     )
+    assert previous == devices.PreviousStatus(HOST, maintaining, 'hot')
     assert (
         filled_database.read(devices.list_devices, Query())[0].status_reason
         == 'very hot'
