@@ -66,13 +66,10 @@ class DeviceService:
             has its former status, or that of a later call
         """
         change = partial(
-            devices.set_device_status,
-            uuid=uuid,
-            status=status,
-            reason=reason,
-            generation=generation,
+            devices.set_device_status, uuid=uuid, status=status, reason=reason
         )
-        previous = self._database.write(change)
+        # The first transaction may change the generation, so only it compares it.
+        previous = self._database.write(change, generation=generation)
         if previous.status is status:
             # Another call may have set the status and undo it if Placement fails.
             self._sync_placement(previous.hostname)

@@ -114,6 +114,15 @@ def test_set_status_that_placement_has_is_not_undone(database: Database) -> None
     assert status(database) == [MAINTAINING]
 
 
+def test_set_status_other_reason_compares_generation_once(database: Database) -> None:
+    service, uuid, _ = create_service(database, placement_with_host())
+    service.set_status(uuid, MAINTAINING, 'fan')
+    (device,) = database.read(devices.list_devices, Query())
+    service.set_status(uuid, MAINTAINING, 'new fan', device.generation)
+    (changed,) = database.read(devices.list_devices, Query())
+    assert changed.status_reason == 'new fan'
+
+
 def test_set_status_writes_sync_job(database: Database) -> None:
     _, uuid, _ = create_service(database, placement_with_host())
     database.write(devices.set_device_status, uuid, MAINTAINING)
