@@ -17,7 +17,7 @@ from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import RequestContext
 from tests.servers.databases import create_sqlite_file
-from tests.servers.keystone import PASSWORD, RealKeystone, keystone
+from tests.servers.keystone import RealKeystone, keystone
 
 __all__ = ['keystone']
 
@@ -30,17 +30,6 @@ connection = {database}
 [placement]
 endpoint_override = http://127.0.0.1:1
 connect_retries = 0
-[limits]
-enabled = true
-[oslo_limit]
-auth_type = password
-auth_url = {url}
-username = limits-reader
-password = {password}
-user_domain_id = default
-project_domain_id = default
-project_name = limits-service
-endpoint_service_type = {kind}
 """
 
 
@@ -52,8 +41,6 @@ def limited_cloud(
     kind = f'accelerator-{uuid4().hex[:8]}'
     service = keystone.publish(kind, 'http://127.0.0.1:6666')
     projects = [keystone.project(f'limits-{name}') for name in ('a', 'b')]
-    own = keystone.project('limits-service')
-    keystone.person('limits-reader', own, 'admin')
     for name, default in (('accelerator_requests', -1), ('class:PGPU', 4)):
         keystone.register_limit(service, name, default)
     keystone.limit_project(service, projects[0], 'class:PGPU', 2)
@@ -61,12 +48,9 @@ def limited_cloud(
     file = directory / 'cyborg-lite.conf'
     file.write_text(
         OPTIONS.format(
-            bus=uuid4(),
-            database=create_sqlite_file(directory / 'db.sqlite'),
-            url=keystone.url,
-            password=PASSWORD,
-            kind=kind,
+            bus=uuid4(), database=create_sqlite_file(directory / 'db.sqlite')
         )
+        + keystone.create_limits_reader(kind)
     )
     conf = configuration.parse(['--config-file', str(file)], CONDUCTOR)
     daemon = conductor.build(conf)

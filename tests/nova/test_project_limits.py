@@ -7,36 +7,20 @@ from uuid import uuid4
 
 import pytest
 
-from tests.servers.keystone import PASSWORD, Person
+from tests.servers.keystone import Person
 from tests.servers.openstack import HOSTS, OpenStack, Server
 
 _CREATION: Final = ('POST /v2/accelerator_requests', 403)
 _UNLIMITED: Final = 10
-_OPTIONS: Final = """
-[limits]
-enabled = true
-[oslo_limit]
-auth_type = password
-auth_url = {url}
-username = limits-reader
-password = {password}
-user_domain_id = default
-project_domain_id = default
-project_name = limits-service
-endpoint_service_type = accelerator
-"""
 
 
 @pytest.fixture(scope='module')
 def limited_cloud(cloud: OpenStack) -> Iterator[OpenStack]:
     """Return the cloud with a conductor that checks limits."""
-    own = cloud.keystone.project('limits-service')
-    cloud.keystone.person('limits-reader', own, 'admin')
     service = cloud.services['accelerator']
     for resource in ('accelerator_requests', 'class:PGPU'):
         cloud.keystone.register_limit(service, resource, _UNLIMITED)
-    options = _OPTIONS.format(url=cloud.keystone.url, password=PASSWORD)
-    cloud.restart_conductor(options)
+    cloud.restart_conductor(cloud.keystone.create_limits_reader('accelerator'))
     yield cloud
     cloud.restart_conductor()
 

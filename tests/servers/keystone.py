@@ -40,6 +40,20 @@ key_repository = {directory}/credential-keys
 password_hash_rounds = 4
 """
 
+_LIMIT_OPTIONS: Final = """
+[limits]
+enabled = true
+[oslo_limit]
+auth_type = password
+auth_url = {url}
+username = limits-reader
+password = {password}
+user_domain_id = default
+project_domain_id = default
+project_name = limits-service
+endpoint_service_type = {service_type}
+"""
+
 
 @dataclass(frozen=True)
 class Person:
@@ -84,6 +98,13 @@ class RealKeystone:
             'default_limit': default,
         }
         self._ask('POST', 'registered_limits', {'registered_limits': [limit]})
+
+    def create_limits_reader(self, service_type: str) -> str:
+        """Create a user who may read limits; return the options of a conductor."""
+        self.person('limits-reader', self.project('limits-service'), 'admin')
+        return _LIMIT_OPTIONS.format(
+            url=self.url, password=PASSWORD, service_type=service_type
+        )
 
     def limit_project(
         self, service: str, project_id: str, resource: str, limit: int
