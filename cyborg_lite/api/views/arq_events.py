@@ -6,13 +6,12 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Self
 
-from wsme import types
-
 from cyborg_lite.api.views.shapes import enum_of, nullable
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.arqs import Actor, Step
 
 
-class EventView(types.Base):  # type: ignore[misc]  # untyped base
+class EventView(View):
     """A step of an ARQ; ``duration`` is in seconds, null for the last step."""
 
     step = str
@@ -37,7 +36,7 @@ class EventView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class EventList(types.Base):  # type: ignore[misc]  # untyped base
+class EventList(View):
     """The steps of an ARQ, oldest first."""
 
     events = [EventView]

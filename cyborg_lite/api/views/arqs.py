@@ -20,6 +20,7 @@ from cyborg_lite.api.views.content import (
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.selection import select_content
 from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, optional, since
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.arqs import HANDLE_SHOWN_STATES, Arq, State
 from cyborg_lite.model.device_profiles import AttachTarget
 
@@ -36,7 +37,7 @@ _HANDLE_SHOWN: Final = frozenset({AttachTarget.VM})
 _HANDLE_SHOWN_AT_2_4: Final = _HANDLE_SHOWN | {AttachTarget.HOST}
 
 
-class ArqView(types.Base):  # type: ignore[misc]  # untyped base
+class ArqView(View):
     """An ARQ; the attach handle is set when its device is ready."""
 
     uuid = UUID
@@ -101,7 +102,7 @@ def _build_arq(arq: Arq, links: Links, version: Microversion) -> Content:
     return content
 
 
-class ArqList(types.Base):  # type: ignore[misc]  # untyped base
+class ArqList(View):
     """A page of ARQs."""
 
     arqs = [ArqView]

@@ -12,10 +12,11 @@ from cyborg_lite.api.microversion import V2_4, V2_21
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import UUID, nullable, optional, since
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.devices import Attribute
 
 
-class AttributeView(types.Base):  # type: ignore[misc]  # untyped base
+class AttributeView(View):
     """An attribute of a deployable."""
 
     uuid = UUID
@@ -46,7 +47,7 @@ class AttributeView(types.Base):  # type: ignore[misc]  # untyped base
         return select_view(view, call.fields)
 
 
-class AttributeList(types.Base):  # type: ignore[misc]  # untyped base
+class AttributeList(View):
     """A page of attributes."""
 
     attributes = [AttributeView]

@@ -4,14 +4,13 @@
 from collections.abc import Iterable
 from typing import Self
 
-from wsme import types
-
 from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import UUID, nullable
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.bitstream_list import ListedBitstream
 
 
-class BitstreamView(types.Base):  # type: ignore[misc]  # untyped base
+class BitstreamView(View):
     """A bitstream; a property that the image does not have is null.
 
     ``size`` is in bytes.
@@ -62,7 +61,7 @@ class BitstreamView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class BitstreamList(types.Base):  # type: ignore[misc]  # untyped base
+class BitstreamList(View):
     """The bitstreams in Glance."""
 
     bitstreams = [BitstreamView]

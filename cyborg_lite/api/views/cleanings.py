@@ -4,11 +4,10 @@
 from datetime import datetime
 from typing import Self
 
-from wsme import types
-
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.shapes import UUID, enum_of, nullable
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.cleaning import (
     CleaningRecord,
     CleaningState,
@@ -20,7 +19,7 @@ from cyborg_lite.model.cleaning import (
 from cyborg_lite.model.inventory import CleaningPolicy
 
 
-class UnitView(types.Base):  # type: ignore[misc]  # untyped base
+class UnitView(View):
     """A unit of a device; ``reason`` says why it is not clean."""
 
     unit = str
@@ -39,7 +38,7 @@ class UnitView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class CleanStepView(types.Base):  # type: ignore[misc]  # untyped base
+class CleanStepView(View):
     """A step that has started. The tool is null if the step needs none."""
 
     name = str
@@ -60,7 +59,7 @@ class CleanStepView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class CleaningView(types.Base):  # type: ignore[misc]  # untyped base
+class CleaningView(View):
     """A clean of a unit, and who has started or accepted it.
 
     ``step_count`` is the number of steps that the driver declares.
@@ -92,7 +91,7 @@ class CleaningView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class CleaningList(types.Base):  # type: ignore[misc]  # untyped base
+class CleaningList(View):
     """The units of a device, and its cleans, the latest first."""
 
     units = [UnitView]

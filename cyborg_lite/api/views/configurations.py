@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, Self
 
-from wsme import types
-
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_29, Microversion
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.shapes import UUID, JsonValue, enum_of, nullable
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.reconfiguration import (
     DeviceConfiguration,
     Phase,
@@ -29,7 +28,7 @@ def _show_settings(settings: Mapping[str, Any], version: Microversion) -> Any:
     return json.dumps(settings) if version < V2_29 else dict(settings)
 
 
-class HardwareSetView(types.Base):  # type: ignore[misc]  # untyped base
+class HardwareSetView(View):
     """A hardware set of a device. ``settings`` has a JSON Schema for each setting.
 
     ``settings`` is an object since 2.29, and JSON text before.
@@ -49,7 +48,7 @@ class HardwareSetView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class ReconfigurationView(types.Base):  # type: ignore[misc]  # untyped base
+class ReconfigurationView(View):
     """A change by a hardware set. ``tasks`` is the number of tasks that have ended.
 
     ``settings`` is an object since 2.29, and JSON text before.
@@ -85,7 +84,7 @@ class ReconfigurationView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class DeviceConfigurationView(types.Base):  # type: ignore[misc]  # untyped base
+class DeviceConfigurationView(View):
     """The hardware sets of a device, and its changes, the latest first.
 
     ``arqs`` use the device, or another device that a change would affect.

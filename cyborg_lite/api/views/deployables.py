@@ -20,11 +20,12 @@ from cyborg_lite.api.views.shapes import (
     optional,
     since,
 )
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.devices import DeployableRecord
 from cyborg_lite.model.typed_attributes import AttributeType, TypedAttribute
 
 
-class TypedAttributeView(types.Base):  # type: ignore[misc]  # untyped base
+class TypedAttributeView(View):
     """A typed attribute of a deployable; ``value`` is text in canonical form."""
 
     name = str
@@ -43,7 +44,7 @@ class TypedAttributeView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class DeployableView(types.Base):  # type: ignore[misc]  # untyped base
+class DeployableView(View):
     """A deployable; ``attributes_list`` is a list of objects, before 2.27 as text."""
 
     uuid = UUID
@@ -100,7 +101,7 @@ def _build_links(call: Call, uuid: str) -> list[Link]:
     return [*Link.build_self_links(links, f'v2/deployables/{uuid}'), bookmark]
 
 
-class DeployableList(types.Base):  # type: ignore[misc]  # untyped base
+class DeployableList(View):
     """A page of deployables."""
 
     deployables = [DeployableView]

@@ -5,16 +5,15 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Self
 
-from wsme import types
-
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import enum_of, nullable
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
 
 
-class DeviceEventView(types.Base):  # type: ignore[misc]  # untyped base
+class DeviceEventView(View):
     """An event of a device.
 
     ``unit`` is the unit that was cleaned or programmed, null for the whole device.
@@ -41,7 +40,7 @@ class DeviceEventView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class DeviceEventList(types.Base):  # type: ignore[misc]  # untyped base
+class DeviceEventList(View):
     """The events of a device, the latest first."""
 
     events = [DeviceEventView]

@@ -12,6 +12,7 @@ from cyborg_lite.api.microversion import V2_4, V2_20, V2_21, V2_25
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import UUID, Shape, nullable, optional, since
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.own_groups import join_alternatives, load_own_groups
 
@@ -41,14 +42,14 @@ class _OwnGroupValue(_GroupValue):
         self.schema = {**_GROUP_VALUE, 'type': ['string', 'array', 'null']}
 
 
-class ParentView(types.Base):  # type: ignore[misc]  # untyped base
+class ParentView(View):
     """The device profile that another one extends."""
 
     uuid = UUID
     name = str
 
 
-class ProfileView(types.Base):  # type: ignore[misc]  # untyped base
+class ProfileView(View):
     """A device profile."""
 
     uuid = UUID
@@ -113,7 +114,7 @@ def _build_inheritance(profile: DeviceProfile, call: Call) -> dict[str, Any]:
     }
 
 
-class WrappedProfile(types.Base):  # type: ignore[misc]  # untyped base
+class WrappedProfile(View):
     """A device profile in the wrapper that clients require."""
 
     device_profile = ProfileView
@@ -124,7 +125,7 @@ class WrappedProfile(types.Base):  # type: ignore[misc]  # untyped base
         return cls(device_profile=ProfileView.build(profile, call))
 
 
-class ProfileList(types.Base):  # type: ignore[misc]  # untyped base
+class ProfileList(View):
     """A page of device profiles."""
 
     device_profiles = [ProfileView]
@@ -154,7 +155,7 @@ def build_created_view(
     return ProfileList.build(profiles, call)
 
 
-class AccessList(types.Base):  # type: ignore[misc]  # untyped base
+class AccessList(View):
     """The projects that may use a device profile that is not public."""
 
     projects = [str]

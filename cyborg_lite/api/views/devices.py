@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from wsme import types
-
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.microversion import (
@@ -36,13 +34,14 @@ from cyborg_lite.api.views.shapes import (
     optional,
     since,
 )
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.host_topology import BRIDGES_KEY
 from cyborg_lite.model.inventory import Health
 from cyborg_lite.model.usage import Usage
 
 
-class UsageView(types.Base):  # type: ignore[misc]  # untyped base
+class UsageView(View):
     """Telemetry of a device; null: unknown.
 
     Memory is in bytes, temperature in degrees Celsius, power in watts.
@@ -75,7 +74,7 @@ class UsageView(types.Base):  # type: ignore[misc]  # untyped base
 _BOARD: Final = JsonValue(type=['string', 'object'])
 
 
-class DeviceView(types.Base):  # type: ignore[misc]  # untyped base
+class DeviceView(View):
     """A device. ``usage_age`` is the age of ``usage`` in seconds, null without it.
 
     ``std_board_info`` is an object since 2.27, and JSON text before.
@@ -182,7 +181,7 @@ def _ages(device: DeviceRecord) -> Content:
     }
 
 
-class DeviceList(types.Base):  # type: ignore[misc]  # untyped base
+class DeviceList(View):
     """A page of devices."""
 
     devices = [DeviceView]

@@ -8,6 +8,7 @@ from wsme import types
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_20, V2_28
 from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, since
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.explanations import (
     Explanation,
@@ -19,7 +20,7 @@ from cyborg_lite.model.explanations import (
 )
 
 
-class ReasonView(types.Base):  # type: ignore[misc]  # untyped base
+class ReasonView(View):
     """A reason why a host or group does not fit."""
 
     code = enum_of(ReasonCode)
@@ -42,7 +43,7 @@ class ReasonView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class GroupVerdictView(types.Base):  # type: ignore[misc]  # untyped base
+class GroupVerdictView(View):
     """The result for one group on one host."""
 
     group = int
@@ -59,7 +60,7 @@ class GroupVerdictView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class HostVerdictView(types.Base):  # type: ignore[misc]  # untyped base
+class HostVerdictView(View):
     """The result for one host."""
 
     hostname = str
@@ -78,7 +79,7 @@ class HostVerdictView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class ExplanationView(types.Base):  # type: ignore[misc]  # untyped base
+class ExplanationView(View):
     """The result for all hosts, with a summary."""
 
     device_profile_uuid = UUID

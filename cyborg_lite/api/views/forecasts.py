@@ -3,11 +3,10 @@
 
 from typing import Self
 
-from wsme import types
-
 from cyborg_lite.api.views.modes import OfferedInventoryView
 from cyborg_lite.api.views.server_capacity import CapacityView
 from cyborg_lite.api.views.shapes import UUID, enum_of, nullable
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.forecasts import (
     ChangeEffect,
     Forecast,
@@ -16,7 +15,7 @@ from cyborg_lite.model.forecasts import (
 )
 
 
-class ChangeEffectView(types.Base):  # type: ignore[misc]  # untyped base
+class ChangeEffectView(View):
     """The inventory that a change adds to a host and removes from it.
 
     ``device`` is null for new devices, and ``mode`` for other changes than of a mode.
@@ -42,7 +41,7 @@ class ChangeEffectView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class ProfileForecastView(types.Base):  # type: ignore[misc]  # untyped base
+class ProfileForecastView(View):
     """The capacity of a device profile before and after the changes.
 
     ``after`` is null if ``result`` is unknown and no number can be given; ``reasons``
@@ -69,7 +68,7 @@ class ProfileForecastView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class ForecastView(types.Base):  # type: ignore[misc]  # untyped base
+class ForecastView(View):
     """The effects of changes on hosts and on device profiles."""
 
     changes = [ChangeEffectView]  # a type, as WSME has it

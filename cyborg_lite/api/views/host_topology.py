@@ -11,6 +11,7 @@ from cyborg_lite.api.microversion import V2_30
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, optional, since
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.arqs import State
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.host_topology import (
@@ -26,7 +27,7 @@ from cyborg_lite.model.inventory import Health
 from cyborg_lite.model.services import ServiceState
 
 
-class UnitUserView(types.Base):  # type: ignore[misc]  # untyped base
+class UnitUserView(View):
     """The ARQ that owns a unit, with its instance and project."""
 
     arq_uuid = UUID
@@ -47,7 +48,7 @@ class UnitUserView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class TopologyUnitView(types.Base):  # type: ignore[misc]  # untyped base
+class TopologyUnitView(View):
     """A unit; only administrators see the field ``user``."""
 
     name = str
@@ -69,7 +70,7 @@ class TopologyUnitView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class TopologyDeployableView(types.Base):  # type: ignore[misc]  # untyped base
+class TopologyDeployableView(View):
     """A deployable; ``parent_uuid`` is null if it is the device itself.
 
     ``total`` counts units in Placement. ``reserved`` counts the units of them that the
@@ -104,7 +105,7 @@ class TopologyDeployableView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class TopologyDeviceView(types.Base):  # type: ignore[misc]  # untyped base
+class TopologyDeviceView(View):
     """A device; ``address`` is the PCI address of the function that manages it.
 
     Its deployables follow in such an order that parents come before their children.
@@ -149,7 +150,7 @@ class TopologyDeviceView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class NumaNodeView(types.Base):  # type: ignore[misc]  # untyped base
+class NumaNodeView(View):
     """A NUMA node; ``number`` is null if the platform reports none."""
 
     number = nullable(int)
@@ -164,7 +165,7 @@ class NumaNodeView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class HostTopologyView(types.Base):  # type: ignore[misc]  # untyped base
+class HostTopologyView(View):
     """The NUMA nodes of a host with their devices.
 
     ``agent_state`` is null if the host has devices, but no agent is registered.

@@ -5,18 +5,17 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Self
 
-from wsme import types
-
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import UUID, Shape, enum_of, nullable, optional
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.jobs import JobRecord, JobState, describe_payload
 from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
 
 
-class JobView(types.Base):  # type: ignore[misc]  # untyped base
+class JobView(View):
     """A programming job; ``reason`` says why it failed or waits.
 
     ``progress`` is in percent.
@@ -56,7 +55,7 @@ class JobView(types.Base):  # type: ignore[misc]  # untyped base
         return select_view(view, fields)
 
 
-class QueuedJobView(types.Base):  # type: ignore[misc]  # untyped base
+class QueuedJobView(View):
     """An unfinished or failed job of any type; ``reason`` is its last error.
 
     Times are in seconds from now. ``due_in`` is negative if the job is overdue.
@@ -103,7 +102,7 @@ class QueuedJobView(types.Base):  # type: ignore[misc]  # untyped base
         return select_view(view, fields)
 
 
-class QueuedJobList(types.Base):  # type: ignore[misc]  # untyped base
+class QueuedJobList(View):
     """A page of jobs, oldest first."""
 
     jobs = [QueuedJobView]

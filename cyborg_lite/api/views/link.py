@@ -3,12 +3,11 @@
 
 from typing import Self
 
-from wsme import types
-
 from cyborg_lite.api.links import Links
+from cyborg_lite.api.views.view import View
 
 
-class Link(types.Base):  # type: ignore[misc]  # untyped base
+class Link(View):
     """A URL with its relation."""
 
     href = str

@@ -3,16 +3,15 @@
 
 from typing import Self
 
-from wsme import types
-
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.shapes import UUID, enum_of, nullable
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.jobs import JobState
 from cyborg_lite.model.modes import DevicePlan, ModeChange, ModePlan, OfferedInventory
 
 
-class OfferedInventoryView(types.Base):  # type: ignore[misc]  # untyped base
+class OfferedInventoryView(View):
     """The inventory that one deployable of a device offers."""
 
     resource_class = str
@@ -29,7 +28,7 @@ class OfferedInventoryView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class ModeView(types.Base):  # type: ignore[misc]  # untyped base
+class ModeView(View):
     """A mode of a device, and how the inventory changes with it."""
 
     name = str
@@ -48,7 +47,7 @@ class ModeView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class ModeChangeView(types.Base):  # type: ignore[misc]  # untyped base
+class ModeChangeView(View):
     """A change of the mode that runs or has failed; ``reason`` says why."""
 
     mode = str
@@ -61,7 +60,7 @@ class ModeChangeView(types.Base):  # type: ignore[misc]  # untyped base
         return cls(mode=change.mode, state=change.state, reason=change.reason or None)
 
 
-class DeviceModesView(types.Base):  # type: ignore[misc]  # untyped base
+class DeviceModesView(View):
     """The modes of a device, and the ARQs that prevent a change.
 
     ``declared`` is the mode that the options of the agent name. ``stored`` is the mode

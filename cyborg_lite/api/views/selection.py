@@ -6,8 +6,9 @@ from typing import TypeVar
 from wsme import types
 
 from cyborg_lite.api.views.content import Content
+from cyborg_lite.api.views.view import View
 
-V = TypeVar('V', bound=types.Base)
+V = TypeVar('V', bound=View)
 
 
 def select_content(content: Content, fields: frozenset[str] | None) -> Content:

@@ -3,15 +3,14 @@
 
 from typing import Self
 
-from wsme import types
-
 from cyborg_lite.api.views.explanations import ReasonView
 from cyborg_lite.api.views.shapes import UUID, nullable
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.server_capacity import HostCapacity, ProfileCapacity, Shortage
 
 
-class ShortageView(types.Base):  # type: ignore[misc]  # untyped base
+class ShortageView(View):
     """The groups that run out of units first, and on how many hosts they do."""
 
     groups = [int]
@@ -32,7 +31,7 @@ class ShortageView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class HostCapacityView(types.Base):  # type: ignore[misc]  # untyped base
+class HostCapacityView(View):
     """The number of further servers that fit on one host.
 
     If ``is_exact`` is false, more servers may fit.
@@ -54,7 +53,7 @@ class HostCapacityView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class ProfileCapacityView(types.Base):  # type: ignore[misc]  # untyped base
+class ProfileCapacityView(View):
     """The number of further servers that fit on all hosts, and on each of them.
 
     ``shortage`` is null if there are no hosts.
@@ -85,7 +84,7 @@ class ProfileCapacityView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class CapacityView(types.Base):  # type: ignore[misc]  # untyped base
+class CapacityView(View):
     """The number of further servers that fit on all hosts, and on some of them.
 
     ``shortage`` is null if there are no hosts.

@@ -5,16 +5,15 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Self
 
-from wsme import types
-
 from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import UUID, enum_of, optional, since
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.services import Service, ServiceState
 
 
-class ServiceView(types.Base):  # type: ignore[misc]  # untyped base
+class ServiceView(View):
     """A daemon on a host."""
 
     uuid = UUID
@@ -39,7 +38,7 @@ class ServiceView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class ServiceList(types.Base):  # type: ignore[misc]  # untyped base
+class ServiceList(View):
     """A page of daemons."""
 
     services = [ServiceView]

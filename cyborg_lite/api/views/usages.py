@@ -4,15 +4,14 @@
 from datetime import UTC, datetime
 from typing import Self
 
-from wsme import types
-
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.shapes import nullable
+from cyborg_lite.api.views.view import View
 from cyborg_lite.model.usages import UnitUsage, UsageQuery, UsageReport
 
 
-class UnitUsageView(types.Base):  # type: ignore[misc]  # untyped base
+class UnitUsageView(View):
     """The use of units of one resource class by a project, with one device profile.
 
     ``unit_hours`` is the number of units multiplied by the hours of their use.
@@ -34,7 +33,7 @@ class UnitUsageView(types.Base):  # type: ignore[misc]  # untyped base
         )
 
 
-class UsageList(types.Base):  # type: ignore[misc]  # untyped base
+class UsageList(View):
     """The use of units within a time, by project, resource class and device profile.
 
     ``end`` is earlier than that of the request if the latter lies in the future.

@@ -3,11 +3,10 @@
 
 from typing import Any, Final, Self
 
-from wsme import types
-
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.view import View
 
 _RANGE: Final[dict[str, Any]] = {
     'status': 'CURRENT',
@@ -16,7 +15,7 @@ _RANGE: Final[dict[str, Any]] = {
 }
 
 
-class VersionView(types.Base):  # type: ignore[misc]  # untyped base
+class VersionView(View):
     """A version of the API with its range of microversions."""
 
     id = str
@@ -36,7 +35,7 @@ class VersionView(types.Base):  # type: ignore[misc]  # untyped base
         return cls(id='v2', links=Link.build_self_links(links, 'v2'), **_RANGE)
 
 
-class RootView(types.Base):  # type: ignore[misc]  # untyped base
+class RootView(View):
     """The service with the versions of its API."""
 
     name = str
