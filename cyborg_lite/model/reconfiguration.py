@@ -14,8 +14,6 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-import jsonschema
-
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.device_errors import InvalidSettings
 
@@ -167,8 +165,8 @@ class HardwareSet:
             'required': list(self.required),
             'properties': dict(self.settings),
         }
-        for error in jsonschema.Draft202012Validator(schema).iter_errors(values):
-            raise InvalidSettings(name=self.name, reason=_describe(error))
+        for violation in _list_violations(schema, values):
+            raise InvalidSettings(name=self.name, reason=violation)
         for name, value in values.items():
             allowed = self._allowed_text(name)
             if not all(map(allowed.fullmatch, _list_texts(value))):
@@ -253,8 +251,8 @@ def parse_hardware_sets(data: object) -> HardwareSets:
 
     :raises ConfigurationError: the content is invalid
     """
-    for error in jsonschema.Draft202012Validator(_FILE_SCHEMA).iter_errors(data):
-        raise ConfigurationError(reason=f'Hardware sets: {_describe(error)}')
+    for violation in _list_violations(_FILE_SCHEMA, data):
+        raise ConfigurationError(reason=f'Hardware sets: {violation}')
     assert isinstance(data, dict)  # by the schema
     sets = tuple(_parse_set(name, item) for name, item in data['sets'].items())
     return HardwareSets(data['directory'], data['inventory'], sets)
@@ -264,11 +262,10 @@ def parse_hardware_sets(data: object) -> HardwareSets:
 def _parse_set(name: str, item: Mapping[str, Any]) -> HardwareSet:
     settings = item.get('settings', {})
     for setting, schema in settings.items():
-        try:
-            jsonschema.Draft202012Validator.check_schema(schema)
-        except jsonschema.SchemaError as error:
-            reason = f'Hardware set {name}, setting {setting}: {error.message}'
-            raise ConfigurationError(reason=reason) from None
+        error = _find_schema_error(schema)
+        if error is not None:
+            reason = f'Hardware set {name}, setting {setting}: {error}'
+            raise ConfigurationError(reason=reason)
     for playbook in (item['setup'], item['teardown']):
         if '..' in playbook.split('/'):
             reason = f'Hardware set {name}: a playbook is outside of the directory.'
@@ -290,9 +287,29 @@ def _parse_set(name: str, item: Mapping[str, Any]) -> HardwareSet:
     )
 
 
-def _describe(error: jsonschema.ValidationError) -> str:
-    path = '.'.join(str(key) for key in error.absolute_path)
-    return f'{path or "the whole"}: {error.message[:200]}.'
+# The import of jsonschema takes 3 MB, and most conductors have no hardware sets.
+
+
+# Any: JSON.
+def _list_violations(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
+    """Yield the violations of a JSON Schema."""
+    from jsonschema import Draft202012Validator
+
+    for error in Draft202012Validator(schema).iter_errors(value):
+        path = '.'.join(str(key) for key in error.absolute_path)
+        yield f'{path or "the whole"}: {error.message[:200]}.'
+
+
+# Any: JSON.
+def _find_schema_error(schema: Any) -> str | None:
+    """Return what is wrong with a JSON Schema; None: nothing."""
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        return str(error.message)
+    return None
 
 
 def _list_texts(value: object) -> Iterator[str]:

@@ -134,7 +134,7 @@ def test_read_versions_lists_running_daemons_of_other_versions(
 
 
 def test_conductor_imports_no_unused_library() -> None:
-    unused = ('alembic', 'mako', 'pygments', 'eventlet', 'openstack')
+    unused = ('alembic', 'mako', 'pygments', 'eventlet', 'openstack', 'jsonschema')
     code = (
         'import sys, cyborg_lite.cmd.conductor\n'
         f'print([name for name in {unused} if sys.modules.get(name)])'
