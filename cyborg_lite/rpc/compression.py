@@ -62,7 +62,7 @@ def _encode_columns(cls: type[T], records: Sequence[T]) -> Iterator[str]:
     The text of a long list is never in memory as a whole.
     """
     delimiter = '{'
-    for name, values in wire.dump_columns(cls, records).items():
+    for name, values in wire.dump_columns(cls, records):
         yield f'{delimiter}{_encode(name)}:{_encode(values)}'
         delimiter = ','
     yield '}' if records else '{}'

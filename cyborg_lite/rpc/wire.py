@@ -18,7 +18,7 @@ import itertools
 import operator
 import types
 import typing
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
@@ -104,16 +104,17 @@ _TEXTS: Final = frozenset({str, type(None)})
 _MAPPINGS: Final = frozenset({dict})
 
 
-def dump_columns(cls: type[T], records: Sequence[T]) -> dict[str, Sequence[Any]]:
-    """Return the values of each field of a list of data classes.
+def dump_columns(
+    cls: type[T], records: Sequence[T]
+) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield name and values of each field of a list of data classes.
 
     A list by column repeats no names. Values that JSON lacks are still in it: encode it
-    with ``dump`` as the default function.
+    with ``dump`` as the default function. No records have no columns.
     """
-    names = _field_names(cast(Hashable, cls))
-    columns = zip(*map(operator.attrgetter(*names.values()), records), strict=True)
-    dumped = map(_dump_column, columns)
-    return dict(zip(names, dumped, strict=False))  # no records: no columns
+    names = _field_names(cast(Hashable, cls)) if records else {}
+    for key, name in names.items():
+        yield key, _dump_column([*map(operator.attrgetter(name), records)])
 
 
 def _dump_column(values: Sequence[Any]) -> Sequence[Any]:
