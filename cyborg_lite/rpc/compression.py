@@ -80,7 +80,10 @@ def _decompress(text: object, limit: int) -> Any:
         raise MalformedMessage(reason='a compressed argument is not text')
     stream = zlib.decompressobj()
     try:
-        content = stream.decompress(base64.b64decode(text, validate=True), limit)
+        # No name has the bytes, so they end before the text is parsed.
+        content = stream.decompress(
+            base64.b64decode(text, validate=True), limit
+        ).decode()
         if not stream.eof:
             raise MalformedMessage(reason='a compressed argument is too long or cut')
         return json.loads(content)
