@@ -383,7 +383,9 @@ class NvidiaGpu(GroupedPciDriver):
 
     def read_serial(self, function: PciFunction) -> str | None:
         """Return the GPU uuid, which the vendor driver shows while bound."""
-        return read_driver_information(self._host, function.address, 'GPU UUID')
+        uuid = read_driver_information(self._host, function.address, 'GPU UUID')
+        # The driver shows question marks until it has initialized the card.
+        return None if uuid is None or '?' in uuid else uuid
 
     def describe_virtual(self, function: PciFunction) -> str:
         """Return the card of a virtual function and the vGPU that it carries."""

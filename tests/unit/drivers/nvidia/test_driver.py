@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the NVIDIA driver: results for all functions of the fixture hosts."""
 
+import re
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -65,6 +66,25 @@ def test_hardware_id_without_vendor_driver_is_address(host: Host, plug: Plug) ->
     device = _results(host)['0000:3b:00.0'].device
     assert device is not None
     assert device.hardware_id == '0000:3b:00.0'
+
+
+def test_hardware_id_of_uninitialized_card_is_address(host: Host) -> None:
+    sysfs_tree.build('t4-mdev', host.root)
+    directory = host.root / 'proc/driver/nvidia/gpus/0000:3b:00.0'
+    file = directory / 'information'
+    text = file.read_text()
+    unknown = 'GPU-????????-????-????-????-????????????'
+    file.write_text(re.sub(r'GPU-[0-9a-f-]+', unknown, text))
+    driver = NvidiaGpu(host, _OPTIONS)
+
+    def read_id() -> str | None:
+        results = {result.address: result for result in driver.discover()}
+        device = results['0000:3b:00.0'].device
+        return device and device.hardware_id
+
+    assert read_id() == '0000:3b:00.0'
+    file.write_text(text)
+    assert read_id() == 'GPU-6ee9bd5d-26e1-4f9e-9f0e-1b6d0c0a3b00'
 
 
 def test_hardware_id_unreadable_is_cached(host: Host) -> None:
