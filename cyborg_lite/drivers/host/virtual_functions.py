@@ -14,7 +14,7 @@ from oslo_log import log
 
 from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.exceptions import DeviceBusy, DriverError
+from cyborg_lite.exceptions import DeviceBusy, DeviceHangs, DriverError
 
 LOG = log.getLogger(__name__)
 
@@ -31,7 +31,8 @@ def list_vf_addresses(card: PciFunction, count: int) -> tuple[str, ...]:
     :returns: empty if the card does not show offset and stride
     """
     offset, stride = card.number('sriov_offset'), card.number('sriov_stride')
-    if not offset or not stride:
+    # A card with one virtual function needs no stride.
+    if not offset or stride is None or (count > 1 and not stride):
         return ()
     domain, bus, device_function = card.address.split(':')
     slot, _, function = device_function.partition('.')
@@ -83,7 +84,15 @@ class VirtualFunctions:
         if not present:
             # Mark the card first: the agent may crash right after the change.
             self._mark_created(card.address)
-        self._switch.enable(card)
+        try:
+            self._switch.enable(card)
+        except DeviceHangs:
+            raise  # the virtual functions may still appear
+        except DriverError:
+            # Another program may create virtual functions later.
+            if not PciFunction(self._host, card.address).virtfns:
+                self._unmark(card.address)
+            raise
         present = PciFunction(self._host, card.address).virtfns
         if address not in present:
             raise DriverError(
@@ -102,9 +111,7 @@ class VirtualFunctions:
         if PciFunction(self._host, card.address).virtfns:
             self._switch.disable(card)
             LOG.info('Removed the virtual functions of %s', card.address)
-        self._created.discard(card.address)
-        with suppress(OSError):
-            self._mark(card.address).unlink()
+        self._unmark(card.address)
 
     def _mark_created(self, address: str) -> None:
         self._created.add(address)
@@ -115,6 +122,11 @@ class VirtualFunctions:
         except OSError as error:
             # Harmless: after a restart the agent does not remove the functions.
             LOG.warning('Cannot mark %s as changed by the agent: %s', address, error)
+
+    def _unmark(self, address: str) -> None:
+        self._created.discard(address)
+        with suppress(OSError):
+            self._mark(address).unlink()
 
     def _mark(self, address: str) -> Path:
         return self._host.root / _MARKS / address

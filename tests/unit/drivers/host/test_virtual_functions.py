@@ -10,7 +10,7 @@ from cyborg_lite.drivers.host.virtual_functions import (
     VirtualFunctions,
     list_vf_addresses,
 )
-from cyborg_lite.exceptions import DriverError
+from cyborg_lite.exceptions import DeviceBusy, DeviceHangs, DriverError
 from tests.hosts import sysfs_tree
 from tests.hosts.kernel import FakeKernel
 from tests.hosts.sysfs_device import Plug
@@ -58,6 +58,13 @@ def test_list_vf_addresses_without_sriov_is_empty(host: Host, plug: Plug) -> Non
     assert list_vf_addresses(PciFunction(host, _CARD), 4) == ()
 
 
+def test_list_vf_addresses_of_single_vf_needs_no_stride(host: Host, plug: Plug) -> None:
+    plug(_CARD, files={'sriov_offset': '4', 'sriov_stride': '0'})
+    card = PciFunction(host, _CARD)
+    assert list_vf_addresses(card, 1) == (_FIRST,)
+    assert list_vf_addresses(card, 2) == ()
+
+
 def test_create_twice_enables_once(host: Host, switch: FakeSwitch) -> None:
     card, virtual = PciFunction(host, _CARD), VirtualFunctions(host, switch)
     virtual.create(card, _FIRST)
@@ -71,6 +78,36 @@ def test_create_missing_address_raises(host: Host, switch: FakeSwitch) -> None:
         DriverError, match='has 2 virtual functions, but none at 0000:c4'
     ):
         virtual.create(PciFunction(host, _CARD), '0000:c4:00.0')
+
+
+def test_remove_after_failed_create_keeps_foreign_vfs(
+    host: Host, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(card: PciFunction) -> None:
+        raise DeviceBusy(address=card.address, reason='refused')
+
+    virtual = VirtualFunctions(host, switch)
+    monkeypatch.setattr(switch, 'enable', refuse)
+    with pytest.raises(DeviceBusy):
+        virtual.create(PciFunction(host, _CARD), _FIRST)
+    switch.kernel.run(host.root, 'sriov-manage', ['-e', _CARD])
+    virtual.remove(PciFunction(host, _CARD))
+    assert switch.calls == []
+
+
+def test_remove_after_hung_create_disables_own_vfs(
+    host: Host, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(card: PciFunction) -> None:
+        raise DeviceHangs(address=card.address, what='write', seconds=1)
+
+    virtual = VirtualFunctions(host, switch)
+    monkeypatch.setattr(switch, 'enable', hang)
+    with pytest.raises(DeviceHangs):
+        virtual.create(PciFunction(host, _CARD), _FIRST)
+    switch.kernel.run(host.root, 'sriov-manage', ['-e', _CARD])
+    virtual.remove(PciFunction(host, _CARD))
+    assert switch.calls == ['disable']
 
 
 def test_remove_after_restart_disables_own_vfs(host: Host, switch: FakeSwitch) -> None:
