@@ -63,13 +63,14 @@ def find_active_interface(function: PciFunction) -> str | None:
 def list_interfaces(function: PciFunction) -> tuple[str, ...]:
     """Return the names of the network interfaces of a function, without representors.
 
-    In switchdev mode a card also has one interface for each virtual function, with a
-    port name such as ``pf0vf1`` (kernel: networking/representors.rst).
+    In switchdev mode a card also has one interface for each virtual function and each
+    subfunction, with a port name such as ``pf0vf1`` or ``pf0sf88``. The name of the
+    physical port is such as ``p0`` (kernel: networking/representors.rst).
     """
     return tuple(
         name
         for name in function.names('net')
-        if 'vf' not in (function.text(f'net/{name}/phys_port_name') or '')
+        if 'pf' not in (function.text(f'net/{name}/phys_port_name') or '')
     )
 
 

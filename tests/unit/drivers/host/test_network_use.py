@@ -89,7 +89,13 @@ def test_find_network_user_route_means_use(
 
 
 def test_list_interfaces_ignores_representors(host: Host, plug: Plug) -> None:
-    ports = {'ens1': 'p0', 'ens1_0': 'pf0vf0', 'ens1_1': 'pf0vf1'}
+    ports = {
+        'en1_0': 'pf0vf0',
+        'en1_1': 'c1pf0vf1',
+        'en1_2': 'pf0sf88',
+        'en1_3': 'pf0',
+        'ens1': 'p0',
+    }
     interfaces = [
         {**_INTERFACE, 'name': name, 'phys_port_name': port}
         for name, port in ports.items()
