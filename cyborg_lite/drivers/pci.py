@@ -43,8 +43,8 @@ _KEPT_NAMES: Final = frozenset(
         typed_attributes.MAX_POWER.name,
     }
 )
-# The unit of the kernel since 5.11 is `GT/s PCIe`, before it was `GT/s`.
-_LINK_SPEED: Final = re.compile(r'(\d{1,4})\.(\d) GT/s')
+# Such as `8.0 GT/s PCIe`. Kernels before 5.7 write `8 GT/s`.
+_LINK_SPEED: Final = re.compile(r'(\d{1,4})(?:\.(\d))? GT/s')
 # Functions beside the computing one on the same card, by the first four digits of the
 # class code (PCI Code and ID Assignment Specification).
 _COMPANIONS: Final = {'0403': 'audio', '0c03': 'USB', '0c80': 'USB-C'}
@@ -370,7 +370,7 @@ trust one another.
         if not function.is_suspended:
             match = _LINK_SPEED.match(function.text('max_link_speed') or '')
             if match:
-                rate = int(match[1]) * 1000 + int(match[2]) * 100
+                rate = int(match[1]) * 1000 + int(match[2] or 0) * 100
                 yield typed_attributes.LINK_SPEED.of(rate)
 
     def _complete_attributes(self, function: PciFunction) -> list[TypedAttribute]:

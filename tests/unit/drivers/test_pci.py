@@ -92,6 +92,20 @@ def test_discover_link_speed_survives_suspension(host: Host, plug: Plug) -> None
     assert [*restarted.discover()] == [first]
 
 
+@pytest.mark.parametrize(
+    ('text', 'rate'),
+    [('8 GT/s', '8000'), ('2.5 GT/s', '2500'), ('32.0 GT/s PCIe', '32000')],
+)
+def test_discover_link_speed_of_any_kernel(
+    host: Host, plug: Plug, text: str, rate: str
+) -> None:
+    plug('0000:3b:00.0', files={'max_link_speed': text})
+    device = _only(host).device
+    assert device is not None
+    typed = {item.name: item.value for item in device.root.typed_attributes}
+    assert typed['link_speed'] == rate
+
+
 def test_classify_unknown_model_is_offered(host: Host, plug: Plug) -> None:
     plug('0000:3b:00.0', ('10de', 'ffee'))
     device = _only(host).device
