@@ -20,7 +20,7 @@ _ADDRESS: Final = re.compile(r'0*([0-9a-f]{4,}):([0-9a-f]{2}):([01][0-9a-f])\.([
 _VIRTUAL: Final = re.compile(r'virtfn(\d+)')
 _MAX_FILE_SIZE: Final = 1 << 20  # bytes; a sysfs file has at most 4 KiB
 # Files of devices; the other files, such as /proc/mounts, have long lines.
-_DEVICE_FILES: Final = ('sys/', 'proc/driver/')
+_DEVICE_FILES: Final = ('sys/', 'proc/driver/nvidia/gpus/')
 _MAX_DEVICE_TEXT: Final = 1 << 16  # characters
 _MAX_LINE: Final = 128  # characters; the maximum of a serial number in a report
 _MAX_BITS: Final = 64
@@ -72,7 +72,7 @@ class Host:
     def text(self, path: str) -> str | None:
         """Return the stripped text of a file, or None if it is empty or unreadable.
 
-        Characters that cannot be printed are removed. A file of sysfs or of a driver
+        Characters that cannot be printed are removed. A file of sysfs or of a card
         below /proc with more than 64 KiB is unreadable, and its lines with more than
         128 characters are removed: they are no names, ids or numbers of a card.
         """

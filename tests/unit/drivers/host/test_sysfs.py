@@ -57,7 +57,7 @@ def test_host_unreadable_file_returns_none(host: Host) -> None:
     assert host.number('sys/absent') is None
 
 
-@pytest.mark.parametrize('path', ['sys/text', 'proc/driver/text'])
+@pytest.mark.parametrize('path', ['sys/text', 'proc/driver/nvidia/gpus/text'])
 def test_host_text_is_bounded_and_printable(path: str, host: Host) -> None:
     file = host.root / path
     file.parent.mkdir(parents=True)

@@ -148,6 +148,12 @@ def test_list_gpu_instances_returns_ids_of_card(host: Host) -> None:
             'Release Build',
             '570.124.03',
         ),
+        (
+            'NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  565.57.01  '
+            'Release Build  (dvs-builder@U16-A24-9-2)  Thu Oct 10 12:15:00 UTC 2024\n'
+            'GCC version:  gcc version 13.3.0',
+            '565.57.01',
+        ),
         ('NVRM version: NVIDIA UNIX x86_64 Kernel Module  590.44', '590.44'),
         ('GCC version:  gcc version 11.4.0', None),
         (None, None),
