@@ -421,8 +421,9 @@ trust one another.
         return self.is_own_vendor(function) and self.is_card_function(function)
 
     def _find_driver_obstacle(self, function: PciFunction) -> str | None:
-        bound = function.driver is not None and not function.has_guest_driver
-        if not bound or not self.HOST_DRIVERS or function.driver in self.HOST_DRIVERS:
+        if not function.has_host_driver or not self.HOST_DRIVERS:
+            return None
+        if function.driver in self.HOST_DRIVERS:
             return None
         return f'in use by the host: bound to {function.driver}'
 

@@ -38,7 +38,7 @@ def find_network_user(function: PciFunction, routed: Collection[str]) -> str | N
         if name in routed:
             return f'the host has an address or a route on its interface {name}'
     is_network = function.pci_class.startswith(_NETWORK_CLASSES)
-    if is_network and function.driver and not function.has_guest_driver and not names:
+    if is_network and function.has_host_driver and not names:
         return f'bound to {function.driver}, and no network interface is visible'
     return None
 

@@ -6,9 +6,10 @@ from typing import Final
 
 from cyborg_lite.drivers.host.sysfs import PciFunction
 
-# Drivers that may stay bound to the other functions of a group that a guest gets. They
-# start no DMA, and neither do the variants of vfio (kernel: driver-api/vfio.rst).
-_HARMLESS_DRIVERS: Final = frozenset({None, 'pcieport', 'pci-stub'})
+# Driver of bridges. It may stay bound to the other functions of a group that a guest
+# gets: it starts no DMA, and neither do pci-stub and the variants of vfio (kernel:
+# driver-api/vfio.rst).
+_BRIDGE_DRIVER: Final = 'pcieport'
 
 IsCard = Callable[[PciFunction], bool]
 
@@ -76,4 +77,4 @@ class IommuGroups:
 
 
 def _is_harmless(function: PciFunction) -> bool:
-    return function.driver in _HARMLESS_DRIVERS or function.has_guest_driver
+    return function.driver == _BRIDGE_DRIVER or not function.has_host_driver

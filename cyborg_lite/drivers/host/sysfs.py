@@ -26,6 +26,7 @@ _MAX_LINE: Final = 128  # characters; the maximum of a serial number in a report
 _MAX_BITS: Final = 64
 _CONFIG_HEADER: Final = 64  # bytes; unprivileged processes can read no more
 _DEVICES: Final = 'sys/bus/pci/devices'
+_STUB: Final = 'pci-stub'  # does nothing, so that no other driver takes a function
 
 
 def pci_address(text: str) -> str | None:
@@ -230,6 +231,12 @@ class PciFunction:
     def has_guest_driver(self) -> bool:
         """The function is bound to vfio-pci or to another variant of vfio."""
         return 'vfio' in str(self.driver)
+
+    @property
+    def has_host_driver(self) -> bool:
+        """The function is bound to a driver that does not keep it for guests."""
+        is_bound = self.driver is not None and not self.has_guest_driver
+        return is_bound and self.driver != _STUB
 
     @cached_property
     def physfn(self) -> str | None:

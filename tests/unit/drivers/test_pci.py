@@ -106,6 +106,15 @@ def test_discover_link_speed_of_any_kernel(
     assert typed['link_speed'] == rate
 
 
+@pytest.mark.parametrize('driver', ['pci-stub', 'vfio-pci', 'mlx5_vfio_pci', None])
+def test_classify_card_kept_for_guests_is_offered(
+    host: Host, plug: Plug, monkeypatch: pytest.MonkeyPatch, driver: str | None
+) -> None:
+    monkeypatch.setattr(Cards, 'HOST_DRIVERS', ('nvidia',))
+    plug('0000:3b:00.0', driver=driver)
+    assert _only(host).reason == 'whole card'
+
+
 def test_classify_unknown_model_is_offered(host: Host, plug: Plug) -> None:
     plug('0000:3b:00.0', ('10de', 'ffee'))
     device = _only(host).device

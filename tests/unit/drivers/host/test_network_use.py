@@ -59,7 +59,7 @@ def test_find_network_user_names_type_of_vdpa(host: Host, plug: Plug) -> None:
     assert user == 'it has the vDPA device vdpa3 of type vhost_vdpa'
 
 
-@pytest.mark.parametrize('driver', ['vfio-pci', None])
+@pytest.mark.parametrize('driver', ['vfio-pci', 'pci-stub', None])
 def test_find_network_user_without_host_driver_is_free(
     host: Host, plug: Plug, driver: str | None
 ) -> None:
