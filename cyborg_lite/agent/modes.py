@@ -70,7 +70,8 @@ class ModeStore:
         """
         with self._guard:
             entries = self._read()
-            entry = entries.get(device.hardware_id)
+            at_slot = entries.get(device.control_address)
+            entry = entries.get(device.hardware_id, at_slot)
             if entry is not None or device.hardware_id != device.control_address:
                 return entry
             at_address = (
@@ -84,6 +85,8 @@ class ModeStore:
         """Store the mode of a device."""
         entry = StoredMode(device.control_address, device.hardware_id, mode, pending)
         with self._guard:
+            # The serial number may have become readable since the last change.
+            self._read().pop(device.control_address, None)
             self._read()[device.hardware_id] = entry
             self._write()
 

@@ -5,6 +5,7 @@ import errno
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from cyborg_lite.drivers.nvme import NvmeDrive
 from cyborg_lite.drivers.qat import IntelQat
 from cyborg_lite.exceptions import DeviceBusy, DriverError
 from cyborg_lite.model.device_errors import ModeUnknown
-from cyborg_lite.model.inventory import Device, Health
+from cyborg_lite.model.inventory import Deployable, Device, Health
 from cyborg_lite.model.modes import DeviceModes, ModeOrder
 from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts.kernel import FakeKernel
@@ -220,3 +221,27 @@ def test_modes_that_a_device_keeps_are_never_restored(tmp_path: Path) -> None:
     kernel.tools.commands.clear()
     assert not modes.restore_all()
     assert kernel.tools.commands == []
+
+
+def test_store_follows_card_whose_serial_number_appears(tmp_path: Path) -> None:
+    without = Device('GPU', '10de', 'T4', 'NVIDIA', _CARD, _CARD, Deployable('card'))
+    with_serial = replace(without, hardware_id='GPU-1')
+    store = ModeStore(tmp_path)
+    store.save(without, 'sym', pending='dc')
+    store.save(with_serial, 'dc')
+    # The serial number cannot be read yet after a reboot.
+    for device in (with_serial, without):
+        entry = ModeStore(tmp_path).find(device)
+        assert entry is not None
+        assert (entry.mode, entry.pending) == ('dc', '')
+
+
+def test_store_finds_mode_of_card_without_serial_number(tmp_path: Path) -> None:
+    without = Device('GPU', '10de', 'T4', 'NVIDIA', _CARD, _CARD, Deployable('card'))
+    store = ModeStore(tmp_path)
+    store.save(without, 'dc')
+    entry = store.find(replace(without, hardware_id='GPU-1'))
+    assert entry is not None
+    assert entry.mode == 'dc'
+    store.save(replace(without, hardware_id='GPU-1'), 'sym')
+    assert store.find(replace(without, hardware_id='GPU-2')) is None
