@@ -77,6 +77,8 @@ class JobRunner:
         self._leased: dict[_Attempt, str | None] = {}
         self._running: set[_Attempt] = set()  # a worker thread has started them
         self._reserved: list[str | None] = []  # hosts of jobs that are being written
+        # True: jobs in the table may wait for a worker, or for the share of a host.
+        self._has_waiting = False
         if metrics is not None:
             metrics.observe_workers(workers.number, lambda: len(self._leased))
         self._stopping = threading.Event()
@@ -137,9 +139,11 @@ class JobRunner:
         try:
             yield self.owner if free else None
         finally:
-            if free:
-                with self._lock:
+            with self._lock:
+                if free:
                     self._reserved.remove(host)
+                else:  # from now on a poll sees the job
+                    self._has_waiting = True
 
     def _count_free_workers(self) -> int:
         """Return the number of free workers. The caller holds the lock."""
@@ -180,6 +184,8 @@ class JobRunner:
         with self._lock:
             free_workers = self._count_free_workers()
             shares = self._shares()
+            # The poll does not see jobs that must wait.
+            self._has_waiting = free_workers <= 0 or bool(shares.full_hosts())
         if free_workers <= 0:
             return True
         jobs = self._database.write(
@@ -229,7 +235,8 @@ class JobRunner:
                     self._count_free_workers() <= 0
                     or job.host in self._shares().full_hosts()
                 )
+                is_awaited = was_full and self._has_waiting
                 del self._leased[attempt]
                 self._running.remove(attempt)
-            if was_full:
+            if is_awaited:
                 self.wake()

@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 from sqlalchemy import select
 
+from cyborg_lite.conductor import jobs
 from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
@@ -46,7 +47,11 @@ def handler(database: Database) -> HangingHandler:
 
 
 @pytest.fixture
-def runner(database: Database, handler: HangingHandler) -> Iterator[JobRunner]:
+def runner(
+    database: Database, handler: HangingHandler, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[JobRunner]:
+    # Only a wake causes a poll in time.
+    monkeypatch.setattr(jobs, '_POLL_INTERVAL', 4 * TIMEOUT)
     runner = JobRunner(database, {JobType.RELEASE: handler}, create_owner(30), WORKERS)
     runner.start()
     yield runner
@@ -80,6 +85,32 @@ def test_hung_host_leaves_workers_for_other_hosts(
     handler.continue_all.set()
     for _ in range(5):
         assert handler.end.acquire(timeout=TIMEOUT)
+
+
+@pytest.mark.parametrize('is_refused', [False, True])
+def test_end_of_job_wakes_runner_if_others_wait(
+    database: Database,
+    handler: HangingHandler,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_refused: bool,
+) -> None:
+    runner = JobRunner(database, {JobType.RELEASE: handler}, create_owner(30), WORKERS)
+    woken = threading.Event()
+    monkeypatch.setattr(runner, 'wake', woken.set)
+    new = NewJob(JobType.RELEASE, host=HUNG_HOST)
+    for _ in range(WORKERS.per_host):
+        runner.run(database.write(queue.add_running_job, new, runner.owner))
+        assert handler.started.acquire(timeout=TIMEOUT)
+    if is_refused:
+        with runner.reserve_worker(HUNG_HOST) as owner:
+            assert owner is None
+    handler.continue_all.set()
+    for _ in range(WORKERS.per_host):
+        assert handler.end.acquire(timeout=TIMEOUT)
+    runner.stop()
+    runner.wait()
+    assert woken.is_set() is is_refused
 
 
 def test_jobs_over_share_are_left_to_other_conductors(
