@@ -7,6 +7,7 @@ monotonic clock.
 """
 
 import io
+import math
 import re
 import selectors
 import socket
@@ -152,6 +153,8 @@ class RequestCollector:
         self._open: dict[Any, str] = {}  # address, by connection
         self._by_address: Counter[str] = Counter()
         self._is_stopping = False
+        # No deadline is earlier, so most events need no search for expired clients.
+        self._earliest_deadline = math.inf
         self._thread = threading.Thread(target=self._run, name='api-receive')
         self._thread.daemon = True
 
@@ -242,8 +245,13 @@ class RequestCollector:
         return [key.data for key in keys if key.data is not None]
 
     def _wait_seconds(self) -> float | None:
-        deadlines = [client.deadline for client in self._list_clients()]
-        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+        if self._earliest_deadline == math.inf:
+            return None
+        return max(0.0, self._earliest_deadline - time.monotonic())
+
+    def _set_deadline(self, client: _Client, deadline: float) -> None:
+        client.deadline = deadline
+        self._earliest_deadline = min(self._earliest_deadline, deadline)
 
     def _register_added(self) -> None:
         while True:
@@ -251,11 +259,13 @@ class RequestCollector:
                 if not self._added:
                     return
                 client = self._added.popleft()
+            self._set_deadline(client, client.deadline)
             client.connection.socket.settimeout(0)
             sock = client.connection.socket
             self._selector.register(sock, selectors.EVENT_READ, client)
-            # A TLS connection may have data that the selector does not see.
-            self._receive_guarded(client)
+            # The selector sees neither decrypted data nor what was received before.
+            if client.received or isinstance(sock, ssl.SSLSocket):
+                self._receive_guarded(client)
 
     def _receive_guarded(self, client: _Client) -> None:
         try:
@@ -286,10 +296,10 @@ class RequestCollector:
             self._close(client)
             return
         if not had_bytes:
-            client.deadline = time.monotonic() + self._limits.header_timeout
+            self._set_deadline(client, time.monotonic() + self._limits.header_timeout)
         if not client.has_header and _has_header(client):
             client.has_header = True
-            client.deadline = time.monotonic() + self._limits.body_timeout
+            self._set_deadline(client, time.monotonic() + self._limits.body_timeout)
             _request_body(client)
         # A truncated request gets its error from the worker thread.
         if is_closed or (client.has_header and _has_body(client.received)):
@@ -326,6 +336,8 @@ class RequestCollector:
 
     def _close_expired(self) -> None:
         moment = time.monotonic()
+        if moment < self._earliest_deadline:
+            return
         for client in self._list_clients():
             if client.deadline > moment:
                 continue
@@ -334,6 +346,8 @@ class RequestCollector:
                 text = f'The {missing} of the request did not arrive in time.'
                 self._refuse(client.connection, HTTPStatus.REQUEST_TIMEOUT, text)
             self._close(client)
+        deadlines = (client.deadline for client in self._list_clients())
+        self._earliest_deadline = min(deadlines, default=math.inf)
 
 
 def _read_available(client: _Client) -> bool:
@@ -347,6 +361,8 @@ def _read_available(client: _Client) -> bool:
         if not data:
             return True
         client.received += data
+        if len(data) < _CHUNK and not isinstance(sock, ssl.SSLSocket):
+            return False  # the next call would only raise BlockingIOError
     return False
 
 

@@ -4,13 +4,15 @@
 import http.client
 import re
 import select
+import socket
 import ssl
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
+from cyborg_lite.api.request_collector import RequestCollector
 from tests.builders.certificate import write_certificate
 from tests.support.api.conversation import Client
 from tests.support.api.http_server import (
@@ -72,6 +74,35 @@ def test_idle_connection_has_no_header_deadline() -> None:
             connection.request('GET', '/')
             assert connection.getresponse().read()
             select.select([connection.sock], [], [], 3 * SHORT)
+
+
+def test_kept_connection_needs_one_read_for_each_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failed_reads, searches = [], []
+    receive, search = socket.socket.recv, RequestCollector._list_clients
+
+    def count_failed_read(sock: socket.socket, size: int) -> bytes:
+        try:
+            return receive(sock, size)
+        except BlockingIOError:
+            failed_reads.append(sock)
+            raise
+
+    def count_search(collector: RequestCollector) -> list[Any]:
+        searches.append(collector)
+        return search(collector)
+
+    monkeypatch.setattr(socket.socket, 'recv', count_failed_read)
+    monkeypatch.setattr(RequestCollector, '_list_clients', count_search)
+    with (
+        serve(return_headers) as server,
+        closing(http.client.HTTPConnection('127.0.0.1', server.port)) as connection,
+    ):
+        for _ in range(3):
+            connection.request('GET', '/')
+            assert connection.getresponse().read()
+        assert (failed_reads, searches) == ([], [])
 
 
 @pytest.mark.parametrize('option', ['max_connections', 'max_connections_per_address'])
