@@ -95,14 +95,15 @@ def _build_router(context: ApiContext) -> pecan.Pecan:
 
 
 class _Router(pecan.Pecan):  # type: ignore[misc]  # untyped base
-    """Pecan application that routes by ``routes.ROUTES`` and calls without arguments.
+    """Pecan application that routes by ``routes.ROUTES``.
 
-    Pecan would inspect the signature of the method for every request.
+    It calls each method with the request. Pecan would inspect the signature of the
+    method for every request, and look the request up for every access.
     """
 
     def route(
         self, req: Any, node: ApiContext, path: str
-    ) -> tuple[Callable[[], Any], list[str]]:
+    ) -> tuple[Callable[[Any], Any], list[str]]:
         """Return the method that handles the request, and no further path segments."""
         controller, identifiers = routes.find_controller(path)
         resource = controller(node, identifiers)
@@ -114,7 +115,7 @@ class _Router(pecan.Pecan):  # type: ignore[misc]  # untyped base
         self, controller: Any, _arguments: Any, _keywords: Any, state: Any
     ) -> None:
         """Call the method; it returns the response."""
-        state.response = controller()
+        state.response = controller(state.request)
 
 
 class _Request(pecan.Request):  # type: ignore[misc]  # untyped base

@@ -33,6 +33,7 @@ _NO_VERSIONS: Final[Mapping[str, Microversion]] = MappingProxyType({})
 
 Method = Callable[[Any, Call], Any]  # of a controller; returns a view or None
 Decorator = Callable[[Method], Method]
+Exposed = Callable[[Resource, webob.Request], webob.Response]
 
 
 # Any: the facts have various types.
@@ -46,7 +47,7 @@ def expose(
     status: int = HTTPStatus.OK,
     accepted: Collection[type[Any]] = (),
     errors: Collection[int] = (),
-) -> Callable[[Method], Callable[[Resource], webob.Response]]:
+) -> Callable[[Method], Exposed]:
     """Convert the returned view, or its content, into a JSON response.
 
     :param views: classes that the method may return; none: the response has no body
@@ -54,10 +55,10 @@ def expose(
     :param errors: status codes of errors beyond those that every method may return
     """
 
-    def decorate(method: Method) -> Callable[[Resource], webob.Response]:
+    def decorate(method: Method) -> Exposed:
         @functools.wraps(method)
-        def respond(self: Resource) -> webob.Response:
-            view = method(self, Call(pecan.request, self.context))
+        def respond(self: Resource, request: webob.Request) -> webob.Response:
+            view = method(self, Call(request, self.context))
             if not views:
                 return _build_empty_response(status)
             return webob.Response(
@@ -70,9 +71,7 @@ def expose(
         _record_facts(
             respond, views=views, status=status, accepted=accepted, errors=errors
         )
-        exposed: Callable[[Resource], webob.Response] = pecan.expose(
-            content_type='application/json'
-        )(respond)
+        exposed: Exposed = pecan.expose(content_type='application/json')(respond)
         return exposed
 
     return decorate

@@ -19,6 +19,8 @@ def format_value(value: object) -> str:
     text = str(value)
     if len(text) > _MAX_LENGTH:
         text = text[: _MAX_LENGTH - 3] + '...'
+    if text.isprintable():
+        return text
     return ''.join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 

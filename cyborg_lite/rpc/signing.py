@@ -244,5 +244,5 @@ def _parse_proof(proof: Any) -> tuple[Peer, str, int, str, dict[str, str]]:
 
 def _compute_mac(key: bytes, values: list[Any]) -> str:
     text = json.dumps(values, sort_keys=True, separators=(',', ':'))
-    digest = hmac.new(key, text.encode(), hashlib.sha256).digest()
+    digest = hmac.digest(key, text.encode(), hashlib.sha256)
     return base64.b64encode(digest[:_MAC_BYTES]).decode().rstrip('=')
