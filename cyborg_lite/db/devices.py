@@ -6,13 +6,24 @@ or while the host does not report the attach handle. Nothing is stored: an ARQ
 is usable again as soon as the device is.
 """
 
+import functools
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Select, case, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Text,
+    case,
+    cast,
+    func,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy import Row as ResultRow
 from sqlalchemy.orm import Session
 
@@ -75,7 +86,7 @@ _RECORD: Final = select(
         Row.vendor,
         Row.model,
         Row.hostname,
-        Row.std_board_info,
+        cast(Row.std_board_info, Text).label('std_board_text'),
         Row.vendor_board_info,
         Row.status,
         Row.status_reason,
@@ -128,15 +139,16 @@ def _arqs_by_device(session: Session, query: Query) -> dict[int, list[str]]:
     return arqs
 
 
-def _record(row: Row, arqs: Sequence[str]) -> DeviceRecord:
-    board = row.std_board_info
+# Any: a named tuple of the columns of `_RECORD`.
+def _record(row: Any, arqs: Sequence[str]) -> DeviceRecord:
+    board = row.std_board_text
     return _build_record(
         uuid=row.uuid,
         type=row.type,
         vendor=row.vendor,
         model=row.model,
         hostname=row.hostname,
-        std_board_info=json.dumps(board) if board else None,
+        std_board_info=None if board is None else _render_board(board),
         vendor_board_info=row.vendor_board_info,
         status=DeviceStatus(row.status),
         status_reason=row.status_reason,
@@ -150,6 +162,13 @@ def _record(row: Row, arqs: Sequence[str]) -> DeviceRecord:
         usage_at=row.telemetry_at,
         generation=row.generation,
     )
+
+
+@functools.lru_cache  # cards of a model have equal boards
+def _render_board(text: str) -> str | None:
+    """Return the board information as clients read it; None: it is empty."""
+    board = json.loads(text)
+    return json.dumps(board) if board else None
 
 
 @dataclass(frozen=True, slots=True)

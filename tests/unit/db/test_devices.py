@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import insert, update
+from sqlalchemy import insert, text, update
 
 from cyborg_lite.db import binding, devices
 from cyborg_lite.db.engine import Database
@@ -56,6 +56,15 @@ def test_list_devices_board_info_is_json_or_none(filled_database: Database) -> N
     assert gpu.vendor_board_info is None
     assert fpga.std_board_info is None
     assert fpga.vendor_board_info == 'board 7'
+
+
+def test_list_devices_board_info_has_one_format(filled_database: Database) -> None:
+    """Databases and their other clients store the text in various formats."""
+    statement = text('UPDATE devices SET std_board_info = \'{"id":"1eb8","ü":[1]}\'')
+    filled_database.write(lambda session: session.execute(statement))
+    gpu, fpga = filled_database.read(devices.list_devices, Query())
+    assert gpu.std_board_info == fpga.std_board_info
+    assert gpu.std_board_info == '{"id": "1eb8", "\\u00fc": [1]}'
 
 
 def test_list_devices_several_filters_all_match(filled_database: Database) -> None:
