@@ -338,6 +338,8 @@ class _Worker(oslo_service.ServiceBase):  # type: ignore[misc]  # untyped base
 
 
 def _run_workers(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
+    # Before the fork: a collection in a worker would copy each page that it shares.
+    garbage_collection.exempt_objects_of_start()
     launcher = oslo_service.launch(
         conf, _Worker(conf, build), workers=identity.workers, restart_method='mutate'
     )
