@@ -11,7 +11,7 @@ from typing import Self
 from oslo_log import log
 
 from cyborg_lite.conductor.bitstreams import BitstreamCatalog
-from cyborg_lite.db import clock, loaded_regions, programming
+from cyborg_lite.db import clock, loaded_regions, programming, release
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.loaded_regions import PreviousLoad
 from cyborg_lite.db.programming import StoredRegion
@@ -224,7 +224,8 @@ class BitstreamLoader:
     def restore(self, handle: AllocatedHandle, request_id: str | None) -> None:
         """Restore the bitstream that a bind replaced, after the guest has stopped.
 
-        If that is impossible, the region is marked unusable with the reason.
+        If that is impossible, the region is marked unusable with the reason. If another
+        conductor has completed the release meanwhile, nothing is stored.
 
         :raises DeviceBusy: the guest still uses the device; the call may be repeated
         :raises HostAway: the agent does not answer; the call may be repeated
@@ -238,14 +239,18 @@ class BitstreamLoader:
         )
         if previous is None:
             return
+        trouble = ''
         try:
             self._load_previous(region, previous, handle.arq_uuid, request_id)
         except DeviceBusy:
             raise
         except (DriverError, DeployableInUse) as error:
-            reason = f'The previous bitstream cannot be loaded again: {error.text}'
-            self._mark_unusable(region, reason)
-        self._database.write(loaded_regions.clear_previous_load, region.deployable_id)
+            trouble = f'The previous bitstream cannot be loaded again: {error.text}'
+        is_recorded = self._database.write(
+            release.record_restore, handle, region, trouble
+        )
+        if is_recorded and trouble:
+            self._report_unusable(region, trouble)
 
     def _load_previous(
         self,
@@ -293,6 +298,10 @@ class BitstreamLoader:
         return bitstream
 
     def _mark_unusable(self, region: StoredRegion, reason: str) -> None:
+        self._database.write(programming.mark_region_unusable, region, reason)
+        self._report_unusable(region, reason)
+
+    def _report_unusable(self, region: StoredRegion, reason: str) -> None:
         LOG.error(
             'Deployable %s (%s) on host %s marked unusable: %s',
             region.uuid,
@@ -300,7 +309,6 @@ class BitstreamLoader:
             region.hostname,
             reason,
         )
-        self._database.write(programming.mark_region_unusable, region, reason)
         self.try_update_placement(region.hostname)
 
 

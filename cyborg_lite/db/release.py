@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Select, and_, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import outbox, usages
+from cyborg_lite.db import loaded_regions, outbox, programming, usages
 from cyborg_lite.db.arqs import record_step
 from cyborg_lite.db.attach_handles import list_handles_of_arqs
 from cyborg_lite.db.change import change
@@ -21,6 +21,7 @@ from cyborg_lite.db.device_profiles import former_servers
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.plain_rows import PlainRow
+from cyborg_lite.db.programming import StoredRegion
 from cyborg_lite.db.tables import Arq, AttachHandle
 from cyborg_lite.exceptions import ArqNotFound, ServiceTokenRequired
 from cyborg_lite.model.arqs import (
@@ -253,6 +254,23 @@ def _free(session: Session, handles: Sequence[AllocatedHandle]) -> None:
     usable = [handle for handle in clean if not handle.host_down]
     for hostname in {item.hostname for item in handles if item not in usable}:
         queue.add_job(session, queue.placement_sync_job(hostname))
+
+
+def record_restore(
+    session: Session, handle: AllocatedHandle, region: StoredRegion, trouble: str
+) -> bool:
+    """Store that the bitstream from before a bind is loaded again.
+
+    :param trouble: why it is not, and the region is unusable; empty: it is
+    :returns: False if the handle was released meanwhile, and nothing is stored: the
+        region may have another user
+    """
+    if _lock_owner(session, handle) is None:
+        return False
+    if trouble:
+        programming.mark_region_unusable(session, region, trouble)
+    loaded_regions.clear_previous_load(session, region.deployable_id)
+    return True
 
 
 def record_release(session: Session, job: Job, handle: AllocatedHandle) -> None:

@@ -1,23 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
 """Release jobs restore the previous bitstream or mark the region unusable."""
 
+from collections.abc import Sequence
+
 import pytest
 
+from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
+from cyborg_lite.conductor.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.releasing import ReleaseHandler
+from cyborg_lite.db import release
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import (
     CyborgError,
     DeviceBusy,
     DeviceGone,
     DriverError,
     HostAway,
+    JobLost,
     LoadingFailed,
     ServiceUnavailable,
 )
 from cyborg_lite.model.bitstreams import FUNCTION
-from cyborg_lite.model.jobs import Job
-from tests.builders.bitstream_files import IMAGE_ID, OTHER_FUNCTION, gbs, image
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.jobs import Job, JobType
+from cyborg_lite.rpc.context import RequestContext
+from tests.builders.bitstream_files import (
+    IMAGE_ID,
+    LARGEST,
+    OTHER_FUNCTION,
+    gbs,
+    image,
+)
 from tests.builders.fpga_reports import FACTORY, HOST, fpga_card, function_trait
-from tests.doubles.fpga_cloud import BY_ID, OTHER_IMAGE, Cloud, attributes
+from tests.builders.rows import OWNER
+from tests.doubles.agents import FakeAgents
+from tests.doubles.fpga_cloud import (
+    BY_ID,
+    EVERYBODY,
+    OTHER_IMAGE,
+    Cloud,
+    attributes,
+)
 
 THIRD_IMAGE = 'aaaaaaaa-0000-4000-8000-000000000002'
 THIRD_FUNCTION = 'cd' * 16
@@ -189,6 +213,48 @@ def test_release_temporary_failure_is_retried(
     cloud.clean()
     assert list_loads(cloud)[-1] == OTHER_IMAGE
     assert cloud.read_inventory() == (1, 0)
+
+
+def test_release_that_another_conductor_completed_changes_nothing(
+    cloud: Cloud,
+) -> None:
+    """The region has another user when the former owner of the job goes on."""
+    add_image(cloud, OTHER_IMAGE, THIRD_FUNCTION)
+    load_by_hand(cloud, OTHER_IMAGE)
+    job = bind(cloud)
+    of_instance = job.payload['instance'], EVERYBODY, None
+    cloud.database.write(release.delete_arqs_of_instance, *of_instance)
+    (late,) = cloud.database.write(queue.lease_jobs, OWNER, 10, [JobType.RELEASE])
+    agents = SupersededAgents(cloud)
+    agents.cards = cloud.agents.cards
+    loader = BitstreamLoader(
+        cloud.database, agents, BitstreamCatalog(cloud.images, LARGEST)
+    )
+    with pytest.raises(JobLost):
+        ReleaseHandler(cloud.database, agents, loader).run(late)
+    assert agents.loads == []
+    assert cloud.region().unusable_reason == ''
+    assert cloud.record().bitstream_id == IMAGE_ID
+    assert cloud.read_inventory() == (1, 0)
+    # The release of the present user restores the region.
+    cloud.release(agents.jobs[0])
+    assert list_loads(cloud)[-1] == OTHER_IMAGE
+
+
+class SupersededAgents(FakeAgents):
+    """Agents whose answer to a release comes after the next bind of the handle."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        super().__init__()
+        self._cloud = cloud
+        self.jobs: list[Job] = []
+
+    def release(
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
+    ) -> None:
+        self._cloud.lapse()
+        self._cloud.clean()
+        self.jobs.append(bind(self._cloud))
 
 
 def test_failed_bind_restores_previous_bitstream(cloud: Cloud) -> None:
