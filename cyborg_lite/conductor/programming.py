@@ -70,10 +70,11 @@ class ProgrammingService:
             raise ProgrammingTimedOut(uuid=uuid) from None
         finally:
             self._waiters.remove(job.uuid)
-        (record,) = self._database.read(
-            deployables.list_deployables, Query(filters={'uuid': (uuid,)})
-        )
-        return record
+        query = Query(filters={'uuid': (uuid,)})
+        for record in self._database.read(deployables.list_deployables, query):
+            return record
+        # The host reports other regions after the load.
+        raise DeployableNotFound(uuid=uuid)
 
     def start(self, context: RequestContext, uuid: str, image_id: str) -> ProgramJob:
         """Start a job that loads an image, and return it without waiting.

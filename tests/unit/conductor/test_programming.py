@@ -245,6 +245,30 @@ def test_program_updates_placement_before_reply(
     assert synced_hosts == [HOST]
 
 
+def test_program_region_removed_meanwhile_raises(cloud: Cloud, region: str) -> None:
+    """A load may end with other regions than before."""
+
+    def remove_region(hostname: str) -> None:
+        cloud.agents.cards.clear()
+        cloud.plug(fpga_card())
+
+    loader = BitstreamLoader(
+        cloud.database,
+        cloud.agents,
+        BitstreamCatalog(cloud.images, LARGEST),
+        remove_region,
+    )
+    waiters = ProgramWaiters()
+    handler = ProgramHandler(cloud.database, loader, waiters)
+    owner = create_owner(30)
+    runner = JobRunner(cloud.database, {JobType.PROGRAM: handler}, owner, Workers(1, 1))
+    programming = ProgrammingService(cloud.database, loader, runner, waiters)
+    with pytest.raises(DeployableNotFound):
+        programming.program(ADMIN, region, IMAGE_ID)
+    runner.stop()
+    runner.wait()
+
+
 def test_program_shell_with_bound_region_raises(
     database: Database,
 ) -> None:
