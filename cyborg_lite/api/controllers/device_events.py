@@ -31,4 +31,10 @@ class DeviceEvents(Resource):
         if uuid is None:
             raise DeviceNotFound(uuid=format_value(self.identifier))
         events = self.conductor.list_device_events(call.caller, uuid)
-        return DeviceEventList.build(uuid, events, call.links, call.fields)
+        return DeviceEventList.build(
+            uuid,
+            events,
+            call.links,
+            call.fields,
+            shows_uuids=bool(call.caller.is_admin),
+        )

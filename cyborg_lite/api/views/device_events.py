@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """History of a device in the responses of the API."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Self
+from typing import Final, Self
 
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.views.link import Link
@@ -12,12 +13,16 @@ from cyborg_lite.api.views.shapes import enum_of, nullable
 from cyborg_lite.api.views.view import View
 from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
 
+_UUID: Final = re.compile('[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
+_HIDDEN: Final = '(hidden)'
+
 
 class DeviceEventView(View):
     """An event of a device.
 
     ``unit`` is the unit that was cleaned or programmed, null for the whole device.
-    ``value`` is the new health, status, mode or image.
+    ``value`` is the new health, status, mode or image. Only administrators see the
+    UUIDs in ``reason``, such as those of ARQs of all projects.
     """
 
     event = enum_of(DeviceEventKind)
@@ -28,15 +33,16 @@ class DeviceEventView(View):
     reason = nullable(str)
 
     @classmethod
-    def build(cls, event: DeviceEvent) -> Self:
+    def build(cls, event: DeviceEvent, *, shows_uuids: bool) -> Self:
         """Build the view."""
+        reason = event.reason if shows_uuids else _UUID.sub(_HIDDEN, event.reason)
         return cls(
             event=event.kind.value,
             at=event.at,
             hostname=event.hostname,
             unit=event.unit or None,
             value=event.value or None,
-            reason=event.reason or None,
+            reason=reason or None,
         )
 
 
@@ -53,15 +59,21 @@ class DeviceEventList(View):
         events: Iterable[DeviceEvent],
         links: Links,
         fields: frozenset[str] | None = None,
+        *,
+        shows_uuids: bool = False,
     ) -> Self:
         """Build the view.
 
         :param uuid: of the device
         :param fields: the requested fields; None: all fields
+        :param shows_uuids: True: the caller may see the UUIDs in reasons
         """
         return cls(
             events=[
-                select_view(DeviceEventView.build(event), fields) for event in events
+                select_view(
+                    DeviceEventView.build(event, shows_uuids=shows_uuids), fields
+                )
+                for event in events
             ],
             links=Link.build_self_links(links, f'v2/devices/{uuid}/events'),
         )

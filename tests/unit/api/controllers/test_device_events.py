@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
-from tests.support.api.conversation import READER, Client, add_device
+from tests.support.api.conversation import MANAGER, READER, Client, add_device
 
 AT = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 UNKNOWN = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
@@ -54,6 +54,20 @@ def test_list_events_unknown_device_is_404(newest: Client, identifier: str) -> N
 def test_list_events_before_2_11_is_404(client: Client) -> None:
     device = add_device(client.conductor)
     assert client.at('2.8').get(f'/devices/{device.uuid}/events').status == 404
+
+
+def test_list_events_only_admin_sees_uuids_in_reason(newest: Client) -> None:
+    """The ARQs and instances belong to all projects."""
+    device = add_device(newest.conductor)
+    kind, reason = DeviceEventKind.MODE_CHANGE_FAILED, f'ARQs use it: {UNKNOWN}.'
+    event = DeviceEvent(kind, AT, 'compute-1', value='b', reason=reason)
+    newest.conductor.events[device.uuid] = (event,)
+    for client, shown in (
+        (newest, reason),
+        (newest.as_(MANAGER, '2.11'), 'ARQs use it: (hidden).'),
+    ):
+        (view,) = client.get(f'/devices/{device.uuid}/events').json['events']
+        assert view['reason'] == shown
 
 
 def test_list_events_reader_is_refused(newest: Client) -> None:
