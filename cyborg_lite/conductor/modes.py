@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from oslo_log import log
 
-from cyborg_lite.db import clock, modes
+from cyborg_lite.db import modes
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.modes import ModeDevice
 from cyborg_lite.exceptions import (
@@ -199,7 +199,7 @@ class ModeHandler:
         self._sync_placement(device.hostname)
         self._check_unallocated(device, mode)
         # The agent ignores an order that is older than the last one it executed.
-        moment = self._database.read(clock.read_now_ms)
+        moment = self._database.write(modes.read_order_time, job)
         order = ModeOrder(device.address, mode, moment)
         context = request_context(job.request_id)
         card = self._agents.set_mode(context, device.hostname, order)

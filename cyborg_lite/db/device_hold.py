@@ -14,15 +14,35 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.attach_handles import FREE
 from cyborg_lite.db.change import change
-from cyborg_lite.db.tables import AttachHandle, Deployable, Device, now
+from cyborg_lite.db.tables import (
+    AttachHandle,
+    Deployable,
+    Device,
+    Job,
+    Reconfiguration,
+    now,
+)
 from cyborg_lite.model.devices import DeviceStatus
+from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.model.reconfiguration import ReconfigurationState
+
+HELD: Final = 'held'
+"""Step of a job after its devices are held."""
 
 _MAX_NAMED: Final = 10  # ARQs
 
 
 def find_obstacle(session: Session, ids: Collection[int]) -> str:
-    """Return which ARQs or programs use devices, as one sentence; empty: none."""
+    """Return what uses or changes devices, as one sentence; empty: nothing.
+
+    The handles are locked until the transaction ends. So no bind and no load begins
+    between the check and the hold.
+    """
+    handles = select(AttachHandle.id).where(_of_devices(ids))
+    session.execute(handles.order_by(AttachHandle.id).with_for_update())
+    if is_changing(session, ids):
+        return 'its mode or its configuration is being changed.'
     busy = and_(_of_devices(ids), AttachHandle.missing.is_(False), ~FREE)
     arqs = [
         str(arq)
@@ -37,6 +57,24 @@ def find_obstacle(session: Session, ids: Collection[int]) -> str:
     if session.scalar(select(func.count()).select_from(AttachHandle).where(busy)):
         return 'a program of its host uses it, or a job prepares it.'
     return ''
+
+
+def is_changing(session: Session, ids: Collection[int]) -> bool:
+    """Check whether a job holds one of the devices.
+
+    A host may report new handles during the change. They are free, and the hold began
+    before them.
+    """
+    mode_jobs = (
+        select(Job.id)
+        .join(Device, Device.uuid == Job.key)
+        .where(Job.kind == JobType.MODE, Job.step == HELD, Device.id.in_(ids))
+    )
+    if session.scalar(mode_jobs.limit(1)) is not None:
+        return True
+    running = Reconfiguration.state == ReconfigurationState.RUNNING
+    held = session.scalars(select(Reconfiguration.held_ids).where(running))
+    return any(not set(ids).isdisjoint(held_ids) for held_ids in held)
 
 
 def hold_devices(session: Session, ids: Collection[int], reason: str) -> None:

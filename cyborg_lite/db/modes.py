@@ -15,6 +15,8 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db import device_events, device_hold, programming
 from cyborg_lite.db.change import change
+from cyborg_lite.db.clock import read_now_ms
+from cyborg_lite.db.device_hold import HELD
 from cyborg_lite.db.generations import check_generation, raise_generation
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device
@@ -26,9 +28,6 @@ from cyborg_lite.model.inventory import Device as ReportedDevice
 from cyborg_lite.model.jobs import Job, JobState, JobType, ModePayload, NewJob
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.modes import ModeChange
-
-HELD: Final = 'held'
-"""Step of a job after the device is held."""
 
 _LIMIT_MS: Final = 900_000  # until a change counts as failed
 
@@ -135,6 +134,17 @@ def hold_device(session: Session, job: Job, payload: ModePayload) -> ModeDevice:
     queue.record_job_step(session, job, HELD)
     queue.add_job(session, queue.placement_sync_job(device.hostname))
     return device
+
+
+def read_order_time(session: Session, job: Job) -> int:
+    """Return the time of an order to change the mode, in milliseconds.
+
+    The order of a later change has a later time, because this job holds the device.
+
+    :raises JobLost: another conductor took over the job
+    """
+    queue.record_job_step(session, job, HELD)
+    return read_now_ms(session)
 
 
 def record_device(session: Session, hostname: str, card: ReportedDevice) -> None:

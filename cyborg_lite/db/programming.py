@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from cyborg_lite.db import device_events, loaded_regions, services
+from cyborg_lite.db import device_events, device_hold, loaded_regions, services
 from cyborg_lite.db.attach_handles import GENERATION_PARAMETER, IS_CURRENT_BIND
 from cyborg_lite.db.change import change
 from cyborg_lite.db.inventory.changes import load_inventory, write_changes
@@ -232,7 +232,11 @@ def begin_load(
     :param job: with a ``ProgramPayload``
     :param project_id: the project that can show the programming job
     :raises DeployableInUse: an ARQ owns a handle of the region, or a job is loading it
+        or changes its device
     """
+    if device_hold.is_changing(session, [region.device_id]):
+        reason = 'the mode or the configuration of its device is being changed.'
+        raise DeployableInUse(uuid=region.uuid, reason=reason)
     payload = ProgramPayload.from_json(job.payload)
     affected = _affected_deployables(region, payload.is_shell)
     handles = AttachHandle.deployable_id.in_(affected)

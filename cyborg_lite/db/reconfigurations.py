@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db import device_hold
 from cyborg_lite.db.change import change
+from cyborg_lite.db.device_hold import HELD
 from cyborg_lite.db.generations import check_generation, raise_generation
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import AttachHandle, Deployable, Device, now
@@ -30,8 +31,6 @@ from cyborg_lite.model.reconfiguration import (
     ReconfigurationState,
 )
 
-HELD: Final = 'held'
-"""Step of a job whose devices are held."""
 APPLIED: Final = 'applied'
 """Step of a job whose playbooks have succeeded."""
 

@@ -13,7 +13,8 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.tables import AttachHandle
-from cyborg_lite.exceptions import DeviceNotFound, DriverError, HostAway
+from cyborg_lite.db.tables import Job as JobRow
+from cyborg_lite.exceptions import DeviceNotFound, DriverError, HostAway, JobLost
 from cyborg_lite.model.device_errors import ModeRefused, ModeUnknown
 from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.inventory import HostReport
@@ -97,6 +98,19 @@ def test_change_sets_mode_while_device_is_held(cloud: Cloud) -> None:
     device = cloud.device()
     assert (device.status, device.status_reason) == (DeviceStatus.ENABLED, '')
     assert (cloud.list_jobs(), cloud.is_held()) == ([], False)
+
+
+def test_change_of_lost_job_sends_no_order(cloud: Cloud, database: Database) -> None:
+    """Another conductor has completed the change, and a later one may follow."""
+
+    def take_over(host: str) -> None:
+        stolen = update(JobRow).values(owner='other')
+        database.write(lambda session: session.execute(stolen))
+
+    handler = ModeHandler(database, cloud.agents, cloud.placement, take_over)
+    with pytest.raises(JobLost):
+        handler.run(cloud.change())
+    assert cloud.agents.orders == []
 
 
 def test_change_of_used_device_is_refused(cloud: Cloud) -> None:

@@ -4,16 +4,24 @@
 import pytest
 from sqlalchemy import select, update
 
-from cyborg_lite.db import modes
+from cyborg_lite.db import modes, reconfigurations
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.db.reconfigurations import NewReconfiguration
 from cyborg_lite.db.tables import AttachHandle, Device
 from cyborg_lite.db.tables import Job as JobRow
 from cyborg_lite.exceptions import DeviceNotFound, JobLost
-from cyborg_lite.model.device_errors import ModeRefused
+from cyborg_lite.model.device_errors import ModeRefused, ReconfigurationRefused
 from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.model.jobs import Job, JobState, JobType, ModePayload, Owner
+from cyborg_lite.model.jobs import (
+    Job,
+    JobState,
+    JobType,
+    ModePayload,
+    Owner,
+    ReconfigurePayload,
+)
 from tests.builders.reports import HOST, card
 from tests.builders.rows import OWNER
 
@@ -48,6 +56,30 @@ def test_hold_concerns_one_device(database: Database, payload: ModePayload) -> N
     assert database.write(modes.hold_device, job, payload) == device
     database.write(modes.end_change, job)
     assert not any(list_preparing(database))
+
+
+def test_new_handles_of_held_device_do_not_end_hold(
+    database: Database, payload: ModePayload
+) -> None:
+    """The host reports other handles before the end of the change."""
+    job = lease(database, payload)
+    device = database.write(modes.hold_device, job, payload)
+    cards = card(0x3B, handles=4), card(0x5E, handles=2)
+    database.write(reports.store_report, HostReport(HOST, 'next', cards))
+    new = NewReconfiguration(device.uuid, 'set', {}, 'admin', 1000)
+    with pytest.raises(ReconfigurationRefused, match='is being changed'):
+        database.write(reconfigurations.add_change, new, lambda facts: False)
+    database.write(modes.end_change, job)
+    uuid = database.write(reconfigurations.add_change, new, lambda facts: False)
+    (running,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.RECONFIGURE,))
+    order = ReconfigurePayload(device.uuid, uuid)
+    database.write(reconfigurations.begin_change, running, order, lambda facts: False)
+    cards = card(0x3B, handles=6), card(0x5E, handles=2)
+    database.write(reports.store_report, HostReport(HOST, 'last', cards))
+    with pytest.raises(ModeRefused, match='is being changed'):
+        database.write(modes.add_change, payload, None)
+    # Another worker of the same change goes on.
+    database.write(reconfigurations.begin_change, running, order, lambda facts: False)
 
 
 def test_hold_of_lost_job_raises(database: Database, payload: ModePayload) -> None:
