@@ -57,7 +57,8 @@ _END: Final = insert(UsagePeriod).from_select(
         Arq.hostname,
         Arq.instance_uuid,
         Arq.bound_at,
-        now_ms(),
+        # The clock of the database may have been set back.
+        case((now_ms() < Arq.bound_at, Arq.bound_at), else_=now_ms()),
     ).where(Arq.uuid.in_(bindparam('uuids')), _USED),
 )
 

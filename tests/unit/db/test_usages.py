@@ -53,6 +53,14 @@ def test_bind_starts_use(database: Database) -> None:
     assert now - 60_000 < start <= now + 1
 
 
+def test_use_that_clock_sets_back_is_not_negative(database: Database) -> None:
+    uuids = create_bound_arqs(database, 1)
+    start_at(database, database.read(read_now_ms) + HOUR)
+    database.write(release.delete_arqs, uuids, ANY, True, None)
+    (period,) = database.read(list_periods)
+    assert period.ended_at == period.started_at
+
+
 def test_sum_usages_includes_ongoing_use(database: Database) -> None:
     create_bound_arqs(database, 2)
     now = database.read(read_now_ms)
