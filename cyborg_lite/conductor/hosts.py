@@ -42,10 +42,17 @@ class HostService:
     def set_status(self, host: str, status: DeviceStatus, reason: str) -> int:
         """Set the status of all devices of a host; return the number of changes.
 
+        The call returns after Placement has the status.
+
         :raises HostNotFound: the host has neither an agent nor devices
         :raises ServiceUnavailable: Placement does not answer
         """
-        changed = self._database.write(hosts.set_status, host, status, reason)
+        set_status, write = hosts.set_status, self._database.write
+        changed = write(set_status, host, status, reason)
+        if not changed:
+            # An earlier call may have failed, or may undo its change of a device.
+            self._sync_jobs.sync(host)
+            changed = write(set_status, host, status, reason)
         if changed:
             self._sync_jobs.sync(host)
             LOG.info('Status of %d devices of host %s: %s', changed, host, status)
@@ -63,9 +70,7 @@ class HostService:
         LOG.info('Deleted host %s: %s', host, removed)
         result = self._sync_jobs.sync_in_mode(host, SyncMode(deep=True, prune=True))
         if not result.problems:
-            self._database.write(
-                providers.delete_provider_traits, removed.provider_uuids
-            )
+            self._database.write(providers.delete_unused_traits, removed.provider_uuids)
         return removed, result
 
     def forget_service(self, uuid: str) -> None:

@@ -134,5 +134,5 @@ class Purger:
         deleted = [
             uuid for _, uuid in records if not self._placement.find_provider(uuid)
         ]
-        self._database.write(providers.delete_provider_traits, deleted)
+        self._database.write(providers.delete_unused_traits, deleted)
         return len(deleted)

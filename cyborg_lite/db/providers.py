@@ -261,6 +261,20 @@ def delete_provider_traits(session: Session, rp_uuids: Collection[str]) -> None:
         change(session, delete(ProviderTraits).where(deleted))
 
 
+def delete_unused_traits(session: Session, rp_uuids: Collection[str]) -> None:
+    """Do as ``delete_provider_traits`` for the providers without a deployable.
+
+    A host that has returned meanwhile may publish a provider again.
+    """
+    if rp_uuids:
+        used = select(Deployable.rp_uuid).where(Deployable.rp_uuid.in_(rp_uuids))
+        unused = (
+            ProviderTraits.rp_uuid.in_(rp_uuids),
+            ProviderTraits.rp_uuid.not_in(used),
+        )
+        change(session, delete(ProviderTraits).where(*unused))
+
+
 # --- audits of Placement ---
 
 

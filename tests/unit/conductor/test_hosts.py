@@ -59,6 +59,26 @@ def test_forget_service_of_agent_deletes_host_and_providers(
     assert not database.read(administration.list_jobs)
 
 
+def test_set_status_repeated_returns_when_placement_has_it(
+    hosts: HostService,
+    database: Database,
+    placement: FakePlacement,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rp_uuid = add_card(database, 2)
+    with monkeypatch.context() as outage:
+        outage.setattr(placement, 'find_provider_by_name', refuse)
+        for _ in range(2):
+            with pytest.raises(ServiceUnavailable):
+                hosts.set_status(HOST, DeviceStatus.MAINTAINING, 'fan')
+    assert hosts.set_status(HOST, DeviceStatus.MAINTAINING, 'fan') == 0
+    assert placement.get_inventories(rp_uuid).inventories['PGPU'].reserved == 2
+
+
+def refuse(_name: str) -> None:
+    raise ServiceUnavailable(what='Placement')
+
+
 def test_forget_service_of_conductor_keeps_agent_of_host(
     hosts: HostService, database: Database
 ) -> None:
@@ -97,12 +117,8 @@ def test_forget_placement_down_leaves_job(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A conductor removes the providers when Placement answers again."""
-
-    def fail(_name: str) -> None:
-        raise ServiceUnavailable(what='Placement')
-
     add_card(database, 1)
-    monkeypatch.setattr(placement, 'find_provider_by_name', fail)
+    monkeypatch.setattr(placement, 'find_provider_by_name', refuse)
     with pytest.raises(ServiceUnavailable):
         hosts.forget(HOST)
     (job,) = database.read(administration.list_jobs)

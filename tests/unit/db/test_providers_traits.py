@@ -6,6 +6,7 @@ from sqlalchemy import select
 from cyborg_lite.db import providers
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import ProviderTraits
+from tests.builders.rows import add_card
 from tests.support.sql_statements import statements
 
 
@@ -29,6 +30,13 @@ def test_record_provider_traits_costs_one_statement(database: Database) -> None:
         database.write(providers.record_provider_traits, {})
         database.write(providers.delete_provider_traits, ())
     assert len(sql) == 1
+
+
+def test_delete_unused_traits_keeps_provider_of_deployable(database: Database) -> None:
+    used = add_card(database, 1)
+    database.write(providers.record_provider_traits, {used: {'X'}, 'b': {'X'}})
+    database.write(providers.delete_unused_traits, [used, 'b'])
+    assert list_published_traits(database) == {used: ['X']}
 
 
 def test_delete_provider_traits_deletes_given_provider(database: Database) -> None:
