@@ -73,8 +73,8 @@ def is_changing(session: Session, ids: Collection[int]) -> bool:
     if session.scalar(mode_jobs.limit(1)) is not None:
         return True
     running = Reconfiguration.state == ReconfigurationState.RUNNING
-    held = session.scalars(select(Reconfiguration.held_ids).where(running))
-    return any(not set(ids).isdisjoint(held_ids) for held_ids in held)
+    selections = session.scalars(select(Reconfiguration.held_ids).where(running))
+    return any(not set(ids).isdisjoint(selection) for selection in selections)
 
 
 def hold_devices(session: Session, ids: Collection[int], reason: str) -> None:

@@ -62,12 +62,12 @@ def test_list_events_only_admin_sees_uuids_in_reason(newest: Client) -> None:
     kind, reason = DeviceEventKind.MODE_CHANGE_FAILED, f'ARQs use it: {UNKNOWN}.'
     event = DeviceEvent(kind, AT, 'compute-1', value='b', reason=reason)
     newest.conductor.events[device.uuid] = (event,)
-    for client, shown in (
+    for client, text in (
         (newest, reason),
         (newest.as_(MANAGER, '2.11'), 'ARQs use it: (hidden).'),
     ):
         (view,) = client.get(f'/devices/{device.uuid}/events').json['events']
-        assert view['reason'] == shown
+        assert view['reason'] == text
 
 
 def test_list_events_reader_is_refused(newest: Client) -> None:
