@@ -2,6 +2,7 @@
 """Excludes devices of other owners, and marks devices that Nova claims as well."""
 
 import logging
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -10,6 +11,7 @@ from oslo_log import log
 
 from cyborg_lite.agent.nova_files import NovaFiles
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction, pci_address
+from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.nova_config import NovaDeviceClaim, NovaPciFunction
@@ -18,6 +20,9 @@ from cyborg_lite.model.ownership_plan import Owner, OwnershipPlan
 LOG = log.getLogger(__name__)
 
 _MDEV_TYPES: Final = 'mdev_supported_types'
+_IDS: Final = re.compile('[0-9a-f]{4}:[0-9a-f]{4}')
+# Part of an address or of ids. Targets of SPDK have names with other characters.
+_PART: Final = re.compile(r'[0-9a-fx:.*]+')
 
 
 class Ownership:
@@ -37,10 +42,11 @@ class Ownership:
         :param optional_files: files and directories that may be missing
         :param excluded: PCI addresses and ``vendor:device`` ids of excluded devices
         :param read_plan: returns the present ownership file
+        :raises ConfigurationError: an excluded device is malformed
         """
         self._host = host
         self._nova_files = NovaFiles(nova_files, optional_files)
-        self._excluded = frozenset(entry.lower() for entry in excluded)
+        self._excluded = frozenset(map(_parse_excluded, excluded))
         self._read_plan = read_plan
         self._logged_reasons: dict[str, str] = {}  # by address
 
@@ -130,3 +136,19 @@ class Ownership:
             interfaces=frozenset(interfaces),
             mdev_types=frozenset(function.names(_MDEV_TYPES)),
         )
+
+
+def _parse_excluded(entry: str) -> str:
+    """Return an excluded device as results name it.
+
+    :raises ConfigurationError: it is a part of an address or of ids
+    """
+    text = entry.strip().lower()
+    address = pci_address(text)
+    if address is None and _PART.fullmatch(text) and not _IDS.fullmatch(text):
+        reason = (
+            f'{entry} in [agent] excluded_devices is neither a PCI address such as '
+            '0000:3b:00.0 nor ids such as 10de:1eb8.'
+        )
+        raise ConfigurationError(reason=reason)
+    return address or text

@@ -9,6 +9,7 @@ import pytest
 from cyborg_lite.agent.ownership import Ownership
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
+from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.inventory import DiscoveryResult, Health
 from cyborg_lite.model.ownership_plan import parse_plan
 from tests.doubles.drivers import discovery_result
@@ -42,7 +43,21 @@ def write_device_spec(nova_conf: Path, spec: str) -> None:
     nova_conf.write_text(f'[pci]\ndevice_spec = {spec}\n')
 
 
-@pytest.mark.parametrize('word', [ADDRESS, '10de:1eb8', '10DE:1EB8'])
+@pytest.mark.parametrize('word', ['3b:00.0', '0000:3b:00', '10de', '0x10de:0x1eb8'])
+def test_excluded_device_that_is_no_address_is_refused(host: Host, word: str) -> None:
+    with pytest.raises(ConfigurationError, match=f'{word} in .agent. excluded_devices'):
+        build_ownership(host, excluded=(word,))
+
+
+def test_excluded_target_of_other_form_is_not_reported(host: Host) -> None:
+    address = 'nvmf-nqn.2016-06.io.spdk:disk1'
+    result = build_ownership(host, excluded=(address,)).amend(discovery_result(address))
+    assert result.device is None
+
+
+@pytest.mark.parametrize(
+    'word', [ADDRESS, '00000000:01:00.0', '10de:1eb8', '10DE:1EB8']
+)
 def test_excluded_device_is_not_reported(host: Host, word: str) -> None:
     result = build_ownership(host, excluded=(word,)).amend(discovery_result(ADDRESS))
     assert result.device is None
