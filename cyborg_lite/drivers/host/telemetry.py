@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Telemetry that sysfs provides for every PCI function, read within microseconds."""
 
+import fnmatch
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,6 +15,13 @@ from cyborg_lite.model.usage import Usage
 _SEVERITIES: Final = ('correctable', 'nonfatal', 'fatal')
 _TOTAL: Final = re.compile(r'TOTAL_ERR_\w+ (\d{1,18})\b')
 # Units of hwmon (kernel: hwmon/sysfs-interface.rst).
+# Places of the monitors: of most cards, of NVMe drives (kernel 5.12 and later), and of
+# FPGA cards with dfl, which have one for the temperature and one for the power.
+_MONITORS: Final = (
+    'hwmon/*',
+    'nvme/nvme*/hwmon*',
+    'fpga_region/*/dfl-fme.*/hwmon/*',
+)
 _MILLI: Final = 1e3  # millidegrees Celsius
 _MICRO: Final = 1e6  # microwatts
 
@@ -52,14 +61,32 @@ def _read_counters(function: PciFunction) -> dict[str, int]:
 
 
 def _read_sensors(function: PciFunction) -> Usage:
-    for monitor in function.names('hwmon'):
-        directory = f'hwmon/{monitor}'
-        temperature = function.number(f'{directory}/temp1_input')
-        power = function.number(f'{directory}/power1_average')
-        if power is None:
-            power = function.number(f'{directory}/power1_input')
-        return Usage(
-            temperature=None if temperature is None else temperature / _MILLI,
-            power=None if power is None else power / _MICRO,
-        )
-    return Usage()
+    monitors = [path for item in _MONITORS for path in _list_paths(function, item)]
+    temperature = _read_first(function, monitors, 'temp1_input')
+    power = _read_first(function, monitors, 'power1_average', 'power1_input')
+    return Usage(
+        temperature=None if temperature is None else temperature / _MILLI,
+        power=None if power is None else power / _MICRO,
+    )
+
+
+def _list_paths(
+    function: PciFunction, pattern: str, directory: str = ''
+) -> Iterator[str]:
+    """Yield the paths below a function that match a pattern."""
+    first, _, rest = pattern.partition('/')
+    for name in fnmatch.filter(function.names(directory), first):
+        path = f'{directory}/{name}' if directory else name
+        if rest:
+            yield from _list_paths(function, rest, path)
+        else:
+            yield path
+
+
+def _read_first(
+    function: PciFunction, monitors: Sequence[str], *names: str
+) -> int | None:
+    """Return the first number in files of these names, or None without one."""
+    paths = (f'{monitor}/{name}' for monitor in monitors for name in names)
+    values = (function.number(path) for path in paths)
+    return next((value for value in values if value is not None), None)

@@ -10,6 +10,7 @@ from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.telemetry import read_usage
 from cyborg_lite.model.inventory import Health
 from cyborg_lite.model.usage import Usage
+from tests.hosts import sysfs_tree
 from tests.hosts.sysfs_device import Plug
 
 _CARD = '0000:3b:00.0'
@@ -57,3 +58,17 @@ def test_read_usage_lost_or_removed_card(host: Host, plug: Plug, is_lost: bool) 
 def test_read_usage_suspended_card_is_not_read(host: Host, plug: Plug) -> None:
     plug(_CARD, link=_NARROW, files={'power/runtime_status': 'suspended'})
     assert _usage(host) == Usage()
+
+
+@pytest.mark.parametrize('directory', ['nvme/nvme0/hwmon3', 'hwmon/hwmon3'])
+def test_read_usage_of_nvme_drive_has_temperature(
+    host: Host, plug: Plug, directory: str
+) -> None:
+    plug(_CARD, files={f'{directory}/temp1_input': '38850'})
+    assert _usage(host).temperature == 38.85
+
+
+def test_read_usage_of_fpga_reads_both_monitors(host: Host) -> None:
+    sysfs_tree.build('fpga-intel', host.root)
+    usages = [read_usage(function) for function in host.pci_functions()]
+    assert (52.0, 21.0) in [(usage.temperature, usage.power) for usage in usages]
