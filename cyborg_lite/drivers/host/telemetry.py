@@ -74,11 +74,11 @@ def _list_paths(
     function: PciFunction, pattern: str, directory: str = ''
 ) -> Iterator[str]:
     """Yield the paths below a function that match a pattern."""
-    first, _, rest = pattern.partition('/')
-    for name in fnmatch.filter(function.names(directory), first):
+    start, _, end = pattern.partition('/')
+    for name in fnmatch.filter(function.names(directory), start):
         path = f'{directory}/{name}' if directory else name
-        if rest:
-            yield from _list_paths(function, rest, path)
+        if end:
+            yield from _list_paths(function, end, path)
         else:
             yield path
 
