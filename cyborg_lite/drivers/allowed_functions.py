@@ -5,6 +5,7 @@ An entry is a JSON object. The keys that select functions are those of ``[pci]
 device_spec`` of Nova, and ``class``. The other keys say how the functions are offered.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,6 +29,7 @@ _SETTINGS: Final = (
     'physical_network',
     'cleaning',
 )
+_CLASS: Final = re.compile('[0-9a-f]{2,6}')
 _DEVICE_TYPES: Final = ('PCI', 'GPU', 'FPGA', 'AICHIP', 'QAT', 'NIC', 'SSD')
 
 
@@ -88,7 +90,7 @@ def _parse_entry(spec: Mapping[str, Any], source: str) -> AllowedFunctions:
     selectors = {key: spec[key] for key in _SELECTORS if key in spec}
     return AllowedFunctions(
         claim=NovaDeviceClaim(source, selectors),
-        pci_class=_read_text(spec, 'class').lower().removeprefix('0x'),
+        pci_class=_read_class(spec),
         resource_class=_to_resource_class(_read_text(spec, 'resource_class')),
         traits=tuple(map(custom_name, _read_list(spec, 'traits'))),
         device_type=device_type,
@@ -96,6 +98,15 @@ def _parse_entry(spec: Mapping[str, Any], source: str) -> AllowedFunctions:
         physical_network=_read_text(spec, 'physical_network'),
         cleaning=_read_policy(spec),
     )
+
+
+# Any: values of JSON are of many types.
+def _read_class(spec: Mapping[str, Any]) -> str:
+    """Return the first digits of the class code in an entry; empty if it has none."""
+    digits = _read_text(spec, 'class').lower().removeprefix('0x')
+    if 'class' in spec and not _CLASS.fullmatch(digits):
+        raise ValueError('class must be 2 to 6 hexadecimal digits.')
+    return digits
 
 
 # Any: values of JSON are of many types.

@@ -186,12 +186,18 @@ def _check(spec: Mapping[str, Any]) -> None:
     """
     for field in ('vendor_id', 'product_id'):
         _matches_digits(spec.get(field, _ANY), '0000')
+    if not isinstance(spec.get('devname', ''), str):
+        raise ValueError
     address = spec.get('address', '')
     if isinstance(address, dict):
         for pattern in address.values():
             _matches_pattern(pattern, '')
+    elif isinstance(address, str):
+        # A comparison would end at the first field that differs.
+        for digits in _split_address(address):
+            _matches_digits(digits, '0000')
     else:
-        _same_address(address, '0000:00:00.0')
+        raise ValueError
 
 
 def _matches(spec: Mapping[str, Any], function: NovaPciFunction) -> bool:

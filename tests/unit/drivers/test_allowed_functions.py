@@ -75,3 +75,9 @@ def test_parse_entries_accepts_list_and_standard_class() -> None:
     text = '[{"vendor_id": "8086", "resource_class": "pgpu"}, {"class": "12"}]'
     entries = parse_entries([text])
     assert [entry.resource_class for entry in entries] == ['PGPU', 'CUSTOM_PCI']
+
+
+@pytest.mark.parametrize('digits', ['', '0', 'zz', '0302001'])
+def test_class_that_is_no_class_code_is_refused(digits: str) -> None:
+    with pytest.raises(ConfigurationError, match='class must be 2 to 6 hex'):
+        parse_entries([f'{{"vendor_id": "10de", "class": "{digits}"}}'])
