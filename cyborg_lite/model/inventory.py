@@ -6,7 +6,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
@@ -131,14 +131,20 @@ class Device:
     health_reason: str = ''
 
 
-def _wire_dict(values: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return field values by wire name, as earlier releases know them."""
+def _list_fields(record: Any) -> dict[str, Any]:
+    """Return fields of a data class by wire name, as earlier releases know them."""
+    values = ((item.name, getattr(record, item.name)) for item in fields(record))
     return {
         _WIRE_NAMES.get(name, name): value
         for name, value in values
         if value is not CleaningPolicy.NEVER
         and not (name == 'typed_attributes' and not value)
     }
+
+
+_encode: Final = json.JSONEncoder(
+    sort_keys=True, separators=(',', ':'), default=_list_fields
+).encode
 
 
 @dataclass(frozen=True)
@@ -158,11 +164,9 @@ class HostReport:
     def digest(self) -> str:
         """Hash of the devices, independent of their order."""
         devices = sorted(
-            (asdict(device, dict_factory=_wire_dict) for device in self.devices),
-            key=lambda device: (device['driver'], device['address']),
+            self.devices, key=lambda device: (device.driver, device.control_address)
         )
-        text = json.dumps(devices, sort_keys=True, separators=(',', ':'))
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        return hashlib.sha256(_encode(devices).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
