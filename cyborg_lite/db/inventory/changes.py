@@ -6,7 +6,7 @@ The stored inventory is read as a flat layout, with the primary keys of its rows
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 from uuid import NAMESPACE_DNS, uuid3, uuid4
 
 from oslo_db.exception import RetryRequest
@@ -173,8 +173,6 @@ def _handle_facts(row: AttachHandle) -> HandleFacts:
 
 
 _Rows = list[dict[str, Any]]  # columns of any type
-# All rows of a statement must have the same columns, including those that are NULL.
-_ALL_COLUMNS: Final = {'render_nulls': True}
 
 
 def write_changes(
@@ -438,7 +436,7 @@ class _Writer:
         """Insert rows of a class of ``tables``; each row gets a uuid."""
         values: _Rows = [{'uuid': str(uuid4()), **row} for row in rows]
         if values:
-            self.session.execute(insert(table), values, execution_options=_ALL_COLUMNS)
+            change(self.session, insert(table), values)
 
     def _update(self, table: Any, rows: _Rows) -> None:
         """Update rows of a class of ``tables``; each row contains its ``id``."""
