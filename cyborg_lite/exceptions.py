@@ -24,6 +24,11 @@ class CyborgError(Exception):
         self.advice = self.advice.format(**fields)
         super().__init__(self.text)
 
+    @property
+    def full_text(self) -> str:
+        """Text and advice. A text from a library may have no full stop."""
+        return f'{self.text.removesuffix(".")}. {self.advice}'
+
 
 class InvalidInput(CyborgError):
     """The request or message contains an invalid value."""
@@ -369,9 +374,7 @@ class HostSyncBusy(CyborgError):
 
     code = 503
     message = 'Placement is not updated for host {host}: its sync job takes too long.'
-    advice = (
-        'Retry later; "cyborg-lite-manage jobs list" shows the job and its last error.'
-    )
+    advice = 'Run cyborg-lite-manage jobs list to see its last error, then retry.'
 
 
 class ProviderInUse(Conflict):
@@ -468,10 +471,7 @@ class DeviceHangs(DriverError):
     """
 
     message = 'Device {address} hangs: {what} did not return within {seconds} s.'
-    advice = (
-        'Check the kernel log of the host, then reload the vendor driver or reboot '
-        'the host.'
-    )
+    advice = 'Read the kernel log, then reload the vendor driver or reboot the host.'
 
 
 class HostAway(CyborgError):
@@ -494,7 +494,7 @@ class InstanceNotSpawned(CyborgError):
 
 
 class AgentIdentityRefused(Conflict):
-    """A host has another agent, which is alive."""
+    """A host has another agent, which is up."""
 
     message = 'Host {host} has another agent, which is running.'
     advice = (
@@ -521,7 +521,7 @@ class ConfigurationError(CyborgError):
     """The configuration is invalid, and the process cannot start."""
 
     message = '{reason}'
-    advice = 'Correct the configuration file, then start the service again.'
+    advice = 'Correct the configuration, then start the daemon or command again.'
 
 
 class StateLocked(CyborgError):

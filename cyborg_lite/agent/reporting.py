@@ -157,7 +157,7 @@ class Reporter:
         else:
             level, text = logging.WARNING, 'Report to the conductor failed'
         if error.text != self._error:
-            LOG.log(level, '%s: %s %s', text, error.text, error.advice)
+            LOG.log(level, '%s: %s', text, error.full_text)
         self._error = error.text
 
     def wait_seconds(self, completed: bool) -> float:

@@ -95,7 +95,7 @@ class ResponseMiddleware:
                 raise BodyTooLarge(limit=self._body_limit)
         except CyborgError as error:
             if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-                LOG.error('%s %s', error.text, error.advice)
+                LOG.error('%s', error.full_text)
             return errors.build_response(error, identifier)
         except Exception:
             # The client gets only the request id; the log gets the traceback.

@@ -111,7 +111,7 @@ def _log_failure(error: CyborgError) -> int:
 
     Call it outside of ``except``: there oslo.log adds the text of the error again.
     """
-    LOG.error('Cannot start: %s %s', error.text, error.advice)
+    LOG.error('Cannot start: %s', error.full_text)
     return 1
 
 

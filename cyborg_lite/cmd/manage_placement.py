@@ -150,7 +150,7 @@ class _Auditor:
             else:
                 result = self.sync.rehearse(host)
         except CyborgError as error:
-            yield Line(host, '', '', f'{error.text} {error.advice}', _UNKNOWN)
+            yield Line(host, '', '', error.full_text, _UNKNOWN)
             return
         yield from _result_lines(host, result, _DONE if applies else _PLANNED)
 
@@ -162,7 +162,7 @@ def _sharing_lines(sharing: SharingCheck, host: str) -> Iterator[Line]:
             name, uuid = finding.provider_name, finding.provider_uuid
             yield Line(host, name, uuid, finding.reason, _SKIPPED)
     except CyborgError as error:
-        yield Line(host, '', '', f'{error.text} {error.advice}', _UNKNOWN)
+        yield Line(host, '', '', error.full_text, _UNKNOWN)
 
 
 def _prune_names(
@@ -176,7 +176,7 @@ def _prune_names(
         for text in pruning.prune_names(db, placement, published):
             yield Line('', '', '', text, _DONE)
     except CyborgError as error:
-        yield Line('', '', '', f'{error.text} {error.advice}', _UNKNOWN)
+        yield Line('', '', '', error.full_text, _UNKNOWN)
 
 
 def _unknown_host_lines(
@@ -191,7 +191,7 @@ def _unknown_host_lines(
             placement.list_hosts_with_trait(OWNER_CYBORG) - set(known_hosts)
         )
     except CyborgError as error:
-        yield Line('', '', '', f'{error.text} {error.advice}', _UNKNOWN)
+        yield Line('', '', '', error.full_text, _UNKNOWN)
         return
     for host in unknown_hosts:
         for line in auditor.audit(host, applies=False):

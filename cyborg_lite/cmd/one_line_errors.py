@@ -84,7 +84,7 @@ def _discard_output() -> None:
 
 def _describe_error(error: Exception) -> str:
     if isinstance(error, CyborgError):
-        return f'{error.text} {error.advice}'
+        return error.full_text
     text = ' '.join(str(error).split())
     if isinstance(error, cfg.Error | OSError):
         return text

@@ -120,7 +120,7 @@ def _failure_on_error(check: Callable[[], Result]) -> Result:
     try:
         return check()
     except CyborgError as error:
-        return Result(Code.FAILURE, f'{error.text} {error.advice}')
+        return Result(Code.FAILURE, error.full_text)
 
 
 def _check_signatures(conf: cfg.ConfigOpts) -> Result:
@@ -128,7 +128,7 @@ def _check_signatures(conf: cfg.ConfigOpts) -> Result:
         return Result(
             Code.WARNING,
             f'[DEFAULT] message_signatures is {conf.message_signatures}: a client of '
-            'the message bus can speak for any host. Set it to required.',
+            'the message bus can send messages of any host. Set it to required.',
         )
     message_keys.create_signer(conf, Role.CONDUCTOR)
     return Result(Code.SUCCESS)

@@ -63,7 +63,7 @@ class InventoryService:
         :returns: the number of the report. A larger number: nothing was stored, because
             a later report is stored; the agent must send its report with this number
         :raises InvalidInput: the report cannot be stored, or names another host
-        :raises AgentIdentityRefused: the host has another agent, which is alive
+        :raises AgentIdentityRefused: the host has another agent, which is up
         """
         check_report(report)
         host, boot_id = report.hostname, report.boot_id
@@ -126,7 +126,7 @@ class InventoryService:
 
         :returns: True if the agent must send its report: the stored digest differs
         :raises InvalidInput: the details cannot be stored
-        :raises AgentIdentityRefused: the host has another agent, which is alive
+        :raises AgentIdentityRefused: the host has another agent, which is up
         """
         check_heartbeat(host, details)
         self._count_heartbeat()

@@ -140,11 +140,7 @@ class NotificationSender:
 
     def _record_failure(self, error: ServiceUnavailable) -> None:
         if not self._failing:
-            LOG.warning(
-                'Notifications wait until they can be sent: %s %s',
-                error.text,
-                error.advice,
-            )
+            LOG.warning('Cannot send notifications, retrying: %s', error.full_text)
         self._failing = True
 
     def _record_success(self) -> None:

@@ -134,7 +134,7 @@ def record_agent_heartbeat(
 
     :returns: True if the agent must send a host report: the database holds another
         inventory, or that of another boot
-    :raises AgentIdentityRefused: the host has another agent, which is alive
+    :raises AgentIdentityRefused: the host has another agent, which is up
     """
     needs_report = record_agent_digest(session, host, version, digest, details)
     if needs_report:
@@ -154,7 +154,7 @@ def record_agent_digest(
     """Store a heartbeat of an agent and compare its digest and boot id.
 
     :returns: True if digest or boot id differ from the stored ones
-    :raises AgentIdentityRefused: the host has another agent, which is alive
+    :raises AgentIdentityRefused: the host has another agent, which is up
     """
     is_unchanged = Row.is_agent_of(host) & (Row.digest == digest)
     if details.boot_id:
@@ -346,7 +346,7 @@ def accept_agent(session: Session, host: str, identity: str) -> None:
     agent must send its report.
 
     :param identity: empty: an agent of an earlier release, which is accepted
-    :raises AgentIdentityRefused: the host has another agent, which is alive
+    :raises AgentIdentityRefused: the host has another agent, which is up
     """
     if not identity:
         return

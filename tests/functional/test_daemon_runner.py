@@ -209,7 +209,7 @@ def test_start_failure_logs_reason_without_traceback(
     daemon = start(backend, mode='refuse')
     assert daemon.wait() == 1
     output = ''.join(daemon.lines)
-    assert 'Cannot start: It is Monday. Correct the configuration file' in output
+    assert 'Cannot start: It is Monday. Correct the configuration,' in output
     assert 'Traceback' not in output
 
 

@@ -42,6 +42,12 @@ def test_error_text_contains_every_field(cls: type[CyborgError]) -> None:
         assert name is None or f'<{name}>' in error.text
 
 
+@pytest.mark.parametrize('reason', ['No such file', 'No such file.'])
+def test_full_text_of_error_is_two_sentences(reason: str) -> None:
+    error = exceptions.ConfigurationError(reason=reason)
+    assert error.full_text == f'No such file. {error.advice}'
+
+
 @all_errors
 def test_error_code_is_http_error(cls: type[CyborgError]) -> None:
     assert 400 <= cls.code <= 599

@@ -33,7 +33,7 @@ def store_report(
     :param new_status: status of the devices that the host did not have before
     :returns: the changes of the rows
     :raises InvalidInput: the report contains a deployable of another host
-    :raises AgentIdentityRefused: the host has another agent, which is alive
+    :raises AgentIdentityRefused: the host has another agent, which is up
     :raises ReportOutdated: a later report of the host is stored
     """
     host = report.hostname
@@ -53,7 +53,7 @@ def store_report(
 def _accept_report(session: Session, report: HostReport) -> None:
     """Store digest and number of a report, if no later report is stored.
 
-    :raises AgentIdentityRefused: the host has another agent, which is alive
+    :raises AgentIdentityRefused: the host has another agent, which is up
     :raises ReportOutdated: a later report is stored
     """
     host = report.hostname

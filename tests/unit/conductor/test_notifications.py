@@ -141,7 +141,7 @@ def test_run_logs_outage_once_and_ends_lease(
     topic.works = False
     with caplog.at_level(logging.INFO):
         build(notifying, topic).run(stopping)
-    assert caplog.text.count('Notifications wait until they can be sent') == 1
+    assert caplog.text.count('Cannot send notifications, retrying') == 1
     assert notifying.write(outbox.renew_lease, Owner('b:1:1', 30_000))
 
 
