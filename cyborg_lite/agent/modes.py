@@ -223,12 +223,12 @@ class Modes:
                 reason = error.text
             except Exception:
                 # A bug in one driver must not affect the devices of other drivers.
-                LOG.exception('Setting up device %s failed', address)
+                LOG.exception('Preparing device %s failed', address)
                 reason = 'The driver failed; see the log of the agent.'
             if reason and reason != self._failures.get(address):
-                LOG.error('Device %s is not set up: %s', address, reason)
+                LOG.error('Mode or functions of %s not restored: %s', address, reason)
             elif not reason and address in self._failures:
-                LOG.info('Device %s is set up now', address)
+                LOG.info('Restored the mode and functions of device %s', address)
             if reason:
                 self._failures[address] = reason
             else:
@@ -240,7 +240,7 @@ class Modes:
         device, reason = result.device, self._failures.get(result.address)
         if reason is None or device is None or device.health is not Health.OK:
             return result
-        reason = f'It is not set up: {reason}'[:REASON_MAX_LENGTH]
+        reason = f'Its mode or functions are not restored: {reason}'[:REASON_MAX_LENGTH]
         degraded = replace(device, health=Health.DEGRADED, health_reason=reason)
         return replace(result, device=degraded)
 

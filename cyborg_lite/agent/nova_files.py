@@ -67,7 +67,7 @@ class NovaFiles:
             self._is_complete = False
             LOG.warning(
                 'Cannot read a configuration file of Nova; devices that Nova uses may '
-                'be offered: %s',
+                'be offered. Add the user of the agent to the group of the file: %s',
                 error,
             )
             return ''

@@ -34,7 +34,11 @@ class OwnershipFile:
             try:
                 self._plan = read_plan(self._path)
             except ConfigurationError as error:
-                LOG.warning('The last ownership file stays in use: %s', error.text)
+                LOG.warning(
+                    'Ignoring the changed ownership file, its last valid content is '
+                    'used: %s',
+                    error.text,
+                )
         return self._plan
 
 

@@ -142,7 +142,12 @@ class ArqService:
         try:
             boot_id = self._agents.read_boot_id(context, host)
         except HostAway as error:
-            LOG.warning('Devices of host %s are not confirmed: %s', host, error.text)
+            LOG.warning(
+                'Cannot check whether host %s was rebooted; its bound ARQs that need '
+                'the host count as Unknown: %s',
+                host,
+                error.full_text,
+            )
             return False
         stored = self._database.read(services.find_digest_and_boot_id, host)[1]
         # Empty: an agent of an earlier release, or one that has not reported yet.

@@ -288,8 +288,9 @@ class BitstreamLoader:
         )
         if bitstream is None:
             LOG.warning(
-                'Deployable %s (%s) on host %s keeps the bitstream of its last user: '
-                'no image in Glance has the previous function %s',
+                'Deployable %s (%s) on host %s still has the bitstream of its last '
+                'user: no image in Glance has the previous function %s. Program the '
+                'deployable to replace it',
                 region.uuid,
                 region.name,
                 region.hostname,

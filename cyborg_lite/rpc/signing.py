@@ -169,7 +169,8 @@ class Signer:
         if entry not in self._logged and len(self._logged) < _MAX_LOGGED:
             self._logged.add(entry)
             LOG.warning(
-                'Refusing messages of %s: %s. Further ones are only counted.',
+                'Refusing messages of %s: %s. Further ones are not logged, but counted '
+                'by the metric cyborg_lite_refused_messages_total.',
                 sender,
                 reason,
             )

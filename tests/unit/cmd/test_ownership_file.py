@@ -56,6 +56,6 @@ def test_changed_file_is_read_again(
     file.write_text('compute-1: nova')
     for _ in range(2):
         assert owner(ownership.read()) == 'nobody'
-    assert caplog.text.count('The last ownership file stays in use') == 1
+    assert caplog.text.count('Ignoring the changed ownership file') == 1
     os.unlink(file)
     assert owner(ownership.read()) == 'nobody'
