@@ -93,7 +93,7 @@ def _add_parsers(parsers: '_SubParsersAction[Any]') -> None:
     phase.add_argument(
         '--expand',
         action='store_true',
-        help='only add tables and columns; daemons of the previous version keep on',
+        help='only add tables and columns; daemons of the previous version still run',
     )
     phase.add_argument(
         '--contract',

@@ -18,7 +18,7 @@ def add_parsers(parsers: Any) -> None:
     forget = add_command(
         commands,
         'forget-identity',
-        'let a reinstalled host replace its agent although that seems alive',
+        'let a reinstalled host replace its agent although that agent counts as up',
     )
     # The name `host` is taken by an option of this service.
     forget.add_argument('of_host', metavar='HOST')
@@ -63,5 +63,5 @@ def _forget_identity(conf: cfg.ConfigOpts) -> int:
     if not forgotten:
         print(f'Host {host} has no agent with an identity.')
         return 1
-    print(f'The next agent that sends a heartbeat speaks for host {host}.')
+    print(f'The next agent that sends a heartbeat is the agent of host {host}.')
     return 0

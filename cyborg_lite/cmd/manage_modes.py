@@ -13,6 +13,7 @@ from cyborg_lite.cmd import database, message_keys
 from cyborg_lite.cmd.parsers import add_command, add_group
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.conductor.modes import ModeService
+from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.device_errors import ModeRefused
 from cyborg_lite.model.modes import DevicePlan, ModePlan
 from cyborg_lite.rpc import transport
@@ -29,7 +30,7 @@ def add_parsers(parsers: Any) -> None:
         commands,
         'plan',
         'show the modes of the devices of a host, what a change to the declared mode '
-        'does, and which ARQs stand in its way; the exit status is 1 if a device '
+        'does, and which ARQs prevent it; the exit status is 1 if a device '
         'does not have its declared mode',
     )
     # The name `host` is taken by an option of this service.
@@ -59,7 +60,16 @@ def _plan(conf: cfg.ConfigOpts) -> int:
 
 @contextmanager
 def open_service(conf: cfg.ConfigOpts) -> Iterator[ModeService]:
-    """Connect to the database and the message bus for one command."""
+    """Connect to the database and the message bus for one command.
+
+    :raises ConfigurationError: the transport reaches no agent of another process
+    """
+    if transport.address(conf).startswith('local:'):
+        reason = (
+            'The transport local:// reaches no agent of another process. Use the '
+            'commands `openstack accelerator device mode list` and `set`.'
+        )
+        raise ConfigurationError(reason=reason)
     signer = message_keys.create_signer(conf, Role.CONDUCTOR)
     bus = transport.connect(conf, signer=signer)
     try:

@@ -30,10 +30,10 @@ unknown host. Change it if the two names differ.
         ],
         help="""
 Signatures of the messages between API, conductors and agents. They prevent that a
-client of the message bus speaks for another host or for the API. Set optional on all
-daemons while an upgrade from a release without signatures is under way. Set off only in
-a lab: whoever has the password of the message bus can then change any device. Messages
-of the transport local:// stay in one process and are never signed.
+client of the message bus sends messages in the name of another host or of the API. Set
+optional on all daemons while an upgrade from a release without signatures is under way.
+Set off only in a lab: any client with the password of the message bus can then change
+any device. Messages of the transport local:// stay in one process and are never signed.
 """,
     ),
 ]

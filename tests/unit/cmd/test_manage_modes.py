@@ -4,6 +4,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from oslo_config import cfg
@@ -76,3 +77,12 @@ def test_plan_apply_starts_changes_once(
 def test_plan_host_without_devices(options: list[str], capsys: Out) -> None:
     assert manage.main(options) == 0
     assert capsys.readouterr().out == 'No device of the host has modes.\n'
+
+
+def test_plan_of_local_transport_names_other_commands(
+    tmp_path: Path, capsys: Out
+) -> None:
+    file = tmp_path / 'cyborg-lite.conf'
+    file.write_text('[DEFAULT]\ntransport_url = local://\n')
+    assert manage.main(['--config-file', str(file), 'mode', 'plan', HOST]) != 0
+    assert 'device mode list' in capsys.readouterr().err
