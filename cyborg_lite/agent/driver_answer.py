@@ -53,7 +53,7 @@ def list_claims(device: Device) -> Iterator[str]:
 def validate_results(
     results: Iterable[DiscoveryResult], scope: DriverScope
 ) -> DriverAnswer:
-    """Judge each result of a driver by itself.
+    """Validate each result of a driver by itself.
 
     A function whose device is invalid stays in the answer, without the device and with
     the reason. A result that names no function of the driver is dropped.

@@ -44,7 +44,7 @@ class ServerGate:
             self._update()
 
     def set_accepted(self, accepted: bool) -> None:
-        """Start or stop to serve calls.
+        """Start or stop serving calls.
 
         :raises ConfigurationError: the broker refuses the user or the queues
         """
@@ -53,7 +53,7 @@ class ServerGate:
             self._update()
 
     def close(self) -> None:
-        """Accept no more calls, for ever."""
+        """Stop accepting calls permanently."""
         with self._guard:
             self._closed = True
             self._update()

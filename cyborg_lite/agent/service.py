@@ -232,7 +232,7 @@ class AgentService:
         self._join_loops()
 
     def stop(self) -> None:
-        """Stop to accept RPCs."""
+        """Stop accepting RPCs. Running RPCs continue."""
         self._stop_loops()
         self._gate.close()
 
