@@ -31,6 +31,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy import Row as ResultRow
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import Upsert, Values, change
@@ -69,18 +70,30 @@ _ADD_MANY: Final = Upsert(
 _ADD_OWNED: Final = _ADD.values(
     lease_until=now_ms() + bindparam('lease_ms', type_=BigInteger)
 )
-_LEASABLE: Final = (
-    select(Row.id, Row.host)
-    .where(
-        Row.kind.in_(bindparam('kinds', expanding=True)),
-        or_(
-            Row.host.is_(None),
-            Row.host.not_in(bindparam('full_hosts', expanding=True)),
-        ),
-    )
-    .limit(bindparam('number'))
-    .with_for_update(skip_locked=True)
-)
+# The locking SELECT reads all values of a job, so no other one is needed.
+_LOCK: Final = select(
+    Row.id,
+    Row.uuid,
+    Row.kind,
+    Row.payload,
+    Row.state,
+    Row.lease,
+    Row.attempts,
+    Row.rerun_requested,
+    Row.step,
+    Row.deadline,
+    Row.request_id,
+    Row.host,
+    case((Row.deadline < now_ms(), True), else_=False).label('expired'),
+    (now_ms() - Row.created_at).label('age_ms'),
+).with_for_update(skip_locked=True)
+_LEASABLE: Final = _LOCK.where(
+    Row.kind.in_(bindparam('kinds', expanding=True)),
+    or_(
+        Row.host.is_(None),
+        Row.host.not_in(bindparam('full_hosts', expanding=True)),
+    ),
+).limit(bindparam('number'))
 _DUE: Final = _LEASABLE.where(
     Row.state == JobState.WAITING, Row.run_after <= now_ms()
 ).order_by(Row.run_after)
@@ -101,6 +114,8 @@ _BECOME: Final = _CHANGE.values(deadline=_DEADLINE)
 _FINISH: Final = delete(Row).where(
     _LEASED, Row.rerun_requested == bindparam('rerun_number')
 )
+
+_LockedRow = ResultRow[*tuple[Any, ...]]  # of _LOCK
 
 CANCELLED: Final = 0
 """The deadline of a job that an operator has cancelled; it has always passed."""
@@ -191,33 +206,26 @@ def lease_jobs(
     """
     shares = shares or HostShares(limit)
     # Two SELECTs, because an OR would use neither of the two indexes.
-    due = _lock_jobs(session, _DUE, kinds, limit, shares)
-    abandoned: list[int] = []
-    if len(due) < limit:
-        number = limit - len(due)
-        abandoned = _lock_jobs(session, _ABANDONED, kinds, number, shares)
-    return _lease_locked(session, owner, due, abandoned)
+    rows = _lock_jobs(session, _DUE, kinds, limit, shares)
+    if len(rows) < limit:
+        number = limit - len(rows)
+        rows += _lock_jobs(session, _ABANDONED, kinds, number, shares)
+    return _lease_locked(session, owner, rows)
 
 
 def lease_keyed_job(session: Session, owner: Owner, kind: str, key: str) -> Job | None:
     """Lease the job with the key, due or not, unless another worker runs it."""
     is_abandoned = and_(Row.state == JobState.RUNNING, Row.lease_until < now_ms())
-    row = session.execute(
-        select(Row.id, Row.state)
-        .where(
+    rows = session.execute(
+        _LOCK.where(
             Row.kind == kind,
             Row.key == key,
             or_(Row.state == JobState.WAITING, is_abandoned),
             # The runner ends jobs that an operator has cancelled.
             Row.deadline.is_(None),
         )
-        .with_for_update(skip_locked=True)
-    ).one_or_none()
-    if row is None:
-        return None
-    abandoned = row.state == JobState.RUNNING
-    due_ids, abandoned_ids = ([], [row.id]) if abandoned else ([row.id], [])
-    return next(iter(_lease_locked(session, owner, due_ids, abandoned_ids)), None)
+    )
+    return next(iter(_lease_locked(session, owner, rows.all())), None)
 
 
 def add_and_lease_job(session: Session, owner: Owner, new: NewJob) -> Job | None:
@@ -245,20 +253,15 @@ def is_leased(session: Session, job: Job) -> bool:
 
 
 def _lease_locked(
-    session: Session, owner: Owner, due: Sequence[int], abandoned: Sequence[int]
+    session: Session, owner: Owner, rows: Sequence[_LockedRow]
 ) -> tuple[Job, ...]:
-    """Lease jobs that this transaction has locked.
-
-    :param due: ids of waiting jobs
-    :param abandoned: ids of jobs whose lease has ended
-    """
-    ids = [*due, *abandoned]
-    if not ids:
+    """Lease jobs that this transaction has locked."""
+    if not rows:
         return ()
     change(
         session,
         update(Row)
-        .where(Row.id.in_(ids))
+        .where(Row.id.in_([row.id for row in rows]))
         .values(
             state=JobState.RUNNING,
             owner=owner.name,
@@ -267,49 +270,43 @@ def _lease_locked(
             attempts=Row.attempts + 1,
         ),
     )
-    late = case((Row.deadline < now_ms(), True), else_=False).label('late')
-    age = (now_ms() - Row.created_at).label('age')
-    rows = session.execute(
-        select(Row, late, age).where(Row.id.in_(ids)).order_by(Row.id)
-    )
-    return tuple(
-        replace(_job(row, bool(expired), age), abandoned=row.id in abandoned)
-        for row, expired, age in rows
-    )
+    rows = sorted(rows, key=lambda row: int(row.id))
+    return tuple(_leased_job(row, owner) for row in rows)
 
 
 def _lock_jobs(
     session: Session,
-    statement: Select[int, str | None],
+    statement: Select[*tuple[Any, ...]],
     kinds: Collection[str],
     number: int,
     shares: HostShares,
-) -> list[int]:
+) -> list[_LockedRow]:
     parameters = {
         'kinds': list(kinds),
         'full_hosts': list(shares.full_hosts()),
         'number': number,
     }
     # Rows that are locked and not leased are free again when the transaction commits.
-    return [
-        id_ for id_, host in session.execute(statement, parameters) if shares.take(host)
-    ]
+    rows = session.execute(statement, parameters)
+    return [row for row in rows if shares.take(row.host)]
 
 
-def _job(row: Row, expired: bool, age_ms: int) -> Job:
+def _leased_job(row: _LockedRow, owner: Owner) -> Job:
+    """Return the job of a row that was read before it was leased."""
     return Job(
         uuid=row.uuid,
         type=row.kind,
         payload=row.payload,
-        owner=row.owner or '',
-        lease=row.lease,
-        attempts=row.attempts,
+        owner=owner.name,
+        lease=row.lease + 1,
+        attempts=row.attempts + 1,
         rerun_requested=row.rerun_requested,
         step=row.step,
         awaited=row.deadline is not None,
-        expired=expired,
+        expired=bool(row.expired),
+        abandoned=row.state == JobState.RUNNING,
         cancelled=row.deadline == CANCELLED,
-        age=age_ms / 1000,
+        age=row.age_ms / 1000,
         request_id=row.request_id,
         host=row.host,
     )
