@@ -14,7 +14,6 @@ from cyborg_lite.model.usage import Usage
 # Severities of PCIe AER (kernel: ABI/testing/sysfs-bus-pci-devices-aer_stats).
 _SEVERITIES: Final = ('correctable', 'nonfatal', 'fatal')
 _TOTAL: Final = re.compile(r'TOTAL_ERR_\w+ (\d{1,18})\b')
-# Units of hwmon (kernel: hwmon/sysfs-interface.rst).
 # Places of the monitors: of most cards, of NVMe drives (kernel 5.12 and later), and of
 # FPGA cards with dfl, which have one for the temperature and one for the power.
 _MONITORS: Final = (
@@ -22,6 +21,7 @@ _MONITORS: Final = (
     'nvme/nvme*/hwmon*',
     'fpga_region/*/dfl-fme.*/hwmon/*',
 )
+# Units of hwmon (kernel: hwmon/sysfs-interface.rst).
 _MILLI: Final = 1e3  # millidegrees Celsius
 _MICRO: Final = 1e6  # microwatts
 
