@@ -15,11 +15,10 @@ OPTIONS: Final[list[cfg.Opt]] = [
         help="""
 URL of the database, e.g.
 mysql+pymysql://USER:PASSWORD@HOST/cyborg_lite?charset=utf8mb4 or
-postgresql+psycopg://USER:PASSWORD@HOST/cyborg_lite. Only the conductors and
-the commands cyborg-lite-dbsync, cyborg-lite-manage and cyborg-lite-status open it. A
-SQLite file serves one process on one host. Driver
-timeouts can be appended, e.g. &read_timeout=60. Set it for every deployment with more
-than one conductor.
+postgresql+psycopg://USER:PASSWORD@HOST/cyborg_lite. Only the conductors and the
+commands cyborg-lite-dbsync, cyborg-lite-manage and cyborg-lite-status open it. A SQLite
+file serves one process on one host. Driver timeouts can be appended, e.g.
+&read_timeout=60. Set it for every deployment with more than one conductor.
 """,
     ),
     cfg.IntOpt(
