@@ -78,10 +78,10 @@ class VirtualFunctions:
 
         :raises DriverError: the card cannot have a virtual function at this address
         """
-        present = PciFunction(self._host, card.address).virtfns
-        if address in present:
+        before = PciFunction(self._host, card.address).virtfns
+        if address in before:
             return
-        if not present:
+        if not before:
             # Mark the card first: the agent may crash right after the change.
             self._mark_created(card.address)
         try:
@@ -95,6 +95,8 @@ class VirtualFunctions:
             raise
         present = PciFunction(self._host, card.address).virtfns
         if address not in present:
+            if not before:
+                self._remove_incomplete(card)
             raise DriverError(
                 reason=f'Device {card.address} has {len(present)} virtual functions, '
                 f'but none at {address}.'
@@ -112,6 +114,18 @@ class VirtualFunctions:
             self._switch.disable(card)
             LOG.info('Removed the virtual functions of %s', card.address)
         self._unmark(card.address)
+
+    def _remove_incomplete(self, card: PciFunction) -> None:
+        """Disable virtual functions that are fewer than the kernel was to create.
+
+        If this fails, the mark stays, and a later ``remove`` disables them.
+        """
+        try:
+            self.remove(card)
+        except DriverError as error:
+            LOG.warning(
+                'Cannot remove the virtual functions of %s: %s', card.address, error
+            )
 
     def _mark_created(self, address: str) -> None:
         self._created.add(address)

@@ -80,6 +80,42 @@ def test_create_missing_address_raises(host: Host, switch: FakeSwitch) -> None:
         virtual.create(PciFunction(host, _CARD), '0000:c4:00.0')
 
 
+def test_create_fewer_than_requested_disables_them(
+    host: Host, switch: FakeSwitch
+) -> None:
+    virtual, card = VirtualFunctions(host, switch), PciFunction(host, _CARD)
+    with pytest.raises(DriverError):
+        virtual.create(card, '0000:c4:00.0')
+    assert PciFunction(host, _CARD).virtfns == ()
+    virtual.remove(card)
+    assert switch.calls == ['enable', 'disable']
+
+
+def test_create_fewer_than_requested_keeps_foreign_vfs(
+    host: Host, switch: FakeSwitch
+) -> None:
+    switch.kernel.run(host.root, 'sriov-manage', ['-e', _CARD])
+    virtual = VirtualFunctions(host, switch)
+    with pytest.raises(DriverError):
+        virtual.create(PciFunction(host, _CARD), '0000:c4:00.0')
+    assert switch.calls == ['enable']
+
+
+def test_create_with_failed_removal_is_removed_later(
+    host: Host, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(card: PciFunction) -> None:
+        raise DeviceBusy(address=card.address, reason='refused')
+
+    virtual, card = VirtualFunctions(host, switch), PciFunction(host, _CARD)
+    with monkeypatch.context() as patch:
+        patch.setattr(switch, 'disable', refuse)
+        with pytest.raises(DriverError, match='has 2 virtual functions, but none'):
+            virtual.create(card, '0000:c4:00.0')
+    virtual.remove(card)
+    assert switch.calls == ['enable', 'disable']
+
+
 def test_remove_after_failed_create_keeps_foreign_vfs(
     host: Host, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
