@@ -65,16 +65,19 @@ def is_changing(session: Session, ids: Collection[int]) -> bool:
     A host may report new handles during the change. They are free, and the hold began
     before them.
     """
+    return not list_changing(session).isdisjoint(ids)
+
+
+def list_changing(session: Session) -> set[int]:
+    """Return the ids of the devices that jobs hold."""
     mode_jobs = (
-        select(Job.id)
-        .join(Device, Device.uuid == Job.key)
-        .where(Job.kind == JobType.MODE, Job.step == HELD, Device.id.in_(ids))
+        select(Device.id)
+        .join(Job, Device.uuid == Job.key)
+        .where(Job.kind == JobType.MODE, Job.step == HELD)
     )
-    if session.scalar(mode_jobs.limit(1)) is not None:
-        return True
     running = Reconfiguration.state == ReconfigurationState.RUNNING
     selections = session.scalars(select(Reconfiguration.held_ids).where(running))
-    return any(not set(ids).isdisjoint(selection) for selection in selections)
+    return set(session.scalars(mode_jobs)).union(*selections)
 
 
 def hold_devices(session: Session, ids: Collection[int], reason: str) -> None:

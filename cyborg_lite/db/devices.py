@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy import Row as ResultRow
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import device_events
+from cyborg_lite.db import device_events, device_hold
 from cyborg_lite.db.change import change
 from cyborg_lite.db.generations import check_generation
 from cyborg_lite.db.jobs import queue
@@ -42,7 +42,7 @@ from cyborg_lite.db.query import (
 )
 from cyborg_lite.db.tables import Arq, AttachHandle, Deployable, now
 from cyborg_lite.db.tables import Device as Row
-from cyborg_lite.exceptions import DeviceNotFound
+from cyborg_lite.exceptions import Conflict, DeviceNotFound
 from cyborg_lite.model.arqs import DEVICE_IN_USE_STATES, State
 from cyborg_lite.model.construction import find_constructor
 from cyborg_lite.model.device_events import DeviceEventKind, EventDetails
@@ -194,8 +194,9 @@ def set_device_status(
     :param generation: that the device must have; None: any
     :raises DeviceNotFound: no device has the uuid
     :raises GenerationConflict: the device has another generation
+    :raises Conflict: the device is to be enabled while a job changes it
     """
-    columns = (Row.hostname, Row.status, Row.status_reason)
+    columns = (Row.id, Row.hostname, Row.status, Row.status_reason)
     statement = select(*columns).where(Row.uuid == uuid).with_for_update()
     row = session.execute(statement).one_or_none()
     if row is None:
@@ -206,6 +207,12 @@ def set_device_status(
         status=DeviceStatus(row.status),
         reason=row.status_reason,
     )
+    is_enabled = previous.status is not status is DeviceStatus.ENABLED
+    if is_enabled and device_hold.is_changing(session, [row.id]):
+        raise Conflict(
+            reason=f'Device {uuid} cannot be enabled: its mode or its configuration is '
+            'being changed.'
+        )
     if (previous.status, previous.reason) != (status, reason):
         values = {'status': status, 'status_reason': reason, 'updated_at': now()}
         change(session, update(Row).where(Row.uuid == uuid).values(**values))
@@ -225,19 +232,22 @@ def undo_device_status(
 ) -> None:
     """Set the previous status again, unless another change came after this one.
 
-    If the sync job is finished, Placement has the change, and the device keeps it.
+    If the sync job is finished, Placement has the change, and the device keeps it. A
+    device that a job has begun to change stays in maintenance.
 
     :param setting: status and reason of the change
     :raises DeviceNotFound: no device has the uuid
     """
-    columns = (Row.status, Row.status_reason)
+    columns = (Row.id, Row.status, Row.status_reason)
     statement = select(*columns).where(Row.uuid == uuid).with_for_update()
     row = session.execute(statement).one_or_none()
     if row is None:
         raise DeviceNotFound(uuid=uuid)
     is_current = (DeviceStatus(row.status), row.status_reason) == setting
-    if is_current and queue.has_keyed_job(
-        session, JobType.PLACEMENT_SYNC, previous.hostname
+    if (
+        is_current
+        and not device_hold.is_changing(session, [row.id])
+        and queue.has_keyed_job(session, JobType.PLACEMENT_SYNC, previous.hostname)
     ):
         set_device_status(session, uuid, previous.status, previous.reason)
 

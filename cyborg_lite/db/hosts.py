@@ -9,7 +9,13 @@ from oslo_db.exception import RetryRequest
 from sqlalchemy import ColumnElement, Select, and_, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import device_events, device_owners, outbox, services
+from cyborg_lite.db import (
+    device_events,
+    device_hold,
+    device_owners,
+    outbox,
+    services,
+)
 from cyborg_lite.db.arqs import record_step
 from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_utc
@@ -102,12 +108,19 @@ def set_status(
 ) -> int:
     """Set the status of all devices of a host, and write a Placement sync job.
 
+    No device is enabled while a job changes it. At the end of the change, the job
+    enables the devices that it has put into maintenance.
+
     :returns: the number of devices whose status has changed
     :raises HostNotFound: the host has neither an agent nor devices
     """
     _check_known(session, host)
     values = {'status': status, 'status_reason': reason, 'updated_at': now()}
     differs = (Device.hostname == host) & (Device.status != status)
+    if status is DeviceStatus.ENABLED:
+        devices = select(Device.id).where(differs).order_by(Device.id)
+        session.execute(devices.with_for_update())  # so that no hold begins
+        differs &= Device.id.not_in(device_hold.list_changing(session))
     details = EventDetails(value=status.value, reason=reason)
     kind = DeviceEventKind.STATUS_CHANGED
     device_events.add_events(session, differs, kind, details)

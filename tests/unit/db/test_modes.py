@@ -4,15 +4,16 @@
 import pytest
 from sqlalchemy import select, update
 
-from cyborg_lite.db import modes, reconfigurations
+from cyborg_lite.db import devices, hosts, modes, reconfigurations
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.reconfigurations import NewReconfiguration
 from cyborg_lite.db.tables import AttachHandle, Device
 from cyborg_lite.db.tables import Job as JobRow
-from cyborg_lite.exceptions import DeviceNotFound, JobLost
+from cyborg_lite.exceptions import Conflict, DeviceNotFound, JobLost
 from cyborg_lite.model.device_errors import ModeRefused, ReconfigurationRefused
+from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.jobs import (
     Job,
@@ -80,6 +81,54 @@ def test_new_handles_of_held_device_do_not_end_hold(
         database.write(modes.add_change, payload, None)
     # Another worker of the same change goes on.
     database.write(reconfigurations.begin_change, running, order, lambda facts: False)
+
+
+def read_status(database: Database, payload: ModePayload) -> tuple[str, str]:
+    is_device = Device.uuid == payload.device_uuid
+    statement = select(Device.status, Device.status_reason).where(is_device)
+    row = database.read(lambda session: session.execute(statement).one())
+    return row.status, row.status_reason
+
+
+def test_enable_of_held_device_is_refused(
+    database: Database, payload: ModePayload
+) -> None:
+    """Placement would offer its handles, which no ARQ can claim."""
+    job = lease(database, payload)
+    database.write(modes.hold_device, job, payload)
+    uuid, enabled = payload.device_uuid, DeviceStatus.ENABLED
+    with pytest.raises(Conflict, match='is being changed'):
+        database.write(devices.set_device_status, uuid, enabled)
+    database.write(modes.end_change, job, 'It broke.', is_known=False)
+    status, reason = read_status(database, payload)
+    assert (status, 'It broke.' in reason) == (DeviceStatus.MAINTAINING, True)
+    database.write(devices.set_device_status, uuid, enabled)
+    assert read_status(database, payload) == (DeviceStatus.ENABLED, '')
+
+
+def test_host_enable_leaves_held_device_to_its_job(
+    database: Database, payload: ModePayload
+) -> None:
+    database.write(hosts.set_status, HOST, DeviceStatus.MAINTAINING, 'fan')
+    database.write(devices.set_device_status, payload.device_uuid, DeviceStatus.ENABLED)
+    job = lease(database, payload)
+    database.write(modes.hold_device, job, payload)
+    assert database.write(hosts.set_status, HOST, DeviceStatus.ENABLED) == 1
+    assert read_status(database, payload)[0] == DeviceStatus.MAINTAINING
+    database.write(modes.end_change, job)
+    assert read_status(database, payload) == (DeviceStatus.ENABLED, '')
+
+
+def test_undone_disable_does_not_enable_held_device(
+    database: Database, payload: ModePayload
+) -> None:
+    """A job may hold the device before Placement refuses the maintenance."""
+    setting = DeviceStatus.MAINTAINING, 'fan'
+    uuid = payload.device_uuid
+    previous = database.write(devices.set_device_status, uuid, *setting)
+    database.write(modes.hold_device, lease(database, payload), payload)
+    database.write(devices.undo_device_status, uuid, setting, previous)
+    assert read_status(database, payload) == setting
 
 
 def test_hold_of_lost_job_raises(database: Database, payload: ModePayload) -> None:
