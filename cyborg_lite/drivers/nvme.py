@@ -21,9 +21,10 @@ from cyborg_lite.drivers.nvme_namespaces import (
     format_layout,
     parse_layout,
 )
+from cyborg_lite.drivers.nvme_ports import DrivePorts
 from cyborg_lite.drivers.pci import PciDriver, attributes, custom_name
 from cyborg_lite.drivers.pci_vendors import VENDOR_NAMES
-from cyborg_lite.exceptions import DeviceGone
+from cyborg_lite.exceptions import DeviceBusy, DeviceGone
 from cyborg_lite.model import typed_attributes
 from cyborg_lite.model.cleaning import CleanStep
 from cyborg_lite.model.devices import AllocatedHandle
@@ -87,8 +88,15 @@ class NvmeDrive(PciDriver):
         self._cleaner = NvmeCleaner(tools, method)
         self._namespaces = NamespaceManager(tools)
         self._declared = DeclaredModes(options, host.name)
+        self._ports = DrivePorts(
+            lambda address: self.find_host_user(PciFunction(host, address))
+        )
         # The last number of namespaces, by address. A drive in a guest has none.
         self._counts: dict[str, int] = {}
+
+    def discover(self) -> Iterator[DiscoveryResult]:
+        """Yield one result per controller; a drive is offered at one of them."""
+        yield from self._ports.resolve(list(super().discover()))
 
     def build_handle(self, card: PciFunction, function: PciFunction) -> AttachHandle:
         """Return the attach handle of a drive, with its cleaning policy."""
@@ -109,6 +117,11 @@ class NvmeDrive(PciDriver):
     def restore_device(self, device: Device) -> None:
         """Accept a device that an earlier agent process discovered."""
         super().restore_device(device)
+        self._ports.restore_device(device)
+        if device.hardware_id != device.control_address:
+            # Needed while the drive is in a guest: other controllers have it, too.
+            ids = f'{device.vendor}:{device.std_board_info.get("product_id", "")}'
+            self._serials[device.control_address, ids] = device.hardware_id
         for trait in device.root.traits:
             number = trait.removeprefix(_LAYOUT)
             if number != trait and number.isdecimal():
@@ -118,6 +131,8 @@ class NvmeDrive(PciDriver):
         """Return the layouts of namespaces of a drive for which one is declared."""
         declared = self._declared.find(device)
         function = PciFunction(self._host, device.control_address)
+        if self._ports.find_obstacle(function.address) is not None:
+            return ()
         if declared is None or function.driver != _HOST_DRIVER:
             return ()
         counts = sorted({*_COUNTS, parse_layout(declared)} - {0})
@@ -143,10 +158,13 @@ class NvmeDrive(PciDriver):
     def set_mode(self, device: Device, mode: str) -> Device:
         """Replace the namespaces of a drive, which destroys its data.
 
-        :raises DeviceBusy: a guest has the drive
+        :raises DeviceBusy: a guest has the drive, or may have it at another port
         :raises DriverError: the host uses it, or a command failed
         """
         function = PciFunction(self._host, device.control_address)
+        obstacle = self._ports.find_obstacle(function.address)
+        if obstacle is not None:
+            raise DeviceBusy(address=function.address, reason=obstacle)
         count = parse_layout(mode)
         if not count:
             check_mode(self.modes(device), device, mode)

@@ -110,7 +110,8 @@ trust one another.
     def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
         self._host = host
         self._options = options
-        self._serials: dict[str, str] = {}  # by address, as last read
+        # By address and ids, as last read.
+        self._serials: dict[tuple[str, str], str] = {}
         # By address and name, as last read: attributes that a suspended card or one of
         # a guest does not show.
         self._kept_attributes: dict[str, dict[str, TypedAttribute]] = {}
@@ -138,8 +139,8 @@ trust one another.
     def discover(self) -> Iterator[DiscoveryResult]:
         """Yield one result per PCI function of the vendor that is part of a card."""
         present = {function.address for function in self._host.pci_functions()}
-        for address in self._serials.keys() - present:
-            del self._serials[address]
+        for key in [key for key in self._serials if key[0] not in present]:
+            del self._serials[key]
         for address in self._kept_attributes.keys() - present:
             del self._kept_attributes[address]
         functions = list(self._host.pci_functions())
@@ -298,10 +299,10 @@ trust one another.
         """Return the serial number of the card, or its address without one."""
         serial = self.read_serial(function)
         if serial:
-            self._serials[function.address] = serial
+            self._serials[function.address, function.ids] = serial
         # Some kernel drivers expose the serial only while bound. The cache keeps the
         # identity of the device while it is bound to vfio-pci.
-        return self._serials.get(function.address, function.address)
+        return self._serials.get((function.address, function.ids), function.address)
 
     def describe_virtual(self, function: PciFunction) -> str:
         """Return the reason in the result of a virtual function."""
