@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """History of a device in the responses of the API."""
 
-import re
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final, Self
+from typing import Self
 
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.reasons import render_reason
 from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import enum_of, nullable
 from cyborg_lite.api.views.view import View
 from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
-
-_UUID: Final = re.compile('[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
-_HIDDEN: Final = '(hidden)'
 
 
 class DeviceEventView(View):
@@ -35,7 +32,7 @@ class DeviceEventView(View):
     @classmethod
     def build(cls, event: DeviceEvent, *, shows_uuids: bool) -> Self:
         """Build the view."""
-        reason = event.reason if shows_uuids else _UUID.sub(_HIDDEN, event.reason)
+        reason = render_reason(event.reason, shows_uuids=shows_uuids)
         return cls(
             event=event.kind.value,
             at=event.at,

@@ -25,6 +25,7 @@ from cyborg_lite.api.views.content import (
     render_time,
 )
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.reasons import render_reason
 from cyborg_lite.api.views.selection import select_content
 from cyborg_lite.api.views.shapes import (
     UUID,
@@ -77,7 +78,8 @@ _BOARD: Final = JsonValue(type=['string', 'object'])
 class DeviceView(View):
     """A device. ``usage_age`` is the age of ``usage`` in seconds, null without it.
 
-    ``std_board_info`` is an object since 2.27, and JSON text before.
+    ``std_board_info`` is an object since 2.27, and JSON text before. Only
+    administrators see the UUIDs in ``status_reason`` and ``health_reason``.
     """
 
     uuid = UUID
@@ -110,7 +112,7 @@ class DeviceView(View):
 
 
 def _build_device(
-    device: DeviceRecord, links: Links, version: Microversion, shows_arqs: bool
+    device: DeviceRecord, links: Links, version: Microversion, is_admin: bool
 ) -> Content:
     """Return a device. A list of many builds no other object for each of them."""
     content: Content = {
@@ -130,8 +132,11 @@ def _build_device(
     if version >= V2_4:
         content |= _details(device)
         # The ARQs belong to all projects: only an administrator sees their uuids.
-        if shows_arqs:
+        if is_admin:
             content['arqs'] = list(device.arqs)
+        elif device.status_reason or device.health_reason:
+            for name in ('status_reason', 'health_reason'):
+                content[name] = render_reason(content[name], shows_uuids=False)
     if version >= V2_11:
         content |= _ages(device)
     if version >= V2_21:

@@ -9,6 +9,7 @@ from wsme import types
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_30
 from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.reasons import render_reason
 from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, optional, since
 from cyborg_lite.api.views.view import View
@@ -49,7 +50,7 @@ class UnitUserView(View):
 
 
 class TopologyUnitView(View):
-    """A unit; only administrators see the field ``user``."""
+    """A unit; only administrators see ``user`` and the UUIDs in ``reason``."""
 
     name = str
     type = str
@@ -65,7 +66,7 @@ class TopologyUnitView(View):
             name=unit.name,
             type=unit.type,
             availability=unit.availability.value,
-            reason=unit.reason or None,
+            reason=render_reason(unit.reason, shows_uuids=is_admin) or None,
             user=user if is_admin else types.Unset,
         )
 
@@ -139,9 +140,9 @@ class TopologyDeviceView(View):
             vendor=device.vendor,
             model=device.model,
             status=device.status,
-            status_reason=device.status_reason,
+            status_reason=render_reason(device.status_reason, shows_uuids=is_admin),
             health=device.health.value,
-            health_reason=device.health_reason,
+            health_reason=render_reason(device.health_reason, shows_uuids=is_admin),
             pci_bridges=bridges,
             deployables=[
                 TopologyDeployableView.build(item, is_admin)

@@ -74,6 +74,19 @@ def test_show_device_as_manager_hides_arqs(newest: Client) -> None:
     assert UNKNOWN.encode() not in answer.body
 
 
+@pytest.mark.parametrize('name', ['status_reason', 'health_reason'])
+def test_device_only_admin_sees_uuids_in_reasons(newest: Client, name: str) -> None:
+    """Consumers in Placement are instances of all projects."""
+    reason = f'Used by {UNKNOWN}.'
+    device = add_device(newest.conductor, **{name: reason})
+    for client, text in (
+        (newest, reason),
+        (newest.as_(MANAGER), 'Used by (hidden).'),
+    ):
+        assert client.get(f'/devices/{device.uuid}').json[name] == text
+        assert client.get('/devices').json['devices'][0][name] == text
+
+
 @pytest.mark.parametrize(
     ('query', 'count'), [('health=failed', 1), ('model=FakeDevice', 2), ('model=x', 0)]
 )

@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the topology of a host at microversion 2.9."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from cyborg_lite.model.host_topology import HostTopology
+from cyborg_lite.model.host_topology import (
+    Availability,
+    HostTopology,
+    NumaNode,
+    TopologyDeployable,
+    TopologyUnit,
+)
 from tests.builders.host_topologies import HOST, HOSTILE, PROJECT, build_topology
 from tests.support.api.conversation import MANAGER, Client
 
 PATH = f'/hosts/{HOST}/topology'
+INSTANCE = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
 
 
 @pytest.fixture
@@ -49,6 +57,26 @@ def test_topology_hides_users_from_managers(newest: Client) -> None:
     assert answer.status == 200
     assert not any('user' in unit for unit in list_units(answer.json))
     assert PROJECT not in str(answer.json['numa_nodes'])
+
+
+def test_topology_only_admin_sees_uuids_in_reasons(newest: Client) -> None:
+    """Consumers in Placement are instances of all projects."""
+    reason = f'Used by {INSTANCE}.'
+    unit = TopologyUnit('a', 'PCI', Availability.RESERVED, reason)
+    deployable = TopologyDeployable('d', 'root', None, 'PGPU', total=1, units=(unit,))
+    topology = build_topology()
+    device = replace(
+        topology.numa_nodes[0].devices[0],
+        status_reason=reason,
+        health_reason=reason,
+        deployables=(deployable,),
+    )
+    nodes = (NumaNode(0, (device,)),)
+    newest.conductor.topologies[HOST] = replace(topology, numa_nodes=nodes)
+    assert str(newest.get(PATH).json).count(INSTANCE) == 3
+    newest.headers.update(MANAGER)
+    text = str(newest.get(PATH).json)
+    assert (text.count(INSTANCE), text.count('(hidden)')) == (0, 3)
 
 
 def test_topology_host_without_devices_is_empty(newest: Client) -> None:
