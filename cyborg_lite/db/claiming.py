@@ -67,6 +67,7 @@ _TARGET: Final = PlainRow(
     Deployable.num_accelerators,
     Device.health,
     Device.health_reason,
+    Device.conflict,
     AttachHandle.id.label('unclean'),
     Service.host,
     Service.state.label('agent'),
@@ -188,6 +189,9 @@ def _target(row: Any) -> _Target:
         raise NoFreeHandle(reason=f'The device of {row.name} is gone.')
     if row.health in UNUSABLE_HEALTH:
         reason = f'The device of {row.name} is {row.health}: {row.health_reason}'
+        raise NoFreeHandle(reason=reason)
+    if row.conflict:
+        reason = f'Another service manages the device of {row.name}.'
         raise NoFreeHandle(reason=reason)
     if row.unusable_reason:
         reason = f'{row.name} is not usable: {row.unusable_reason}'

@@ -93,3 +93,13 @@ def test_claim_unusable_device_is_refused(
     with pytest.raises(NoFreeHandle, match=r'1 fatal PCI errors|is gone'):
         create_bound_arqs_of(database, card, {'resources:FPGA': '1'})
     assert owners(database) == []
+
+
+def test_claim_device_of_two_services_is_refused(database: Database) -> None:
+    """Nova may give the device to another instance."""
+    card = add_card(database, 1)
+    values = {'conflict': 'Managed twice.'}
+    database.write(lambda session: session.execute(update(Device).values(values)))
+    with pytest.raises(NoFreeHandle, match='Another service manages'):
+        create_bound_arqs_of(database, card, {'resources:FPGA': '1'})
+    assert owners(database) == []
