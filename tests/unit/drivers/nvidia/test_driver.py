@@ -80,7 +80,7 @@ def test_hardware_id_of_uninitialized_card_is_address(host: Host) -> None:
     def read_id() -> str | None:
         results = {result.address: result for result in driver.discover()}
         device = results['0000:3b:00.0'].device
-        return device and device.hardware_id
+        return device.hardware_id if device else None
 
     assert read_id() == '0000:3b:00.0'
     file.write_text(text)
