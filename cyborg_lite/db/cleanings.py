@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import device_events
+from cyborg_lite.db import device_events, device_hold
 from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_ms
 from cyborg_lite.db.inventory import reports
@@ -38,7 +38,7 @@ from cyborg_lite.db.tables import (
     now,
 )
 from cyborg_lite.db.tables import Job as JobRow
-from cyborg_lite.exceptions import DeviceNotFound
+from cyborg_lite.exceptions import DeviceBusy, DeviceNotFound
 from cyborg_lite.model.cleaning import (
     OPERATOR_STATES,
     CleaningRecord,
@@ -104,6 +104,7 @@ def begin_cleaning(session: Session, job: Job) -> CleanWork | None:
     """Return the clean that a job works on; store it at the first attempt.
 
     :returns: None if the unit need not be cleaned any more
+    :raises DeviceBusy: a job changes the device; the call may be repeated
     :raises JobLost: another conductor took over the job
     """
     payload = CleanPayload.from_json(job.payload)
@@ -115,6 +116,11 @@ def begin_cleaning(session: Session, job: Job) -> CleanWork | None:
         return None
     record = session.execute(_select_running(row)).one_or_none()
     if record is None:
+        # The host may report a unit during the change. A unit that waited for its clean
+        # before it would have prevented the change.
+        if not job.expired and device_hold.is_changing(session, [row.device_id]):
+            reason = 'its mode or its configuration is being changed.'
+            raise DeviceBusy(address=row.control_address, reason=reason)
         values = {'state': CleaningState.RUNNING, 'steps': [], 'actor': payload.actor}
         _insert_record(session, row, values)
         _add_event(session, row.device_id, row.key, DeviceEventKind.CLEANING_STARTED)

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the hold of a device while its mode changes."""
 
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import select, update
 
-from cyborg_lite.db import devices, hosts, modes, reconfigurations
+from cyborg_lite.db import cleanings, devices, hosts, modes, reconfigurations
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.db.reconfigurations import NewReconfiguration
 from cyborg_lite.db.tables import AttachHandle, Device
 from cyborg_lite.db.tables import Job as JobRow
-from cyborg_lite.exceptions import Conflict, DeviceNotFound, JobLost
+from cyborg_lite.exceptions import Conflict, DeviceBusy, DeviceNotFound, JobLost
 from cyborg_lite.model.device_errors import ModeRefused, ReconfigurationRefused
 from cyborg_lite.model.devices import DeviceStatus
-from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.inventory import CleaningPolicy, HostReport
 from cyborg_lite.model.jobs import (
     Job,
     JobState,
@@ -23,8 +25,9 @@ from cyborg_lite.model.jobs import (
     Owner,
     ReconfigurePayload,
 )
-from tests.builders.reports import HOST, card
+from tests.builders.reports import HOST, card, with_root
 from tests.builders.rows import OWNER
+from tests.builders.unclean_units import lease_clean_job
 
 _OTHER = Owner('other', OWNER.lease_ms)
 
@@ -81,6 +84,24 @@ def test_new_handles_of_held_device_do_not_end_hold(
         database.write(modes.add_change, payload, None)
     # Another worker of the same change goes on.
     database.write(reconfigurations.begin_change, running, order, lambda facts: False)
+
+
+def test_new_unit_of_held_device_is_cleaned_after_the_change(
+    database: Database, payload: ModePayload
+) -> None:
+    job = lease(database, payload)
+    database.write(modes.hold_device, job, payload)
+    new = card(0x3B, handles=3)
+    handles = [
+        replace(item, cleaning=CleaningPolicy.ALWAYS) for item in new.root.handles
+    ]
+    cards = with_root(new, handles=tuple(handles)), card(0x5E, handles=2)
+    database.write(reports.store_report, HostReport(HOST, 'next', cards))
+    clean = lease_clean_job(database)
+    with pytest.raises(DeviceBusy, match='is being changed'):
+        database.write(cleanings.begin_cleaning, clean)
+    database.write(modes.end_change, job)
+    assert database.write(cleanings.begin_cleaning, clean) is not None
 
 
 def read_status(database: Database, payload: ModePayload) -> tuple[str, str]:
