@@ -86,7 +86,7 @@ def test_new_handles_of_held_device_do_not_end_hold(
     database.write(reconfigurations.begin_change, running, order, lambda facts: False)
 
 
-def test_new_unit_of_held_device_is_cleaned_after_the_change(
+def test_new_unit_of_held_device_is_cleaned_later(
     database: Database, payload: ModePayload
 ) -> None:
     job = lease(database, payload)
