@@ -57,7 +57,7 @@ OF_LOADING: Final = (
 OF_UNDOING: Final = (
     'program',
     programming.record_load.__name__,
-    loaded_regions.clear_previous_load.__name__,
+    release.record_restore.__name__,
 )
 
 
