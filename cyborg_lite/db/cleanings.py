@@ -116,8 +116,8 @@ def begin_cleaning(session: Session, job: Job) -> CleanWork | None:
         return None
     record = session.execute(_select_running(row)).one_or_none()
     if record is None:
-        # The host may report a unit during the change. A unit that waited for its clean
-        # before it would have prevented the change.
+        # The host has reported the unit during the change. An unclean unit that it had
+        # reported before would have prevented the change.
         if not job.expired and device_hold.is_changing(session, [row.device_id]):
             reason = 'its mode or its configuration is being changed.'
             raise DeviceBusy(address=row.control_address, reason=reason)

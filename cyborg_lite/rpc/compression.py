@@ -80,7 +80,7 @@ def _decompress(text: object, limit: int) -> Any:
         raise MalformedMessage(reason='a compressed argument is not text')
     stream = zlib.decompressobj()
     try:
-        # No name has the bytes, so they end before the text is parsed.
+        # The bytes are in no variable, so their memory is free before the parse.
         content = stream.decompress(
             base64.b64decode(text, validate=True), limit
         ).decode()
