@@ -7,13 +7,14 @@ A host report is sent only if its digest has changed.
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from oslo_log import log
 
 from cyborg_lite.agent.discovery import Discovery
+from cyborg_lite.agent.heartbeats import HeartbeatSender
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.reconciliation import Reconciliation
 from cyborg_lite.agent.recovery import HostRecovery
@@ -25,21 +26,14 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.report_changes import diff_reports
-from cyborg_lite.model.services import Heartbeat, HeartbeatDetails
-from cyborg_lite.model.usage import Usage
 from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.rpc.context import bare_context, daemon_context
-from cyborg_lite.version import version
+from cyborg_lite.rpc.context import daemon_context
 
 LOG = log.getLogger(__name__)
 
 _MAX_EVENTS_PER_CALL: Final = 100
 _RETRY_INTERVAL: Final = 2.0  # seconds
 _SHORTEST_TIMEOUT: Final = 1.0  # seconds
-# A message to a conductor that has died gets no reply. Several heartbeats must fit into
-# `agent_down_after`, which is above three intervals.
-_HEARTBEATS_PER_INTERVAL: Final = 3
-_MAX_SHORT: Final = 20  # short heartbeats after a whole heartbeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +72,12 @@ class Reporter:
         self._sources = sources
         timeout = max(_SHORTEST_TIMEOUT, heartbeat_interval)
         self._conductor = conductor.with_timeout(timeout)
-        self._heartbeats = conductor.with_timeout(
-            max(_SHORTEST_TIMEOUT, heartbeat_interval / _HEARTBEATS_PER_INTERVAL)
+        self._heartbeats = HeartbeatSender(
+            sources.discovery,
+            sources.telemetry,
+            sources.identity,
+            conductor,
+            heartbeat_interval,
         )
         self._heartbeat_interval = heartbeat_interval
         self._stopping = stopping
@@ -91,14 +89,8 @@ class Reporter:
         self._reported_digest: str | None = None
         self._report_number = 0  # of the last report
         self._accepted_report: HostReport | None = None  # None: no report yet
-        self._start_reported = False
-        # The last whole heartbeat. None: the next heartbeat must be whole.
-        self._heartbeat: Heartbeat | None = None
-        self._is_short_answered = False  # True: conductors accept short heartbeats
-        self._short_heartbeats = 0  # since the last whole heartbeat
         self._is_served = True  # False: the RPC server could not start
         self._recovery_reported = False
-        self._sent_usages: dict[str, Usage] = {}
         self._error = ''
         self._is_answered = False
 
@@ -182,7 +174,7 @@ class Reporter:
         if digest != self._reported_digest:
             self._send_report(report)
             self._reported_digest = digest
-            self._sent_usages = {}
+            self._heartbeats.forget_telemetry()
             LOG.info('Reported %d devices, digest %s', len(report.devices), digest)
         completed = self._send_events() and self._recovery_reported
         if self._sources.reconciliation is not None:
@@ -215,62 +207,13 @@ class Reporter:
     def _send_heartbeat(self, digest: str) -> None:
         if not self._is_served:
             self._serve()
-        discovery, telemetry = self._sources.discovery, self._sources.telemetry
-        usages = {} if self._reported_digest is None else self._list_changed_usages()
-        heartbeat = Heartbeat(
-            discovery.host.name,
-            version(),
-            digest,
-            discovery.host.boot_id,
-            self._sources.identity,
-        )
-        needs_report = False
-        if not self._repeat_heartbeat(heartbeat, usages):
-            if self._reported_digest is not None and self._is_short_answered:
-                # A conductor that does not know the host may have lost telemetry.
-                usages = dict(telemetry.usages)
-            details = HeartbeatDetails(
-                heartbeat.boot_id,
-                usages,
-                heartbeat.identity,
-                started=not self._start_reported,
-            )
-            needs_report = self._heartbeats.heartbeat(
-                daemon_context(), heartbeat.host, digest, heartbeat.version, details
-            )
-            self._heartbeat = None if needs_report else heartbeat
+        is_reported = self._reported_digest is not None
+        needs_report = self._heartbeats.send(digest, is_reported=is_reported)
         self._heartbeat_due = time.monotonic() + self._heartbeat_interval
-        self._start_reported = True
         self._serve()
         if needs_report:
             # The conductor may have lost the recovery report as well.
             self._reported_digest, self._recovery_reported = None, False
-        else:
-            self._sent_usages |= usages
-        # Values that are read now are sent with the next heartbeat.
-        telemetry.start_reading(discovery.results)
-
-    def _repeat_heartbeat(
-        self, heartbeat: Heartbeat, usages: Mapping[str, Usage]
-    ) -> bool:
-        """Send a short heartbeat. Return False if a whole heartbeat must be sent.
-
-        After ``_MAX_SHORT`` short heartbeats a whole heartbeat is sent. It has all
-        telemetry: a conductor that is killed may not have written all values.
-        """
-        self._short_heartbeats += 1
-        if heartbeat != self._heartbeat or self._short_heartbeats > _MAX_SHORT:
-            self._short_heartbeats = 0
-            return False
-        context = bare_context()
-        is_recorded = self._heartbeats.repeat(
-            context, heartbeat.host, heartbeat.token, usages
-        )
-        if is_recorded:
-            self._is_short_answered = True
-        else:
-            self._short_heartbeats = 0
-        return is_recorded
 
     def _serve(self) -> None:
         """Serve calls. Without a server, no heartbeat is sent: the host counts as down.
@@ -280,13 +223,6 @@ class Reporter:
         self._is_served = False
         self._set_accepted(True)
         self._is_served = True
-
-    def _list_changed_usages(self) -> dict[str, Usage]:
-        return {
-            address: usage
-            for address, usage in self._sources.telemetry.usages.items()
-            if self._sent_usages.get(address) != usage
-        }
 
     def _send_events(self) -> bool:
         """Send a batch of events. Return True if no event is left."""

@@ -95,7 +95,7 @@ class ConductorAPI(
         self._caller = Caller(transport, CONDUCTOR_TOPIC, VERSION)
 
     def with_timeout(self, seconds: float) -> Self:
-        """Return a client whose calls wait at most so long for their reply."""
+        """Return a client whose calls wait for their reply this long at most."""
         client = copy.copy(self)
         client._caller = self._caller.with_timeout(seconds)
         return client
@@ -113,8 +113,10 @@ class ConductorAPI(
         :param image_uuid: image of the instance; its properties extend the groups
         :raises InvalidInput: the image does not exist or has an invalid property
         :raises DeviceProfileNotFound: the profile does not exist
-        :raises DeviceProfileDisabled: the profile is disabled
+        :raises DeviceProfileDisabled: the profile is disabled, and the caller is no
+            service or no former server had accelerators of the profile
         :raises EmptyDeviceProfile: the profile requests no accelerator
+        :raises ProjectLimitExceeded: the project would exceed its limits
         """
         answer = self._caller.call(
             context,
@@ -142,6 +144,8 @@ class ConductorAPI(
         :raises ArqNotFound: an ARQ is unknown, or belongs to another project
         :raises InstanceHasArqs: the instance has other ARQs
         :raises ArqStateConflict: an ARQ is in a state that does not allow a bind
+        :raises DeviceProfileDisabled: an ARQ is for former servers only, and the
+            instance is none
         """
         self._caller.call(
             context, 'bind_arqs', since='1.0', bindings=wire.dump(dict(bindings))
@@ -151,6 +155,7 @@ class ConductorAPI(
         """Release the attach handles of the ARQs; the ARQs can be bound again.
 
         :raises ArqNotFound: an ARQ is unknown, or belongs to another project
+        :raises ArqStateConflict: an ARQ is being deleted
         """
         self._caller.call(context, 'unbind_arqs', since='1.0', uuids=list(uuids))
 
@@ -224,6 +229,8 @@ class ConductorAPI(
         :raises ImpossibleDeviceProfile: no device can ever serve the profile
         :raises DeviceProfileExists: another profile has or had the new name
         :raises InvalidDeviceProfile: the profile cannot extend the other one
+        :raises DeviceProfileHasAlternatives: new groups would delete the alternatives
+        :raises DeviceProfileExtends: new groups, but the profile has own groups
         :raises InvalidDescendants: a profile that extends it would be invalid
         """
         answer = self._caller.call(
@@ -278,6 +285,7 @@ class ConductorAPI(
         :raises DeviceProfileNotFound: a profile does not exist
         :raises GenerationConflict: a profile has another generation
         :raises DeviceProfileInUse: an ARQ was created from a profile
+        :raises DeviceProfileIsExtended: a profile that is not deleted extends a profile
         """
         self._caller.call(
             context,
@@ -358,7 +366,9 @@ class ConductorAPI(
         :param generation: that the device must have; None: any
         :raises DeviceNotFound: the device does not exist
         :raises GenerationConflict: the device has another generation
-        :raises PlacementConflict: Placement rejected the update; nothing is changed
+        :raises Conflict: the device is to be enabled while a job changes it
+        :raises PlacementConflict: Placement rejected the update; the former status is
+            restored
         """
         self._caller.call(
             context,
@@ -470,7 +480,8 @@ class ConductorAPI(
         """Load a bitstream into a deployable; return after it is loaded.
 
         :raises DeployableNotFound: the deployable does not exist
-        :raises DriverError: the host cannot load the bitstream
+        :raises DeployableInUse: an ARQ owns a handle of it, or a job changes it
+        :raises DriverError: the image does not fit, or the host cannot load it
         :raises ProgrammingTimedOut: the load has not ended yet; it may still succeed
         """
         answer = self._caller.call(
@@ -489,6 +500,8 @@ class ConductorAPI(
         """Start to load a bitstream; return after the job is accepted.
 
         :raises DeployableNotFound: the deployable does not exist
+        :raises DeployableInUse: an ARQ owns a handle of it, or a job changes it
+        :raises DriverError: the image does not fit
         """
         answer = self._caller.call(
             context, 'start_programming', since='1.0', uuid=uuid, image_uuid=image_uuid

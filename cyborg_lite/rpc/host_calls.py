@@ -151,6 +151,25 @@ class HostCalls:
             raise
         return bool(answer)
 
+    def repeat_without_answer(
+        self,
+        context: RequestContext,
+        host: str,
+        token: str,
+        telemetry: Mapping[str, Usage] | None = None,
+    ) -> None:
+        """Send a heartbeat as ``repeat`` does, but without an answer.
+
+        The caller does not learn whether the message arrives, or whether the conductor
+        knows the token.
+
+        :raises ServiceUnavailable: the broker did not accept the message
+        """
+        optional = {'figures': _telemetry_to_json(telemetry)} if telemetry else {}
+        self._caller.cast(
+            context, 'repeat', since='1.13', host=host, token=token, **optional
+        )
+
     def report_recovery(
         self, context: RequestContext, result: RecoveryResult
     ) -> tuple[AllocatedHandle, ...]:

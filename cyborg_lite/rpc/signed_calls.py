@@ -42,16 +42,14 @@ class SignedCaller:
         :raises CyborgError: the error in the signed reply
         :raises MessageRefused: a signature is wrong or missing
         """
-        is_short = method in SHORT_METHODS
-        if is_short:  # the signature names the host
-            arguments = {k: v for k, v in arguments.items() if k != 'host'}
+        arguments = _drop_host(method, arguments)
         values = context.to_wire()
         tokens: dict[str, str] = {}
         for _attempt in range(_MAX_ATTEMPTS):
             request = self._signer.sign(
                 self._receiver, method, values, arguments, tokens
             )
-            is_plain = is_short and not tokens
+            is_plain = method in SHORT_METHODS and not tokens
             proof = request.short_proof if is_plain else request.proof
             reply = self._send({**values, KEY: proof}, method, arguments)
             try:
@@ -59,6 +57,18 @@ class SignedCaller:
             except Challenged as challenge:
                 tokens[challenge.receiver] = challenge.token
         raise ServiceUnavailable(what=f'cyborg-lite-{self._receiver.role}')
+
+    def cast(
+        self, context: RequestContext, method: str, arguments: Mapping[str, Any]
+    ) -> None:
+        """Send a signed request of a short method that gets no reply.
+
+        A receiver that would challenge it drops it.
+        """
+        arguments = _drop_host(method, arguments)
+        values = context.to_wire()
+        request = self._signer.sign(self._receiver, method, values, arguments, {})
+        self._client.cast({**values, KEY: request.short_proof}, method, **arguments)
 
     def _send(
         self, context: dict[str, Any], method: str, arguments: Mapping[str, Any]
@@ -71,3 +81,13 @@ class SignedCaller:
             if not self._signer.is_required or isinstance(error, MessageRefused):
                 raise
             raise self._signer.refuse('unsigned error', str(self._receiver)) from error
+
+
+def _drop_host(method: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments of a short method without the host.
+
+    The signature of such a method names the host.
+    """
+    if method not in SHORT_METHODS:
+        return arguments
+    return {name: value for name, value in arguments.items() if name != 'host'}

@@ -7,8 +7,8 @@ Unknown fields are ignored and missing fields take their defaults. A class may
 therefore gain fields that have defaults without a new major version. A class that
 states a ``VERSION`` is rejected when the major number differs.
 
-A field whose name differs from its name in messages states the latter in its
-metadata: ``field(metadata={'wire': 'turn'})``. Names in messages never change.
+A field may have another name in messages. Its metadata then contains that name:
+``field(metadata={'wire': 'turn'})``. Names in messages never change.
 """
 
 import dataclasses

@@ -66,10 +66,23 @@ class ReportKeeper(ConductorAPI):
         if not self.remembers_heartbeats:
             return False
         self.calls.append('repeat_heartbeat')
+        if self.refusal is not None:
+            raise self.refusal
         if token != self.token:
             return False
         self.heartbeats.append(HeartbeatDetails(telemetry=telemetry or {}))
         return True
+
+    def repeat_without_answer(
+        self,
+        context: RequestContext,
+        host: str,
+        token: str,
+        telemetry: Mapping[str, Usage] | None = None,
+    ) -> None:
+        self.calls.append('repeat_without_answer')
+        if token == self.token:
+            self.heartbeats.append(HeartbeatDetails(telemetry=telemetry or {}))
 
     def report_host(self, context: RequestContext, report: HostReport) -> int:
         self._record_call('report_host', context)

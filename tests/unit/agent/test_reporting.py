@@ -2,7 +2,6 @@
 """Tests of the reporter: which calls it sends to the conductor, and when."""
 
 import logging
-import threading
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,15 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from cyborg_lite.agent import reporting
-from cyborg_lite.agent.cache import Cache
-from cyborg_lite.agent.discovery import Discovery
-from cyborg_lite.agent.journal import Journal, NewEvent
-from cyborg_lite.agent.preparation import Preparation
-from cyborg_lite.agent.reconciliation import Reconciliation
-from cyborg_lite.agent.recovery import HostRecovery
-from cyborg_lite.agent.reporting import Reporter, ReportSources
-from cyborg_lite.agent.telemetry import TelemetryCollector
-from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.agent.journal import NewEvent
 from cyborg_lite.exceptions import (
     AgentIdentityRefused,
     ConfigurationError,
@@ -26,92 +17,16 @@ from cyborg_lite.exceptions import (
     ServiceUnavailable,
 )
 from cyborg_lite.model.host_events import HostEventKind
-from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.usage import Usage
 from cyborg_lite.rpc.context import RequestContext
-from tests.doubles.drivers import PreparingDriver, discovery_result, handle
-from tests.doubles.rebootable_host import boot
+from tests.doubles.drivers import discovery_result, handle
 from tests.doubles.report_receiver import ReportKeeper
+from tests.doubles.reporting_agent import ADDRESS, ALWAYS_DUE, ReportingAgent
 from tests.support.wall_clock import STEPS, step_wall_clock
 
-_HOUR, _ALWAYS_DUE = 3600.0, 0.0
 _UNAVAILABLE = ServiceUnavailable(what='cyborg-lite-conductor')
-_ADDRESS = '0000:01:00.0'
 
 # The first calls of each process.
 _FIRST_CALLS = ['heartbeat', 'report_recovery', 'report_host', 'report_events']
-
-
-class MeasuredDriver(PreparingDriver):
-    """Driver whose devices report the given power in watts."""
-
-    power = 50.0
-
-    def read_usage(self, device: Device) -> Usage:
-        return Usage(power=self.power)
-
-
-class ReportingAgent:
-    """Reporter and its components, driven by the test."""
-
-    def __init__(
-        self,
-        root: Path,
-        heartbeat_interval: float = _HOUR,
-        conductor: ReportKeeper | None = None,
-    ) -> None:
-        boot(root, 'boot-1')
-        host = Host('compute-1', root)
-        self.driver = MeasuredDriver(host, {})
-        self.driver.results = [discovery_result(_ADDRESS)]
-        self.conductor = conductor or ReportKeeper()
-        self.stopping = threading.Event()
-        drivers = {'scripted': self.driver}
-        self.cache, self.journal = Cache(root / 'state'), Journal(root / 'state')
-        self.measurements = TelemetryCollector(drivers)
-        self.discovery = Discovery(host, drivers, 60.0, removal_scans=1)
-        self.discovery.scan()
-        components = self.discovery, self.cache, self.journal
-        self.preparation = Preparation(*components)
-        recovery = HostRecovery(
-            self.discovery, self.preparation, self.cache, self.journal, 0.0
-        )
-        self.abandoned: list[str] = []  # uuids of handles to release
-        self.accepted: list[bool] = []
-        self.queue_refusal: ConfigurationError | None = None
-        reconciliation = Reconciliation(
-            'compute-1',
-            self.cache,
-            lambda handles: self.abandoned.extend(item.uuid for item in handles),
-        )
-        self.reporter = Reporter(
-            ReportSources(
-                self.discovery,
-                self.measurements,
-                recovery,
-                self.journal,
-                'identity-1',
-                reconciliation,
-            ),
-            self.conductor,
-            heartbeat_interval,
-            self.stopping,
-            self.set_accepted,
-        )
-        self.reporter.set_rebuilt()
-
-    def set_accepted(self, accepted: bool) -> None:
-        if self.queue_refusal is not None:
-            raise self.queue_refusal
-        self.accepted.append(accepted)
-
-    def send_reports(self) -> list[str]:
-        """Scan and send reports once; return the calls to the conductor."""
-        before = len(self.conductor.calls)
-        self.discovery.scan()
-        self.reporter.send_reports()
-        self.measurements.wait()
-        return self.conductor.calls[before:]
 
 
 @pytest.fixture
@@ -122,7 +37,7 @@ def agent(tmp_path: Path) -> ReportingAgent:
 @pytest.fixture
 def heartbeat_agent(tmp_path: Path) -> ReportingAgent:
     """Return an agent whose heartbeat is always due."""
-    return ReportingAgent(tmp_path, _ALWAYS_DUE)
+    return ReportingAgent(tmp_path, ALWAYS_DUE)
 
 
 def test_first_reports_include_heartbeat_and_host_report(agent: ReportingAgent) -> None:
@@ -261,7 +176,7 @@ def test_rebuild_sends_heartbeats_only(
 def test_recovery_result_is_reported_before_inventory(
     heartbeat_agent: ReportingAgent,
 ) -> None:
-    heartbeat_agent.preparation.prepare([handle(_ADDRESS, 'a')])
+    heartbeat_agent.preparation.prepare([handle(ADDRESS, 'a')])
     heartbeat_agent.send_reports()
     (result,) = heartbeat_agent.conductor.outcomes
     assert (result.boot_id, result.rebuilt) == ('boot-1', ('a',))
@@ -270,84 +185,12 @@ def test_recovery_result_is_reported_before_inventory(
 def test_recovery_is_reported_until_conductor_is_satisfied(
     heartbeat_agent: ReportingAgent,
 ) -> None:
-    heartbeat_agent.conductor.provisioning = [handle(_ADDRESS, 'a')]
+    heartbeat_agent.conductor.provisioning = [handle(ADDRESS, 'a')]
     heartbeat_agent.send_reports()
     assert heartbeat_agent.driver.prepared == {'a'}
     assert heartbeat_agent.send_reports() == ['heartbeat', 'report_recovery']
     assert heartbeat_agent.conductor.provisioning == []
     assert heartbeat_agent.send_reports() == ['heartbeat']
-
-
-# --- telemetry ---
-
-
-def list_power_values(agent: ReportingAgent) -> list[list[float | None]]:
-    """Return the power values of each received heartbeat."""
-    return [
-        [usage.power for usage in heartbeat.telemetry.values()]
-        for heartbeat in agent.conductor.heartbeats
-    ]
-
-
-def test_heartbeat_contains_changed_telemetry_only(
-    heartbeat_agent: ReportingAgent,
-) -> None:
-    for power in (50.0, 50.0, 75.0, 75.0, 75.0):
-        heartbeat_agent.driver.power = power
-        heartbeat_agent.send_reports()
-    # Telemetry of one call is sent with the next heartbeat.
-    assert list_power_values(heartbeat_agent) == [[], [50.0], [], [75.0], []]
-
-
-def test_heartbeat_failure_sends_telemetry_again(
-    heartbeat_agent: ReportingAgent,
-) -> None:
-    heartbeat_agent.send_reports()
-    heartbeat_agent.conductor.refusal = _UNAVAILABLE
-    heartbeat_agent.send_reports()
-    heartbeat_agent.conductor.refusal = None
-    heartbeat_agent.send_reports()
-    heartbeat_agent.send_reports()
-    assert list_power_values(heartbeat_agent) == [[], [50.0], []]
-
-
-def test_unchanged_host_sends_short_heartbeats(
-    heartbeat_agent: ReportingAgent,
-) -> None:
-    heartbeat_agent.conductor.remembers_heartbeats = True
-    heartbeat_agent.send_reports()
-    heartbeat_agent.driver.power = 75.0
-    # The first whole heartbeat tells that the process has started.
-    calls = [heartbeat_agent.send_reports() for _ in range(23)]
-    short = ['repeat_heartbeat']
-    assert calls == [['heartbeat'], *[short] * 20, ['heartbeat'], short]
-    # From time to time all telemetry is sent again.
-    powers = list_power_values(heartbeat_agent)
-    assert powers == [[], [50.0], [75.0], *[[]] * 19, [75.0], []]
-
-
-def test_refused_short_heartbeat_is_followed_by_whole_one(
-    heartbeat_agent: ReportingAgent,
-) -> None:
-    conductor = heartbeat_agent.conductor
-    conductor.remembers_heartbeats = True
-    for _ in range(4):
-        heartbeat_agent.send_reports()
-    conductor.token = ''
-    assert heartbeat_agent.send_reports() == ['repeat_heartbeat', 'heartbeat']
-    assert list_power_values(heartbeat_agent)[-1] == [50.0]
-    assert heartbeat_agent.send_reports() == ['repeat_heartbeat']
-
-
-def test_heartbeat_unknown_digest_sends_telemetry_again(
-    heartbeat_agent: ReportingAgent,
-) -> None:
-    heartbeat_agent.send_reports()
-    heartbeat_agent.send_reports()
-    heartbeat_agent.conductor.reports.clear()
-    heartbeat_agent.send_reports()
-    heartbeat_agent.send_reports()
-    assert list_power_values(heartbeat_agent) == [[], [50.0], [], [50.0]]
 
 
 # --- the journal ---
@@ -436,22 +279,39 @@ class HalfDeadConductor(ReportKeeper):
         self._calls = 0
 
     def _record_call(self, method: str, context: RequestContext) -> None:
-        self._calls += 1
-        if self._calls % (self._dead_calls + 1):
+        is_heartbeat = method == 'heartbeat'
+        if self._is_next_dead():
             report_timeout, heartbeat_timeout = self.timeouts
-            is_heartbeat = method == 'heartbeat'
             self.now += heartbeat_timeout if is_heartbeat else report_timeout
             raise _UNAVAILABLE
-        if method == 'heartbeat':
+        if is_heartbeat:
             self.received_at.append(self.now)
 
+    def repeat(self, context: RequestContext, *_arguments: object) -> bool:
+        if self.remembers_heartbeats:
+            self._record_call('heartbeat', context)
+        return self.remembers_heartbeats
 
+    def repeat_without_answer(self, *_arguments: object) -> None:
+        if not self._is_next_dead():
+            self.received_at.append(self.now)
+
+    def _is_next_dead(self) -> bool:
+        self._calls += 1
+        return self._calls % (self._dead_calls + 1) > 0
+
+
+@pytest.mark.parametrize('has_short_heartbeats', [True, False])
 @pytest.mark.parametrize('heartbeat_interval', [10.0, 30.0, 100.0])
 def test_heartbeats_with_dead_conductor_arrive_in_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heartbeat_interval: float
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    heartbeat_interval: float,
+    has_short_heartbeats: bool,
 ) -> None:
     """The documented ratio: agent_down_after is above three intervals."""
     conductor = HalfDeadConductor(dead_calls=3)
+    conductor.remembers_heartbeats = has_short_heartbeats
     agent = ReportingAgent(tmp_path, heartbeat_interval, conductor)
     clock = SimpleNamespace(monotonic=lambda: conductor.now)
     monkeypatch.setattr(reporting, 'time', clock)  # the other modules keep the real one

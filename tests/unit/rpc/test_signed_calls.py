@@ -29,6 +29,7 @@ class Bus:
         self.challenges = challenges
         self.error = error
         self.tokens: list[dict[str, str]] = []  # of each request
+        self.casts: list[tuple[Peer, dict[str, Any]]] = []  # sender and arguments
 
     # Any, here and below: JSON.
     def call(self, context: Mapping[str, Any], method: str, **arguments: Any) -> Any:
@@ -42,6 +43,11 @@ class Bus:
             return self.agent.sign_challenge(request, challenge)
         return self.agent.sign_result(request, arguments)
 
+    def cast(self, context: Mapping[str, Any], method: str, **arguments: Any) -> None:
+        request = self.agent.verify(method, context, arguments)
+        assert request is not None
+        self.casts.append((request.sender, arguments))
+
     def caller(self, *, is_required: bool = True) -> SignedCaller:
         signer = Signer(CONDUCTOR, SecretKeys(SECRET), is_required=is_required)
         return SignedCaller(signer, self, AGENT)
@@ -52,6 +58,13 @@ def test_call_returns_result_of_signed_reply() -> None:
     result = bus.caller().call(daemon_context(), 'prepare', {'handles': ['a']})
     assert result == {'handles': ['a']}
     assert bus.tokens == [{}]
+
+
+def test_cast_names_the_sender_in_its_signature_only() -> None:
+    bus = Bus()
+    arguments = {'host': 'controller', 'token': 'a'}
+    bus.caller().cast(daemon_context(), 'repeat', arguments)
+    assert bus.casts == [(CONDUCTOR, {'token': 'a'})]
 
 
 def test_call_repeats_with_all_tokens() -> None:

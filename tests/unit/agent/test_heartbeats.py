@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of heartbeats: short and whole ones, their answers and their telemetry."""
+
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.exceptions import ServiceUnavailable
+from tests.doubles.reporting_agent import ALWAYS_DUE, ReportingAgent
+
+_UNAVAILABLE = ServiceUnavailable(what='cyborg-lite-conductor')
+
+
+@pytest.fixture
+def heartbeat_agent(tmp_path: Path) -> ReportingAgent:
+    """Return an agent whose heartbeat is always due."""
+    return ReportingAgent(tmp_path, ALWAYS_DUE)
+
+
+def list_power_values(agent: ReportingAgent) -> list[list[float | None]]:
+    """Return the power values of each received heartbeat."""
+    return [
+        [usage.power for usage in heartbeat.telemetry.values()]
+        for heartbeat in agent.conductor.heartbeats
+    ]
+
+
+def test_heartbeat_contains_changed_telemetry_only(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    for power in (50.0, 50.0, 75.0, 75.0, 75.0):
+        heartbeat_agent.driver.power = power
+        heartbeat_agent.send_reports()
+    # Telemetry of one call is sent with the next heartbeat.
+    assert list_power_values(heartbeat_agent) == [[], [50.0], [], [75.0], []]
+
+
+def test_heartbeat_failure_sends_telemetry_again(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    heartbeat_agent.send_reports()
+    heartbeat_agent.conductor.refusal = _UNAVAILABLE
+    heartbeat_agent.send_reports()
+    heartbeat_agent.conductor.refusal = None
+    heartbeat_agent.send_reports()
+    heartbeat_agent.send_reports()
+    assert list_power_values(heartbeat_agent) == [[], [50.0], []]
+
+
+def test_unchanged_host_sends_short_heartbeats(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    heartbeat_agent.conductor.remembers_heartbeats = True
+    heartbeat_agent.send_reports()
+    heartbeat_agent.driver.power = 75.0
+    # The first whole heartbeat tells that the process has started.
+    calls = [heartbeat_agent.send_reports() for _ in range(23)]
+    short = [['repeat_heartbeat'], ['repeat_without_answer']]
+    assert calls == [['heartbeat'], *short * 10, ['heartbeat'], short[0]]
+    # From time to time all telemetry is sent again.
+    powers = list_power_values(heartbeat_agent)
+    assert powers == [[], [50.0], [75.0], *[[]] * 19, [75.0], []]
+
+
+def test_refused_short_heartbeat_is_followed_by_whole_one(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    conductor = heartbeat_agent.conductor
+    conductor.remembers_heartbeats = True
+    for _ in range(4):
+        heartbeat_agent.send_reports()
+    assert conductor.calls[-1] == 'repeat_without_answer'
+    conductor.token = ''
+    assert heartbeat_agent.send_reports() == ['repeat_heartbeat', 'heartbeat']
+    assert list_power_values(heartbeat_agent)[-1] == [50.0]
+    assert heartbeat_agent.send_reports() == ['repeat_heartbeat']
+
+
+def test_telemetry_without_answer_is_sent_again(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    heartbeat_agent.conductor.remembers_heartbeats = True
+    for power in (50.0, 50.0, 75.0, 75.0, 75.0, 75.0, 50.0):
+        heartbeat_agent.driver.power = power
+        heartbeat_agent.send_reports()
+    calls = [call for call in heartbeat_agent.conductor.calls if 'repeat' in call]
+    assert calls[1::2] == ['repeat_without_answer'] * 2
+    powers = list_power_values(heartbeat_agent)
+    assert powers == [[], [50.0], [], [75.0], [75.0], [], []]
+
+
+def test_earlier_value_after_heartbeat_without_answer_is_sent(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    """The conductor may have stored the value between."""
+    heartbeat_agent.conductor.remembers_heartbeats = True
+    for power in (50.0, 50.0, 75.0, 50.0, 50.0, 50.0):
+        heartbeat_agent.driver.power = power
+        heartbeat_agent.send_reports()
+    powers = list_power_values(heartbeat_agent)
+    assert powers == [[], [50.0], [], [75.0], [50.0], []]
+
+
+def test_failure_is_followed_by_heartbeat_with_answer(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    """A heartbeat without an answer would hide that no conductor answers."""
+    conductor = heartbeat_agent.conductor
+    conductor.remembers_heartbeats = True
+    for _ in range(4):
+        heartbeat_agent.send_reports()
+    conductor.refusal = _UNAVAILABLE
+    calls = [heartbeat_agent.send_reports() for _ in range(3)]
+    assert calls == [['repeat_heartbeat']] * 3
+    assert not heartbeat_agent.reporter.is_answered
+    conductor.refusal = None
+    calls = [heartbeat_agent.send_reports() for _ in range(2)]
+    assert calls == [['repeat_heartbeat'], ['repeat_without_answer']]
+
+
+def test_heartbeat_unknown_digest_sends_telemetry_again(
+    heartbeat_agent: ReportingAgent,
+) -> None:
+    heartbeat_agent.send_reports()
+    heartbeat_agent.send_reports()
+    heartbeat_agent.conductor.reports.clear()
+    heartbeat_agent.send_reports()
+    heartbeat_agent.send_reports()
+    assert list_power_values(heartbeat_agent) == [[], [50.0], [], [50.0]]
