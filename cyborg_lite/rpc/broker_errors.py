@@ -94,7 +94,7 @@ class _MismatchFilter(logging.Filter):
 
 
 def hide_library_lines() -> None:
-    """Hide the lines of the library about an error that we explain in one line."""
+    """Hide the log lines of oslo.messaging about errors that this module explains."""
     logger = logging.getLogger(_LIBRARY_LOGGER)
     if not any(isinstance(item, _MismatchFilter) for item in logger.filters):
         logger.addFilter(_MismatchFilter())

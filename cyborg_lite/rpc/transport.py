@@ -3,7 +3,8 @@
 
 import copy
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, Self
 from weakref import WeakKeyDictionary
 
@@ -76,6 +77,7 @@ _RETRIES: Final = 1
 
 
 _RABBIT: Final = 'oslo_messaging_rabbit'
+_RABBIT_SCHEME: Final = 'rabbit'
 
 # Groups of the library that only the global object of oslo.config has.
 _GLOBAL_GROUPS: Final = ('oslo_messaging_metrics', 'oslo_messaging_tracing')
@@ -117,7 +119,7 @@ class _ContextSerializer(oslo_messaging.NoOpSerializer):  # type: ignore[misc]  
 
 
 def set_library_defaults() -> None:
-    """Set our defaults for options of the library; the sample file shows them too."""
+    """Set defaults for options of oslo.messaging; the sample file shows them too."""
     oslo_messaging.set_transport_defaults(control_exchange='cyborg_lite')
     cfg.set_defaults(messaging_server._pool_opts, executor_thread_pool_size=_WORKERS)
 
@@ -140,6 +142,8 @@ def connect(
     default_timeout: int | None = None,
     signer: Signer | None = None,
     url: str | None = None,
+    *,
+    is_daemon: bool = True,
 ) -> oslo_messaging.Transport:
     """Return a new transport; create it after a fork, and clean it up after use.
 
@@ -147,16 +151,19 @@ def connect(
         or passed to the call; None: default of the library
     :param signer: signs and checks all messages; None: messages are not signed
     :param url: None: the configured one
+    :param is_daemon: False: of a command, several of which may run at the same time
     :raises ConfigurationError: the URL or an option of the broker is invalid
     """
     set_library_defaults()
     broker_errors.hide_library_lines()
     _register_options(conf)
+    scheme = (url or address(conf)).partition(':')[0]
+    if scheme == _RABBIT_SCHEME:
+        _name_reply_queues(conf, is_daemon=is_daemon)
     if default_timeout is not None:
         conf.set_default('rpc_response_timeout', default_timeout)
     amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MIN = _STOP_CHECK_INTERVAL
     amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX = _STOP_CHECK_INTERVAL
-    scheme = (url or address(conf)).partition(':')[0]
     try:
         bus = oslo_messaging.get_rpc_transport(
             conf, url, allowed_remote_exmods=EXCEPTION_MODULES
@@ -196,6 +203,21 @@ def _register_options(conf: cfg.ConfigOpts) -> None:
             for name, default in cfg.CONF[group].items():
                 kind = _OPTION_KINDS.get(type(default), cfg.StrOpt)
                 conf.register_opt(kind(name, default=default), group=group)
+
+
+def _name_reply_queues(conf: cfg.ConfigOpts, *, is_daemon: bool) -> None:
+    """Give each process a reply queue of its own.
+
+    With ``use_queue_manager`` the library names a reply queue after the script, with a
+    number from a file that is also named after the script. All services on a host that
+    run under the same web server would share this file. The numbers start again for
+    each process group, so a second command would take the queue of the first one.
+    Therefore the name is that of the daemon, and the name for a command is random.
+    """
+    conf.register_opts(dict(opts.list_opts())[_RABBIT], _RABBIT)
+    conf.set_default('processname', conf.prog, _RABBIT)
+    if not is_daemon:
+        conf.set_override('use_queue_manager', False, _RABBIT)
 
 
 def _set_lock_path(conf: cfg.ConfigOpts) -> None:
@@ -352,6 +374,25 @@ class Caller:
         receiver = Peer(Role.AGENT, host)
         return self._call(client, receiver, context, method, arguments)
 
+    def cast(
+        self, context: RequestContext, method: str, /, *, since: str, **arguments: Any
+    ) -> None:
+        """Send a message to any server of the topic, without waiting for a reply.
+
+        :param since: interface version that introduced the method
+        :raises ServiceUnavailable: the broker did not accept the message
+        """
+        self._check_level(method, since)
+        client = self._prepare_client(since)
+        signer = find_signer(self._transport)
+        with self._translate_failures(method):
+            _check_reachable(self._transport)
+            if signer is None:
+                client.cast(context, method, **arguments)
+            else:
+                sender = SignedCaller(signer, client, Peer(Role.CONDUCTOR))
+                sender.cast(context, method, arguments)
+
     def _check_level(self, method: str, since: str) -> None:
         """Refuse a call that a server of an earlier release cannot serve.
 
@@ -385,13 +426,18 @@ class Caller:
         arguments: Mapping[str, Any],
     ) -> Any:
         signer = find_signer(self._transport)
-        try:
+        with self._translate_failures(method):
             _check_reachable(self._transport)
             if signer is None:
                 return client.call(context, method, **arguments)
-            return SignedCaller(signer, client, receiver).call(
-                context, method, arguments
-            )
+            sender = SignedCaller(signer, client, receiver)
+            return sender.call(context, method, arguments)
+
+    @contextmanager
+    def _translate_failures(self, method: str) -> Iterator[None]:
+        """Raise the errors of the broker as ServiceUnavailable, and log them."""
+        try:
+            yield
         except FAILURES as error:
             # The caller logs the error at a fitting level: agents retry for ever.
             LOG.info('%s of %s failed: %s', method, self._peer, type(error).__name__)

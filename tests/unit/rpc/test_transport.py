@@ -219,6 +219,8 @@ def test_pinned_call_is_not_sent(bus: Any) -> None:
     transport.pin_versions(bus, Pins({'conductor': '1.1'}, lambda: ()))
     with pytest.raises(ServiceUnavailable, match='cyborg-lite-conductor'):
         conductor.delete_service(daemon_context(), 'x')
+    with pytest.raises(ServiceUnavailable, match='cyborg-lite-conductor'):
+        conductor.repeat_without_answer(daemon_context(), 'cpu1', 'token')
 
 
 def test_agent_call_without_server_raises_with_host(bus: Any) -> None:

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of the reply queues in a real RabbitMQ."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+
+from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.rpc import transport
+from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.context import daemon_context
+from tests.servers import rabbitmq
+
+OPTIONS = """
+[DEFAULT]
+transport_url = {url}
+[oslo_messaging_rabbit]
+use_queue_manager = true
+[oslo_concurrency]
+lock_path = {path}
+"""
+
+
+@pytest.fixture
+def broker() -> Iterator[str]:
+    with rabbitmq.virtual_host() as url:
+        yield url
+
+
+@pytest.fixture
+def conf(
+    broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[cfg.ConfigOpts]:
+    # The library reads the start time of the group leader, which may have ended.
+    monkeypatch.setattr(os, 'getpgrp', os.getpid)
+    before = cfg.CONF.oslo_concurrency.lock_path
+    file = tmp_path / 'queues.conf'
+    file.write_text(OPTIONS.format(url=broker, path=tmp_path))
+    options = cfg.ConfigOpts()
+    options(['--config-file', str(file)], prog='cyborg-lite-test')
+    yield options
+    cfg.CONF.set_default('lock_path', before, 'oslo_concurrency')
+
+
+def list_reply_queues(conf: cfg.ConfigOpts, broker: str, *, is_daemon: bool) -> str:
+    """Return the names of the reply queues after a call."""
+    bus = transport.connect(conf, is_daemon=is_daemon)
+    try:
+        with pytest.raises(ServiceUnavailable):
+            ConductorAPI(bus).delete_service(daemon_context(), 'x')
+        return ' '.join(rabbitmq.list_queues(broker))
+    finally:
+        bus.cleanup()
+
+
+def test_reply_queue_of_daemon_has_its_name(conf: cfg.ConfigOpts, broker: str) -> None:
+    """The name of the script would be that of a web server with several services."""
+    name = f'reply_{socket.gethostname()}:cyborg-lite-test:1'
+    assert list_reply_queues(conf, broker, is_daemon=True) == name
+
+
+def test_reply_queue_of_command_is_random(conf: cfg.ConfigOpts, broker: str) -> None:
+    """Two commands at the same time would get the replies of each other."""
+    name = list_reply_queues(conf, broker, is_daemon=False)
+    assert name.startswith('reply_')
+    assert 'cyborg-lite-test' not in name
