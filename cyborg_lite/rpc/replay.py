@@ -67,8 +67,11 @@ class _Window:
             self._received = (shifted | 1) & ((1 << _WINDOW) - 1)
             self._highest = number
             return True
+        # Checked first: a shift by a huge distance would use up the memory.
+        if -distance >= _WINDOW:
+            return False
         bit = 1 << -distance
-        if -distance >= _WINDOW or self._received & bit:
+        if self._received & bit:
             return False
         self._received |= bit
         return True

@@ -37,6 +37,7 @@ _TRANSPORT_KEYS: Final = frozenset(
 )
 _MAC_BYTES: Final = 16
 _MAX_LOGGED: Final = 1000
+_MAX_SENDER: Final = 300  # characters: a role and the name of a host
 _REPLY: Final = 'signed_reply'
 _RESULT, _ERROR, _CHALLENGE = 'result', 'error', 'challenge'
 
@@ -143,7 +144,7 @@ class Signer:
         values = {k: v for k, v in context.items() if k not in _TRANSPORT_KEYS}
         signed = [str(sender), self._own.role, epoch, number, tokens, method]
         expected = _compute_mac(key, [*signed, values, dict(arguments)])
-        if not hmac.compare_digest(mac, expected):
+        if not _is_same(mac, expected):
             raise self.refuse('wrong signature', str(sender))
         return Request(sender, epoch, number, tokens, key, mac)
 
@@ -210,7 +211,7 @@ class Signer:
                 return reply
             raise self.refuse('unsigned reply', 'an unknown sender') from None
         expected = _compute_mac(request.key, [_REPLY, request.mac, kind, value])
-        if not hmac.compare_digest(str(mac), expected):
+        if not _is_same(str(mac), expected):
             raise self.refuse('wrong signature of a reply', 'an unknown sender')
         if kind == _CHALLENGE:
             receiver, token = value
@@ -235,12 +236,24 @@ def _parse_proof(proof: Any) -> tuple[Peer, str, int, str, dict[str, str]]:
         sender, epoch, text, mac = proof.rsplit(' ', 3)
         proof = (sender, epoch, int(text), mac)
     sender, epoch, number, mac, *further = proof
-    role, _, host = sender.partition(':')
     tokens = further[0] if further else {}
+    if not isinstance(sender, str) or not isinstance(tokens, dict):
+        raise TypeError
+    # The sender is logged before its signature is checked.
+    if len(sender) > _MAX_SENDER or not sender.isprintable():
+        raise ValueError
+    role, _, host = sender.partition(':')
     texts = (epoch, mac, *tokens, *tokens.values())
-    if not isinstance(number, int) or not all(isinstance(text, str) for text in texts):
+    if not all(isinstance(text, str) and text.isascii() for text in texts):
+        raise TypeError
+    if not isinstance(number, int) or number < 1:
         raise TypeError
     return Peer(Role(role), host), epoch, number, mac, tokens
+
+
+def _is_same(mac: str, expected: str) -> bool:
+    # The library compares only texts in ASCII.
+    return mac.isascii() and hmac.compare_digest(mac, expected)
 
 
 def _compute_mac(key: bytes, values: list[Any]) -> str:

@@ -48,6 +48,14 @@ def test_number_far_below_highest_is_refused() -> None:
     assert guard.accept(_SENDER, _EPOCH, 9_000, {})
 
 
+def test_huge_distance_to_highest_is_refused() -> None:
+    """A shift by this distance would need more memory than any host has."""
+    guard = ReplayGuard()
+    assert guard.accept(_SENDER, _EPOCH, 1, challenge(guard))
+    tokens = challenge(guard, number=-(10**18))
+    assert not guard.accept(_SENDER, _EPOCH, -(10**18), tokens)
+
+
 def test_call_before_last_challenge_is_challenged() -> None:
     """A call that another conductor received is refused after the period."""
     clock = Clock()

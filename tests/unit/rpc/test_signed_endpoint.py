@@ -141,3 +141,40 @@ def test_call_of_another_host_runs_nothing() -> None:
         sender.send('heartbeat', host='compute-2')
     assert read_refusal(refusal.value) == 'not allowed, from agent:compute-1'
     assert sender.methods.calls == 0
+
+
+@pytest.mark.parametrize(
+    'proof',
+    [
+        5,
+        'agent:compute-1',
+        [5, 'e', 1, 'm'],
+        ['agent:compute-1', 'e', 1, 'm', ['token']],
+        ['agent:compute-1', 'e', 1, '\N{LATIN SMALL LETTER E WITH ACUTE}'],
+        ['agent:compute-1', 'e', -1, 'm'],
+        ['agent:compute-1', 'e', 1, 'm', {'r': '\udc80'}],
+        ['agent:\udc80', 'e', 1, 'm'],
+        ['agent:a\nINFO All is well', 'e', 1, 'm'],
+        ['agent:' + 'a' * 1000, 'e', 1, 'm'],
+    ],
+)
+def test_call_malformed_signature_is_refused(
+    proof: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Anybody on the bus can send it; no part of it reaches the log."""
+    sender = Sender(AGENT)
+    context = daemon_context()
+    context.received = {KEY: proof}
+    with pytest.raises(oslo_messaging.ExpectedException) as refusal:
+        sender.endpoint.heartbeat(context, host='compute-1')
+    assert read_refusal(refusal.value).split(',')[0] in ('unsigned', 'wrong signature')
+    assert all(len(line) < 400 for line in caplog.text.splitlines())
+    assert 'All is well' not in caplog.text
+
+
+def test_reply_with_malformed_signature_is_refused() -> None:
+    sender = Sender(AGENT)
+    request, _ = sender.send('heartbeat', host='compute-1')
+    reply = {'signed_reply': ['result', True, '\N{LATIN SMALL LETTER E WITH ACUTE}']}
+    with pytest.raises(MessageRefused):
+        sender.signer.read_reply(request, reply)
