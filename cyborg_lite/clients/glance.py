@@ -85,7 +85,7 @@ class Glance:
         response = self._remote.send('GET', f'/v2/images/{quote(uuid)}', accept=(404,))
         if response.status_code == 404:
             raise NotFound(what='Image', name=uuid)
-        return _image(response.json())
+        return _image(self._remote.read(response))
 
     def bitstreams(self, properties: Mapping[str, str]) -> tuple[Image, ...]:
         """Return the active images with the bitstream tag and all given properties.
@@ -96,7 +96,7 @@ class Glance:
         query = urlencode({**properties, 'tag': TAG, 'status': 'active'})
         path: str | None = f'/v2/images?{query}'
         while path is not None and len(images) < _MAX_IMAGES:
-            page = self._remote.send('GET', path).json()
+            page = self._remote.read(self._remote.send('GET', path))
             images += map(_image, page['images'])
             path = page.get('next')
         return tuple(images)

@@ -43,6 +43,7 @@ class KeystoneLimits:
         self._lock = threading.Lock()
         self._reader: Reader | None = None  # None: not connected
         self._connected_at = 0.0
+        self._failures = 0  # number of failed reads
 
     @classmethod
     def from_config_if_enabled(cls, conf: cfg.ConfigOpts) -> Self | None:
@@ -68,17 +69,24 @@ class KeystoneLimits:
         A resource without a registered limit has the limit 0. A change in Keystone is
         seen after a minute.
 
+        If a read fails, the reads that wait for it fail as well. Otherwise each of them
+        would wait for the timeout in turn, and no thread would be left for heartbeats.
+
         :raises ServiceUnavailable: Keystone does not answer, or refuses the request
         """
-        try:
-            with self._lock:  # the cache of the library is not made for threads
+        failures = self._failures
+        with self._lock:  # the cache of the library is not made for threads
+            if failures != self._failures:
+                raise ServiceUnavailable(what='Keystone')
+            try:
                 return dict(self._find_reader()(project_id, sorted(names)))
-        except Exception as error:
-            # The library lets errors of keystoneauth and the SDK pass, and reports a
-            # wrong endpoint as ValueError.
-            LOG.error('Limits of project %s not read: %s', project_id, error)
-            self._reader = None
-            raise ServiceUnavailable(what='Keystone') from error
+            except Exception as error:
+                # The library lets errors of keystoneauth and the SDK pass, and reports
+                # a wrong endpoint as ValueError.
+                LOG.error('Limits of project %s not read: %s', project_id, error)
+                self._reader = None
+                self._failures += 1
+                raise ServiceUnavailable(what='Keystone') from error
 
     def _find_reader(self) -> Reader:
         now = self._clock()

@@ -22,6 +22,7 @@ _VM_STATE: Final = 'OS-EXT-STS:vm_state'
 _SPAWNED: Final = frozenset({'active', 'resized'})
 _TASK: Final = 'OS-EXT-STS:task_state'
 _PAGE_SIZE: Final = 1000  # the default limit of Nova
+_ERROR_KEY: Final = 'itemNotFound'  # in each answer of Nova with status 404
 
 MICROVERSION: Final = '2.82'
 """First microversion with the event ``accelerator-request-bound``."""
@@ -61,7 +62,8 @@ class Nova:
     @classmethod
     def from_config(cls, conf: cfg.ConfigOpts) -> Self:
         """Create a client from section ``[nova]``, which may be empty."""
-        return cls(session.connect(conf, 'nova', 'Nova', MICROVERSION))
+        remote = session.connect(conf, 'nova', 'Nova', MICROVERSION, _ERROR_KEY)
+        return cls(remote)
 
     def post_events(self, events: Sequence[BoundEvent]) -> tuple[EventOutcome, ...]:
         """Send all events in one request. The call may be repeated.
@@ -83,7 +85,7 @@ class Nova:
         else:
             codes = {
                 (event['server_uuid'], event.get('tag')): event.get('code', 200)
-                for event in response.json()['events']
+                for event in self._remote.read(response)['events']
             }
         outcomes = tuple(
             EventOutcome(event, codes.get(_key(event), 200)) for event in events
@@ -209,7 +211,8 @@ def _list_instances(
     """Return uuids of instances of all projects, newest first."""
     after = '' if marker is None else f'&marker={quote(marker)}'
     path = f'/servers?all_tenants=1&limit={limit}{after}'
-    return [server['id'] for server in remote.send('GET', path).json()['servers']]
+    body = remote.read(remote.send('GET', path))
+    return [server['id'] for server in body['servers']]
 
 
 def _find_instance(remote: session.Remote, uuid: str) -> Mapping[str, object] | None:
@@ -217,5 +220,5 @@ def _find_instance(remote: session.Remote, uuid: str) -> Mapping[str, object] | 
     response = remote.send('GET', f'/servers/{quote(uuid)}', accept=(404,))
     if response.status_code == 404:
         return None
-    server: Mapping[str, object] = response.json()['server']
+    server: Mapping[str, object] = remote.read(response)['server']
     return server

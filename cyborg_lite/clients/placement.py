@@ -40,6 +40,8 @@ _RESHAPE_STEPS: Final = 2
 # The user lacks the role ``service``, or Placement lacks the microversion.
 _NO_RESHAPE: Final = frozenset({403, 404, 406})
 
+_ERROR_KEY: Final = 'errors'  # in each answer of Placement with an error
+
 _IN_USE_CODES: Final = frozenset(
     {
         'placement.inventory.inuse',
@@ -106,7 +108,9 @@ class Placement:
 
         :raises ConfigurationError: the section is empty
         """
-        remote = session.connect(conf, 'placement', 'Placement', MICROVERSION)
+        remote = session.connect(
+            conf, 'placement', 'Placement', MICROVERSION, _ERROR_KEY
+        )
         if remote is None:
             raise ConfigurationError(
                 reason='Section [placement] sets neither auth_type nor '
@@ -126,7 +130,9 @@ class Placement:
     def find_provider(self, uuid: str) -> TreeNode | None:
         """Return the provider, or None if it does not exist."""
         response = self._remote.send('GET', _provider_path(uuid), accept=(404,))
-        return None if response.status_code == 404 else _node(response.json())
+        return (
+            None if response.status_code == 404 else _node(self._remote.read(response))
+        )
 
     def find_provider_by_name(self, name: str) -> TreeNode | None:
         """Return the provider with the name, or None if it does not exist."""
@@ -170,7 +176,7 @@ class Placement:
         response = self._remote.send('GET', path, accept=(400,))
         if response.status_code == 400:
             return frozenset()
-        providers = response.json()['resource_providers']
+        providers = self._remote.read(response)['resource_providers']
         return frozenset(provider['name'] for provider in providers)
 
     def create_provider(
@@ -187,7 +193,7 @@ class Placement:
         response = self._remote.send('POST', path, body, accept=(409,))
         if response.status_code == 409:
             raise ProviderExists(name=name)
-        return _node(response.json())
+        return _node(self._remote.read(response))
 
     def rename_provider(self, node: TreeNode, name: str) -> TreeNode:
         """Rename a provider and keep its parent.
@@ -218,7 +224,7 @@ class Placement:
             raise PlacementConflict(provider=uuid)
         if response.status_code == 409:
             raise ProviderExists(name=name)
-        return _node(response.json())
+        return _node(self._remote.read(response))
 
     def delete_provider(self, uuid: str) -> None:
         """Delete a provider. A provider that does not exist is no error.
@@ -308,7 +314,7 @@ class Placement:
         response = self._remote.send('GET', path, accept=(400,))
         if response.status_code == 400:
             return frozenset()
-        providers = response.json()['resource_providers']
+        providers = self._remote.read(response)['resource_providers']
         return frozenset(provider['uuid'] for provider in providers)
 
     def list_candidates(
@@ -334,7 +340,7 @@ class Placement:
         response = self._remote.send('GET', path, accept=(400,))
         if response.status_code == 400:
             return {}
-        candidates = response.json()
+        candidates = self._remote.read(response)
         summaries = candidates['provider_summaries']
         return {
             uuid: _free_amounts(summaries[uuid]['resources'])
@@ -360,7 +366,7 @@ class Placement:
         remote = self._remote.with_microversion(_NESTED_MICROVERSION)
         response = remote.send('GET', path, accept=(400,))
         return response.status_code != 400 and bool(
-            response.json()['allocation_requests']
+            self._remote.read(response)['allocation_requests']
         )
 
     def get_usages(self, uuid: str) -> Mapping[str, int]:
@@ -397,7 +403,9 @@ class Placement:
     def list_unused_traits(self) -> frozenset[str]:
         """Return the custom traits that no provider has."""
         query = urlencode({'name': 'startswith:CUSTOM_', 'associated': 'false'})
-        return frozenset(self._remote.send('GET', f'/traits?{query}').json()['traits'])
+        return frozenset(
+            self._remote.read(self._remote.send('GET', f'/traits?{query}'))['traits']
+        )
 
     def delete_trait(self, name: str) -> bool:
         """Delete a custom trait. A trait that does not exist is no error.
@@ -408,7 +416,7 @@ class Placement:
 
     def list_custom_classes(self) -> frozenset[str]:
         """Return the custom resource classes."""
-        body = self._remote.send('GET', '/resource_classes').json()
+        body = self._remote.read(self._remote.send('GET', '/resource_classes'))
         names = (item['name'] for item in body['resource_classes'])
         return frozenset(name for name in names if name.startswith('CUSTOM_'))
 
@@ -435,7 +443,9 @@ class Placement:
 
     def find_consumer(self, uuid: str) -> Consumer | None:
         """Return the allocations of a consumer, or None if it has none."""
-        body = self._remote.send('GET', f'/allocations/{quote(uuid)}').json()
+        body = self._remote.read(
+            self._remote.send('GET', f'/allocations/{quote(uuid)}')
+        )
         if not body['allocations']:
             return None
         return Consumer(
@@ -455,11 +465,11 @@ class Placement:
         response = self._remote.send('GET', path, accept=(404,))
         if response.status_code == 404:
             return frozenset()
-        return frozenset(response.json()['allocations'])
+        return frozenset(self._remote.read(response)['allocations'])
 
     def _list_providers(self, query: Mapping[str, str]) -> tuple[TreeNode, ...]:
         path = f'/resource_providers?{urlencode(query)}'.rstrip('?')
-        body = self._remote.send('GET', path).json()
+        body = self._remote.read(self._remote.send('GET', path))
         return tuple(map(_node, body['resource_providers']))
 
     def _send(self, uuid: str, method: str, resource: str, body: object = None) -> Any:
@@ -474,7 +484,7 @@ class Placement:
             raise PlacementConflict(provider=uuid)
         if response.status_code == 409:
             raise self._to_conflict(uuid, response)
-        return response.json()
+        return self._remote.read(response)
 
     def _to_conflict(self, uuid: str, response: requests.Response) -> Exception:
         code = _error_code(response)

@@ -53,9 +53,18 @@ NO_CREDENTIALS: Final = 'admin'
 class Remote:
     """Connection to one OpenStack service. Thread-safe; connections are kept open."""
 
-    def __init__(self, name: str, adapter: Adapter) -> None:
+    def __init__(
+        self, name: str, adapter: Adapter, error_key: str | None = None
+    ) -> None:
+        """Store the arguments.
+
+        :param error_key: key of the JSON object with which the service answers 404.
+            Another answer is of a proxy, which has found no service. None: the service
+            answers in any format.
+        """
         self.name = name
         self._adapter = adapter
+        self._error_key = error_key
         # Called after each request with the method and the HTTP status; the status is
         # None if no response was received.
         self.observer: Callable[[str, int | None], None] | None = None
@@ -81,8 +90,9 @@ class Remote:
         :param body: sent as JSON
         :param accept: statuses of 400 and above that the caller handles
         :param stream: leave the content of the response to be read by the caller
-        :raises ServiceUnavailable: no connection, a timeout, or status 5xx
-        :raises RemoteError: any other status of 400 and above
+        :raises ServiceUnavailable: no connection, a timeout, status 5xx, or a 404 that
+            is not of the service
+        :raises RemoteError: any other status of 300 and above
         """
         status: int | None = None
         try:
@@ -100,12 +110,43 @@ class Remote:
         finally:
             if self.observer is not None:
                 self.observer(method, status)
-        if response.status_code < 400 or response.status_code in accept:
+        if response.status_code < 300:
+            return response
+        if response.status_code == 404 and not self._is_of_service(response):
+            LOG.warning(
+                'Status 404 for %s is not an answer of %s; check its endpoint: %s',
+                path,
+                self.name,
+                _error_text(response),
+            )
+            raise ServiceUnavailable(what=self.name)
+        if response.status_code in accept:
             return response
         raise self.to_error(response)
 
+    # Any: the JSON object of a service.
+    def read(self, response: requests.Response) -> Any:
+        """Return the JSON object in a response.
+
+        :raises ServiceUnavailable: the content is cut, or is the page of a proxy
+        """
+        body = _parse_object(response)
+        if body is None:
+            LOG.warning(
+                '%s answered %d without a JSON object: %s',
+                self.name,
+                response.status_code,
+                response.headers.get('Content-Type'),
+            )
+            raise ServiceUnavailable(what=self.name)
+        return body
+
+    def _is_of_service(self, response: requests.Response) -> bool:
+        key = self._error_key
+        return key is None or key in (_parse_object(response) or {})
+
     def to_error(self, response: requests.Response) -> RemoteError | ServiceUnavailable:
-        """Convert a response with status 400 or above to an error."""
+        """Convert a response with status 300 or above to an error."""
         status, reason = response.status_code, _error_text(response)
         if status >= 500:
             LOG.warning('%s answered %s: %s', self.name, status, reason)
@@ -134,7 +175,11 @@ class Remote:
 
 
 def connect(
-    conf: cfg.ConfigOpts, group: str, name: str, microversion: str | None = None
+    conf: cfg.ConfigOpts,
+    group: str,
+    name: str,
+    microversion: str | None = None,
+    error_key: str | None = None,
 ) -> Remote | None:
     """Create the connection that a section configures, or None if it is empty.
 
@@ -142,6 +187,7 @@ def connect(
     sent. Call it once per process and section: each call creates a session with its
     own connections.
 
+    :param error_key: see ``Remote``
     :raises ConfigurationError: the credentials are incomplete
     """
     auth = _load_auth(conf, group)
@@ -157,7 +203,7 @@ def connect(
         default_microversion=microversion,
         user_agent='cyborg-lite',
     )
-    return Remote(name, adapter)
+    return Remote(name, adapter, error_key)
 
 
 def _load_auth(conf: cfg.ConfigOpts, group: str) -> plugin.BaseAuthPlugin | None:
@@ -247,15 +293,22 @@ def _request_id_header() -> dict[str, str]:
     return {} if context is None else {'X-OpenStack-Request-ID': context.global_id}
 
 
-def _error_text(response: requests.Response) -> str:
-    """Extract the error text from a response, in any of the formats of OpenStack."""
+# Any: values of JSON.
+def _parse_object(response: requests.Response) -> dict[str, Any] | None:
+    """Return the JSON object in a response, or None if there is none."""
     try:
         body = response.json()
-    except requests.RequestException:
-        return str(response.reason)
-    if isinstance(body, dict):
-        for error in (*(body.get('errors') or ()), *body.values()):
-            if isinstance(error, dict) and ('detail' in error or 'message' in error):
-                text = str(error.get('detail') or error.get('message'))
-                return ' '.join(text.split())[:_MAX_REASON_LENGTH]
+    except (requests.RequestException, ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _error_text(response: requests.Response) -> str:
+    """Extract the error text from a response, in any of the formats of OpenStack."""
+    body = _parse_object(response) or {}
+    errors = body.get('errors')
+    for error in (*(errors if isinstance(errors, list) else ()), *body.values()):
+        if isinstance(error, dict) and ('detail' in error or 'message' in error):
+            text = str(error.get('detail') or error.get('message'))
+            return ' '.join(text.split())[:_MAX_REASON_LENGTH]
     return str(response.reason)

@@ -132,3 +132,14 @@ def test_content_interrupted_raises_service_unavailable(
     )
     with pytest.raises(ServiceUnavailable, match='Glance'):
         read_content(glance)
+
+
+def test_page_of_proxy_raises_service_unavailable(
+    glance: Glance, service: HttpService
+) -> None:
+    service.answers['GET /v2/images/a'] = Answer(200, b'<html>Sign in</html>')
+    service.answers['GET /v2/images?tag=FPGA&status=active'] = Answer(200, b'{"im')
+    with pytest.raises(ServiceUnavailable):
+        glance.image('a')
+    with pytest.raises(ServiceUnavailable):
+        glance.bitstreams({})

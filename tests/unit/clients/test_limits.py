@@ -5,7 +5,10 @@ For a real Keystone see ``tests/functional/test_project_limits.py``.
 """
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -66,6 +69,32 @@ def test_read_limits_failure_is_unavailable(
     library.failure = None
     assert limits.read_limits('p', NAMES)
     assert library.connections == 2
+
+
+def test_read_limits_waiting_reads_fail_with_the_first(
+    library: Library,
+) -> None:
+    """Otherwise each of them waits for the timeout of Keystone."""
+    entered, over = threading.Event(), threading.Event()
+
+    def time_out() -> Reader:
+        library.connections += 1
+        entered.set()
+        over.wait()
+        raise TimeoutError
+
+    limits = KeystoneLimits(time_out)
+    with ThreadPoolExecutor(8) as pool:
+        reads = [pool.submit(limits.read_limits, 'p', NAMES)]
+        assert entered.wait(20.0)
+        reads += [pool.submit(limits.read_limits, 'p', NAMES) for _ in range(7)]
+        while not all(read.running() for read in reads):
+            time.sleep(0.01)
+        time.sleep(0.2)  # until the threads wait for the first one
+        over.set()
+        errors = {type(read.exception()) for read in reads}
+    assert errors == {ServiceUnavailable}
+    assert library.connections == 1
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 from cyborg_lite.clients.nova import BoundEvent
 from cyborg_lite.exceptions import RemoteError, ServiceUnavailable
 from tests.builders.cloud_clients import create_nova_client
+from tests.doubles.http_service import Answer, HttpService
 from tests.doubles.nova import FakeNova, Rules
 
 
@@ -260,3 +261,14 @@ def test_is_spawned_reads_state_and_task(fake: FakeNova) -> None:
     uuids = (active, building, resizing, missing)
     assert [nova.is_spawned(uuid) for uuid in uuids] == [True, False, False, False]
     assert create_nova_client(None).is_spawned(active) is None
+
+
+def test_find_missing_instances_404_of_proxy_raises() -> None:
+    """A proxy that has lost the service must not make instances look deleted."""
+    with HttpService() as service:
+        service.answers['GET /v2.1/servers?all_tenants=1&limit=1'] = Answer(
+            200, {'servers': []}
+        )
+        client = create_nova_client(f'{service.url}/v2.1')
+        with pytest.raises(ServiceUnavailable):
+            client.find_missing_instances([str(uuid4())])

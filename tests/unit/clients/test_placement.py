@@ -61,7 +61,7 @@ def test_set_inventories_conflict_raises_error_by_code(
 def test_fill_providers_missing_role_asks_once(
     placement: Placement, service: HttpService, status: int, requests: int
 ) -> None:
-    service.answers['POST /reshaper'] = Answer(status)
+    service.answers['POST /reshaper'] = Answer(status, {'errors': []})
     targets = {'a': ProviderInventories(1, {'PGPU': ProviderInventory(1)})}
     for _ in range(2):
         assert placement.fill_providers(targets) is None
@@ -132,3 +132,12 @@ def test_find_provider_by_name_quotes_name(
         body={'resource_providers': []}
     )
     assert placement.find_provider_by_name('host&1') is None
+
+
+def test_list_consumers_404_of_proxy_raises(
+    placement: Placement, service: HttpService
+) -> None:
+    """A proxy that has lost the service must not make a device look unused."""
+    service.answers['GET /resource_providers/a/allocations'] = Answer(404, b'not found')
+    with pytest.raises(ServiceUnavailable):
+        placement.list_consumers('a')

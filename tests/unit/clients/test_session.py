@@ -54,6 +54,12 @@ def remote(connect_remote: ConnectRemote, service: HttpService) -> Remote:
     return remote
 
 
+@pytest.fixture
+def proxied_remote(remote: Remote) -> Remote:
+    """Return a client of a service whose 404 has the key ``errors``."""
+    return Remote('Placement', remote._adapter, 'errors')
+
+
 def test_connect_empty_section_returns_none(connect_remote: ConnectRemote) -> None:
     assert connect_remote() is None
 
@@ -323,3 +329,49 @@ def test_send_redirect_is_followed(remote: Remote, service: HttpService) -> None
     location = {'Location': f'{service.url}/thing'}
     service.answers['GET /old'] = Answer(302, headers=location)
     assert remote.send('GET', '/old').json() == {'a': 1}
+
+
+@pytest.mark.parametrize('content', [b'<html>Sign in</html>', b'{"a": [1, ', b'[1]'])
+def test_read_content_without_object_raises(
+    remote: Remote, service: HttpService, content: bytes
+) -> None:
+    """A proxy answers with a page of its own, or cuts the answer of the service."""
+    service.answers['GET /thing'] = Answer(200, content)
+    with pytest.raises(ServiceUnavailable):
+        remote.read(remote.send('GET', '/thing'))
+
+
+def test_read_returns_object(remote: Remote) -> None:
+    assert remote.read(remote.send('GET', '/thing')) == {'a': 1}
+
+
+@pytest.mark.parametrize(
+    'body', [b'default backend - 404', {'message': 'no Route matched'}, None]
+)
+def test_send_404_of_proxy_is_not_accepted(
+    proxied_remote: Remote, service: HttpService, body: object
+) -> None:
+    service.answers['GET /thing'] = Answer(404, body)
+    with pytest.raises(ServiceUnavailable):
+        proxied_remote.send('GET', '/thing', accept=(404,))
+
+
+def test_send_404_of_service_is_accepted(
+    proxied_remote: Remote, service: HttpService
+) -> None:
+    service.answers['GET /thing'] = Answer(404, {'errors': []})
+    assert proxied_remote.send('GET', '/thing', accept=(404,)).status_code == 404
+
+
+def test_send_unfollowed_redirect_raises(remote: Remote, service: HttpService) -> None:
+    service.answers['DELETE /thing'] = Answer(300, {})
+    with pytest.raises(RemoteError):
+        remote.send('DELETE', '/thing')
+
+
+def test_send_client_error_with_unusual_errors_raises(
+    remote: Remote, service: HttpService
+) -> None:
+    service.answers['GET /thing'] = Answer(400, {'errors': 5})
+    with pytest.raises(RemoteError):
+        remote.send('GET', '/thing')
