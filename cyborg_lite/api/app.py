@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assembly of the WSGI application from the router and its middleware."""
 
+from cyborg_lite.api.pecan_loading import pecan  # isort: skip  # hides libraries from the others
+
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +14,9 @@ from webob.multidict import MultiDict
 
 from cyborg_lite.api import auth, cross_origin, policy, routes
 from cyborg_lite.api.healthcheck import HealthcheckMiddleware
-from cyborg_lite.api.metrics import ApiMetrics
 from cyborg_lite.api.microversion import MINIMUM
-from cyborg_lite.api.middleware import MICROVERSION, ResponseMiddleware
+from cyborg_lite.api.middleware import MICROVERSION, Observe, ResponseMiddleware
 from cyborg_lite.api.openapi import document
-from cyborg_lite.api.pecan_loading import pecan
 from cyborg_lite.api.prefix import PrefixMiddleware
 from cyborg_lite.api.resource import ApiContext
 from cyborg_lite.model.device_profiles import Limits
@@ -24,13 +24,13 @@ from cyborg_lite.rpc.conductor import ConductorAPI
 
 
 def assemble(
-    conf: cfg.ConfigOpts, conductor: ConductorAPI, metrics: ApiMetrics | None = None
+    conf: cfg.ConfigOpts, conductor: ConductorAPI, observe: Observe | None = None
 ) -> Any:
     """Build the WSGI application of the API.
 
     :param conf: parsed configuration with the section ``[api]``; the middleware
         libraries register their own sections on it
-    :param metrics: observes the requests; None: they are not observed
+    :param observe: called for each answer; None: nothing observes the requests
     """
     # NOTE: the order matters. The list goes from the innermost to the outermost layer.
     # - Authentication wraps the router: controllers only see authenticated callers.
@@ -47,9 +47,7 @@ def assemble(
     application = auth.add_authentication(application, conf)
     application = RequestBodySizeLimiter(application, conf)
     limit = conf.oslo_middleware.max_request_body_size
-    application = ResponseMiddleware(
-        application, body_limit=limit, observe=(metrics or ApiMetrics()).observe
-    )
+    application = ResponseMiddleware(application, body_limit=limit, observe=observe)
     application = cross_origin.add_cors(application, conf)
     # The constructor registers the option.
     behind_proxy = HTTPProxyToWSGI(application, conf)

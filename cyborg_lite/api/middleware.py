@@ -42,6 +42,9 @@ _HOST: Final = re.compile(
     r'([A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?'
 )
 
+Observe = Callable[[str, str, int, float], None]
+"""Called with method, path, status and seconds of an answer."""
+
 
 class ResponseMiddleware:
     """Wraps the application and the middleware that may refuse a request."""
@@ -50,13 +53,13 @@ class ResponseMiddleware:
         self,
         application: Any,
         body_limit: int,
-        observe: Callable[[str, str, int, float], None],
+        observe: Observe | None,
     ) -> None:
         """Store the arguments.
 
         :param application: WSGI application
         :param body_limit: bytes; the application refuses larger bodies
-        :param observe: called with method, path, status and seconds of each answer
+        :param observe: called for each answer; None: nothing observes the requests
         """
         self._application = application
         self._body_limit = body_limit
@@ -75,7 +78,8 @@ class ResponseMiddleware:
         _add_cache_header(environ, response)
         seconds = time.monotonic() - started_at
         method, path = environ['REQUEST_METHOD'], environ.get('PATH_INFO', '')
-        self._observe(method, path, response.status_int, seconds)
+        if self._observe is not None:
+            self._observe(method, path, response.status_int, seconds)
         LOG.info(
             '%s %s: %d in %d ms',
             format_value(method),

@@ -5,39 +5,25 @@ from cyborg_lite import runtime  # isort: skip  # must be imported first: it may
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
-from cyborg_lite import version
 from cyborg_lite.api.app import assemble
-from cyborg_lite.api.metrics import ApiMetrics
+from cyborg_lite.api.middleware import Observe
 from cyborg_lite.api.server import ApiServer
-from cyborg_lite.cmd import daemon, garbage_collection, message_keys
-from cyborg_lite.model.queries import Query
-from cyborg_lite.model.services import CONDUCTOR, ServiceState
+from cyborg_lite.cmd import api_application, daemon
+from cyborg_lite.cmd.api_application import BINARY
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.rpc.context import daemon_context
-from cyborg_lite.rpc.keys import Role
-from cyborg_lite.rpc.upgrade_levels import Pins
 
-__all__ = ['ApiDaemon', 'application_from_files', 'build', 'main', 'runtime']
+__all__ = ['BINARY', 'ApiDaemon', 'build', 'main', 'runtime']
 
-BINARY: Final = 'cyborg-lite-api'
 _DESCRIPTION: Final = (
     'The daemon that serves the REST API of cyborg_lite. Any number may run.'
 )
-
-# Seconds until an unanswered RPC ends in a 503. A hung conductor refuses no connection,
-# so only a timeout detects it. The default of oslo.messaging, 60 s, is also the timeout
-# of most clients, which would then never see the 503.
-RPC_TIMEOUT: Final = 30
-# Seconds. The versions of the conductors are read during a call.
-_VERSIONS_TIMEOUT: Final = 5.0
 
 
 class ApiDaemon:
@@ -69,11 +55,8 @@ class ApiDaemon:
         :raises ConfigurationError: if the address or the certificate is invalid
         """
         self._bus = self._connect(self._conf)
-        metrics = ApiMetrics()
-        ports = _metrics_ports(self._conf)
-        if ports:
-            metrics.serve(self._conf.api.metrics_host, ports)
-        application = assemble(self._conf, ConductorAPI(self._bus), metrics)
+        observe = _serve_metrics(self._conf)
+        application = assemble(self._conf, ConductorAPI(self._bus), observe)
         self._server = ApiServer(application, self._conf.api)
         self._server.start()
 
@@ -109,47 +92,25 @@ def build(
 
     :param connect: returns the message bus; None: the configured one
     """
-    return ApiDaemon(conf, connect or _connect)
+    return ApiDaemon(conf, connect or api_application.connect)
 
 
-def _metrics_ports(conf: cfg.ConfigOpts) -> range:
-    """Return one port per worker process; each binds the first free one."""
+def _serve_metrics(conf: cfg.ConfigOpts) -> Observe | None:
+    """Serve the metrics; return the function that observes an answer.
+
+    :returns: None: ``metrics_port`` is not set, so that nothing observes the answers
+    :raises ConfigurationError: none of the ports is free
+    """
     first = conf.api.metrics_port
-    return range(first, first + conf.api.workers) if first else range(0)
+    if not first:
+        return None
+    # The import takes 0.6 MB.
+    from cyborg_lite.api.metrics import ApiMetrics
 
-
-def application_from_files() -> Any:
-    """Return the WSGI application for an external server such as uWSGI.
-
-    It has its own connection to the message bus.
-    """
-    conf = configuration.parse([], BINARY)
-    configuration.set_up_logging(conf)
-    application = assemble(conf, ConductorAPI(_connect(conf)))
-    garbage_collection.exempt_objects_of_start()
-    return application
-
-
-def _connect(conf: cfg.ConfigOpts) -> transport.Transport:
-    """Connect to the message bus.
-
-    :raises ConfigurationError: the transport or the key file is invalid
-    """
-    signer = message_keys.create_signer(conf, Role.API)
-    bus = transport.connect(conf, RPC_TIMEOUT, signer)
-    read_versions = partial(
-        _read_versions, ConductorAPI(bus).with_timeout(_VERSIONS_TIMEOUT)
-    )
-    transport.pin_versions(bus, Pins(conf.upgrade_levels, read_versions))
-    return bus
-
-
-def _read_versions(conductor: ConductorAPI) -> Iterator[tuple[str, str]]:
-    """Yield binary and version of each running conductor of another version."""
-    query = Query(filters={'binary': (CONDUCTOR,), 'state': (ServiceState.UP,)})
-    for service in conductor.list_services(daemon_context(), query):
-        if service.version != version.version():
-            yield service.binary, service.version
+    metrics = ApiMetrics()
+    # One port per worker process; each binds the first free one.
+    metrics.serve(conf.api.metrics_host, range(first, first + conf.api.workers))
+    return metrics.observe
 
 
 if __name__ == '__main__':

@@ -15,6 +15,7 @@ from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import api, conductor, daemon
+from cyborg_lite.cmd.api_application import RPC_TIMEOUT
 from cyborg_lite.cmd.daemon_group import DaemonGroup
 from cyborg_lite.rpc import transport
 
@@ -55,7 +56,7 @@ def build(conf: cfg.ConfigOpts) -> DaemonGroup:
 
 def _connect(conf: cfg.ConfigOpts) -> transport.Transport:
     """Return a transport inside this process, whose messages need no signatures."""
-    return transport.connect(conf, api.RPC_TIMEOUT, url=_OWN_TRANSPORT)
+    return transport.connect(conf, RPC_TIMEOUT, url=_OWN_TRANSPORT)
 
 
 if __name__ == '__main__':

@@ -2,8 +2,8 @@
 """WSGI entry point of the API: ``cyborg_lite.wsgi.api:application``.
 
 The configuration file is the one in CYBORG_LITE_CONFIG, or the default one. The module
-reads and opens nothing before the first request, so that a server may fork after it has
-imported the module.
+imports all libraries, but reads and opens nothing before the first request. A server
+that imports the module before it forks shares their memory between its processes.
 """
 
 import os
@@ -17,11 +17,12 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from cyborg_lite.cmd import api_application, garbage_collection
+
 __all__ = [
     'Application',
     'LazyApplication',
     'application',
-    'load_application',
     'runtime',
 ]
 
@@ -44,12 +45,6 @@ class LazyApplication:
         return self._application(environ, start_response)
 
 
-def load_application() -> Application:
-    """Build the application from the configuration files."""
-    from cyborg_lite.cmd import api
-
-    application: Application = api.application_from_files()
-    return application
-
-
-application = LazyApplication(load_application)
+# A collection after a fork would copy each page that the processes share.
+garbage_collection.exempt_objects_of_start()
+application = LazyApplication(api_application.build_from_files)

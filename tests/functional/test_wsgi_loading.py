@@ -15,14 +15,28 @@ message_signatures = off
 auth_strategy = noauth
 public_endpoint = https://cloud.example/accelerator
 """
+# A server imports the module before it forks.
 SERVER: Final = """
+import gc
 import sys
+import threading
+used = []
+def watch(event, arguments):
+    if event == 'socket.connect' or event == 'open' and '.conf' in str(arguments[0]):
+        used.append((event, arguments))
+sys.addaudithook(watch)
 from cyborg_lite.wsgi.api import application
-loaded = {name.partition('.')[0] for name in sys.modules}
-assert not loaded & {'oslo_messaging', 'pecan', 'keystonemiddleware'}, loaded
+assert not used, used
+assert threading.active_count() == 1
+assert gc.get_freeze_count() > 0
+imported = set(sys.modules)
+assert imported >= {'oslo_messaging', 'pecan', 'keystonemiddleware'}
+assert not imported & {'cheroot', 'sqlalchemy'}
 import webob
 print(webob.Request.blank('/v2').get_response(application).text)
 assert sys.modules['eventlet'] is None
+new = {name for name in set(sys.modules) - imported if name.startswith('cyborg_lite')}
+assert used and not new, new
 """
 # Like gunicorn: the first request runs in a thread, which is joined at the end.
 THREADED: Final = """

@@ -22,7 +22,7 @@ def metrics() -> ApiMetrics:
 @pytest.fixture
 def client(metrics: ApiMetrics) -> Client:
     conductor = FakeConductor()
-    application = assemble(build_configuration(), conductor, metrics)
+    application = assemble(build_configuration(), conductor, metrics.observe)
     return Client(conductor, application, dict(ADMIN))
 
 

@@ -3,6 +3,12 @@
 
 import subprocess
 import sys
+from typing import Final
+
+UNUSED: Final = (
+    *('sqlalchemy', 'alembic', 'pygments', 'eventlet', 'greenlet'),
+    'prometheus_client',  # without [api] metrics_port
+)
 
 
 def run(code: str) -> str:
@@ -14,10 +20,18 @@ def run(code: str) -> str:
 
 
 def test_api_daemon_imports_no_unused_library() -> None:
-    unused = ('sqlalchemy', 'alembic', 'pygments', 'eventlet')
     code = (
         'import sys, cyborg_lite.cmd.api\n'
-        f'print([name for name in {unused} if sys.modules.get(name)])'
+        f'print([name for name in {UNUSED} if sys.modules.get(name)])'
+    )
+    assert run(code) == '[]'
+
+
+def test_libraries_of_other_servers_are_not_imported() -> None:
+    code = (
+        'import sys\n'
+        'from cyborg_lite.api import pecan_loading\n'
+        'print(sorted({"greenlet", "paste.httpexceptions"} & set(sys.modules)))'
     )
     assert run(code) == '[]'
 

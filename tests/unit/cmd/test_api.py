@@ -4,18 +4,13 @@
 import http.client
 import json
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import api
 from cyborg_lite.exceptions import ConfigurationError
-from cyborg_lite.model.services import CONDUCTOR, Service, ServiceState
-from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.version import version
 from tests.servers.message_keys import write_lines
 
 
@@ -88,15 +83,3 @@ def test_stop_before_start_does_nothing() -> None:
 def test_start_missing_certificate_raises(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError):
         start_daemon(tmp_path, 'certificate_file = /nonexistent\n')
-
-
-def test_read_versions_asks_for_running_conductors() -> None:
-    conductor = mock.create_autospec(ConductorAPI, instance=True)
-    moment = datetime(2026, 11, 22, tzinfo=UTC)
-    conductor.list_services.return_value = [
-        Service('u', CONDUCTOR, 'ctl', text, ServiceState.UP, moment, moment)
-        for text in ('0.1.0', version())
-    ]
-    assert list(api._read_versions(conductor)) == [(CONDUCTOR, '0.1.0')]
-    _context, query = conductor.list_services.call_args.args
-    assert query.filters == {'binary': (CONDUCTOR,), 'state': (ServiceState.UP,)}
