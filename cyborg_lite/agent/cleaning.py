@@ -11,6 +11,7 @@ with the steps that it has stored as completed.
 
 import secrets
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -41,9 +42,11 @@ from cyborg_lite.model.cleaning import (
 )
 from cyborg_lite.model.device_errors import CleanAborted
 from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
 
 LOG = log.getLogger(__name__)
 
+_RESULT_LIFETIME: Final = 3600.0  # seconds for which the result of a clean is valid
 _BUG: Final = 'The driver failed; see the log of the agent.'
 
 
@@ -54,6 +57,7 @@ class _Run:
     order: CleanOrder
     progress: CleanProgress
     abort: threading.Event = field(default_factory=threading.Event)
+    ended_at: float | None = None  # by the monotonic clock
 
 
 def _start_thread(work: Callable[[], None], name: str) -> None:
@@ -69,6 +73,7 @@ class Cleaning:
         discovery: Discovery,
         cache: Cache,
         start_thread: Callable[[Callable[[], None], str], None] = _start_thread,
+        read_clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Store the arguments.
 
@@ -76,6 +81,7 @@ class Cleaning:
         :param start_thread: starts the work of a clean, under a name
         """
         self._start_thread = start_thread
+        self._read_clock = read_clock
         self._discovery = discovery
         self._cache = cache
         self._session = secrets.token_hex(8)
@@ -143,7 +149,20 @@ class Cleaning:
             return None
         if run.order.number > order.number:
             raise _refuse(order, 'a later one exists')
-        return run
+        return None if self._is_outdated(run, order) else run
+
+    def _is_outdated(self, run: _Run, order: CleanOrder) -> bool:
+        """Check whether a result may be of an earlier clean with the same number.
+
+        A database that is restored from a backup uses numbers again. The unit then has
+        data of another user. An unnecessary clean does no harm.
+        """
+        if run.order.handle.generation != order.handle.generation:
+            return True
+        ended_at = run.ended_at
+        return (
+            ended_at is not None and self._read_clock() - ended_at >= _RESULT_LIFETIME
+        )
 
     def _build_unknown(self) -> CleanProgress:
         return CleanProgress(CleanProgressState.UNKNOWN, self._session)
@@ -203,8 +222,8 @@ class Cleaning:
         try:
             tool = driver.run_clean_step(handle, step.name, abort)
         except CyborgError as error:
-            finished = datetime.now(UTC)
-            self._record(run, replace(result, finished_at=finished, error=error.text))
+            finished, text = datetime.now(UTC), error.text[:REASON_MAX_LENGTH]
+            self._record(run, replace(result, finished_at=finished, error=text))
             raise
         self._record(
             run, replace(result, finished_at=datetime.now(UTC), tool=_clip(tool))
@@ -217,7 +236,9 @@ class Cleaning:
 
     def _end(self, run: _Run, state: CleanProgressState, reason: str) -> None:
         with self._guard:
+            reason = reason[:REASON_MAX_LENGTH]
             run.progress = replace(run.progress, state=state, reason=reason)
+            run.ended_at = self._read_clock()
 
 
 def _clip(tool: str) -> str:

@@ -38,6 +38,8 @@ class HandleGroups:
             (pair for pair in members if pair[0]),
             key=lambda pair: (pair[0], pair[1].key),
         )
+        if not members:
+            return
         with self._guard:
             for name, pairs in groupby(members, key=lambda pair: pair[0]):
                 self._activate([handle for _, handle in pairs], name[1])
@@ -47,6 +49,8 @@ class HandleGroups:
 
         :raises DriverError: the group cannot be activated now
         """
+        if self._has_no_group(handle):
+            return
         boot_id = self._discovery.host.boot_id
         with self._guard:
             members = self._list_members(handle)
@@ -59,6 +63,8 @@ class HandleGroups:
 
         :raises DriverError: the group cannot be deactivated now
         """
+        if self._has_no_group(handle):
+            return
         with self._guard:
             members = [entry.handle for entry in self._list_members(handle)]
             driver = self._discovery.find_driver(handle.control_address)
@@ -85,6 +91,15 @@ class HandleGroups:
             return None
         name = driver.find_group(handle)
         return (driver.NAME, name) if name else None
+
+    def _has_no_group(self, handle: AllocatedHandle) -> bool:
+        """Check whether the handle belongs to no group.
+
+        It takes no lock: a driver call that never returns may hold the lock.
+        """
+        driver = self._discovery.find_driver(handle.control_address)
+        is_grouped = isinstance(driver, ActivatesGroups)
+        return not is_grouped and not self._list_members(handle)
 
     def _list_members(self, handle: AllocatedHandle) -> list[PreparedHandle]:
         stored = self._cache.handles

@@ -16,7 +16,7 @@ from oslo_log import log
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.journal import Journal, NewEvent
 from cyborg_lite.agent.preparation import Preparation
-from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.exceptions import CyborgError, ServiceUnavailable
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import HostEventKind
 
@@ -73,9 +73,17 @@ class HandleRepair:
 
     def release_abandoned(self) -> None:
         """Release the handles passed to ``release_later``."""
-        handles = []
+        abandoned = []
         while not self._abandoned.empty():
-            handles.append(self._abandoned.get())
+            abandoned.append(self._abandoned.get())
+        # A handle that was released meanwhile may be in a clean, or free.
+        stored = self._cache.handles
+        handles = [
+            handle
+            for handle in abandoned
+            if handle.uuid in stored
+            and stored[handle.uuid].handle.generation == handle.generation
+        ]
         if not handles:
             return
         try:
@@ -87,7 +95,10 @@ class HandleRepair:
     def repair_handles(self) -> None:
         """Repair each handle, and report each new failure once."""
         handles = [entry.handle for entry in self._cache.handles.values()]
-        failures = {handle.uuid: self._repair_handle(handle) for handle in handles}
+        busy_devices: set[str] = set()
+        failures = {
+            handle.uuid: self._repair_handle(handle, busy_devices) for handle in handles
+        }
         events = []
         for handle in handles:
             failure = failures[handle.uuid]
@@ -105,10 +116,20 @@ class HandleRepair:
         self._journal.append(events)
         self._failures = failures
 
-    def _repair_handle(self, handle: AllocatedHandle) -> str:
-        """Repair a handle. Return the reason if it is lost, or an empty string."""
+    def _repair_handle(self, handle: AllocatedHandle, busy_devices: set[str]) -> str:
+        """Repair a handle. Return the reason if it is lost, or an empty string.
+
+        :param busy_devices: addresses of devices that another call changes; a wait for
+            each of their handles would delay other devices
+        """
+        address, previous = handle.control_address, self._failures.get(handle.uuid, '')
+        if address in busy_devices:
+            return previous
         try:
             self._preparation.restore(handle)
+        except ServiceUnavailable:
+            busy_devices.add(address)
+            return previous
         except CyborgError as error:
             return error.text
         except Exception:

@@ -77,16 +77,22 @@ class ImageCache:
                 path = self._directory / name
                 if not _matches_digest(path, bitstream):
                     self._fetch(bitstream, path)
-            os.utime(path)
+            with suppress(OSError):  # only the order of deletions depends on it
+                os.utime(path)
             yield path
         finally:
             with self._guard:
                 self._in_use[name] -= 1
 
     def discard(self, bitstream: Bitstream) -> None:
-        """Delete a bitstream that a driver has refused."""
-        with suppress(OSError):
-            (self._directory / _file_name(bitstream)).unlink()
+        """Delete a bitstream that a driver has refused, before it closes the file.
+
+        Another device may be reading the file. The bitstream then stays.
+        """
+        name = _file_name(bitstream)
+        with self._guard, suppress(OSError):
+            if self._in_use[name] <= 1:
+                (self._directory / name).unlink()
 
     def _fetch(self, bitstream: Bitstream, path: Path) -> None:
         if bitstream.size > self._largest:

@@ -56,11 +56,14 @@ class Journal:
         self._capacity = capacity
         self._guard = threading.Lock()
         self._pages = _Pages()
+        self._last_in_file = 0  # number of the newest event at the start
+        self._is_synchronized = False  # True: the number of the conductor is read
 
     def open(self) -> None:
         """Read the events that an earlier process stored."""
         with self._guard:
             self._pages = self._file.read(_parse_pages) or _Pages()
+            self._last_in_file = self._pages.last
 
     def append(self, events: Iterable[NewEvent]) -> None:
         """Number the events in order, and store them on disk."""
@@ -91,28 +94,30 @@ class Journal:
     def is_joined(self) -> bool:
         """Synchronization with the event number of the conductor, True when complete.
 
-        Before that no event may be sent: if the journal of the host was lost, the
-        conductor would ignore new events with numbers that it received before.
+        Before that no event may be sent: if the journal of the host was lost, or could
+        not be written, the conductor would ignore new events with numbers that it
+        received before.
         """
-        return self._pages.joined
+        return self._pages.joined and self._is_synchronized
 
     def acknowledge(self, last: int) -> None:
         """Remove the events up to a number, which the conductor has received.
 
-        The first call renumbers the events, so that they follow ``last``.
+        The first call renumbers the events that the conductor cannot have received, so
+        that they follow ``last``.
         """
         with self._guard:
             pages = self._pages
             if not pages.joined:
-                events = tuple(
-                    replace(event, number=number)
-                    for number, event in enumerate(pages.events, last + 1)
-                )
-                self._store(_Pages(last + len(events), True, events))
-                return
+                pages = _renumber(pages, 0, last)
+            elif not self._is_synchronized and last > self._last_in_file:
+                # An earlier process has sent events that it could not store.
+                pages = _renumber(pages, self._last_in_file, last)
+            self._is_synchronized = True
             unsent = tuple(event for event in pages.events if event.number > last)
-            if len(unsent) < len(pages.events) or last > pages.last:
-                self._store(_Pages(max(last, pages.last), True, unsent))
+            pages = _Pages(max(last, pages.last), True, unsent)
+            if pages != self._pages:
+                self._store(pages)
 
     def _trim(self, events: tuple[HostEvent, ...]) -> tuple[HostEvent, ...]:
         excess = len(events) - self._capacity
@@ -127,6 +132,16 @@ class Journal:
     def _store(self, pages: _Pages) -> None:
         self._pages = pages
         self._file.write(wire.dump(pages))
+
+
+def _renumber(pages: _Pages, number_in_file: int, last: int) -> _Pages:
+    """Number the events after a number again, so that they follow ``last``."""
+    earlier = tuple(event for event in pages.events if event.number <= number_in_file)
+    later = tuple(
+        replace(event, number=number)
+        for number, event in enumerate(pages.events[len(earlier) :], last + 1)
+    )
+    return _Pages(last + len(later), True, (*earlier, *later))
 
 
 # Any: JSON that was read from a file.

@@ -24,6 +24,7 @@ from cyborg_lite.exceptions import (
     DeviceBusy,
     DeviceGone,
     DriverError,
+    ServiceUnavailable,
 )
 from cyborg_lite.model.device_errors import ModeUnknown
 from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
@@ -219,6 +220,10 @@ class Modes:
             address, reason = device.control_address, ''
             try:
                 has_changed |= self._set_up(device, driver)
+            except ServiceUnavailable as error:
+                # Another call changes the device. The result of the last restore stays.
+                LOG.info('Device %s is not set up now: %s', address, error.text)
+                continue
             except CyborgError as error:
                 reason = error.text
             except Exception:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from oslo_log import log
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.device_locks import LONGEST_WAIT, DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.handle_groups import HandleGroups
 from cyborg_lite.agent.journal import Journal, NewEvent
@@ -25,7 +26,7 @@ from cyborg_lite.drivers.base import (
     Driver,
     PreparesHandles,
 )
-from cyborg_lite.exceptions import DeviceGone, DriverError
+from cyborg_lite.exceptions import DeviceGone, DriverError, ServiceUnavailable
 from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import HostEventKind
@@ -42,10 +43,12 @@ class Preparation:
         cache: Cache,
         journal: Journal,
         load: Callable[[LoadOrder], object] | None = None,
+        longest_wait: float = LONGEST_WAIT,
     ) -> None:
         """Store the arguments.
 
         :param load: loads a bitstream; None if Glance is not configured
+        :param longest_wait: seconds that a call waits for another one on its device
         """
         self._load = load
         self._discovery = discovery
@@ -53,7 +56,7 @@ class Preparation:
         self._journal = journal
         self._groups = HandleGroups(discovery, cache)
         self._guard = threading.Lock()
-        self._locks: dict[str, threading.Lock] = {}
+        self._locks = DeviceLocks(longest_wait)
         # Released generations by handle uuid. They are not stored across restarts: a
         # prepare call that waits during a restart practically never precedes a release
         # that the earlier process completed.
@@ -64,11 +67,16 @@ class Preparation:
 
         :returns: uuids of the handles that their drivers connect later
         :raises DriverError: a handle cannot be prepared; the others are released
+        :raises ServiceUnavailable: another call changes a device; a repetition of this
+            call continues, or a release undoes it
         """
         self._accept(handles)
         for count, handle in enumerate(handles):
             try:
                 self._prepare_handle(handle)
+            except ServiceUnavailable:
+                # The other call may be preparing the same handle.
+                raise
             except BaseException:
                 # Keep the following handles that an earlier call has prepared.
                 self._release_each(handles[:count])
@@ -183,6 +191,9 @@ class Preparation:
             except DriverError as error:
                 LOG.error('Cannot release handle %s: %s', handle.uuid, error.text)
                 failures.append(error)
+            except ServiceUnavailable as error:
+                LOG.error('Cannot release handle %s: %s', handle.uuid, error.text)
+                failures.append(DriverError(reason=error.text))
             except Exception:
                 # A bug in one driver must not prevent the release of other handles.
                 LOG.exception('Cannot release handle %s', handle.uuid)
@@ -332,5 +343,4 @@ class Preparation:
 
     def lock_device(self, address: str) -> AbstractContextManager[object]:
         """Return the lock under which a device is changed, by its control address."""
-        with self._guard:
-            return self._locks.setdefault(address, threading.Lock())
+        return self._locks.lock(address)

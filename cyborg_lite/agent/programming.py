@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Downloads bitstreams and loads them into regions of devices on this host."""
 
-import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from oslo_log import log
 
+from cyborg_lite.agent.device_locks import LONGEST_WAIT, DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.image_cache import ImageCache
 from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
@@ -40,17 +39,18 @@ class Programming:
         discovery: Discovery,
         store: BitstreamStore,
         on_change: Callable[[], None] = lambda: None,
+        longest_wait: float = LONGEST_WAIT,
     ) -> None:
         """Store the arguments.
 
         :param on_change: called after each load that may have changed a region
+        :param longest_wait: seconds that a load waits for another one on its device
         """
         self._on_change = on_change
         self._discovery = discovery
         self._cache = store.cache
         self._loaded = store.loaded
-        self._guard = threading.Lock()
-        self._locks: dict[str, threading.Lock] = {}
+        self._locks = DeviceLocks(longest_wait)
         # Order time of the last load, by device address. After a pause the agent may
         # receive several orders at once; the conductor has given up the older ones.
         self._ordered_at: dict[str, int] = {}
@@ -61,12 +61,13 @@ class Programming:
         :raises BitstreamRefused: the bitstream does not fit; nothing was changed
         :raises LoadingFailed: the region is not offered until a later load succeeds
         :raises DriverError: the load is not possible; nothing was changed
-        :raises ServiceUnavailable: Glance does not answer
+        :raises ServiceUnavailable: Glance does not answer, or another load does not
+            return
         """
         driver = self._find_driver(order)
         name = f'{self._discovery.host.name}_{order.address}{order.region_suffix}'
         with (
-            self._lock_device(order.address),
+            self._locks.lock(order.address),
             self._cache.open_image(order.bitstream) as image,
         ):
             self._check_latest(order)
@@ -114,7 +115,3 @@ class Programming:
     def _add_topology(self, device: Device) -> Device:
         result = DiscoveryResult(device.control_address, '', '', '', '', device)
         return self._loaded.amend(result).device or device
-
-    def _lock_device(self, address: str) -> AbstractContextManager[object]:
-        with self._guard:
-            return self._locks.setdefault(address, threading.Lock())

@@ -9,7 +9,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from oslo_log import log
@@ -21,6 +20,7 @@ from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import HostEventKind, RecoveryResult
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import daemon_context
 
@@ -28,6 +28,11 @@ LOG = log.getLogger(__name__)
 
 _PAUSE: Final = 1.0  # seconds between two attempts
 _MAX_PARALLEL_DEVICES: Final = 8
+# Seconds for which an attempt waits for the drivers: at the start, and between two
+# heartbeats. Longer calls go on in their threads.
+_LONGEST_ATTEMPT: Final = 60.0
+_LONGEST_REPORTED_ATTEMPT: Final = 5.0
+_UNFINISHED: Final = 'The driver has not returned.'
 
 
 class HostRecovery:
@@ -56,17 +61,27 @@ class HostRecovery:
         # When to give up handles that only the conductor stores, by the monotonic
         # clock; None: there are none.
         self._deadline: float | None = None
+        self._slots = threading.Semaphore(_MAX_PARALLEL_DEVICES)
+        self._threads: dict[str, threading.Thread] = {}  # by device address
+        # Of the last attempt, by device address and handle uuid.
+        self._failures: dict[str, Mapping[str, str]] = {}
 
-    def rebuild(self, stopping: threading.Event, pause: float = _PAUSE) -> bool:
+    def rebuild(
+        self,
+        stopping: threading.Event,
+        pause: float = _PAUSE,
+        longest_attempt: float = _LONGEST_ATTEMPT,
+    ) -> bool:
         """Rebuild all handles, until all are rebuilt or given up, or the agent stops.
 
         :param pause: seconds between two attempts
+        :param longest_attempt: seconds that an attempt waits for the drivers
         :returns: False if no handle had to be rebuilt
         """
         missing = self._list_missing()
         if missing:
             LOG.info('Rebuilding %d handles after a reboot of this host', len(missing))
-            self._retry_until_rebuilt(stopping, pause)
+            self._retry_until_rebuilt(stopping, pause, longest_attempt)
         return bool(missing)
 
     def report_recovery(self, conductor: ConductorAPI) -> bool:
@@ -78,10 +93,12 @@ class HostRecovery:
         :raises CyborgError: the report failed; retry later
         """
         host, stored = self._discovery.host, self._cache.handles
-        reasons = {
-            uuid: reason for uuid, reason in self._reasons.items() if uuid in stored
-        }
         prepared = self._list_prepared()
+        reasons = {
+            uuid: reason
+            for uuid, reason in self._reasons.items()
+            if uuid in stored and uuid not in prepared
+        }
         connecting = self._preparation.list_connecting(
             stored[uuid].handle for uuid in prepared
         )
@@ -100,7 +117,7 @@ class HostRecovery:
                 'Rebuilding %d handles that only the conductor has stored', len(missing)
             )
         self._cache.add_handles(missing)
-        failures = self._rebuild_handles(missing)
+        failures = self._rebuild_handles(missing, _LONGEST_REPORTED_ATTEMPT)
         if time.monotonic() >= self._deadline:
             self._give_up(missing, failures)
         return False
@@ -118,10 +135,12 @@ class HostRecovery:
         entries = self._cache.handles.items()
         return [uuid for uuid, entry in entries if entry.boot_id == boot_id]
 
-    def _retry_until_rebuilt(self, stopping: threading.Event, pause: float) -> None:
+    def _retry_until_rebuilt(
+        self, stopping: threading.Event, pause: float, longest_attempt: float
+    ) -> None:
         deadline = time.monotonic() + self._patience
         while missing := self._list_missing():
-            failures = self._rebuild_handles(missing)
+            failures = self._rebuild_handles(missing, longest_attempt)
             if failures and time.monotonic() >= deadline:
                 self._give_up(missing, failures)
                 return
@@ -131,16 +150,45 @@ class HostRecovery:
                 # Devices whose vendor driver has initialized now appear in a new scan.
                 self._discovery.scan()
 
-    def _rebuild_handles(self, handles: Iterable[AllocatedHandle]) -> Mapping[str, str]:
-        """Rebuild handles, devices in parallel. Return failures by handle uuid."""
+    def _rebuild_handles(
+        self, handles: Iterable[AllocatedHandle], longest_attempt: float
+    ) -> Mapping[str, str]:
+        """Rebuild handles, devices in parallel. Return failures by handle uuid.
+
+        A driver call may never return. It must not delay the handles of other devices.
+        """
         by_device: dict[str, list[AllocatedHandle]] = defaultdict(list)
         for handle in handles:
             by_device[handle.control_address].append(handle)
+        for address, on_device in by_device.items():
+            self._start_thread(address, on_device)
+        end = time.monotonic() + longest_attempt
         failures: dict[str, str] = {}
-        with ThreadPoolExecutor(_MAX_PARALLEL_DEVICES, 'rebuild') as pool:
-            for device_failures in pool.map(self._rebuild_device, by_device.values()):
-                failures |= device_failures
+        for address, on_device in by_device.items():
+            thread = self._threads[address]
+            thread.join(max(0.0, end - time.monotonic()))
+            if thread.is_alive():
+                failures |= {handle.uuid: _UNFINISHED for handle in on_device}
+            else:
+                failures |= self._failures[address]
         return failures
+
+    def _start_thread(self, address: str, handles: Sequence[AllocatedHandle]) -> None:
+        """Rebuild the handles of a device in a thread, unless an earlier one runs."""
+
+        def rebuild() -> None:
+            with self._slots:
+                self._failures[address] = self._rebuild_device(handles)
+
+        previous = self._threads.get(address)
+        if previous is None or not previous.is_alive():
+            self._failures[address] = {}
+            # A daemon thread, because the call of a driver may never return.
+            thread = threading.Thread(
+                target=rebuild, name=f'rebuild-{address}', daemon=True
+            )
+            self._threads[address] = thread
+            thread.start()
 
     def _rebuild_device(self, handles: Sequence[AllocatedHandle]) -> Mapping[str, str]:
         failures = {}
@@ -150,7 +198,7 @@ class HostRecovery:
                 self._preparation.rebuild(handle)
             except CyborgError as error:
                 LOG.debug('Handle %s is not rebuilt yet: %s', handle.key, error.text)
-                failures[handle.uuid] = error.text
+                failures[handle.uuid] = error.text[:REASON_MAX_LENGTH]
             except Exception:
                 # A bug in one driver must not affect the devices of other drivers.
                 LOG.exception('Rebuild of handle %s failed', handle.key)

@@ -87,24 +87,32 @@ class Plain:
 
 
 class Restless(Plain):
+    """Driver that reports one more card at each scan."""
+
     def discover(self) -> Iterator[DiscoveryResult]:
         results = list(super().discover())
         yield from results[: self.looks]
 
 
 class Fickle(Plain):
+    """Driver that starts a process at each scan."""
+
     def discover(self) -> Iterator[DiscoveryResult]:
         os.system('true')
         yield from super().discover()
 
 
 class Scribbling(Plain):
+    """Driver that creates a file on the host at each scan."""
+
     def discover(self) -> Iterator[DiscoveryResult]:
         (self.host.root / 'scribble').touch()
         yield from super().discover()
 
 
 class Misnamed(Plain):
+    """Driver whose deployable has a name without the host name."""
+
     def build_result(self, function: PciFunction) -> DiscoveryResult:
         results = super().build_result(function)
         assert results.device is not None
@@ -251,18 +259,24 @@ class Forgetful(Slicing):
 
 
 class Greedy(Slicing):
+    """Driver that deletes the slices of all handles with one of them."""
+
     def release(self, handle: AllocatedHandle) -> None:
         self.prepared_uuids.clear()
         super().release(handle)
 
 
 class Silent(Slicing):
+    """Driver that ignores a refused change."""
+
     def set(self, handle: AllocatedHandle, text: str) -> None:
         with suppress(OSError):
             self.writer.write(handle.control_address, _slices(handle), text)
 
 
 class Patient(Slicing):
+    """Driver that changes the card without a time limit."""
+
     def set(self, handle: AllocatedHandle, text: str) -> None:
         try:
             self.host.kernel.write(self.host.root, _slices(handle), text)

@@ -4,6 +4,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,14 @@ from cyborg_lite.model.cleaning import (
     CleanProgressState,
     CleanStep,
 )
+from cyborg_lite.model.message_rules import check_clean_progress
 from tests.doubles.cleaning import ERASE, CleaningDriver
 from tests.doubles.drivers import ScriptedDriver, discovery_result, handle
 
 _HOST = Host('compute-1', Path('/nonexistent'))
 _TIMEOUT = 20.0  # seconds until a test gives up
 RUNNING, WAITING = CleanProgressState.RUNNING, CleanProgressState.WAITING
+UNKNOWN = CleanProgressState.UNKNOWN
 SUCCEEDED, FAILED = CleanProgressState.SUCCEEDED, CleanProgressState.FAILED
 
 
@@ -204,3 +207,34 @@ def test_device_without_cleaning_driver_is_refused(cache: Cache) -> None:
     driver.results = [discovery_result()]
     with pytest.raises(DriverError, match='declares no clean steps'):
         start(build(driver, cache), order())
+
+
+def test_failure_of_any_text_can_be_stored(
+    cleaning: Cleaning, driver: CleaningDriver
+) -> None:
+    """The conductor would refuse the progress of this clean for ever."""
+    driver.failures['erase'] = DriverError(reason='\0\udc80' + 'x' * 5000)
+    start(cleaning, order())
+    progress = finish(cleaning, order())
+    assert progress.state is FAILED
+    check_clean_progress(progress)
+
+
+def test_result_of_earlier_clean_with_same_number_is_outdated(
+    driver: CleaningDriver, cache: Cache
+) -> None:
+    """A restored database uses numbers again; the unit has data of another user."""
+    now = [0.0]
+    discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
+    discovery.scan()
+    cleaning = Cleaning(discovery, cache, read_clock=lambda: now[0])
+    start(cleaning, order())
+    assert finish(cleaning, order()).state is SUCCEEDED
+    later_claim = replace(order(), handle=replace(order().handle, generation=9))
+    assert cleaning.read(later_claim).state is UNKNOWN
+    now[0] = 3600.0
+    assert cleaning.read(order()).state is UNKNOWN
+    driver.calls.clear()
+    start(cleaning, order())
+    assert finish(cleaning, order()).state is SUCCEEDED
+    assert len(driver.calls) == 2

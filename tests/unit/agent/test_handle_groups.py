@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of groups of handles that one instance gets together."""
 
+import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,9 @@ from tests.doubles.drivers import PreparingDriver, discovery_result, handle, ref
 CARDS = tuple(f'0000:0{number}:00.0' for number in range(1, 5))
 
 
+PLAIN_CARD = '0000:09:00.0'
+
+
 class FabricDriver(PreparingDriver):
     """Driver of cards on a fabric whose partitions have two cards."""
 
@@ -25,6 +30,8 @@ class FabricDriver(PreparingDriver):
         super().__init__(host, {})
         self.results = [discovery_result(address) for address in CARDS]
         self.calls: list[tuple[str, tuple[str, ...]]] = []
+        self.may_return = threading.Event()
+        self.may_return.set()
 
     def find_group(self, handle: AllocatedHandle) -> str:
         return '' if handle.control_address == CARDS[3] else 'fabric'
@@ -39,6 +46,7 @@ class FabricDriver(PreparingDriver):
 
     def _record(self, name: str, members: Iterable[AllocatedHandle]) -> None:
         self.calls.append((name, tuple(member.uuid for member in members)))
+        self.may_return.wait()
 
 
 class Site:
@@ -49,6 +57,9 @@ class Site:
         self.boot('first')
         self.host = Host('compute-1', root)
         self.driver = FabricDriver(self.host)
+        self.plain_driver = PreparingDriver(self.host, {})
+        result = replace(discovery_result(PLAIN_CARD), driver='plain')
+        self.plain_driver.results = [result]
         self.restart()
 
     def boot(self, boot_id: str) -> None:
@@ -61,7 +72,8 @@ class Site:
         self.cache, journal = Cache(self.root / 'state'), Journal(self.root / 'state')
         self.cache.open()
         journal.open()
-        discovery = Discovery(self.host, {'scripted': self.driver}, 60.0)
+        drivers = {'scripted': self.driver, 'plain': self.plain_driver}
+        discovery = Discovery(self.host, drivers, 60.0)
         discovery.scan()
         self.preparation = Preparation(discovery, self.cache, journal)
 
@@ -106,3 +118,25 @@ def test_rebuild_activates_group_after_last_member(site: Site) -> None:
     assert site.driver.calls == [CALL]
     site.preparation.rebuild(PAIR[1])
     assert site.driver.calls == [CALL, CALL]
+
+
+def test_stuck_activation_does_not_delay_other_drivers(site: Site) -> None:
+    site.driver.may_return.clear()
+    activation = threading.Thread(target=lambda: site.preparation.prepare(PAIR))
+    activation.start()
+    while not site.driver.calls:
+        activation.join(0.01)
+    plain = [handle(PLAIN_CARD, 'p')]
+
+    def use_other_card() -> None:
+        site.preparation.prepare(plain)
+        site.preparation.rebuild(plain[0])
+        site.preparation.release(plain)
+
+    holder = threading.Thread(target=use_other_card, daemon=True)
+    holder.start()
+    holder.join(5.0)
+    is_stuck = holder.is_alive()
+    site.driver.may_return.set()
+    activation.join()
+    assert not is_stuck

@@ -18,6 +18,7 @@ from cyborg_lite.model.host_events import HostEventKind
 from tests.doubles.drivers import PreparingDriver, discovery_result, handle, refusal
 
 CARD: Final = '0000:01:00.0'
+OTHER_CARD: Final = '0000:02:00.0'
 
 
 class CheckingDriver(PreparingDriver):
@@ -29,14 +30,22 @@ class CheckingDriver(PreparingDriver):
 class RepairContext:
     """Components of the agent with two prepared handles."""
 
-    def __init__(self, cache: Cache, journal: Journal, driver: PreparingDriver) -> None:
-        driver.results = [discovery_result(CARD)]
+    def __init__(
+        self,
+        cache: Cache,
+        journal: Journal,
+        driver: PreparingDriver,
+        longest_wait: float = 60.0,
+    ) -> None:
+        driver.results = [discovery_result(CARD), discovery_result(OTHER_CARD)]
         discovery = Discovery(
             Host('compute-1', Path('/nowhere')), {'scripted': driver}, 60.0
         )
         discovery.scan()
         self.driver, self.journal = driver, journal
-        self.preparation = Preparation(discovery, cache, journal)
+        self.preparation = Preparation(
+            discovery, cache, journal, longest_wait=longest_wait
+        )
         self.stopping = threading.Event()
         self.repair = HandleRepair(self.preparation, cache, journal, self.stopping)
         self.preparation.prepare([handle(CARD, 'a'), handle(CARD, 'b')])
@@ -141,7 +150,7 @@ def test_run_repairs_at_start_and_on_wake_until_stopped(
     def count_repair() -> None:
         repair()
         repairs.release()
-        raise RuntimeError('a mistake of ours')
+        raise RuntimeError('a fault of the agent')
 
     context.repair.repair_handles = count_repair  # type: ignore[method-assign]  # to hear of it
     loop = threading.Thread(target=context.repair.run)
@@ -153,3 +162,31 @@ def test_run_repairs_at_start_and_on_wake_until_stopped(
     context.repair.wake()
     loop.join(30)
     assert not loop.is_alive()
+
+
+def test_repair_handles_busy_device_is_neither_lost_nor_awaited(
+    cache: Cache, journal: Journal, driver: CheckingDriver
+) -> None:
+    """A driver call that does not return must not delay the other devices."""
+    context = RepairContext(cache, journal, driver, longest_wait=0.01)
+    context.preparation.prepare([handle(OTHER_CARD, 'c')])
+    context.acknowledge()
+    driver.prepared.clear()
+    with context.preparation.lock_device(CARD):
+        context.repair.repair_handles()
+    assert driver.prepared == {'c'}
+    assert context.acknowledge() == [(HostEventKind.REBUILT, 'arq-of-c')]
+    context.repair.repair_handles()
+    assert driver.prepared == {'a', 'b', 'c'}
+
+
+def test_release_abandoned_ignores_handle_that_was_released(
+    context: RepairContext, driver: CheckingDriver, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A clean of the unit may run, and the driver must not touch the unit."""
+    context.repair.release_later([handle(CARD, 'a'), handle(CARD, 'b')])
+    context.preparation.release([handle(CARD, 'a')])
+    driver.refusals['a'] = refusal()
+    context.repair.release_abandoned()
+    assert driver.prepared == set()
+    assert 'Cannot release' not in caplog.text

@@ -217,6 +217,18 @@ def test_discard_removes_file(tmp_path: Path, source: FakeGlance) -> None:
     assert _list_files(tmp_path) == []
 
 
+def test_discard_keeps_file_that_another_device_reads(
+    tmp_path: Path, source: FakeGlance
+) -> None:
+    cache = _cache(tmp_path, source)
+    with cache.open_image(bitstream(_CONTENT)) as path:
+        with cache.open_image(bitstream(_CONTENT)):
+            cache.discard(bitstream(_CONTENT))
+        assert path.exists()
+        cache.discard(bitstream(_CONTENT))
+        assert not path.exists()
+
+
 def test_open_image_unwritable_directory_raises_driver_error(
     tmp_path: Path, source: FakeGlance
 ) -> None:

@@ -50,9 +50,10 @@ def test_reopen_restores_events_and_numbers(
     joined_journal.append(build_events('a', 'b'))
     joined_journal.acknowledge(1)
     reopened_journal = reopen_journal(tmp_path)
-    assert reopened_journal.is_joined
     assert reopened_journal.list_unsent(9) == joined_journal.list_unsent(9)
+    assert not reopened_journal.is_joined
     reopened_journal.acknowledge(2)
+    assert reopened_journal.is_joined
     # Numbers are not reused, although no event remains.
     last_journal = reopen_journal(tmp_path)
     last_journal.append(build_events('c'))
@@ -69,6 +70,25 @@ def test_acknowledge_unjoined_journal_continues_at_conductor_number(
     assert list_unsent(journal) == [(42, 'a'), (43, 'b')]
     journal.acknowledge(43)
     assert list_unsent(journal) == []
+
+
+def test_reopen_after_failed_writes_continues_at_conductor_number(
+    joined_journal: Journal, tmp_path: Path
+) -> None:
+    """The conductor has received events that the full disk does not contain."""
+    joined_journal.append(build_events('a', 'b'))
+    stored = (tmp_path / 'state' / 'journal.json').read_bytes()
+    joined_journal.append(build_events('c', 'd', 'e'))
+    joined_journal.acknowledge(5)
+    (tmp_path / 'state' / 'journal.json').write_bytes(stored)
+    reopened_journal = reopen_journal(tmp_path)
+    reopened_journal.append(build_events('f', 'g'))
+    assert not reopened_journal.is_joined
+    reopened_journal.acknowledge(5)
+    assert list_unsent(reopened_journal) == [(6, 'f'), (7, 'g')]
+    reopened_journal.append(build_events('h'))
+    reopened_journal.acknowledge(7)
+    assert list_unsent(reopened_journal) == [(8, 'h')]
 
 
 def test_append_full_journal_drops_oldest_events(tmp_path: Path) -> None:

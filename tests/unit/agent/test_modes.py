@@ -47,7 +47,9 @@ class Agent:
         self.cache.open()
         self.discovery = Discovery(host, {driver.NAME: driver}, 60.0)
         self.discovery.scan()
-        self.preparation = Preparation(self.discovery, self.cache, journal)
+        self.preparation = Preparation(
+            self.discovery, self.cache, journal, longest_wait=1.0
+        )
         self.modes = Modes(
             self.discovery, self.cache, ModeStore(state), self.preparation.lock_device
         )
@@ -203,6 +205,17 @@ def test_reboot_failed_restore_holds_handles_back(
     agent.recovery.rebuild(stopping, 0.0)
     assert agent.cache.handles[handle.uuid].boot_id == agent.discovery.host.boot_id
     assert _services(kernel) == 'sym;asym'
+
+
+def test_restore_does_not_wait_for_stuck_device(start: Start) -> None:
+    """The scans of the host follow in the same thread."""
+    agent = start()
+    agent.set_mode('sym')
+    with agent.preparation.lock_device(_CARD):
+        assert not agent.modes.restore_all()
+    results = (agent.modes.amend(result) for result in agent.discovery.scan())
+    devices = [result.device for result in results if result.device is not None]
+    assert {device.health for device in devices} == {Health.OK}
 
 
 def test_modes_that_a_device_keeps_are_never_restored(tmp_path: Path) -> None:

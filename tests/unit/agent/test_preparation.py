@@ -16,7 +16,7 @@ from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.drivers.base import Driver, PreparesHandles
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import DeviceGone, DriverError
+from cyborg_lite.exceptions import DeviceGone, DriverError, ServiceUnavailable
 from cyborg_lite.model.devices import AllocatedHandle
 from tests.doubles.drivers import (
     PreparingDriver,
@@ -453,3 +453,57 @@ def test_release_has_instance_of_prepare(build_preparation: Prepare) -> None:
     preparation.prepare([bound_handle])
     preparation.release([with_generation(1)])
     assert driver.released == [bound_handle]
+
+
+class StuckDriver(PreparingDriver):
+    """Driver whose calls for handle ``a`` return when the test ends."""
+
+    def __init__(self) -> None:
+        super().__init__(_HOST, {})
+        self.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
+        self.called, self.over = threading.Event(), threading.Event()
+
+    def prepare(self, handle: AllocatedHandle) -> None:
+        self._wait(handle)
+        super().prepare(handle)
+
+    def release(self, handle: AllocatedHandle) -> None:
+        self._wait(handle)
+        super().release(handle)
+
+    def _wait(self, handle: AllocatedHandle) -> None:
+        if handle.uuid == 'a':
+            self.called.set()
+            self.over.wait()
+
+
+def build_stuck(
+    driver: StuckDriver, cache: Cache, journal: Journal
+) -> tuple[Preparation, threading.Thread]:
+    """Return a preparation with a call that hangs, and the thread of the call."""
+    discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
+    discovery.scan()
+    preparation = Preparation(discovery, cache, journal, longest_wait=0.01)
+    handles = [handle(_FIRST, 'a')]
+    thread = threading.Thread(target=lambda: preparation.prepare(handles))
+    thread.start()
+    assert driver.called.wait(20.0)
+    return preparation, thread
+
+
+def test_calls_for_stuck_device_end(cache: Cache, journal: Journal) -> None:
+    """Calls without an end would use up the threads of the RPC server."""
+    driver = StuckDriver()
+    preparation, thread = build_stuck(driver, cache, journal)
+    try:
+        with pytest.raises(ServiceUnavailable, match=_FIRST):
+            preparation.prepare([handle(_FIRST, 'a')])
+        preparation.prepare([handle(_SECOND, 'b')])
+        assert driver.prepared == {'b'}
+        with pytest.raises(DriverError, match=_FIRST):
+            preparation.release([handle(_FIRST, 'a'), handle(_SECOND, 'b')])
+        assert driver.prepared == set()
+        assert 'a' in cache.handles  # an object of it may exist
+    finally:
+        driver.over.set()
+        thread.join()

@@ -22,6 +22,7 @@ from cyborg_lite.exceptions import (
     DeviceGone,
     DriverError,
     LoadingFailed,
+    ServiceUnavailable,
 )
 from cyborg_lite.model.bitstreams import FUNCTION, LoadOrder
 from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
@@ -292,3 +293,29 @@ def test_program_same_card_runs_serially(fpga_host: FpgaHost) -> None:
     assert overlaps == [False]
     assert device.root.attributes[FUNCTION] == third_function
     assert fpga_host.reported_device == device
+
+
+def test_program_stuck_load_ends_repetitions(tmp_path: Path) -> None:
+    """Calls without an end would use up the threads of the RPC server."""
+    fpga_host = FpgaHost(tmp_path)
+    discovery, store = fpga_host.discovery, fpga_host.bitstream_store
+    programming = Programming(discovery, store, longest_wait=0.01)
+    order = LoadOrder(_CARD, '', bitstream(gbs()))
+    entered, over = threading.Event(), threading.Event()
+
+    # Any: the content of an image, as chunks.
+    def hang(*_arguments: object) -> Any:
+        entered.set()
+        over.wait()
+        yield gbs()
+
+    with patch.object(fpga_host.images, 'content', hang):
+        thread = threading.Thread(target=lambda: programming.program(order))
+        thread.start()
+        assert entered.wait(20.0)
+        try:
+            with pytest.raises(ServiceUnavailable, match=_CARD):
+                programming.program(order)
+        finally:
+            over.set()
+            thread.join()

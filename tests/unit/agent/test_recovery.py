@@ -24,6 +24,7 @@ from cyborg_lite.exceptions import (
 from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import RecoveryResult
+from cyborg_lite.model.message_rules import check_events, check_recovery_result
 from tests.builders.bitstream_files import bitstream
 from tests.doubles.drivers import handle, refusal
 from tests.doubles.rebootable_host import ForgetfulDriver, boot
@@ -177,6 +178,22 @@ def test_rebuild_timeout_reports_lost_handle(
     assert agent.journal.list_unsent(9)[-1].kind == 'NotRebuilt'
 
 
+def test_rebuild_reason_of_any_text_can_be_reported(
+    agent_in_use: AgentProcess, start: Start, tmp_path: Path
+) -> None:
+    """The conductor refuses a whole report because of one reason."""
+    boot(tmp_path, 'boot-2')
+    agent_in_use.driver.refusals['b'] = refusal('\0\udc80' + 'x' * 5000)
+    agent = start()
+    agent.recovery = agent.recover_within(0.0)
+    agent.rebuild()
+    conductor = ReportKeeper()
+    assert agent.recovery.report_recovery(conductor)
+    (result,) = conductor.outcomes
+    check_recovery_result(result)
+    check_events('compute-1', agent.journal.list_unsent(9))
+
+
 def test_rebuild_driver_exception_affects_only_its_handle(
     agent_in_use: AgentProcess, start: Start, tmp_path: Path
 ) -> None:
@@ -186,6 +203,31 @@ def test_rebuild_driver_exception_affects_only_its_handle(
     agent.recovery = agent.recover_within(0.0)
     agent.rebuild()
     assert agent.driver.prepared == {'b', 'c'}
+
+
+def test_rebuild_stuck_driver_affects_only_its_device(
+    agent_in_use: AgentProcess, start: Start, tmp_path: Path
+) -> None:
+    boot(tmp_path, 'boot-2')
+    agent = start()
+    stuck = agent.cache.handles['a'].handle.control_address
+    expected = {
+        uuid
+        for uuid, entry in agent.cache.handles.items()
+        if entry.handle.control_address != stuck
+    }
+    agent.recovery = agent.recover_within(0.0)
+    with agent.preparation.lock_device(stuck):
+        assert agent.recovery.rebuild(agent.stopping, 0.0, longest_attempt=0.5)
+        assert agent.driver.prepared == expected
+        conductor = ReportKeeper()
+        assert agent.recovery.report_recovery(conductor)
+        assert set(conductor.outcomes[0].rebuilt) == expected
+        assert conductor.outcomes[0].lost['a'] == 'The driver has not returned.'
+    while {entry.boot_id for entry in agent.cache.handles.values()} != {'boot-2'}:
+        agent.stopping.wait(0.01)
+    assert agent.recovery.report_recovery(conductor)
+    assert conductor.outcomes[1].lost == {}
 
 
 def test_rebuild_retries_lost_handle_after_restart(

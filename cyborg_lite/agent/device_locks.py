@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Locks of devices: one call of a driver at a time changes a device.
+
+A driver call may never return, for example if the kernel waits for a guest. The wait
+for a lock is therefore limited. Otherwise each repetition of a call would keep one more
+thread of the RPC server, until no device of the host can be used any more.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from cyborg_lite.exceptions import ServiceUnavailable
+
+LONGEST_WAIT: Final = 20.0
+"""Seconds. A call is repeated after ``[conductor] agent_timeout``, which is longer."""
+
+
+class DeviceLocks:
+    """The locks of all devices of a host."""
+
+    def __init__(self, longest_wait: float = LONGEST_WAIT) -> None:
+        """Store the argument.
+
+        :param longest_wait: seconds until a wait fails
+        """
+        self._longest_wait = longest_wait
+        self._guard = threading.Lock()
+        self._locks: dict[str, threading.Lock] = {}
+
+    @contextmanager
+    def lock(self, address: str) -> Iterator[None]:
+        """Lock a device, by its control address.
+
+        :raises ServiceUnavailable: another call of the driver has not returned in time
+        """
+        with self._guard:
+            lock = self._locks.setdefault(address, threading.Lock())
+        if not lock.acquire(timeout=self._longest_wait):
+            raise ServiceUnavailable(what=f'The driver of device {address}')
+        try:
+            yield
+        finally:
+            lock.release()
