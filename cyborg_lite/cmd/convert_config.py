@@ -62,7 +62,9 @@ def _format(source: str, options: Sequence[ConvertedOption]) -> Iterator[str]:
     for option in options:
         if option.target is not None:
             section, name = option.target
-            sections[section] += [f'{name} = {value}' for value in option.values]
+            sections[section] += [
+                f'{name} = {_quote(value)}' for value in option.values
+            ]
     for section, lines in sections.items():
         yield from ('', f'[{section}]', *lines)
     omitted = [option for option in options if option.target is None]
@@ -72,6 +74,15 @@ def _format(source: str, options: Sequence[ConvertedOption]) -> Iterator[str]:
         for option in omitted:
             section, name = option.source
             yield f'# [{section}] {name}: {option.reason}'
+
+
+def _quote(value: str) -> str:
+    """Return a value so that the parser of oslo.config reads it unchanged."""
+    first, *continued = value.split('\n')
+    if first.strip() != first or (first and first[0] == first[-1] in '"\''):
+        first = f'"{first}"'
+    # An empty line would end the value.
+    return '\n    '.join((first, *filter(None, continued)))
 
 
 def _report(options: Iterable[ConvertedOption]) -> int:

@@ -144,8 +144,14 @@ def _set_status(conf: cfg.ConfigOpts) -> int:
     status = DeviceStatus.ENABLED if command.enables else DeviceStatus.MAINTAINING
     with _open_service(conf) as (_db, service):
         changed = service.set_status(command.of_host, status, command.reason)
+        changing = service.list_changing(command.of_host) if command.enables else ()
     devices = format_count(changed, 'device')
     print(f'Host {command.of_host}: the status of {devices} is {status} now.')
+    for uuid in changing:
+        print(
+            f'Device {uuid} is not enabled: its mode or its configuration is being '
+            'changed. If it is in maintenance after the change, enable it again.'
+        )
     return 0
 
 

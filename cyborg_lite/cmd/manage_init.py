@@ -22,7 +22,7 @@ from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.db import clock
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.exceptions import ConfigurationError, CyborgError
+from cyborg_lite.exceptions import ConfigurationError, CyborgError, InvalidInput
 from cyborg_lite.model.traits import OWNER_CYBORG
 from cyborg_lite.rpc import transport
 
@@ -129,7 +129,8 @@ def _run(conf: cfg.ConfigOpts) -> int:
     """Write the file and check it.
 
     :returns: 1 if a check fails
-    :raises ConfigurationError: a value is missing
+    :raises InvalidInput: a value is missing or has several lines
+    :raises ConfigurationError: the written file is invalid
     """
     command = conf.command
     answers = dict(_collect_answers(command))
@@ -148,14 +149,15 @@ def _run(conf: cfg.ConfigOpts) -> int:
 def _collect_answers(command: Any) -> Iterator[tuple[str, str]]:
     """Yield name and value of each question of the role.
 
-    :raises ConfigurationError: a value is missing, and there is no terminal
+    :raises InvalidInput: a value has several lines, or is missing and there is no
+        terminal
     """
     for question in QUESTIONS:
         if command.role in question.roles:
             value = getattr(command, question.name)
             answer = _ask(question) if value is None else value
             if '\n' in answer:
-                raise ConfigurationError(reason=f'{question.flag} has several lines.')
+                raise InvalidInput(reason=f'{question.flag} has several lines.')
             yield question.name, answer
 
 
@@ -163,7 +165,7 @@ def _ask(question: Question) -> str:
     if not sys.stdin.isatty():
         if question.default is not None:
             return question.default
-        raise ConfigurationError(reason=f'The option {question.flag} is required.')
+        raise InvalidInput(reason=f'The option {question.flag} is required.')
     prompt = f'{question.text}{f" [{question.default}]" if question.default else ""}: '
     read = getpass.getpass if question.is_secret else input
     answer = ''
@@ -229,7 +231,7 @@ def _report(checks: Iterator[tuple[str, Callable[[], None]]]) -> int:
 
 
 def _check_broker(conf: cfg.ConfigOpts) -> None:
-    bus = transport.connect(conf)
+    bus = transport.connect(conf, is_daemon=False)
     try:
         transport.check_connection(bus)
     finally:

@@ -71,7 +71,7 @@ def open_service(conf: cfg.ConfigOpts) -> Iterator[ModeService]:
         )
         raise ConfigurationError(reason=reason)
     signer = message_keys.create_signer(conf, Role.CONDUCTOR)
-    bus = transport.connect(conf, signer=signer)
+    bus = transport.connect(conf, signer=signer, is_daemon=False)
     try:
         with database.open_database(conf) as db:
             agents = AgentAPI(bus, conf.conductor.agent_timeout)

@@ -4,6 +4,7 @@
 from pathlib import Path
 
 import pytest
+from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import manage
@@ -90,3 +91,22 @@ def test_convert_invalid_file_prints_error(
     assert status == 2
     assert not target.exists()
     assert capsys.readouterr().err.startswith('cyborg-lite-manage:')
+
+
+def test_convert_keeps_values(tmp_path: Path, capsys: Out) -> None:
+    """Values of several lines, and with quotes or spaces at their ends."""
+    text = """
+[DEFAULT]
+default_log_levels = amqp=WARN,
+  boto = WARN,
+  debug = INFO
+[placement]
+auth_type = password
+username = "'placement'"
+password = " secret "
+"""
+    _, target = convert(text, tmp_path)
+    before, after = ({}, {})  # type: ignore[var-annotated]  # filled by the parser
+    cfg.ConfigParser(str(tmp_path / 'cyborg.conf'), before).parse()
+    cfg.ConfigParser(str(target), after).parse()
+    assert after == before

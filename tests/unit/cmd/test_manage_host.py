@@ -2,6 +2,7 @@
 """Tests of ``cyborg-lite-manage host`` with a fake Placement."""
 
 import json
+import logging
 from collections.abc import Callable
 from uuid import uuid4
 
@@ -9,10 +10,18 @@ import pytest
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.cmd import manage
+from cyborg_lite.db import devices, modes, reconfigurations
 from cyborg_lite.db.engine import Database
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.reconfigurations import NewReconfiguration
 from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.jobs import JobType, ModePayload, ReconfigurePayload
+from cyborg_lite.model.queries import Query
 from tests.builders.bound_arqs import create_bound_instance
-from tests.builders.rows import HOST, add_card
+from tests.builders.reports import HOST, card
+from tests.builders.rows import OWNER, add_card
 from tests.builders.service_rows import mark_down, mark_up
 from tests.doubles.placement import FakePlacement
 
@@ -70,6 +79,48 @@ def test_disable_and_enable_reserve_and_free_in_placement(
     assert '1 device ' in capsys.readouterr().out
     assert run('enable', HOST) == 0
     assert placement.providers[rp_uuid].inventories['PGPU'].reserved == 0
+
+
+@pytest.mark.parametrize('is_reconfigured', [False, True])
+def test_enable_names_devices_that_jobs_change(
+    run: Run,
+    database: Database,
+    capsys: Out,
+    caplog: pytest.LogCaptureFixture,
+    is_reconfigured: bool,
+) -> None:
+    report = HostReport(HOST, 'boot', (card(0x3B, handles=1), card(0x5E, handles=1)))
+    database.write(reports.store_report, report)
+    *_, uuid = (device.uuid for device in database.read(devices.list_devices, Query()))
+    run('disable', HOST)
+    if is_reconfigured:
+        begin_reconfiguration(database, uuid)
+    else:
+        begin_mode_change(database, uuid)
+    capsys.readouterr()
+    with caplog.at_level(logging.INFO):
+        assert run('enable', HOST) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == f'Host {HOST}: the status of 1 device is enabled now.'
+    assert f'Device {uuid} is not enabled' in second
+    assert f'Jobs change devices of host {HOST}: {uuid}' in caplog.text
+    run('disable', HOST)
+    assert uuid not in capsys.readouterr().out
+
+
+def begin_mode_change(database: Database, uuid: str) -> None:
+    payload = ModePayload(uuid, 'fast')
+    database.write(modes.add_change, payload, None)
+    (job,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.MODE,))
+    database.write(modes.hold_device, job, payload)
+
+
+def begin_reconfiguration(database: Database, uuid: str) -> None:
+    new = NewReconfiguration(uuid, 'set', {}, 'admin', 1000)
+    change = database.write(reconfigurations.add_change, new, lambda _facts: False)
+    (job,) = database.write(queue.lease_jobs, OWNER, 10, (JobType.RECONFIGURE,))
+    payload = ReconfigurePayload(uuid, change)
+    database.write(reconfigurations.begin_change, job, payload, lambda _facts: False)
 
 
 def test_forget_deletes_rows_and_providers(

@@ -94,7 +94,7 @@ def build_report(directory: Path) -> HostReport:
     """Return what the drivers of this service report of the same cards."""
     devices = []
     for card in cyborg_cards.CARDS:
-        report = FixtureHost(card.fixture, cyborg_cards.HOST, directory).look()
+        report = FixtureHost(card.fixture, cyborg_cards.HOST, directory).scan()
         devices += [
             device
             for device in report.devices

@@ -74,8 +74,18 @@ def test_init_reports_failed_checks(tmp_path: Path, capsys: Out) -> None:
 def test_init_without_terminal_names_missing_flag(tmp_path: Path, capsys: Out) -> None:
     status, output = init(tmp_path, 'compute', '--no-check')
     assert status == 2
-    assert 'The option --transport-url is required.' in capsys.readouterr().err
+    # The advice concerns the command line, because there is no configuration yet.
+    error = capsys.readouterr().err
+    assert 'The option --transport-url is required. Correct the request.' in error
     assert not output.exists()
+
+
+def test_init_value_of_several_lines_is_refused(tmp_path: Path, capsys: Out) -> None:
+    arguments = ('--transport-url', 'rabbit://a\nb', '--enabled-drivers', 'fake_driver')
+    status, output = init(tmp_path, 'compute', '--no-check', *arguments)
+    error = capsys.readouterr().err
+    assert (status, output.exists()) == (2, False)
+    assert '--transport-url has several lines. Correct the request.' in error
 
 
 def test_init_keeps_existing_file(tmp_path: Path) -> None:
