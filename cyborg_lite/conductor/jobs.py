@@ -25,6 +25,7 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.jobs import HostShares, Job, Owner
+from cyborg_lite.model.text import format_count
 
 LOG = log.getLogger(__name__)
 
@@ -201,16 +202,32 @@ class JobRunner:
         while not self._finished.wait(self.owner.lease_ms / 3000):
             with self._lock:
                 uuids = sorted({attempt.job for attempt in self._leased})
-            if not uuids:
-                continue
-            try:
-                self._database.write(queue.renew_leases, self.owner, uuids)
-            except CyborgError as error:
-                LOG.error(
-                    'Renewing the leases of %d jobs failed, retrying: %s',
-                    len(uuids),
-                    error.text,
-                )
+            if uuids:
+                self._renew_leases(uuids)
+            self._advance_jobs()
+
+    def _renew_leases(self, uuids: Sequence[str]) -> None:
+        try:
+            self._database.write(queue.renew_leases, self.owner, uuids)
+        except CyborgError as error:
+            LOG.error(
+                'Renewing the leases of %d jobs failed, retrying: %s',
+                len(uuids),
+                error.text,
+            )
+
+    def _advance_jobs(self) -> None:
+        try:
+            number = self._database.write(queue.advance_jobs)
+        except CyborgError as error:
+            LOG.error('Looking for jobs that wait too long failed: %s', error.text)
+            return
+        if number:
+            LOG.warning(
+                'The clock of the database was set back; made due: %s',
+                format_count(number, 'waiting job'),
+            )
+            self.wake()
 
     def _return_jobs(self, uuids: Sequence[str]) -> None:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of another service, such as Nova, that uses our resource classes.
+"""Detection of another service, such as Nova, that uses classes of this service.
 
 Nova can create vGPUs itself. On a host where this service has vGPUs as well, Nova takes
 the allocations of this service for its own. A flavor that requests the class may get a

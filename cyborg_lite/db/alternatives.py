@@ -40,7 +40,7 @@ def correct_alternatives(
     allocations: Mapping[str, Amounts],
     traits: Mapping[str, Collection[str]],
 ) -> dict[int, int | None]:
-    """Store of which alternatives the providers of ARQs are.
+    """Store which alternatives the providers of the ARQs of an instance satisfy.
 
     :param uuids: ARQs of one instance
     :param generation: of their bind

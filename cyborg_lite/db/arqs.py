@@ -217,7 +217,8 @@ def create_arqs(  # noqa: PLR0913  # all are keys of one call
     :param image_properties: properties of the image of the instance, added to the
         groups
     :raises DeviceProfileNotFound: the profile does not exist or is not visible
-    :raises DeviceProfileDisabled: the profile is disabled
+    :raises DeviceProfileDisabled: the profile is disabled, and the caller is no service
+        or no former server had accelerators of the profile
     :raises EmptyDeviceProfile: the profile requires no accelerator
     """
     profile = _find_profile(session, profile_name, viewer)
@@ -263,7 +264,8 @@ def _insert_arqs(
 ) -> None:
     """Insert ARQs.
 
-    :param columns: of each ARQ, those that it does not show
+    :param rows: for each ARQ the columns of the record that the API shows
+    :param columns: for each ARQ the other columns
     """
     stored = [{**row, **further} for row, further in zip(rows, columns, strict=True)]
     change(session, _CREATE, stored)
@@ -276,7 +278,9 @@ def _check_restorable(
     """Check that ARQs of a disabled profile may be created.
 
     :param profile: the row of ``_PROFILE``
-    :param name: as the client wrote it
+    :param name: the name or former name that the client sent
+    :raises DeviceProfileDisabled: the caller is no service, or no former server had
+        accelerators of the profile
     """
     may_restore = former_servers.has_former_servers(session, profile.id)
     if not (of_service and may_restore):

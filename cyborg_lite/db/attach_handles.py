@@ -108,7 +108,8 @@ _OF_BIND: Final = _OF_ARQS.where(CLAIMED_HANDLE)
 def needs_cleaning() -> ColumnElement[bool]:
     """Return SQL that is true for a handle that its host must clean.
 
-    Its ARQ does not use the handle any more. For a SELECT that joins ``arqs``.
+    The ARQ that owns the handle does not use it any more. For a SELECT that joins
+    ``arqs``.
     """
     return and_(
         AttachHandle.needs_host.is_(True),

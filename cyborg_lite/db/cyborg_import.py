@@ -299,8 +299,8 @@ class _Undo:
         self._delete(
             Table.DEPLOYABLES,
             in_use | has_child,
-            'It has handles or parts that were not imported. Stop the agent and run '
-            'cyborg-lite-manage host forget.',
+            'It has handles or deployables below it that were not imported. Stop the '
+            'agent and run cyborg-lite-manage host forget.',
         )
 
     def _list(self, table: Table) -> list[str]:

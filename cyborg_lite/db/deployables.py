@@ -151,7 +151,8 @@ _ATTRIBUTES: Final = Collection(
 def list_attributes(session: Session, query: Query) -> tuple[Attribute, ...]:
     """Return the attributes that match the query, in one SELECT.
 
-    :raises InvalidInput: an unknown filter, sort key or marker, or not an integer
+    :raises InvalidInput: an unknown filter, sort key or marker, or a deployable id that
+        is no integer
     """
 
     def read(page: Query) -> tuple[Rows, Iterable[Attribute]]:

@@ -67,7 +67,7 @@ def add_health_changes(
 
     :param devices: SQL that is true for devices whose health changes
     :param health: the new health, or SQL for the health of each device
-    :param reason: the new reason, or SQL as above
+    :param reason: the new reason, or SQL for the reason of each device
     """
     details = EventDetails(value=health, reason=reason)
     if add_events(session, devices, DeviceEventKind.HEALTH_CHANGED, details):

@@ -34,6 +34,6 @@ def check_generation(
 
 
 def raise_generation(session: Session, table: Any, uuid: str) -> None:
-    """Count a change that is stored in other rows than the row itself."""
+    """Increase the generation of a row whose change is stored in other rows."""
     unchanged = {'updated_at': table.updated_at}
     change(session, update(table).where(table.uuid == uuid).values(**unchanged))

@@ -168,7 +168,7 @@ def _explain_broken(row: Any) -> str:
 def _explain_reserved(row: Any) -> str:
     handle: AttachHandle = row.AttachHandle
     if row.status == DeviceStatus.MAINTAINING:
-        return f'The device is in maintenance: {row.status_reason or "no reason"}'
+        return f'The device is in maintenance: {row.status_reason or "no reason given"}'
     if row.conflict or row.health == Health.CONFLICT:
         manager = row.conflict or row.health_reason
         return f'Another service manages the device: {manager}'

@@ -130,10 +130,27 @@ def set_status(
     return changed
 
 
+def list_changing_devices(session: Session, host: str) -> tuple[str, ...]:
+    """Return the uuids of the devices of a host in maintenance that jobs change.
+
+    ``set_status`` does not enable these devices.
+    """
+    statement = (
+        select(Device.uuid)
+        .where(
+            Device.hostname == host,
+            Device.status == DeviceStatus.MAINTAINING,
+            Device.id.in_(device_hold.list_changing(session)),
+        )
+        .order_by(Device.id)
+    )
+    return tuple(session.scalars(statement))
+
+
 def forget_host(session: Session, host: str) -> RemovedHost:
     """Delete a host with its devices, handles, jobs and agent.
 
-    A handle that waits for the host to clean it goes as well: the device is gone. The
+    A handle that waits for its host to clean it is deleted too: the device is gone. The
     transaction writes a Placement sync job, which deletes the providers.
 
     :raises HostNotFound: the host has neither an agent nor devices
@@ -148,7 +165,7 @@ def forget_host(session: Session, host: str) -> RemovedHost:
     _check_unused(session, host)
     handles = _read_column(session, AttachHandle.uuid, host)
     providers = _read_column(session, Deployable.rp_uuid, host)
-    arqs = _free_handles(session, host, handles)
+    arqs = _delete_handles(session, host, handles)
     jobs = _delete_jobs(session, host, handles)
     devices = _delete_devices(session, host)
     change(session, delete(Service).where(agent))
@@ -193,7 +210,7 @@ def _read_column(session: Session, column: Any, host: str) -> list[Any]:
     return list(session.scalars(statement.where(Device.hostname == host)))
 
 
-def _free_handles(session: Session, host: str, handles: Collection[str]) -> int:
+def _delete_handles(session: Session, host: str, handles: Collection[str]) -> int:
     """Delete the handles of a host and the ARQs that wait for their release.
 
     :returns: the number of deleted ARQs
@@ -276,7 +293,7 @@ def record_host_events(
     new = [event for event in events if event.number > service.last_event]
     if new:
         owners = _list_owners(session, host)
-        existing = _list_existing_arqs(session, new)
+        existing = _list_arqs_of_events(session, host, new)
         for event in new:
             _record(session, event, owners, existing)
         services.store_last_event(session, host, new[-1].number)
@@ -314,9 +331,16 @@ def _list_owners(session: Session, host: str) -> Mapping[str, Sequence[str]]:
     return owners
 
 
-def _list_existing_arqs(
-    session: Session, events: Sequence[HostEvent]
+def _list_arqs_of_events(
+    session: Session, host: str, events: Sequence[HostEvent]
 ) -> frozenset[str]:
-    """Return the ARQs of the events that exist."""
+    """Return the ARQs of the events, except those on other hosts.
+
+    An agent must not write to the history of any ARQ. An ARQ that was unbound has no
+    host, and its last host may still report the release.
+    """
     uuids = {event.arq_uuid for event in events if event.arq_uuid is not None}
-    return frozenset(session.scalars(select(Arq.uuid).where(Arq.uuid.in_(uuids))))
+    on_host = or_(Arq.hostname == host, Arq.hostname.is_(None))
+    return frozenset(
+        session.scalars(select(Arq.uuid).where(Arq.uuid.in_(uuids), on_host))
+    )

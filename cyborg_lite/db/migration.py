@@ -17,7 +17,7 @@ from oslo_db.sqlalchemy import engines
 from sqlalchemy import Connection, event, text
 
 from cyborg_lite.db import dialects, failures
-from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.exceptions import Conflict, InvalidInput
 
 _LOCK: Final = 6666  # any number, as no other program uses this database
 _LOCK_TIMEOUT: Final = 300  # seconds to wait for another dbsync
@@ -61,12 +61,27 @@ def upgrade(connection: str, revision: str = 'head') -> None:
 
     :raises ServiceUnavailable: the database does not answer
     :raises InvalidInput: the revision does not exist
+    :raises Conflict: another call has not ended in time
     """
     with _connect(connection) as connected:
-        if connected.dialect.name in _LOCK_STATEMENTS:
-            connected.execute(text(_LOCK_STATEMENTS[connected.dialect.name]))
-            connected.commit()
+        _lock(connected)
         alembic.command.upgrade(_config(connected), revision)
+
+
+def _lock(connected: Connection) -> None:
+    """Wait for the other calls; the end of the connection releases the lock.
+
+    :raises Conflict: MariaDB or MySQL has not given the lock in time
+    """
+    dialect = connected.dialect.name
+    if dialect not in _LOCK_STATEMENTS:
+        return
+    answer = connected.execute(text(_LOCK_STATEMENTS[dialect])).scalar()
+    connected.commit()
+    if dialect == 'mysql' and answer != 1:
+        raise Conflict(
+            reason=f'Another upgrade of the schema has run for {_LOCK_TIMEOUT} s.'
+        )
 
 
 def current_revision(connection: str) -> str | None:
@@ -108,7 +123,7 @@ def is_expanded(connection: str) -> bool:
 
 
 def _list_pending(current: str) -> list[Revision]:
-    """Return the revisions after one; empty if a later release has made it."""
+    """Return the revisions after ``current``; empty if it is of a later release."""
     revisions = list(list_revisions())
     numbers = [revision.number for revision in revisions]
     return revisions[numbers.index(current) + 1 :] if current in numbers else []

@@ -69,7 +69,8 @@ class PlainRow(Bundle[Any]):
     def decode(self, texts: Sequence[str]) -> list[Any]:
         """Return the named tuples of rows as the database sends them.
 
-        :raises ValueError: or TypeError: a value does not have the type of its column
+        :raises ValueError: a value does not have the type of its column
+        :raises TypeError: a value does not have the type of its column
         """
         rows = _decode(f'[{",".join(texts)}]')
         for index, convert in self._conversions:
@@ -82,7 +83,8 @@ class PlainRow(Bundle[Any]):
 def fetch_all(session: Session, statement: Select[*tuple[Any, ...]]) -> list[Any]:
     """Return the rows of a SELECT; rows of a ``PlainRow`` alone are decoded at once.
 
-    :raises ValueError: or TypeError: as ``PlainRow.decode``
+    :raises ValueError: a value does not have the type of its column
+    :raises TypeError: a value does not have the type of its column
     """
     first, *further = (entity['expr'] for entity in statement.column_descriptions)
     if further or not isinstance(first, PlainRow):

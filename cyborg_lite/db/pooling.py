@@ -29,7 +29,7 @@ class PoolPlugin(CreateEnginePlugin):
 
 
 def add_plugin(url: URL) -> URL:
-    """Return the URL of engines with such a pool."""
+    """Return the URL of an engine that uses ``PoolPlugin``."""
     return url.update_query_dict({'plugin': _NAME})
 
 

@@ -202,7 +202,7 @@ def check_region_unused(
         AttachHandle.arq_uuid.not_in(own),
     )
     if session.scalar(foreign):
-        reason = 'an accelerator request holds it, or a part of its card.'
+        reason = 'an ARQ owns a handle of it, or of its card.'
         raise DeployableInUse(uuid=region.uuid, reason=reason)
 
 
@@ -315,9 +315,9 @@ def _record_image(session: Session, region: StoredRegion, bitstream: Bitstream) 
 
 
 def mark_region_unusable(session: Session, region: StoredRegion, reason: str) -> None:
-    """Reserve a region whose content is unknown until the next load into it.
+    """Reserve a region whose content is unknown.
 
-    Host reports do not end this.
+    The next load into the region ends this, a host report does not.
     """
     services.clear_digest(session, region.hostname)
     is_region = Deployable.id == region.deployable_id

@@ -115,7 +115,10 @@ def is_unavailable() -> ColumnElement[bool]:
 
 
 def is_allocated() -> ColumnElement[bool]:
-    """Return SQL that is true for a handle that an ARQ uses; joins as above."""
+    """Return SQL that is true for a handle that an ARQ uses.
+
+    For a SELECT that joins ``arqs`` to the handles.
+    """
     return and_(AttachHandle.arq_uuid.is_not(None), not_(needs_cleaning()))
 
 

@@ -52,7 +52,7 @@ def delete_old_program_jobs(session: Session, before: datetime) -> int:
 
 
 def delete_old_failed_jobs(session: Session, seconds: int) -> int:
-    """Delete failed jobs that were written so long ago; return their number.
+    """Delete failed jobs that were created over ``seconds`` ago; return their number.
 
     A retry by an operator makes a failed job a waiting one.
     """

@@ -366,8 +366,7 @@ def fill_page(
     rows, converted = read(query)
     items, last = list(converted), rows
     while query.limit is not None and len(items) < query.limit == len(last):
-        following = replace(query, marker=last[-1][0].uuid, cursor=None)
-        last, converted = read(following)
+        last, converted = _read_following(query, rows, read)
         items += converted
         rows = [*rows, *last]
     items = items[: query.limit]
@@ -376,6 +375,22 @@ def fill_page(
     has_next = items and len(items) == query.limit
     row = _find_row(rows, items[-1].uuid) if has_next else None
     return Page.build(items, _build_cursor(row, query, collection))
+
+
+def _read_following(
+    query: Query, rows: Rows, read: Callable[[Query], tuple[Rows, Iterable[R]]]
+) -> tuple[Rows, Iterable[R]]:
+    """Return the page after the last of the rows that is still stored.
+
+    The rows after it have been deleted since their SELECT, so that none is repeated.
+    The client has not chosen these markers, so a deleted one must not be its error.
+    """
+    for row in reversed(rows):
+        try:
+            return read(replace(query, marker=row[0].uuid, cursor=None))
+        except InvalidInput:
+            continue
+    return read(query)
 
 
 # Any: a class of `tables` or a `PlainRow`.

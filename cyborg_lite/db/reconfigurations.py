@@ -128,7 +128,8 @@ def add_change(
 ) -> str:
     """Store a change and its job; return the uuid of the change.
 
-    :param selects: tells which other devices of the host the change affects
+    :param selects: returns True for the other devices of the host that the change
+        affects
     :param generation: that the device must have; None: any
     :raises DeviceNotFound: no device has the uuid
     :raises GenerationConflict: the device has another generation

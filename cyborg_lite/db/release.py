@@ -259,10 +259,10 @@ def _free(session: Session, handles: Sequence[AllocatedHandle]) -> None:
 def record_restore(
     session: Session, handle: AllocatedHandle, region: StoredRegion, trouble: str
 ) -> bool:
-    """Store that the bitstream from before a bind is loaded again.
+    """Store how the load of the bitstream from before a bind has ended.
 
-    :param trouble: why it is not, and the region is unusable; empty: it is
-    :returns: False if the handle was released meanwhile, and nothing is stored: the
+    :param trouble: why the load failed, so that the region is unusable; empty: success
+    :returns: False if the handle was released meanwhile: nothing is stored, because the
         region may have another user
     """
     if _lock_owner(session, handle) is None:

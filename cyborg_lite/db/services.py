@@ -289,7 +289,11 @@ def find_digest(session: Session, host: str) -> str | None:
 def find_digest_and_boot_id(
     session: Session, host: str
 ) -> tuple[str | None, str | None]:
-    """Return digest and boot id of the stored inventory of a host; None as above."""
+    """Return digest and boot id of the stored inventory of a host.
+
+    :returns: the digest is None if there is none, or it must be replaced; both are None
+        if the host has no agent
+    """
     statement = select(Row.digest, Row.boot_id).where(Row.is_agent_of(host))
     row = session.execute(statement).one_or_none()
     return (None, None) if row is None else (row.digest, row.boot_id)
@@ -342,8 +346,8 @@ def find_agent(session: Session, host: str) -> AgentRecord | None:
 def accept_agent(session: Session, host: str, identity: str) -> None:
     """Let an agent speak for its host, if no other agent does.
 
-    The row exists, and this transaction has changed it, so that it is locked. A new
-    agent must send its report.
+    The caller has changed the row of the agent in this transaction, which locks the
+    row. A new agent must send its report.
 
     :param identity: empty: an agent of an earlier release, which is accepted
     :raises AgentIdentityRefused: the host has another agent, which is up

@@ -132,7 +132,7 @@ class Device(_Timed, _Numbered, Base):
     conflict: Mapped[str] = mapped_column(String(255), default='')
     # Time of the last change of the health. NULL: before revision 0007.
     health_since: Mapped[datetime | None] = mapped_column(sort_order=1)
-    # Time at which the telemetry was received. NULL: as above, or no telemetry.
+    # Time at which the telemetry was received. NULL: before revision 0007, or never.
     telemetry_at: Mapped[datetime | None] = mapped_column(sort_order=1)
 
 
@@ -234,7 +234,7 @@ class DeviceProfile(_Timed, _Numbered, Base):
     groups: Mapped[list[dict[str, str]]] = mapped_column(JSON)
     enabled: Mapped[bool] = mapped_column(default=True, server_default=true())
     is_public: Mapped[bool] = mapped_column(default=True, server_default=true())
-    # For each group those that may be used instead of it. NULL: none, for no group.
+    # For each group the groups that may be used instead. NULL: no group has any.
     alternatives: Mapped[list[list[dict[str, str]]] | None] = mapped_column(
         JSON(none_as_null=True), sort_order=1
     )
@@ -273,9 +273,10 @@ class DeviceProfileName(Base):
 
 
 class DeviceProfileParent(Base):
-    """The profile that a profile extends; see inheritance.py. Deleted with the latter.
+    """The profile (parent) that a profile extends; see inheritance.py.
 
-    The groups of the profile include those of its parent.
+    The groups of the profile include those of its parent. The row is deleted with the
+    profile.
     """
 
     __tablename__ = 'device_profile_parents'
@@ -353,12 +354,12 @@ class Arq(_Timed, Base):
     resource_class: Mapped[str | None] = mapped_column(String(255), sort_order=1)
     # Start of the use of the unit; milliseconds as in `usage_periods`. NULL: no use.
     bound_at: Mapped[int | None] = mapped_column(BigInteger, sort_order=1)
-    # The groups of which the ARQ may request a unit, in order of preference. The group
-    # is `device_profile_group`. NULL: no other.
+    # The groups of which the ARQ may request a unit, in order of preference;
+    # `device_profile_group` is one of them. NULL: it is the only group.
     alternatives: Mapped[list[dict[str, str]] | None] = mapped_column(
         JSON(none_as_null=True), sort_order=1
     )
-    # Index of the group in them.
+    # Index of `device_profile_group` in `alternatives`.
     alternative: Mapped[int] = mapped_column(
         Integer, default=0, server_default='0', sort_order=1
     )

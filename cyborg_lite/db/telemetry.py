@@ -45,7 +45,7 @@ def store_telemetry(
 
 
 def _count_pairs(devices: int) -> int:
-    """Return the devices of the shortest statement that is long enough."""
+    """Return the size of the smallest statement for at least ``devices`` devices."""
     return next(size for size in _UPDATES if size >= devices)
 
 

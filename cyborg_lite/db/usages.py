@@ -144,7 +144,7 @@ def _select_current(end: int, project: str | None) -> Select[*tuple[Any, ...]]:
 
 
 def delete_old_periods(session: Session, seconds: int) -> int:
-    """Delete periods that ended so long ago; return their number."""
+    """Delete periods that ended over ``seconds`` ago; return their number."""
     is_old = UsagePeriod.ended_at < now_ms() - seconds * 1000
     return change(session, delete(UsagePeriod).where(is_old))
 

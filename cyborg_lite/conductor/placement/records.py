@@ -42,7 +42,7 @@ class ProviderRecords:
     def record_new_traits(
         self, rows: Iterable[ProviderRow], desired: Iterable[DesiredProvider]
     ) -> None:
-        """Record traits and classes as ours before they are published in Placement.
+        """Record traits and classes of this service before they are published.
 
         If this process exits in between, a later sync still knows which traits it
         may remove.

@@ -284,8 +284,8 @@ class _HostSync:
     def _find_owned(self, root: TreeNode, nodes: Iterable[TreeNode]) -> frozenset[str]:
         """Return the uuids of providers in the tree that Cyborg has created.
 
-        Placement is queried only if the name of a node has our prefix, and the node is
-        not cached.
+        Placement is queried only if the name of a node starts with the prefix of this
+        host, and the node is not cached.
         """
         candidates = [
             node

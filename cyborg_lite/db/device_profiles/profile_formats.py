@@ -83,7 +83,7 @@ def count_instances(session: Session, uuid: str, groups: Groups) -> int:
 
 # Any: a value of SQL.
 def uses_former_traits(hostname: Any) -> ColumnElement[bool]:
-    """Return SQL that is true if a profile or an instance of a host names such traits.
+    """Return SQL: whether a profile or an instance of a host names a former trait.
 
     It costs no statement of its own.
 

@@ -124,8 +124,9 @@ def create_profiles(
 
     :param viewer: the project that must be able to see the profiles that are extended
     :param limits: of groups that are inherited
-    :raises DeviceProfileExists: as above
-    :raises InvalidDeviceProfile: as below
+    :raises DeviceProfileExists: another profile has a uuid, or has or had a name
+    :raises InvalidDeviceProfile: the profile to extend is unknown, the chain is too
+        long, or the groups are invalid together
     """
     flat = flatten_profiles(session, profiles, viewer, limits)
     created = tuple(

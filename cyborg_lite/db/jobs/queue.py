@@ -54,6 +54,7 @@ from cyborg_lite.model.jobs import (
 )
 
 _ERROR_MAX_LENGTH: Final = 1000
+_MAX_ADVANCED: Final = 1000  # jobs per call, because databases limit parameters
 
 _DEADLINE: Final = now_ms() + bindparam('limit_ms', type_=BigInteger)
 _TIMES: Final = {'run_after': now_ms(), 'created_at': now_ms(), 'deadline': _DEADLINE}
@@ -117,6 +118,9 @@ _FINISH: Final = delete(Row).where(
 
 _LockedRow = ResultRow[*tuple[Any, ...]]  # of _LOCK
 
+LONGEST_WAIT_MS: Final = 600_000
+"""No job is postponed for longer."""
+
 CANCELLED: Final = 0
 """The deadline of a job that an operator has cancelled; it has always passed."""
 
@@ -139,13 +143,18 @@ def add_job(session: Session, new: NewJob) -> None:
 def add_delayed_jobs(session: Session, jobs: Sequence[tuple[NewJob, int]]) -> None:
     """Add jobs with keys as ``add_job`` does, in at most two statements.
 
-    :param jobs: without a deadline; each with the milliseconds until it may start
+    :param jobs: without a deadline; each with the milliseconds until it may start, of
+        which ``LONGEST_WAIT_MS`` apply at most
     """
     if not jobs:
         return
     moment = read_now_ms(session)
     rows = [
-        {**_values(new), 'created_at': moment, 'run_after': moment + delay}
+        {
+            **_values(new),
+            'created_at': moment,
+            'run_after': moment + min(delay, LONGEST_WAIT_MS),
+        }
         for new, delay in jobs
     ]
     for row in rows:
@@ -198,7 +207,7 @@ def lease_jobs(
 ) -> tuple[Job, ...]:
     """Lease at most ``limit`` jobs that are due or whose lease has expired.
 
-    A call that returns no job has left no job that may start.
+    If the call returns no job, no job may start now.
 
     :param kinds: job types to lease; others belong to conductors of another release
     :param shares: of the jobs that the owner runs; None: no limit for a host. The
@@ -479,6 +488,23 @@ def return_jobs(session: Session, owner: Owner, uuids: Sequence[str]) -> None:
             run_after=now_ms(),
         ),
     )
+
+
+def advance_jobs(session: Session) -> int:
+    """Let jobs run now that wait for longer than any job may; return their number.
+
+    The clock of the database has been set back since they were postponed.
+    """
+    latest = now_ms() + literal_column(str(LONGEST_WAIT_MS))
+    is_later = and_(Row.state == JobState.WAITING, Row.run_after > latest)
+    # The SELECT locks nothing, and nearly always returns nothing. A comparison in
+    # ``_DUE`` would cost the range of the index: PostgreSQL and SQLite would read all
+    # waiting jobs.
+    ids = session.scalars(select(Row.id).where(is_later).limit(_MAX_ADVANCED)).all()
+    if not ids:
+        return 0
+    advanced = update(Row).where(Row.id.in_(ids), is_later)
+    return change(session, advanced.values(run_after=now_ms()))
 
 
 def count_jobs(session: Session) -> tuple[JobCount, ...]:

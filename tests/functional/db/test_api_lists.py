@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of the REST API with real SQL: conversations on each database."""
+"""Lists of the REST API with real SQL, on each database."""
 
 import pytest
 

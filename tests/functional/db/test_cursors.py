@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of lists while rows are deleted and added: conversations on each database."""
+"""Pages of lists of the API while rows are deleted and added, on each database."""
 
 import base64
 import json

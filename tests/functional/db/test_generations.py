@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The unit tests of the same module, and concurrent changes, on each real database."""
+"""The unit tests of the same name, and concurrent changes, on each real database."""
 
 from collections.abc import Callable
 from functools import partial

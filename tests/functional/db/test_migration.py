@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Engine, create_engine, inspect
+from sqlalchemy import Engine, create_engine, inspect, text
 
 from cyborg_lite.db import migration
 from cyborg_lite.db.tables import Base
+from cyborg_lite.exceptions import Conflict
 
 
 def _create_from_models(url: str) -> Engine:
@@ -95,3 +96,20 @@ def test_create_revision_without_difference_writes_empty_script(
     assert 'pass' in created.read_text()
     migration.upgrade(empty_url)
     assert migration.current_revision(empty_url) == number
+
+
+def test_upgrade_without_lock_changes_nothing(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two concurrent upgrades would leave a schema that neither can continue."""
+    if not empty_url.startswith('mysql'):
+        pytest.skip('PostgreSQL waits without a limit, SQLite locks the file')
+    statement = "SELECT GET_LOCK(CONCAT(DATABASE(), '.dbsync'), 0)"
+    monkeypatch.setitem(migration._LOCK_STATEMENTS, 'mysql', statement)
+    engine = create_engine(empty_url)
+    with engine.connect() as connection:
+        assert connection.execute(text(statement)).scalar() == 1
+        with pytest.raises(Conflict):
+            migration.upgrade(empty_url)
+        assert migration.current_revision(empty_url) is None
+    engine.dispose()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The unit tests of the same module, on each real database."""
+"""The unit tests of the same name, on each real database."""
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session

@@ -149,6 +149,14 @@ def test_bind_agent_error_fails_all_arqs(database: Database) -> None:
     assert bind.states == ['BindFailed'] * 2
 
 
+def test_bind_agent_error_of_any_text_is_stored(database: Database) -> None:
+    """A driver may pass on what a tool has written; no database stores a surrogate."""
+    bind = Bind(database, number=1, needs_host=True)
+    bind.agents.refusal = DriverError(reason='Status \udc80.')
+    assert bind.handler.run(bind.accept()) is not None
+    assert [arq.status_reason for arq in bind.arqs] == ['Status ?.']
+
+
 def test_bind_agent_unreachable_is_retried(database: Database) -> None:
     bind = Bind(database, needs_host=True)
     bind.agents.down_hosts = {'compute-1'}

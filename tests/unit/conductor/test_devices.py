@@ -26,7 +26,9 @@ MAINTAINING = DeviceStatus.MAINTAINING
 ENABLED = DeviceStatus.ENABLED
 
 
-class AwayPlacement(FakePlacement):
+class UnreachablePlacement(FakePlacement):
+    """Placement that does not answer."""
+
     def find_provider_by_name(self, name: str) -> None:
         raise ServiceUnavailable(what='Placement')
 
@@ -64,14 +66,14 @@ def test_set_status_maintaining_reserves_device(database: Database) -> None:
 
 
 def test_set_status_placement_down_changes_nothing(database: Database) -> None:
-    service, uuid, _ = create_service(database, AwayPlacement())
+    service, uuid, _ = create_service(database, UnreachablePlacement())
     with pytest.raises(ServiceUnavailable):
         service.set_status(uuid, MAINTAINING)
     assert status(database) == [ENABLED]
 
 
 def test_set_status_placement_down_keeps_later_change(database: Database) -> None:
-    class ChangingPlacement(AwayPlacement):
+    class ChangingPlacement(UnreachablePlacement):
         """Placement that fails after another administrator has changed the device."""
 
         def find_provider_by_name(self, name: str) -> None:
@@ -132,7 +134,7 @@ def test_set_status_writes_sync_job(database: Database) -> None:
 
 
 def test_set_status_unchanged_writes_nothing(database: Database) -> None:
-    service, uuid, _ = create_service(database, AwayPlacement())
+    service, uuid, _ = create_service(database, UnreachablePlacement())
     with statements(database) as sql:
         service.set_status(uuid, ENABLED)
     assert writes(sql) == []

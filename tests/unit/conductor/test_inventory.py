@@ -29,6 +29,8 @@ from tests.support.sql_statements import statements, transactions, writes
 
 
 class Bell:
+    """Counts how often the job runner is woken."""
+
     def __init__(self) -> None:
         self.rung = 0
 

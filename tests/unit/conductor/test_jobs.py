@@ -76,6 +76,20 @@ def test_runner_leases_waiting_job(
     assert rows(database) == []
 
 
+def test_runner_starts_job_after_clock_was_set_back(
+    database: Database, handler: ScriptedHandler, caplog: pytest.LogCaptureFixture
+) -> None:
+    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    later = Row.run_after + 2 * queue.LONGEST_WAIT_MS
+    database.write(lambda session: session.execute(update(Row).values(run_after=later)))
+    owner = create_owner(lease_seconds=0.3)
+    runner = JobRunner(database, {JobType.RELEASE: handler}, owner, Workers(2, 2))
+    runner.start()
+    wait_and_stop(runner, handler)
+    assert rows(database) == []
+    assert 'was set back; made due: 1 waiting job' in caplog.text
+
+
 def test_runner_polls_once_for_single_job(
     database: Database, handler: ScriptedHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:

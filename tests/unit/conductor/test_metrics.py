@@ -226,6 +226,7 @@ def test_metrics_count_placement_calls_by_status(metrics: Metrics) -> None:
             200, {'usages': {}}
         )
         placement.get_usages('a')
+        service.answers['GET /resource_providers/b'] = Answer(404, {'errors': []})
         placement.find_provider('b')
         service.answers['GET /resource_providers/c'] = Answer(503)
         with pytest.raises(ServiceUnavailable):

@@ -158,7 +158,7 @@ def create_devices(database: Database) -> list[int]:
 def add_cleans(
     database: Database, device: int, unit: str, days: list[int | None]
 ) -> None:
-    """Add cleans of a unit that ended so many days ago; None: the clean is running."""
+    """Add a clean of a unit for each age in days since its end; None: it is running."""
     rows: list[dict[str, Any]] = [
         {
             'uuid': str(uuid4()),

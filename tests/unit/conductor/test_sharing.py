@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of another service that uses our resource classes on a host."""
+"""Detection of another service that uses resource classes of this service."""
 
 from uuid import uuid4
 

@@ -47,6 +47,8 @@ class Work:
 
 
 class _OfPostgresql(Exception):
+    """Serialization failure of a PostgreSQL driver."""
+
     sqlstate = '40001'
 
 

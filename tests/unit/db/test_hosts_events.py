@@ -101,3 +101,17 @@ def test_record_event_of_unknown_arq_is_dropped(database_with_host: Database) ->
 
 def _count(session: Session) -> int:
     return len(session.execute(select(ArqEvent.id)).all())
+
+
+def test_record_event_of_arq_on_other_host_is_dropped(
+    database_with_host: Database,
+) -> None:
+    """The agent of one host must not write to the history of any ARQ."""
+    (uuid,) = create_bound_arqs(database_with_host, 1)
+    before = list_steps(database_with_host, uuid)
+    database_with_host.write(services.store_digest, 'compute-2', 'digest', 'boot-1')
+    event = HostEvent(
+        1, HostEventKind.NOT_REBUILT, '0000:01:00.0', _MOMENT, uuid, 'forged'
+    )
+    assert database_with_host.write(hosts.record_host_events, 'compute-2', [event])
+    assert list_steps(database_with_host, uuid) == before

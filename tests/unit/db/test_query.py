@@ -179,6 +179,27 @@ def _delete_profiles(session: Session, names: str) -> None:
     session.execute(delete(DeviceProfile).where(DeviceProfile.name.in_(list(names))))
 
 
+@pytest.mark.parametrize(
+    ('deleted', 'expected'), [('', 'dc'), ('a', 'dc'), ('ba', 'dc')]
+)
+def test_fill_page_deleted_unreadable_rows_are_no_error(
+    profiles: Database, deleted: str, expected: str
+) -> None:
+    """The first two rows cannot be read; others delete them before the next SELECT."""
+
+    def read(session: Session) -> str:
+        def select_rows(page: Query) -> tuple[query.Rows, list[DeviceProfile]]:
+            chosen = select(DeviceProfile)
+            rows = query.select_page(session, chosen, page, _PROFILES)
+            _delete_profiles(session, deleted)
+            return rows, [row for (row,) in rows if row.name in 'dc']
+
+        page = query.fill_page(Query(limit=2), _PROFILES, select_rows)
+        return ''.join(profile.name for profile in page)
+
+    assert profiles.write(read) == expected
+
+
 @_DIRECTIONS
 @_ORDERS
 @_LIMITS

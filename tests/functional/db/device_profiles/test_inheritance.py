@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The unit tests of the same module, and races, on each kind of database."""
+"""The unit tests of the same name, and races, on each kind of database."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

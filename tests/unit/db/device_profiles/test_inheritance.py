@@ -83,7 +83,7 @@ def test_several_profiles_of_one_request_extend_each_other(client: Client) -> No
         ),
         ({'extends': 'p', 'own_groups': [{}, *[NIC] * 4]}, 'list of 1 to 4'),
         ({'extends': 'p', 'own_groups': [{'resources:PGPU': 17}]}, 'from 1 to 16'),
-        ({'extends': 'p', 'own_groups': [{'resources:PGPU': 16}, NIC]}, 'for 17'),
+        ({'extends': 'p', 'own_groups': [{'resources:PGPU': 16}, NIC]}, 'request 17'),
         ({'extends': 'p', 'own_groups': [{'accel:selector': 'x ='}]}, 'selector'),
         ({'extends': 'p', 'own_groups': [{'alternatives': 'x'}]}, 'alternatives must'),
     ],
@@ -132,7 +132,7 @@ def test_change_that_makes_descendant_invalid_is_refused(client: Client) -> None
     create(client, 'b', extends='a', own_groups=[{}, {'resources:PGPU': '8'}])
     create(client, 'c', extends='a', own_groups=[{'resources:PGPU': None, **NIC}])
     answer = patch(client, 'a', groups=[{**BASE, 'resources:PGPU': '9'}])
-    assert (answer.status, 'b: groups ask for 17' in answer.fault) == (409, True)
+    assert (answer.status, 'b: groups request 17' in answer.fault) == (409, True)
     assert 'c:' not in answer.fault
     assert show(client, 'a')['groups'] == [BASE]
     assert show(client, 'b')['generation'] == 0

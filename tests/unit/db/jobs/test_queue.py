@@ -184,6 +184,28 @@ def test_postpone_job_without_delay_is_leased_again(database: Database) -> None:
     assert next_job.attempts == 2
 
 
+@pytest.mark.parametrize(('excess_ms', 'number'), [(-60_000, 0), (60_000, 1)])
+def test_advance_jobs_after_clock_was_set_back(
+    database: Database, excess_ms: int, number: int
+) -> None:
+    """The time of a job lies later than any postponement allows."""
+    job = _add_running_job(database)
+    delay = queue.LONGEST_WAIT_MS + excess_ms
+    database.write(queue.postpone_job, job, delay, 'the host is unreachable')
+    running = _add_running_job(database)
+    assert database.write(queue.advance_jobs) == number
+    leased = database.write(queue.lease_jobs, SUCCESSOR, 10)
+    assert [item.uuid for item in leased] == [job.uuid] * number
+    assert database.read(queue.is_leased, running)
+
+
+def test_add_delayed_jobs_has_longest_wait(database: Database) -> None:
+    delay = queue.LONGEST_WAIT_MS + 60_000
+    database.write(queue.add_delayed_jobs, [(NewJob(JobType.RELEASE, key='k'), delay)])
+    assert database.write(queue.advance_jobs) == 0
+    assert database.write(queue.lease_jobs, OWNER, 10) == ()
+
+
 def test_postpone_job_beyond_deadline_returns_expired_job(database: Database) -> None:
     job = _add_running_job(database, limit_ms=1000)
     late = database.write(queue.postpone_job, job, 5000, 'too slow')
