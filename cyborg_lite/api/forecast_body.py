@@ -79,8 +79,8 @@ def _parse_change(
     allowed = ('device', *_PRESENT) if 'device' in change else _NEW
     unknown = [key for key in change if key not in allowed]
     if unknown:
-        needed = 'no' if 'device' in change else 'a'
-        reason = f'{title}: {unknown[0]} requires {needed} device.'
+        words = 'not allowed' if 'device' in change else 'allowed only'
+        reason = f'{title}: {unknown[0]} is {words} together with device.'
         raise InvalidInput(reason=reason)
     if 'device' not in change:
         return HardwareChange(device=_parse_device(title, change, declarations))

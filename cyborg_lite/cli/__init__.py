@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands ``openstack accelerator ...`` for what the usual clients do not have."""
+"""Commands ``openstack accelerator ...`` that python-cyborgclient does not have."""

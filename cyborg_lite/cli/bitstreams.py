@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands ``openstack accelerator bitstream ...``: images and their loading.
 
-``openstack accelerator deployable program`` of the usual clients uses microversion 2.0,
-which waits in the service and shows no progress.
+``openstack accelerator deployable program`` of python-cyborgclient uses microversion
+2.0, where the response comes after the load, and nothing shows the progress.
 """
 
 import argparse
@@ -56,7 +56,7 @@ class ListBitstreams(ListCommand):
 
 
 class LoadBitstream(ShowCommand):
-    """Load a bitstream into a deployable. The service works on it as a job."""
+    """Load a bitstream into a deployable. The service runs the load as a job."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""
@@ -64,7 +64,9 @@ class LoadBitstream(ShowCommand):
         parser.add_argument(
             'deployable', metavar='<deployable>', help='Uuid of the deployable'
         )
-        parser.add_argument('image', metavar='<image>', help='Uuid of the image')
+        parser.add_argument(
+            'image', metavar='<image>', help='Uuid of the image in Glance'
+        )
         waiting.add_wait_options(parser)
         return parser
 

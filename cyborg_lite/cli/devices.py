@@ -122,14 +122,18 @@ class ListCleans(ListCommand):
 
 
 class RetryClean(ListCommand):
-    """Clean units again whose clean has failed, and list the units."""
+    """Clean units of a device again, and list the units.
+
+    The units are those whose clean has failed, and those that were used and have the
+    clean policy one-time.
+    """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""
         parser = super().get_parser(prog_name)
         _add_device(parser)
         parser.add_argument(
-            '--unit', metavar='<unit>', help='Only this unit (default: all units)'
+            '--unit', metavar='<unit>', help='Only this unit (default: all such units)'
         )
         waiting.add_wait_options(parser)
         return parser
@@ -174,7 +178,11 @@ def measure_cleans(answer: Mapping[str, Any], unit: str | None) -> Progress:
 
 
 class AcceptClean(ApiCommand):
-    """Declare units clean whose clean has failed. The service records the name."""
+    """Declare units of a device clean. The service records the name.
+
+    The units are those whose clean has failed, and those that were used and have the
+    clean policy one-time.
+    """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""
@@ -184,7 +192,7 @@ class AcceptClean(ApiCommand):
             '--name', metavar='<name>', required=True, help='Who has checked the units'
         )
         parser.add_argument(
-            '--unit', metavar='<unit>', help='Only this unit (default: all units)'
+            '--unit', metavar='<unit>', help='Only this unit (default: all such units)'
         )
         return parser
 

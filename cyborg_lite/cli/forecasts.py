@@ -130,7 +130,9 @@ class ForecastProfiles(ListCommand):
         if parsed_args.groups:
             body['groups'] = parsed_args.groups
         if not body['changes'] and not parsed_args.groups:
-            raise exceptions.CommandError('Nothing to forecast: name a change.')
+            raise exceptions.CommandError(
+                'Nothing to forecast: use --remove, --mode, --add or --group.'
+            )
         path = '/device_profiles/explain'
         answer = self.api.call('POST', path, _VERSION, body=body)
         for change in answer['changes']:

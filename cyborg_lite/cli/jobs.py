@@ -83,8 +83,9 @@ class CreateJob(ShowCommand):
         parser.add_argument(
             'kind',
             choices=_KINDS,
-            help='audit: find ARQs whose instance no longer exists; reconcile: correct '
-            'the providers of a host; refresh: have the agent of a host report all '
+            help='audit: find ARQs and handles that nothing needs, and release them if '
+            'the option reap_orphans allows it; reconcile: correct the providers of a '
+            'host in Placement; refresh: have the agent of a host report all '
             'devices again, and reconcile',
         )
         parser.add_argument(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands ``openstack accelerator profile ...``: change, explain and share profiles.
 
-``openstack accelerator device profile ...`` of the usual clients creates, lists, shows
-and deletes device profiles as of microversion 2.0.
+``openstack accelerator device profile ...`` of python-cyborgclient creates, lists,
+shows and deletes device profiles as of microversion 2.0.
 """
 
 import argparse
@@ -358,7 +358,7 @@ class SetProfile(ShowCommand):
         if parsed_args.no_extends:
             values['extends'] = None
         if not values:
-            raise exceptions.CommandError('Nothing to change: name an option.')
+            raise exceptions.CommandError('Nothing to change: use an option.')
         stored = _read_profile(self.api, parsed_args.profile)
         changed = _replace_values(self.api, stored, values, parsed_args.generation)
         return _show_profile(changed)
@@ -392,7 +392,9 @@ class UnsetProfile(ShowCommand):
             {'description': None} if parsed_args.description else {}
         )
         if not values and not parsed_args.group_key:
-            raise exceptions.CommandError('Nothing to remove: name an option.')
+            raise exceptions.CommandError(
+                'Nothing to remove: use --description or --group-key.'
+            )
         stored = _read_profile(self.api, parsed_args.profile)
         if parsed_args.group_key:
             values['groups'] = _remove_keys(stored['groups'], parsed_args.group_key)
@@ -446,7 +448,7 @@ class DisableProfiles(_SwitchProfiles):
 
 
 class _HostList(ListCommand):
-    """List the hosts, or one host, with what they mean for a device profile."""
+    """Base of the commands that print one row per host for a device profile."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands ``openstack accelerator request ...``: the history and the bind of ARQs.
 
-``openstack accelerator arq ...`` of the usual clients creates, lists, shows and deletes
-ARQs. Their ``arq bind`` and ``arq unbind`` send no service token, so they are refused.
+``openstack accelerator arq ...`` of python-cyborgclient creates, lists, shows and
+deletes ARQs. Its ``arq bind`` and ``arq unbind`` send no service token, so they are
+refused.
 """
 
 import argparse

@@ -76,7 +76,10 @@ class ShowService(ShowCommand):
 
 
 class DeleteServices(ApiCommand):
-    """Delete daemons that are down; with an agent its host with all devices."""
+    """Delete daemons that are down.
+
+    The deletion of an agent also deletes its host with all devices.
+    """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""

@@ -88,6 +88,17 @@ def describe_counts(counts: Mapping[Availability, int]) -> str:
     return f'{total} unit{"s" if total > 1 else ""}: {detail}'
 
 
+def describe_health(device: TopologyDevice) -> list[str]:
+    """Return the health of a device with its reason, as one or two texts."""
+    if not device.health_reason:
+        return [device.health]
+    if device.health is not Health.OK:
+        return [f'{device.health}: {device.health_reason}']
+    # The driver or the conductor leaves out something of a device without a fault.
+    label = 'note' if device.count_units() else 'not offered'
+    return [device.health, f'{label}: {device.health_reason}']
+
+
 def describe_unit(unit: TopologyUnit) -> str:
     """Return the user of a unit, or why it is withheld; empty if it is free."""
     user = unit.user
@@ -167,9 +178,8 @@ def _build_device_box(device: TopologyDevice, depth: int, hostname: str) -> Box:
     """
     lines = [f'{device.type} {device.address}']
     lines += _describe_bridges(device.pci_bridges, depth)
-    lines.append(f'health {device.health}')
-    if device.health_reason:
-        lines[-1] += f': {device.health_reason}'
+    health, *remarks = describe_health(device)
+    lines += [f'health {health}', *remarks]
     if device.status != 'enabled':
         reason = f': {device.status_reason}' if device.status_reason else ''
         lines.append(f'{device.status}{reason}')
@@ -213,7 +223,7 @@ def _build_deployable_box(
         lines.append(f'bitstream {item.bitstream_id}')
     lines.append(describe_counts(count_units(item.units)))
     if item.reserved:
-        lines.append(f'{item.reserved} of {item.total} reserved by the driver')
+        lines.append(_describe_reserved(item.reserved, item.total))
     broken = any(unit.availability is Availability.BROKEN for unit in item.units)
     return Box(
         BoxKind.DEPLOYABLE,
@@ -223,6 +233,13 @@ def _build_deployable_box(
         item.units,
         children,
     )
+
+
+def _describe_reserved(reserved: int, total: int) -> str:
+    if reserved >= total:
+        return f'none of {total} can be allocated: the driver reserves all'
+    limit = f'at most {total - reserved} of {total} can be allocated'
+    return f'{limit}: the driver reserves {reserved}'
 
 
 def _describe_traits(traits: Iterable[str]) -> list[str]:

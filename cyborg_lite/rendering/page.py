@@ -6,7 +6,11 @@ from typing import Final
 from xml.etree import ElementTree
 
 from cyborg_lite.model.host_topology import HostTopology, TopologyDevice, TopologyUnit
-from cyborg_lite.rendering.outline import build_outline, describe_counts
+from cyborg_lite.rendering.outline import (
+    build_outline,
+    describe_counts,
+    describe_health,
+)
 from cyborg_lite.rendering.svg import build_svg
 
 _STYLE: Final = """
@@ -81,8 +85,9 @@ def _add_devices(body: ElementTree.Element, topology: HostTopology) -> None:
     for node in topology.numa_nodes:
         number = '-' if node.number is None else str(node.number)
         for device in node.devices:
-            health = _join(device.health, device.health_reason)
-            status = _join(device.status, device.status_reason)
+            health = ', '.join(describe_health(device))
+            reason = f': {device.status_reason}' if device.status_reason else ''
+            status = f'{device.status}{reason}'
             counts = describe_counts(device.count_units())
             bridges = ' '.join(device.pci_bridges) or '-'
             cells = device.type, device.model, health, status, counts
@@ -141,10 +146,6 @@ def _add_row(
         # A narrow screen shows the label beside the cell.
         _add(row, 'td', cell, **{'data-label': column})
     return row
-
-
-def _join(word: str, reason: str) -> str:
-    return f'{word}: {reason}' if reason else word
 
 
 def _add(

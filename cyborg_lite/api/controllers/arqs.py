@@ -50,9 +50,10 @@ class ArqCollection(Resource):
         """List ARQs (accelerator requests).
 
         A user sees the ARQs of the project. A request with a service token sees ARQs of
-        all projects if it names an instance or uuids. Before 2.4 a list by instance may
-        be refused: with 409 if a bind has failed or a device is lost, with 423 while
-        devices are not ready.
+        all projects if it names an instance or uuids. A list by instance with
+        ``bind_state=resolved`` is refused with 423 while a bind runs. Before 2.4 a list
+        by instance may be refused: with 409 if a bind has failed or a device is lost,
+        with 423 while devices are not ready.
         """
         instance = _parse_instance(call)
         query = _build_query(call, instance)

@@ -41,11 +41,12 @@ class CleaningCollection(_CleaningResource):
         """List the units and the cleans of a device.
 
         Each unit has the state of its cleaning, and each clean has its steps and its
-        result.
+        result. Only administrators see the UUIDs in reasons and errors.
         """
         uuid = self._select().device_uuid
         device = self.conductor.list_cleanings(call.caller, uuid)
-        return CleaningList.build(uuid, device, call.links)
+        is_admin = bool(call.caller.is_admin)
+        return CleaningList.build(uuid, device, call.links, shows_uuids=is_admin)
 
 
 class RetryCleaning(_CleaningResource):
@@ -58,9 +59,9 @@ class RetryCleaning(_CleaningResource):
     def post(self, call: Call) -> None:
         """Clean units of a device again.
 
-        The service cleans the units whose clean has failed, and the units for one use.
-        Without a unit in the body it cleans all such units of the device. The response
-        is 409 if the device has none.
+        The service cleans the units whose clean has failed, and those that were used
+        and have the clean policy one-time. Without a unit in the body it cleans all
+        such units of the device. The response is 409 if the device has none.
         """
         body = getattr(call, 'body', None)
         actor = call.caller.user_id or 'unknown'
@@ -77,9 +78,10 @@ class AcceptUnits(_CleaningResource):
     def post(self, call: Call) -> None:
         """Declare units of a device clean.
 
-        The units are those whose clean has failed, and those for one use. The body
-        names the person who has decided. Without a unit in the body all such units of
-        the device become clean. The response is 409 if the device has none.
+        The units are those whose clean has failed, and those that were used and have
+        the clean policy one-time. The body names who has checked the units. Without a
+        unit in the body all such units of the device become clean. The response is 409
+        if the device has none.
         """
         name = call.body['name'].strip()
         if not name or not is_storable(name):

@@ -159,11 +159,12 @@ def _find_limits(resource: Resource, call: Call) -> Limits:
 def _hide_from_new_instances(
     call: Call, profiles: tuple[DeviceProfile, ...]
 ) -> tuple[DeviceProfile, ...]:
-    """Return the profiles without disabled ones, if the Compute API asks for them.
+    """Return the profiles without disabled ones, if the Compute API requests them.
 
-    It then refuses a new instance before it schedules the instance. An unshelve or an
-    evacuation reads the profile in another process of Nova and gets it. Of an error
-    response Nova would show the status code only.
+    The Compute API refuses a new instance whose profile it does not find, before the
+    instance is scheduled. For an unshelve or an evacuation another process of Nova
+    reads the profile, so it finds disabled profiles. An error response would not help:
+    Nova shows only its status code to the user.
     """
     disabled = [profile.name for profile in profiles if not profile.enabled]
     if not (disabled and call.is_from_nova_api):

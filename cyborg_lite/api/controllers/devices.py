@@ -71,7 +71,7 @@ class DeviceResource(Resource):
     def get(self, call: Call) -> Content:
         """Show a device.
 
-        Since 2.4 the response also has the ARQs that use the device.
+        Since 2.4 an administrator also sees the uuids of the ARQs that use the device.
         """
         return self._build_view(call)
 

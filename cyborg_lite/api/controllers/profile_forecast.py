@@ -16,7 +16,7 @@ from cyborg_lite.api.views.forecasts import ForecastView
 class ProfileForecastResource(ProfileResource):
     """``/v2/device_profiles/explain``, which may also be the path of a profile.
 
-    A device profile may have the name ``explain``. All other methods serve it.
+    A device profile may have the name ``explain``: methods other than POST serve it.
     """
 
     since: ClassVar[Mapping[str, Microversion]] = {

@@ -30,8 +30,8 @@ class UsageCollection(Resource):
     def get(self, call: Call) -> UsageList:
         """Sum the use of units by project, resource class and device profile.
 
-        The period has at most 366 days. A user sees the use of the project, and an
-        administrator the use of all projects.
+        The period has at most 366 days. A user sees the use of the project of the
+        token, and an administrator the use of all projects or of one.
         """
         query = _parse_query(call)
         if query.project_id != call.caller.project_id:
@@ -51,7 +51,10 @@ def _check_admin(call: Call) -> None:
 
 
 def _parse_query(call: Call) -> UsageQuery:
-    """Return the query; without a project that of the caller, for an admin all.
+    """Return the query of the arguments.
+
+    Without the argument ``project`` it selects all projects for an administrator, and
+    the project of the caller for others.
 
     :raises InvalidInput: an argument is invalid
     """
@@ -63,7 +66,9 @@ def _parse_query(call: Call) -> UsageQuery:
     if start >= end:
         raise InvalidInput(reason='start must be before end.')
     if end - start > timedelta(days=MAX_DAYS):
-        raise InvalidInput(reason=f'The time must have at most {MAX_DAYS} days.')
+        raise InvalidInput(
+            reason=f'The period from start to end must have at most {MAX_DAYS} days.'
+        )
     own_project = None if call.caller.is_admin else call.caller.project_id
     project = values.get('project', own_project)
     if project is not None and not (project and is_storable(project)):
@@ -72,9 +77,9 @@ def _parse_query(call: Call) -> UsageQuery:
 
 
 def _parse_time(name: str, text: str) -> datetime:
-    """Return a time of ISO 8601; without an offset it is UTC.
+    """Return a time that is given as ISO 8601 text; UTC if the text has no offset.
 
-    :raises InvalidInput: it is none, or lies before 1970 or after the year 9998
+    :raises InvalidInput: the text is no such time, or it lies before 1970 or after 9998
     """
     try:
         if len(text) > _LONGEST_TEXT:

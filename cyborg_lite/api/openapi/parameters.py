@@ -22,7 +22,7 @@ _REQUEST_ID_HEADER: Final[Document] = {
     'in': 'header',
     'name': REQUEST_ID,
     'description': 'Id of the request in all logs, in the form req-UUID. Other '
-    ' values are ignored.',
+    'values are ignored.',
     'schema': {'type': 'string', 'examples': [f'req-{UUID(int=0)}']},
 }
 

@@ -73,8 +73,9 @@ IN_QUERY: Final[Mapping[str, Parameter]] = {
     },
     'binary': _text('Only daemons with this binary name.'),
     'bind_state': {
-        'description': 'Only ARQs that are bound or whose bind has failed. With the '
-        'argument instance: all ARQs of it, or error 423 while one is not resolved.',
+        'description': 'Only ARQs whose bind has ended: those in Bound, BindFailed, '
+        'Deleting or Unknown. With the argument instance: all ARQs of the instance, '
+        'or error 423 while a bind runs.',
         'schema': {'enum': ['resolved']},
     },
     'board': _text('Only bitstreams for this board.'),

@@ -79,7 +79,8 @@ class DeviceView(View):
     """A device. ``usage_age`` is the age of ``usage`` in seconds, null without it.
 
     ``std_board_info`` is an object since 2.27, and JSON text before. Only
-    administrators see the UUIDs in ``status_reason`` and ``health_reason``.
+    administrators see ``arqs``, and the UUIDs in ``status_reason`` and
+    ``health_reason``.
     """
 
     uuid = UUID

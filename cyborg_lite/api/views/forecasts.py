@@ -24,9 +24,9 @@ class ChangeEffectView(View):
     hostname = str
     device = nullable(UUID)
     mode = nullable(str)
-    appears = [OfferedInventoryView]  # a type, as WSME has it
-    vanishes = [OfferedInventoryView]  # a type, as WSME has it
-    warnings = [str]  # a type, as WSME has it
+    appears = [OfferedInventoryView]  # WSME: the type of a list
+    vanishes = [OfferedInventoryView]  # WSME: the type of a list
+    warnings = [str]  # WSME: the type of a list
 
     @classmethod
     def build(cls, effect: ChangeEffect) -> Self:
@@ -51,7 +51,7 @@ class ProfileForecastView(View):
     device_profile_uuid = nullable(UUID)
     device_profile_name = nullable(str)
     result = enum_of(ForecastResult)
-    reasons = [str]  # a type, as WSME has it
+    reasons = [str]  # WSME: the type of a list
     before = CapacityView
     after = nullable(CapacityView)
 
@@ -71,8 +71,8 @@ class ProfileForecastView(View):
 class ForecastView(View):
     """The effects of changes on hosts and on device profiles."""
 
-    changes = [ChangeEffectView]  # a type, as WSME has it
-    device_profiles = [ProfileForecastView]  # a type, as WSME has it
+    changes = [ChangeEffectView]  # WSME: the type of a list
+    device_profiles = [ProfileForecastView]  # WSME: the type of a list
 
     @classmethod
     def build(cls, forecast: Forecast) -> Self:

@@ -58,7 +58,8 @@ class JobView(View):
 class QueuedJobView(View):
     """An unfinished or failed job of any type; ``reason`` is its last error.
 
-    Times are in seconds from now. ``due_in`` is negative if the job is overdue.
+    ``age`` is in seconds since the job was created. ``due_in`` is in seconds from now,
+    and negative if the job is overdue.
     ``subject`` names the object of the job, for example ``host compute-1``.
     """
 

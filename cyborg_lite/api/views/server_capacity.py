@@ -85,17 +85,18 @@ class ProfileCapacityView(View):
 
 
 class CapacityView(View):
-    """The number of further servers that fit on all hosts, and on some of them.
+    """The number of further servers that fit on all hosts together.
 
-    ``shortage`` is null if there are no hosts.
+    ``hosts`` has the hosts of the changes, and those whose number changes. ``shortage``
+    is null if there are no hosts.
     """
 
     servers = int
     is_exact = bool
     shortage = nullable(ShortageView)
-    warnings = [ReasonView]  # a type, as WSME has it
-    hosts = [HostCapacityView]  # a type, as WSME has it
-    alternatives = [int]  # a type, as WSME has it
+    warnings = [ReasonView]  # WSME: the type of a list
+    hosts = [HostCapacityView]  # WSME: the type of a list
+    alternatives = [int]  # WSME: the type of a list
 
     @classmethod
     def build(cls, capacity: ProfileCapacity) -> Self:

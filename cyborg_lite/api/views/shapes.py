@@ -5,7 +5,7 @@ A field of a plain WSME type is in every response and never null. Other fields u
 functions of this module:
 
     hostname = nullable(str)
-    status = since(V2_3, one_of(DeviceStatus))
+    status = since(V2_3, enum_of(DeviceStatus))
 
 The responses and the API document are built from the same fields, see ``api/openapi``.
 """

@@ -34,9 +34,9 @@ class UnitUsageView(View):
 
 
 class UsageList(View):
-    """The use of units within a time, by project, resource class and device profile.
+    """The use of units in a period, by project, resource class and device profile.
 
-    ``end`` is earlier than that of the request if the latter lies in the future.
+    ``end`` is the present time if the end of the request lies in the future.
     """
 
     start = datetime

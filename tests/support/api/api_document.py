@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of responses against the API document of their microversion.
 
-Every conversation of the API tests is checked, see ``conversation.py``.
+Every response to the client of the API tests is checked, see ``conversation.py``.
 """
 
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A conductor whose lists come from a database, for conversations with real SQL."""
+"""A conductor whose lists come from a database, for API tests with real SQL."""
 
 from typing import Any
 

@@ -52,7 +52,7 @@ def test_forecast_unknown_has_reason(client: Client) -> None:
 
 
 def test_forecast_without_change_is_refused(client: Client) -> None:
-    with pytest.raises(exceptions.CommandError, match='name a change'):
+    with pytest.raises(exceptions.CommandError, match='use --remove'):
         run_command(client, 'profile forecast')
 
 

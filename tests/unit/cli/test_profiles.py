@@ -50,7 +50,7 @@ def test_set_replaces_all_groups(client: Client) -> None:
 
 @pytest.mark.parametrize('command', ['profile set', 'profile unset'])
 def test_change_without_option_is_refused(client: Client, command: str) -> None:
-    with pytest.raises(exceptions.CommandError, match='name an option'):
+    with pytest.raises(exceptions.CommandError, match='use '):
         run_command(client, command, 'dp1')
 
 

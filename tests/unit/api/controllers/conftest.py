@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ARQs that a conversation starts with."""
+"""Fixtures of the controller tests: a client of Nova, and bound ARQs."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversations about cleans of devices, at microversion 2.6."""
+"""Tests of cleans of devices at microversion 2.6."""
 
 import pytest
 
@@ -15,6 +15,7 @@ from cyborg_lite.model.inventory import CleaningPolicy
 from tests.support.api.conversation import MANAGER, Client, add_device
 
 UNIT = '0000:c2:00.0'
+ARQ = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
 
 
 @pytest.fixture
@@ -22,13 +23,13 @@ def newest(client: Client) -> Client:
     return client.at('2.6')
 
 
-def add_failed(client: Client) -> str:
+def add_failed(client: Client, reason: str = 'refused') -> str:
     """Add a device with a unit whose clean has failed; return its path."""
     device = add_device(client.conductor)
     started = device.created_at
-    step = CleanStepResult('sanitize', started, None, '', 'the drive refuses')
+    step = CleanStepResult('sanitize', started, None, '', f'the drive: {reason}')
     client.conductor.cleanings[device.uuid] = DeviceCleanings(
-        (UnitState(UNIT, CleanState.FAILED, CleaningPolicy.AFTER_USE, 'refused'),),
+        (UnitState(UNIT, CleanState.FAILED, CleaningPolicy.AFTER_USE, reason),),
         (
             CleaningRecord(
                 device.uuid,
@@ -39,7 +40,7 @@ def add_failed(client: Client) -> str:
                 started,
                 (step,),
                 1,
-                'refused',
+                reason,
             ),
         ),
     )
@@ -59,9 +60,25 @@ def test_list_cleanings_shows_units_and_steps(newest: Client) -> None:
     ]
     (record,) = view['cleanings']
     assert (record['state'], record['actor']) == ('failed', 'cyborg-lite')
-    assert record['steps'][0]['error'] == 'the drive refuses'
+    assert record['steps'][0]['error'] == 'the drive: refused'
     assert record['steps'][0]['tool'] is None
     assert newest.as_(MANAGER).get(path).status == 200
+
+
+def test_cleanings_only_admin_sees_uuids_in_reasons(newest: Client) -> None:
+    """The ARQs and instances belong to all projects."""
+    path = add_failed(newest, f'ARQ {ARQ} uses it.')
+    hidden = 'ARQ (hidden) uses it.'
+    assert list_reasons(newest, path).count(f'ARQ {ARQ} uses it.') == 2
+    unit, step, record = list_reasons(newest.as_(MANAGER, '2.6'), path)
+    assert (unit, step, record) == (hidden, f'the drive: {hidden}', hidden)
+
+
+def list_reasons(client: Client, path: str) -> list[str]:
+    """Return the reason of the unit, the error of the step, the reason of the clean."""
+    view = client.get(path).json
+    (unit,), (record,) = view['units'], view['cleanings']
+    return [unit['reason'], record['steps'][0]['error'], record['reason']]
 
 
 def test_cleanings_older_microversion_returns_404(newest: Client) -> None:

@@ -104,8 +104,11 @@ NEW: Any = {'hostname': 'h', 'resources': {'PGPU': 1}}
         ({'hostname': 'h'}, 'lacks resources'),
         ({'device': DEVICE}, 'either mode or remove'),
         ({'device': DEVICE, 'mode': 'a', 'remove': True}, 'either mode or remove'),
-        ({'device': DEVICE, 'hostname': 'h'}, 'hostname requires no device'),
-        ({**NEW, 'mode': 'a'}, 'mode requires a device'),
+        (
+            {'device': DEVICE, 'hostname': 'h'},
+            'hostname is not allowed together with device',
+        ),
+        ({**NEW, 'mode': 'a'}, 'mode is allowed only together with device'),
         ({'device': 'x', 'remove': True}, 'must be a UUID'),
         ({'device': DEVICE, 'remove': False}, 'remove must be'),
         ({**NEW, 'hostname': '\0'}, 'is not valid text'),

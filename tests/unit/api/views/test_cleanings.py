@@ -2,6 +2,7 @@
 """Tests of cleans of devices in responses."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from cyborg_lite.api.views.cleanings import CleaningList
 from cyborg_lite.model.cleaning import (
@@ -22,11 +23,16 @@ RECORD = CleaningRecord(
 )
 
 
+# Any: JSON.
+def build(device: DeviceCleanings) -> Any:
+    return render(CleaningList.build('d', device, LINKS, shows_uuids=True))
+
+
 def test_cleaning_list_shows_units_and_steps() -> None:
     unit = UnitState(
         '0000:3b:00.0', CleanState.FAILED, CleaningPolicy.AFTER_USE, 'lost'
     )
-    body = render(CleaningList.build('d', DeviceCleanings((unit,), (RECORD,)), LINKS))
+    body = build(DeviceCleanings((unit,), (RECORD,)))
     assert body == {
         'units': [
             {
@@ -63,5 +69,5 @@ def test_cleaning_list_shows_units_and_steps() -> None:
 
 def test_clean_unit_has_no_reason() -> None:
     unit = UnitState('0000:3b:00.0', CleanState.CLEAN, CleaningPolicy.AFTER_USE)
-    body = render(CleaningList.build('d', DeviceCleanings((unit,)), LINKS))
+    body = build(DeviceCleanings((unit,)))
     assert (body['units'][0]['reason'], body['cleanings']) == (None, [])
