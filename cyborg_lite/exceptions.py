@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Error classes of the service, with HTTP code, text and advice for the operator.
 
-``message`` and ``advice`` are templates; their fields are the keyword arguments of the
-constructor. Clients may read ``text``: it never contains SQL, paths or secrets. The
-classes are in the order of their HTTP codes; errors inside the service follow.
+``message`` and ``advice`` are templates, filled with the arguments of the constructor.
+Clients may read ``text``: it never contains SQL, paths or secrets. The classes are in
+the order of their HTTP codes; errors inside the service follow.
 """
 
 from typing import ClassVar
@@ -17,10 +17,10 @@ class CyborgError(Exception):
     advice: str = 'Search the log of the conductor for the request id.'
 
     def __init__(self, *_args: object, **fields: object) -> None:
-        # oslo.messaging rebuilds an error from `args` and `kwargs`. Both sides format
-        # the text from the fields, so the text in `args` is ignored.
+        # oslo.messaging rebuilds an error from `args`, not needed here, and `kwargs`.
         self.kwargs = fields
-        self.text = self.message.format(**fields)
+        text = self.message.format(**fields).encode(errors='replace').decode()
+        self.text = text.replace('\0', '?')  # text that every database can store
         self.advice = self.advice.format(**fields)
         super().__init__(self.text)
 

@@ -333,8 +333,8 @@ class SetsModes(Protocol):
 class KeepsModes(Protocol):
     """A driver that is ``SetsModes`` and whose devices keep a mode without power.
 
-    The agent never restores such a mode: the content of the device belongs to it, and
-    an instance may own the device when the host boots.
+    The agent restores no mode of such a device when the host boots: a change of the
+    mode destroys the data of the device, and an instance may own the device.
     """
 
     KEEPS_MODES: ClassVar[bool]

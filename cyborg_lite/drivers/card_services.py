@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cards that are set to services, which their virtual functions have; they are modes.
+"""Cards whose services are configured, such as encryption; combinations are modes.
 
-The kernel changes the services of a card that is down (kernel: ABI/sysfs-driver-qat).
+All virtual functions of a card have its services. The kernel changes them only while
+the card is down (kernel: ABI/sysfs-driver-qat).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -142,7 +142,7 @@ class GroupedPciDriver(PciDriver):
         return self._function_groups.find(function.address)
 
     def find_whole_obstacle(self, function: PciFunction) -> str | None:
-        """Return why a card cannot be whole, or None if it can."""
+        """Return why no guest can get the whole card, or None if one can."""
         if function.is_virtual:
             return 'a virtual function'
         return 'it has virtual functions' if function.virtfns else None

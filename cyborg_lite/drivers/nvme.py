@@ -146,7 +146,7 @@ class NvmeDrive(PciDriver):
         )
 
     def has_mode(self, device: Device, mode: str) -> bool:
-        """Return True if a drive has so many namespaces of equal size."""
+        """Return True if a drive has the namespaces of a mode, all of equal size."""
         function = PciFunction(self._host, device.control_address)
         count = parse_layout(mode)
         return count > 0 and count_namespaces(function) == count

@@ -149,7 +149,7 @@ class NamespaceManager:
 def _find_size(address: str, identity: Identity, count: int) -> int:
     """Return the size of each of equal namespaces in bytes.
 
-    :raises DriverError: the controller cannot have so many namespaces
+    :raises DriverError: the controller cannot have ``count`` namespaces
     """
     if not int(identity.get('oacs', 0)) & _SUPPORTED:
         reason = f'Drive {address} does not support namespace management.'

@@ -11,11 +11,7 @@ from cyborg_lite.drivers import card_rules
 from cyborg_lite.drivers.host import vfio
 from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.host.virtual_functions import (
-    SysfsSriov,
-    VirtualFunctions,
-    list_vf_addresses,
-)
+from cyborg_lite.drivers.host.virtual_functions import SysfsSriov, VirtualFunctions
 from cyborg_lite.drivers.pci import PciDriver, attributes, handle_address
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
 from cyborg_lite.exceptions import DeviceBusy, DriverError
@@ -199,7 +195,7 @@ class SharedPciDriver(PciDriver):
         count = self.virtual_count(card)
         if count > (card.number('sriov_totalvfs') or 0):
             return ()
-        return list_vf_addresses(card, count)
+        return self._virtual.list_addresses(card, count)
 
     def _build_shared(
         self, function: PciFunction, addresses: Iterable[str]

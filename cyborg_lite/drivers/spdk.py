@@ -88,7 +88,7 @@ longer, for example while it creates block devices.
                 self._own[handle.uuid] = _host_nqn(handle)
 
     def discover(self) -> Iterator[DiscoveryResult]:
-        """Yield one result per target; those of a stopped SPDK are out of order."""
+        """Yield a result per target; the last ones as failed while SPDK is stopped."""
         if not self._host.has(self._socket) and not self._last:
             return
         try:
@@ -281,7 +281,8 @@ longer, for example while it creates block devices.
 def _host_nqn(handle: AllocatedHandle) -> str:
     """Return the NQN with which the instance connects.
 
-    A conductor of an earlier release names no instance. Its ARQ takes the place.
+    The uuid in it is that of the ARQ if the conductor, of an earlier release, names no
+    instance.
     """
     return f'{_HOST_NQN}{handle.instance_uuid or handle.arq_uuid}'
 

@@ -41,7 +41,7 @@ LEFTOVER_STATES: Final = frozenset(
 STATES_WITH_HANDLE: Final = STATES_WITH_INSTANCE - {State.BIND_FAILED} | {
     State.BIND_STARTED
 }
-"""States in which an ARQ may own an attach handle."""
+"""States in which an ARQ may use its attach handle; in others a job releases it."""
 
 
 @dataclass(frozen=True, slots=True)

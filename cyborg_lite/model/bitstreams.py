@@ -72,7 +72,7 @@ class Bitstream:
     description: str = ''
     driver: str | None = None  # of the host; None: the first of the card
     driver_version: str = ''  # lowest version of this driver
-    driver_path: str = ''  # a set-up role that the operator allows, or only shown
+    driver_path: str = ''  # set-up role that reasons name if the operator allows it
     topology: str | None = None  # None: the driver detects it after the load
     type: str | None = None  # format of the file; None: the first of the card
 

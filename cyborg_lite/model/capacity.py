@@ -19,7 +19,7 @@ class DeployableUnits:
     def count(self, availability: Availability) -> int:
         """Return the number of units.
 
-        The units that the driver reserves are not named, so that many of the free ones
+        The driver does not name the units that it reserves: as many of the free units
         count as reserved.
         """
         number = self.counts.get(availability, 0)

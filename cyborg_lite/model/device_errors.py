@@ -81,6 +81,6 @@ class UnitsBeingCleaned(HandlesContended):
         '{number}.'
     )
     advice = (
-        'Ask the operator for `cyborg-lite-manage cleaning list`, then create the '
-        'instance again.'
+        'Create the instance again after the clean. If the clean does not end, ask the '
+        'operator to run `cyborg-lite-manage cleaning list`.'
     )

@@ -153,7 +153,7 @@ def _select(keys: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Inheritance:
-    """The profile that another one extends, and what the latter changes in it."""
+    """The parent of a profile, and the groups with which the profile changes it."""
 
     parent: str  # uuid; in a request also a name
     parent_name: str = ''
@@ -173,8 +173,8 @@ class DeviceProfile:
     updated_at: datetime | None = None
     enabled: bool = True  # False: no new ARQs are created from the profile
     is_public: bool = True  # False: for administrators and projects with access
-    # For each group those that may be used instead of it, in order of preference;
-    # empty: none, for no group. See ``alternatives.py``.
+    # For each group the groups that may be used instead, in order of preference;
+    # empty: no group has any. See ``alternatives.py``.
     alternatives: tuple[tuple[Mapping[str, str], ...], ...] = ()
     generation: int = 0  # grows with each change
     # None: the profile extends no other one, or the caller has not requested this.

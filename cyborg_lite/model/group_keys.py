@@ -30,7 +30,7 @@ _DIGITS: Final = re.compile(r'[0-9]{1,20}')
 _STANDARD_CLASSES: Final = frozenset({'FPGA', 'GPU', 'VGPU', 'PGPU'})
 _TRAIT_VALUES: Final = frozenset({'required', 'forbidden'})
 _ATTACH_TARGETS: Final = frozenset(AttachTarget)
-# Before its first use no profile is known, so a profile cannot clean a unit then.
+# Not `always`: it cleans a unit also before the first use, when its profile is unknown.
 _CLEANING_POLICIES: Final = frozenset(CleaningPolicy) - {CleaningPolicy.ALWAYS}
 _MAX_PLACEMENT_LENGTH: Final = 255
 

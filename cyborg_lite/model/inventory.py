@@ -38,8 +38,8 @@ UNUSABLE_HEALTH: Final = (Health.FAILED, Health.GONE)
 class HandleType(enum.StrEnum):
     """Types of attach handles.
 
-    Nova attaches PCI and, since 34.0.0, MDEV. It attaches nothing to an instance with
-    any other type.
+    Since 34.0.0 Nova attaches PCI and MDEV, and leaves out other types. Before, Nova
+    attaches PCI, and nothing at all to an instance with a handle of another type.
     """
 
     PCI = 'PCI'
@@ -86,7 +86,7 @@ class Deployable:
     resource_class: str | None = None  # None: has children only, is never scheduled
     traits: tuple[str, ...] = ()
     total: int = 0
-    reserved: int = 0
+    reserved: int = 0  # units that the driver withholds without naming them
     handles: tuple[AttachHandle, ...] = field(default=(), metadata={'wire': 'units'})
     attributes: Mapping[str, str] = field(default_factory=dict)
     children: tuple['Deployable', ...] = field(default=(), metadata={'wire': 'parts'})

@@ -130,7 +130,7 @@ class HostShares:
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A job as shown to operators. Times are in seconds from now."""
+    """A job as shown to operators. Times are in seconds."""
 
     uuid: str
     type: str  # a JobType, or a type of a newer conductor
@@ -139,9 +139,9 @@ class JobRecord:
     payload: Mapping[str, Any]  # JSON of the payload class
     attempts: int
     step: str
-    age: float
-    due_in: float  # negative if the job is overdue
-    deadline_in: float | None  # None: no deadline
+    age: float  # since the job was created
+    due_in: float  # from now; negative if the job is overdue
+    deadline_in: float | None  # from now; None: no deadline
     cancelled: bool
     owner: str | None  # None: the job is not running
     last_error: str

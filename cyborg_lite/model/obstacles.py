@@ -84,8 +84,8 @@ def explain_provider(
         text = f'{free} of {provider.total} units are free, {amount} are requested.'
         return reason(ReasonCode.NO_FREE_UNIT, text + _describe_unclean(provider))
     text = (
-        'Placement does not offer it. It is not updated yet, or it has allocations, '
-        'reservations or traits there that this service did not create.'
+        'Placement does not offer the provider. Its inventory is not updated yet, or '
+        'it has allocations, reservations or traits that this service did not create.'
     )
     return reason(ReasonCode.NOT_OFFERED, text)
 
@@ -132,7 +132,7 @@ def explain_all_providers(
     if not of_class:
         text = f'No host has any {name}.'
         if name == 'GPU':
-            text = 'Placement has no resource class GPU: ask for PGPU or VGPU.'
+            text = 'Placement has no resource class GPU: request PGPU or VGPU.'
         return Reason(ReasonCode.MISSING_CLASS, text, index, name)
     matching = [item for item in of_class if _has_matching_traits(group, item)]
     if not matching:

@@ -38,7 +38,7 @@ class FlatGroups:
     """The groups of a profile, and for each group its alternatives."""
 
     groups: Groups
-    alternatives: tuple[Groups, ...]  # empty: none, for no group
+    alternatives: tuple[Groups, ...]  # empty: no group has any
 
 
 def parse_own_groups(value: object, limits: Limits) -> str:

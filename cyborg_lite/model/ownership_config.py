@@ -84,7 +84,7 @@ def _driver_lines(rules: Sequence[OwnershipRule]) -> Iterator[ConfigLine]:
 
 
 def _flavor_lines(rules: Sequence[OwnershipRule]) -> Iterator[ConfigLine]:
-    """Yield the commands that keep flavors of Nova off our providers."""
+    """Yield the commands that keep other flavors off providers of this service."""
     for name in dict.fromkeys(rule.vgpu_class for rule in rules):
         properties = f'resources:{name}=1 --property trait:OWNER_CYBORG=forbidden'
         command = f'openstack flavor set FLAVOR --property {properties}'

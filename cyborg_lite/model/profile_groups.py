@@ -30,7 +30,7 @@ def parse_groups(value: object, limits: Limits) -> tuple[Groups, tuple[Groups, .
     total = sum(max(map(_count_units, groups)) for groups in options)
     if total > limits.accelerators:
         raise InvalidDeviceProfile(
-            reason=f'groups ask for {total} accelerators, '
+            reason=f'groups request {total} accelerators, '
             f'at most {limits.accelerators} are allowed'
         )
     groups = tuple(first for first, *_ in options)

@@ -8,7 +8,7 @@ class UsageTooLarge(InvalidInput):
     """The sums of a usage query exceed what one answer may contain."""
 
     message = 'The answer would contain more than {limit} sums.'
-    advice = 'Name a project or a shorter time.'
+    advice = 'Set the argument project, or a shorter period with start and end.'
 
 
 class ProjectLimitExceeded(Forbidden):

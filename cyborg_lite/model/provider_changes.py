@@ -176,7 +176,7 @@ def empty_traits(actual: ActualProvider, published: Collection[str]) -> frozense
 
 
 def has_name_conflict(node: TreeNode, names: Iterable[str]) -> bool:
-    """Return whether a provider has the name of another, or of a part of its card.
+    """Return whether a provider has the name of another, or of a deployable below it.
 
     Case is ignored: Nova writes PCI addresses in upper case, and names are unique in a
     Placement database that ignores case.

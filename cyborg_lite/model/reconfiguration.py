@@ -24,7 +24,7 @@ DEFAULT_TIMEOUT: Final = 1800  # seconds of one playbook
 
 # Ansible evaluates braces as a template, on the conductor.
 _TEXT: Final = re.compile(r'[\w .,:;+=@%/-]{0,255}', re.ASCII)
-# Of text whose setting declares neither `enum` nor `pattern`: no path.
+# Text of a setting that declares neither `enum` nor `pattern`: no slash, so no path.
 _PLAIN_TEXT: Final = re.compile(r'[\w .,:+-]{0,255}', re.ASCII)
 # A group, a range or a file would extend the limit of a play to other hosts.
 _TARGET: Final = re.compile(r'[\w][\w.:-]{0,254}', re.ASCII)
@@ -297,7 +297,7 @@ def _list_violations(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
 
     for error in Draft202012Validator(schema).iter_errors(value):
         path = '.'.join(str(key) for key in error.absolute_path)
-        yield f'{path or "the whole"}: {error.message[:200]}.'
+        yield f'{path or "top level"}: {error.message[:200]}.'
 
 
 # Any: JSON.

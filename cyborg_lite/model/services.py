@@ -48,7 +48,7 @@ class HeartbeatDetails:
         default_factory=dict, metadata={'wire': 'figures'}
     )
     identity: str = ''  # of the agent; empty: not known
-    started: bool = False  # True: the process of the agent has started since the last
+    started: bool = False  # True: the agent has started since the last heartbeat
 
 
 @dataclass(frozen=True, slots=True)

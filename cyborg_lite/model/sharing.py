@@ -48,7 +48,7 @@ def find_shared_class(
     if not shared:
         return None
     reason = (
-        f'It belongs to another service and also has {shared}. Nova takes each '
+        f'The provider of another service also has {shared}. Nova takes each '
         f'allocation of {shared} on the host for its own. Set vgpu_resource_class of '
         'the driver or mdev_class in nova.conf to a custom class.'
     )

@@ -47,5 +47,5 @@ class UsageReport:
     """The sums for a time, by project, resource class and device profile."""
 
     usages: tuple[UnitUsage, ...]
-    # Milliseconds. Earlier than the end of the query if that lies in the future.
+    # Milliseconds; the present time if the end of the query lies in the future.
     end: int = 0

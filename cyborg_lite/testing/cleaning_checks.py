@@ -61,7 +61,8 @@ def check_clean_is_repeatable(bench: Bench, root: Path) -> None:
         for successor in (driver, driver, bench.make(host)):
             for tool in _clean(successor, handle):
                 is_text = isinstance(tool, str) and len(tool) <= MAX_TOOL
-                expect(is_text, 'a step returns no short text')
+                message = f'a step must return text of at most {MAX_TOOL} characters'
+                expect(is_text, message)
     expect(discover(driver) == before, 'a clean changes the devices that are reported')
 
 

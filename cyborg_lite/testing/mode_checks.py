@@ -119,7 +119,10 @@ def check_mode_change_survives_crashes(scenario: Scenario, root: Path) -> None:
             directory = root / f'point-{number}'
             cloud = Cloud(scenario, databases, directory, CrashPoint(number))
             try:
-                expect(_change_mode(cloud) == expected, 'the host differs')
+                expect(
+                    _change_mode(cloud) == expected,
+                    'the results differ from those without a crash',
+                )
                 reached = cloud.crash_point.reached
                 expect(reached == point, 'the steps differ from those of the first run')
             except ConformanceError as error:
@@ -154,7 +157,7 @@ def _change_mode(cloud: Cloud) -> str:
 
 
 def _build_faulty_setups(bench: Bench, root: Path) -> Iterator[_Setup]:
-    """Yield a new host for each change of a change of modes; this one is refused."""
+    """Yield new hosts: the kernel of number N refuses its change number N."""
     for number in range(_MAX_CHANGES):
         directory = root / f'change-{number}'
         yield _build_setup(bench, directory, FaultKind.REFUSAL, number)

@@ -57,10 +57,10 @@ _OFFER_MANAGEMENT: Final = cfg.BoolOpt(
     'offer_management_function',
     default=False,
     help="""
-Offer a card whose port is in its management function as a whole. Its guest can
-then write the flash of the card, and with it attack the next guest and the
-host. Turn it on only if all guests are trusted. By default only the virtual
-functions of released ports are offered.
+Offer the management function (FME) of a card whose port is not released to
+a virtual function. Its guest can then write the flash of the card, and with
+it attack the next guest and the host. Turn it on only if all guests are
+trusted. By default only the virtual functions of released ports are offered.
 """,
 )
 
@@ -234,8 +234,8 @@ class IntelFpga(ProgrammableFpgaDriver):
         options = [word for name, text in location for word in (name, f'0x{text}')]
         return [self._options['tool'], *options, str(image)]
 
-    def find_user(self, card: FpgaCard, region: FpgaRegion) -> str:
-        """Return the driver of a card that a guest may have; empty if none has."""
+    def find_load_obstacle(self, card: FpgaCard, region: FpgaRegion) -> str:
+        """Return that a guest may use the card, so that no load can start; or empty."""
         if read_shell(card.function) is None:
             return f'it is bound to {card.function.driver}; a guest may use it'
         return ''

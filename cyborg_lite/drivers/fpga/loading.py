@@ -102,7 +102,7 @@ class ProgrammableFpgaDriver(FpgaDriver):
         """Return the command that loads a shell; empty if no tool can load one."""
         return []
 
-    def find_user(self, card: FpgaCard, region: FpgaRegion) -> str:
+    def find_load_obstacle(self, card: FpgaCard, region: FpgaRegion) -> str:
         """Return why a region cannot be loaded now; empty if it can."""
         return ''
 
@@ -127,7 +127,7 @@ class ProgrammableFpgaDriver(FpgaDriver):
             function_id = bitstream.function_id
             LOG.info('%s already contains function %s', deployable, function_id)
             return self._read_device(address)
-        reason = self.find_user(card, region)
+        reason = self.find_load_obstacle(card, region)
         if reason:
             raise DeviceBusy(address=address, reason=reason)
         result = self.classify(card.function)
@@ -239,7 +239,7 @@ class ProgrammableFpgaDriver(FpgaDriver):
                 image=bitstream.image_id, reason=str(error)
             ) from None
         except OSError:
-            reason = 'No such file.'
+            reason = 'The file cannot be read.'
             raise BitstreamRefused(image=bitstream.image_id, reason=reason) from None
         reason = ''
         if bitstream.is_shell and not self.build_shell_command(card, image):

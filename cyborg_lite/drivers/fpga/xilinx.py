@@ -154,8 +154,8 @@ tools are installed elsewhere.
         device = '--device', card.function.address
         return [self._options['shell_tool'], 'program', *device, '--shell', str(image)]
 
-    def find_user(self, card: FpgaCard, region: FpgaRegion) -> str:
-        """Return who may use the card now; empty if nobody does."""
+    def find_load_obstacle(self, card: FpgaCard, region: FpgaRegion) -> str:
+        """Return who may use the card, so that no load can start; empty if nobody."""
         user = PciFunction(self._host, card.guest_address or '')
         if user.driver != _USER_DRIVER:
             return f'{user.address} is bound to {user.driver}; a guest may use it'

@@ -91,7 +91,7 @@ class Host:
     def number(self, path: str) -> int | None:
         """Return the number in a file, decimal or with 0x, or None without one.
 
-        Numbers of the kernel have at most 64 bits. Any other number is no number.
+        Numbers of the kernel have at most 64 bits: for a larger one it returns None.
         """
         try:
             number = int(self.text(path) or '', 0)

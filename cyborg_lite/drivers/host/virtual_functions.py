@@ -25,7 +25,9 @@ def list_vf_addresses(card: PciFunction, count: int) -> tuple[str, ...]:
     """Return the addresses that the first virtual functions of a card have.
 
     The virtual functions need not exist. Their routing ids follow from offset and
-    stride (PCI SR-IOV specification, "VF Routing ID").
+    stride (PCI SR-IOV specification, "VF Routing ID"). A card may change both with the
+    number of virtual functions. So the result is certain only if they exist; then the
+    links of ``PciFunction.virtfns`` show the same.
 
     :param count: number of virtual functions
     :returns: empty if the card does not show offset and stride
@@ -72,6 +74,21 @@ class VirtualFunctions:
         self._host = host
         self._switch = switch
         self._created: set[str] = set()  # addresses of cards
+        # By address and ids of cards: as last created.
+        self._addresses: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def list_addresses(self, card: PciFunction, count: int) -> tuple[str, ...]:
+        """Return the addresses that virtual functions of a card will have.
+
+        They are those at which the kernel has created as many before, because offset
+        and stride of a card without virtual functions may differ.
+
+        :returns: empty if the card does not show offset and stride
+        """
+        addresses = self._addresses.get((card.address, card.ids), ())
+        if len(addresses) == count:
+            return addresses
+        return list_vf_addresses(card, count)
 
     def create(self, card: PciFunction, address: str) -> None:
         """Enable the virtual functions of a card, unless it has the one at ``address``.
@@ -94,6 +111,7 @@ class VirtualFunctions:
                 self._unmark(card.address)
             raise
         present = PciFunction(self._host, card.address).virtfns
+        self._addresses[card.address, card.ids] = present
         if address not in present:
             if not before:
                 self._remove_incomplete(card)

@@ -154,7 +154,7 @@ def _instance_profile(vgpu_type: VgpuType) -> str:
 def _count_possible(layout: VgpuLayout, vgpu_type: VgpuType, memory: int | None) -> int:
     """Return the number of vGPUs of a type, including those of an unknown type.
 
-    The offer subtracts the latter. They must be part of the total.
+    The total must include those of an unknown type, because the offer subtracts them.
     """
     return sum(
         may_have_type(layout, vgpu, vgpu_type, memory) for vgpu in layout.existing

@@ -235,7 +235,7 @@ class NvidiaGpu(GroupedPciDriver):
             self._partitions.deactivate(group)
 
     def find_whole_obstacle(self, function: PciFunction) -> str | None:
-        """Return why a card cannot be whole, or None if it can."""
+        """Return why no guest can get the whole card, or None if one can."""
         if self._find_configured(function):
             return 'vgpu_types has a rule for it'
         if read_layout(function).existing:

@@ -152,8 +152,9 @@ class GpuInstances:
     def guess_layout(self, address: str, profiles: Sequence[Profile]) -> str:
         """Return a layout that a card may have; empty without GPU instances.
 
-        Of the profiles that have the same places, the one with the fewest slices is
-        returned that uses all of the memory, such as 3g.20gb and 2g.10gb.
+        The host shows the level of a GPU instance in the tree of places, but not its
+        profile. Of the profiles of the level, the one with the fewest slices is taken,
+        but with more than one: 3g.20gb rather than 4g.20gb, 2g.10gb than 1g.10gb.
         """
         by_depth: dict[int, Profile] = {}
         for profile in profiles:  # largest first
@@ -171,7 +172,7 @@ class GpuInstances:
         :raises DriverError: the tool cannot be run
         """
         if list_gpu_instances(self._host, address):
-            # It fails if there are none, as on most hosts of virtual machines.
+            # This fails if there are no compute instances, as on most hosts of guests.
             self._run(address, 'mig', '-i', address, '-dci')
             self._run_or_raise(address, 'mig', '-i', address, '-dgi')
         else:

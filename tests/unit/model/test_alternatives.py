@@ -67,7 +67,7 @@ def test_parse_profile_counts_largest_alternative() -> None:
     group = {**SHARED, 'alternatives': [{'resources:PGPU': '1', 'accel:x': 'y'}]}
     limits = Limits(alternatives=3, accelerators=1)
     assert parse(group, limits=limits).alternatives
-    with pytest.raises(InvalidDeviceProfile, match='ask for 2 accelerators'):
+    with pytest.raises(InvalidDeviceProfile, match='request 2 accelerators'):
         parse(group, group, limits=limits)
 
 

@@ -124,7 +124,7 @@ def test_parse_profile_too_many_accelerators_raises() -> None:
     groups = [{'resources:FPGA': 128}, {'resources:GPU': 128}]
     assert len(parse(profile(groups=groups)).groups) == 2
     groups.append({'resources:FPGA': 1})
-    assert 'groups ask for 257 accelerators, at most 256' in parse_error(
+    assert 'groups request 257 accelerators, at most 256' in parse_error(
         profile(groups=groups)
     )
 
