@@ -16,7 +16,11 @@ from tests.servers.databases import fresh_database
 from tests.servers.stack import Cloud
 
 # As in the systemd units.
-_ALLOCATOR: Final = {'MALLOC_ARENA_MAX': '1', 'MALLOC_TRIM_THRESHOLD_': '131072'}
+_ALLOCATOR: Final = {
+    'MALLOC_ARENA_MAX': '1',
+    'MALLOC_TRIM_THRESHOLD_': '131072',
+    'GLIBC_TUNABLES': 'glibc.malloc.tcache_count=0',
+}
 
 
 @contextmanager

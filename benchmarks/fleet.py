@@ -6,11 +6,14 @@ Usage: ``python -m benchmarks.fleet --help``
 Simulated agents send the real RPCs over RabbitMQ to one conductor process with a real
 database and a real Placement. There are five phases:
 
+floor    RPCs without any work, and requests to Placement by the library alone
 start    many hosts report at once; time until each device is in Placement
 steady   all hosts send their heartbeats, spread over the interval
-limit    heartbeats as fast as they are answered
-floor    RPCs without any work, as fast as they are answered
+limit    heartbeats without a pause; every second one is answered
 silence  all agents stop and start again; without the conductor process
+
+The floor of a heartbeat is an RPC without any work. That of a host that starts is two
+such RPCs and its requests to Placement.
 
 The benchmark requires the RabbitMQ and database servers of the functional tests. The
 agents run on the same machine and use its CPUs, so only the CPU time of the conductor
@@ -33,6 +36,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+import requests
 from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
@@ -59,6 +63,9 @@ _POLL_INTERVAL: Final = 0.2  # seconds between two counts of the jobs
 _BOOT_ID: Final = str(uuid4())
 _DOWN_AFTER: Final = 100.0  # seconds
 _START_TIMEOUT: Final = 3600.0  # seconds for the phase ``start``
+_FLOOR_REQUESTS: Final = 200
+# Requests to Placement for a new host, which the functional tests count.
+_REQUESTS_PER_HOST, _REQUESTS_PER_DEVICE = 3, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,14 @@ class Plan:
     telemetry: bool  # in each heartbeat of the phases steady and limit
 
 
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """CPU seconds of basic operations."""
+
+    call: float  # of the conductor for an RPC without any work
+    request: float  # of a client of Placement for a request
+
+
 class Fleet:
     """The simulated agents."""
 
@@ -85,6 +100,7 @@ class Fleet:
         self.names = [f'{prefix}-{number:05d}' for number in range(plan.hosts)]
         self._devices = tuple(list_cards(plan.devices, 1))
         self._tokens: dict[str, str] = {}  # by host
+        self._hosts_without_answer: set[str] = set()  # to their next heartbeat
         self._watts = itertools.count()
 
     def report(self, name: str) -> HostReport:
@@ -115,9 +131,7 @@ class Fleet:
         :returns: True if the conductor requests a report
         """
         token = self._tokens.get(name)
-        if token and self.conductor.repeat(
-            bare_context(), name, token, self._read_usages()
-        ):
+        if token and self._send_short(name, token):
             return False
         heartbeat = Heartbeat(name, version(), digest, _BOOT_ID, '')
         needs_report = self.conductor.heartbeat(
@@ -126,6 +140,21 @@ class Fleet:
         if not needs_report:
             self._tokens[name] = heartbeat.token
         return needs_report
+
+    def _send_short(self, name: str, token: str) -> bool:
+        """Send a short heartbeat, every second one without an answer.
+
+        :returns: False if the conductor requests a whole heartbeat
+        """
+        message = bare_context(), name, token, self._read_usages()
+        if name in self._hosts_without_answer:
+            self._hosts_without_answer.remove(name)
+            self.conductor.repeat_without_answer(*message)
+            return True
+        if not self.conductor.repeat(*message):
+            return False
+        self._hosts_without_answer.add(name)
+        return True
 
     def _read_usages(self) -> dict[str, Usage]:
         """Return new telemetry of all devices, if the plan has telemetry."""
@@ -180,7 +209,28 @@ def _store_report(session: Session, report: HostReport) -> None:
 # --- phases -------------------------------------------------------------------------
 
 
-def start(fleet: Fleet, meter: Meter) -> None:
+def floor(fleet: Fleet, meter: Meter, endpoint: str) -> Floor:
+    """Measure RPCs without any work, and requests to Placement at a URL."""
+    count, started_at = itertools.count(), time.monotonic()
+
+    def run_client() -> None:
+        while time.monotonic() - started_at < fleet.plan.seconds:
+            fleet.echo()
+            next(count)
+
+    with meter.measure() as cost:
+        _run_threads(run_client, fleet.plan.clients)
+    call = cost.cpu / max(1, next(count))
+    with requests.Session() as session:
+        began = time.thread_time()
+        for _ in range(_FLOOR_REQUESTS):
+            session.get(endpoint)
+        request = (time.thread_time() - began) / _FLOOR_REQUESTS
+    print(f'floor: RPC {1000 * call:.2f} ms, request {1000 * request:.2f} ms\n')
+    return Floor(call, request)
+
+
+def start(fleet: Fleet, meter: Meter, least: Floor) -> None:
     """Start all agents at once and wait until Placement is up to date."""
     names = fleet.names[: fleet.plan.starting]
     started_at = time.monotonic()
@@ -197,7 +247,8 @@ def start(fleet: Fleet, meter: Meter) -> None:
     print(f'start: {len(names)} hosts with {fleet.plan.devices} devices each')
     print(f'  reports stored after           {report_time:9.1f} s')
     print(f'  all in Placement after         {duration:9.1f} s')
-    _print_cost(cost, len(names), 'host')
+    number = _REQUESTS_PER_HOST + _REQUESTS_PER_DEVICE * fleet.plan.devices
+    _print_cost(cost, len(names), 'host', 2 * least.call + number * least.request)
 
 
 @contextmanager
@@ -226,7 +277,9 @@ def _heartbeats(fleet: Fleet) -> Iterator[list[tuple[str, str]]]:
             thread.join()
 
 
-def steady(fleet: Fleet, meter: Meter, digests: Sequence[tuple[str, str]]) -> None:
+def steady(
+    fleet: Fleet, meter: Meter, digests: Sequence[tuple[str, str]], least: Floor
+) -> None:
     """Send heartbeats of all hosts, spread over the interval."""
     plan = fleet.plan
     schedule = _schedule(len(digests), plan.interval, plan.seconds)
@@ -249,10 +302,12 @@ def steady(fleet: Fleet, meter: Meter, digests: Sequence[tuple[str, str]]) -> No
         duration = time.monotonic() - started_at
     print(f'steady: {len(digests)} hosts, a heartbeat each {plan.interval:.0f} s')
     delays.show(duration, len(digests) / plan.interval)
-    _print_cost(cost, len(delays.seconds), 'heartbeat')
+    _print_cost(cost, len(delays.seconds), 'heartbeat', least.call)
 
 
-def limit(fleet: Fleet, meter: Meter, digests: Sequence[tuple[str, str]]) -> None:
+def limit(
+    fleet: Fleet, meter: Meter, digests: Sequence[tuple[str, str]], least: Floor
+) -> None:
     """Send heartbeats without a pause; each client waits for the answer."""
     delays = _Delays()
     started_at = time.monotonic()
@@ -271,22 +326,7 @@ def limit(fleet: Fleet, meter: Meter, digests: Sequence[tuple[str, str]]) -> Non
         duration = time.monotonic() - started_at
     print(f'limit: {fleet.plan.clients} agents at a time, without a pause')
     delays.show(duration, None)
-    _print_cost(cost, len(delays.seconds), 'heartbeat')
-
-
-def floor(fleet: Fleet, meter: Meter) -> None:
-    """Send RPCs without any work and without a pause."""
-    count, started_at = itertools.count(), time.monotonic()
-
-    def run_client() -> None:
-        while time.monotonic() - started_at < fleet.plan.seconds:
-            fleet.echo()
-            next(count)
-
-    with meter.measure() as cost:
-        _run_threads(run_client, fleet.plan.clients)
-    print('floor: an RPC without any work')
-    _print_cost(cost, next(count), 'call')
+    _print_cost(cost, len(delays.seconds), 'heartbeat', least.call)
 
 
 def silence(fleet: Fleet) -> None:
@@ -353,9 +393,16 @@ class _Delays:
         print(f'  failed                         {self.failures:9d}')
 
 
-def _print_cost(cost: Cost, count: int, unit: str) -> None:
+def _print_cost(cost: Cost, count: int, unit: str, least: float) -> None:
+    """Print the cost of a unit.
+
+    :param least: seconds of CPU time that a unit needs at least
+    """
     per_unit = 1000 * cost.cpu / max(1, count)
-    print(f'  conductor, CPU of a {unit:<10} {per_unit:9.2f} ms')
+    print(
+        f'  conductor, CPU of a {unit:<10} {per_unit:9.2f} ms, '
+        f'floor {1000 * least:.2f} ms'
+    )
     print(f'  conductor, of one core         {100 * cost.cpu / cost.wall:9.1f} %')
     print(f'  conductor, memory              {cost.memory / 2**20:9.1f} MiB\n')
 
@@ -375,13 +422,13 @@ def run(plan: Plan, kind: str, directory: Path) -> None:
                 node = {'name': name, 'uuid': str(uuid4())}
                 expect(cloud.placement.ask('POST', '/resource_providers', node), 200)
             meter = Meter(conductor_process)
-            start(fleet, meter)
+            least = floor(fleet, meter, cloud.placement.endpoint)
+            start(fleet, meter, least)
             digests = fleet.list_digests()
             fleet.store_hosts(digests[plan.starting :])
             fleet.send_first_heartbeats(digests)
-            steady(fleet, meter, digests)
-            limit(fleet, meter, digests)
-            floor(fleet, meter)
+            steady(fleet, meter, digests, least)
+            limit(fleet, meter, digests, least)
             conductor_process.end()
             silence(fleet)
         finally:
