@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from cyborg_lite.clients.nova import Nova
@@ -74,7 +75,7 @@ def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _arm(step: str) -> None:
+def arm(step: str) -> None:
     """Patch the step so that the process is killed there."""
     side, _, name = step.partition(':')
     if name in CALLS:
@@ -87,11 +88,18 @@ def _arm(step: str) -> None:
     def run_step(
         self: Database, work: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:
-        if work.__name__ != name or _is_aside(args):
+        if name_transaction(work) != name or _is_aside(args):
             return write(self, work, *args, **kwargs)
         return _dying(write, side)(self, work, *args, **kwargs)
 
     setattr(Database, 'write', run_step)  # noqa: B010  # mypy forbids the assignment
+
+
+def name_transaction(work: Callable[..., Any]) -> str:
+    """Return the name of a transaction, also of one given as ``functools.partial``."""
+    while isinstance(work, partial):
+        work = work.func
+    return getattr(work, '__name__', '')
 
 
 def _is_aside(args: tuple[object, ...]) -> bool:
@@ -116,5 +124,5 @@ def _dying(act: Callable[..., Any], side: str) -> Callable[..., Any]:
 
 if __name__ == '__main__':
     if os.environ.get(VARIABLE):
-        _arm(os.environ[VARIABLE])
+        arm(os.environ[VARIABLE])
     sys.exit(conductor.main())

@@ -99,7 +99,8 @@ class FakeNova(ThreadedServer):
                 status, body = self._judge(events)
             except _Refusal as refusal:
                 status = refusal.status
-                body = {'error': {'code': status, 'message': str(refusal)}}
+                key = 'itemNotFound' if status == 404 else 'error'
+                body = {key: {'code': status, 'message': str(refusal)}}
             self.posts.append(Post(dict(headers.items()), status, events))
             if status < 300:
                 self._write(events)

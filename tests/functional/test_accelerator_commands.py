@@ -271,7 +271,7 @@ def test_profile_forecast_shows_loss(desk: Desk) -> None:
     (row,) = desk.read(*forecast, '--add', new)
     assert (row['Result'], int(row['After'])) == ('gains', int(row['Before']) + 3)
     refused = desk.run(*forecast)
-    assert (refused.status, 'name a change' in refused.error) == (1, True)
+    assert (refused.status, 'use --remove' in refused.error) == (1, True)
 
 
 @WITH_OWN

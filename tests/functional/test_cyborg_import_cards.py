@@ -158,7 +158,7 @@ class MovedCloud:
         """Store the report of the drivers of this service, and synchronize."""
         devices = []
         for card in cyborg_cards.CARDS:
-            report = FixtureHost(card.fixture, HOST, self.directory).look()
+            report = FixtureHost(card.fixture, HOST, self.directory).scan()
             devices += [
                 device
                 for device in report.devices

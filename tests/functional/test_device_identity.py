@@ -49,8 +49,8 @@ class Cloud:
         pulses = HeartbeatBatch(self.database, threading.Event())
         self.reports = Reports(self.database, lambda: None, pulses)
 
-    def look(self) -> SyncResult:
-        self.reports.store_report(daemon_context(), self.host.look())
+    def scan_and_sync(self) -> SyncResult:
+        self.reports.store_report(daemon_context(), self.host.scan())
         return self.sync.sync(self.host.hostname)
 
     def providers(self) -> Mapping[str, ActualProvider]:
@@ -93,9 +93,9 @@ class Cloud:
         row = self.database.read(lambda session: session.scalars(owned_handle).one())
         return row.uuid, row.info['bus'], row.missing
 
-    def let_go(self, arq: str) -> SyncResult:
-        self.database.write(_let_go, arq, self.host.hostname)
-        return self.look()
+    def release_handle(self, arq: str) -> SyncResult:
+        self.database.write(_release_handle, arq, self.host.hostname)
+        return self.scan_and_sync()
 
 
 def _hold(session: Session, address: str, arq: str) -> None:
@@ -105,7 +105,7 @@ def _hold(session: Session, address: str, arq: str) -> None:
     session.execute(handle_of_arq.values(arq_uuid=arq))
 
 
-def _let_go(session: Session, arq: str, hostname: str) -> None:
+def _release_handle(session: Session, arq: str, hostname: str) -> None:
     handles_of_arq = update(AttachHandle).where(AttachHandle.arq_uuid == arq)
     session.execute(handles_of_arq.values(arq_uuid=None))
     reports.delete_missing_handles(session, hostname)
@@ -124,7 +124,7 @@ def cloud_of(
 def cloud(remote: CountedRemote, database: Database, tmp_path: Path) -> Cloud:
     """Yield two cards of one model with serial numbers; one is divided into vGPUs."""
     created = cloud_of('t4-mdev', remote, database, tmp_path)
-    created.look()
+    created.scan_and_sync()
     return created
 
 
@@ -144,7 +144,7 @@ def test_placement_of_fixture_host_matches_expectations(
     remote: CountedRemote, database: Database, tmp_path: Path, fixture: str
 ) -> None:
     cloud = cloud_of(fixture, remote, database, tmp_path)
-    assert cloud.look().problems == ()
+    assert cloud.scan_and_sync().problems == ()
     supported_types = {'GPU', 'FPGA'}  # types with drivers
     expected = [
         device
@@ -165,7 +165,7 @@ def test_placement_of_fixture_host_matches_expectations(
 
 
 def test_repeated_report_costs_one_read(cloud: Cloud) -> None:
-    report = cloud.host.look()
+    report = cloud.host.scan()
     with statements(cloud.database) as sql:
         cloud.reports.store_report(daemon_context(), report)
     assert len(sql) == 1
@@ -178,10 +178,10 @@ def test_repeated_report_costs_one_read(cloud: Cloud) -> None:
 def test_removed_card_returns_with_same_identity(cloud: Cloud) -> None:
     before = cloud.providers()
     cloud.host.edit(without(IDLE))
-    cloud.look()
+    cloud.scan_and_sync()
     assert set(cloud.providers()) == set(before) - {IDLE}
     cloud.host.restore()
-    cloud.look()
+    cloud.scan_and_sync()
     providers = cloud.providers()
     assert set(providers) == set(before)
     assert providers[IDLE].node.uuid == before[IDLE].node.uuid
@@ -194,7 +194,7 @@ def test_moved_card_keeps_rows_provider_and_arq(cloud: Cloud) -> None:
     uuid, bus, _ = cloud.handle(arq)
     assert bus == '3b'
     cloud.host.edit(renumber_buses(('3b', '5e')))
-    assert cloud.look() == SyncResult()
+    assert cloud.scan_and_sync() == SyncResult()
     assert cloud.devices() == {'0000:5e:00.0': devices[IDLE], CUT: devices[CUT]}
     assert cloud.providers() == providers
     assert cloud.handle(arq) == (uuid, '5e', False)
@@ -205,7 +205,7 @@ def test_exchanged_cards_change_only_addresses(cloud: Cloud) -> None:
     arq = cloud.claim_handle(IDLE)
     uuid, _, _ = cloud.handle(arq)
     cloud.host.edit(renumber_buses(('3b', 'af'), ('af', '3b')))
-    assert cloud.look() == SyncResult()
+    assert cloud.scan_and_sync() == SyncResult()
     assert cloud.devices() == {IDLE: devices[CUT], CUT: devices[IDLE]}
     assert cloud.providers() == providers
     assert cloud.handle(arq) == (uuid, 'af', False)
@@ -214,7 +214,7 @@ def test_exchanged_cards_change_only_addresses(cloud: Cloud) -> None:
 def test_replaced_card_inherits_nothing(cloud: Cloud) -> None:
     devices = cloud.devices()
     cloud.host.edit(with_text(IDLE_UUID, f'GPU-{uuid4()}'))
-    cloud.look()
+    cloud.scan_and_sync()
     now = cloud.devices()
     assert now[IDLE][0] != devices[IDLE][0]
     assert now[CUT] == devices[CUT]
@@ -225,7 +225,7 @@ def test_card_lost_in_use_and_replacement_are_distinct(cloud: Cloud) -> None:
     devices, before = cloud.devices(), cloud.providers()
     arq = cloud.claim_handle(IDLE)
     cloud.host.edit(with_text(IDLE_UUID, f'GPU-{uuid4()}'))
-    assert cloud.look().problems == ()
+    assert cloud.scan_and_sync().problems == ()
     stored = cloud.providers()
     # The lost card keeps name and provider without capacity; the new card has its own.
     assert stored[IDLE].node.uuid == before[IDLE].node.uuid
@@ -236,7 +236,7 @@ def test_card_lost_in_use_and_replacement_are_distinct(cloud: Cloud) -> None:
     assert stored[name].node.uuid != stored[IDLE].node.uuid
     assert cloud.handle(arq)[2] is True
     # The deletion of the ARQ deletes the lost card; the new card is unchanged.
-    cloud.let_go(arq)
+    cloud.release_handle(arq)
     remaining = cloud.providers()
     assert set(remaining) == {name, CUT}
     assert remaining[name].node.uuid == stored[name].node.uuid
@@ -250,9 +250,9 @@ def test_card_lost_in_use_returns_elsewhere_as_same(
     arq = cloud.claim_handle(IDLE)
     uuid, _, _ = cloud.handle(arq)
     cloud.host.edit(renumber_buses(('3b', '5e')))
-    moved = cloud.host.look()
+    moved = cloud.host.scan()
     cloud.host.edit(without('0000:5e:00.0'))
-    cloud.look()
+    cloud.scan_and_sync()
     assert free(cloud.providers()[IDLE]) == 0
     assert cloud.handle(arq)[2] is True
     cloud.reports.store_report(daemon_context(), moved)
@@ -273,15 +273,15 @@ def test_renumbered_host_keeps_cards_with_serial_numbers(
 ) -> None:
     """Cards without a serial number become new devices."""
     cloud = cloud_of(fixture, remote, database, tmp_path)
-    cloud.look()
+    cloud.scan_and_sync()
     devices, providers = cloud.devices(), cloud.providers()
-    report = cloud.host.look()
+    report = cloud.host.scan()
     buses = sorted({device.control_address[5:7] for device in report.devices})
     all_have_serials = all(
         entry.hardware_id != entry.control_address for entry in report.devices
     )
     cloud.host.edit(renumber_buses(*((bus, f'f{n}') for n, bus in enumerate(buses))))
-    result = cloud.look()
+    result = cloud.scan_and_sync()
     assert result.problems == ()
     if all_have_serials:
         assert set(cloud.devices().values()) == set(devices.values())

@@ -12,7 +12,7 @@ import pytest
 from tests.chaos.faulty_cloud import FaultyCloud
 from tests.doubles.rebootable_host import boot
 from tests.doubles.spdk import NQN, FakeSpdk
-from tests.hosts.fixture_agent import FIXTURES, FixtureAgent, Shown
+from tests.hosts.fixture_agent import FIXTURES, FixtureAgent, ShownProvider
 from tests.hosts.fixture_hosts import renumber_buses, with_text, without
 from tests.hosts.sysfs_tree import build_from
 from tests.servers.stack import Instance, expect
@@ -106,7 +106,7 @@ def check_handles(host: FixtureAgent, fields: dict[str, Any]) -> None:
 
 def bind_every_class(host: FixtureAgent) -> None:
     """Bind and release a unit of each resource class that Nova attaches as PCI."""
-    chosen: dict[str, Shown] = {}
+    chosen: dict[str, ShownProvider] = {}
     for provider in host.providers().values():
         for name in provider.inventory if provider.free else ():
             chosen.setdefault(name, provider)
@@ -336,7 +336,7 @@ def test_card_of_nova_in_placement_is_not_offered(
     assert host.health(IDLE)[0] == 'ok'
 
 
-def nova_provider(host: FixtureAgent) -> Shown:
+def nova_provider(host: FixtureAgent) -> ShownProvider:
     """Create a provider as Nova does when it tracks PCI devices in Placement."""
     placement, uuid = host.cloud.placement, str(uuid4())
     path = f'/resource_providers?name={host.name}'

@@ -117,7 +117,7 @@ def test_bind_loads_bitstream_and_updates_placement(
     assert function_trait(FACTORY) not in traits
     assert inventories == {'FPGA': (1, 0)}
     # The next report has the same content, with or without a scan.
-    intel.tell()
+    intel.store_last_report()
     assert intel.read_provider(_INTEL)[0] == traits
     intel.report()
     assert intel.read_provider(_INTEL)[0] == traits

@@ -169,7 +169,7 @@ def test_heartbeat_repeated_is_batched(
 
 
 def test_heartbeat_message_is_short(tmp_path: Path) -> None:
-    """Count our part: the bus adds ids to every call."""
+    """Count the part of this service: the bus adds ids to every call."""
     file = tmp_path / 'bus.conf'
     file.write_text(f'[DEFAULT]\ntransport_url = local:///{uuid4()}\n')
     conf = cfg.ConfigOpts()

@@ -38,7 +38,7 @@ class People:
     reader: Person
     shopkeeper: Person
     nova: Person
-    ourselves: Person
+    cyborg: Person
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,16 @@ def people(keystone: RealKeystone) -> People:
         reader=keystone.person('reader', lab, 'reader'),
         shopkeeper=keystone.person('shopkeeper', shop, 'member'),
         nova=keystone.person('nova', service, 'service'),
-        ourselves=keystone.person('cyborg', service, 'service'),
+        cyborg=keystone.person('cyborg', service, 'service'),
     )
 
 
 @pytest.fixture
 def cloud(keystone: RealKeystone, people: People, tmp_path: Path) -> Cloud:
-    return Cloud(keystone, _service(keystone, people.ourselves, tmp_path), people)
+    return Cloud(keystone, _service(keystone, people.cyborg, tmp_path), people)
 
 
-def _service(keystone: RealKeystone, ourselves: Person, directory: Path) -> Client:
+def _service(keystone: RealKeystone, cyborg: Person, directory: Path) -> Client:
     file = directory / 'cyborg-lite.conf'
     file.write_text(
         f"""
@@ -98,10 +98,10 @@ def _service(keystone: RealKeystone, ourselves: Person, directory: Path) -> Clie
 www_authenticate_uri = {keystone.url}
 auth_type = password
 auth_url = {keystone.url}
-username = {ourselves.user}
+username = {cyborg.user}
 password = {PASSWORD}
 user_domain_id = default
-project_id = {ourselves.project_id}
+project_id = {cyborg.project_id}
 """
     )
     conf = configuration.parse([], 'cyborg-lite-api', config_files=[str(file)])

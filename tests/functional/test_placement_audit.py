@@ -70,7 +70,7 @@ def card(host: Host, slot: str) -> Host:
 
 
 def publish_and_withdraw(host: Host) -> None:
-    """Publish a trait of ours and withdraw it in the database."""
+    """Publish a trait of this service and withdraw it in the database."""
     change_deployable(host.database, host.gpu, traits=['CUSTOM_PHYSNET1'])
     host.sync()
     change_deployable(host.database, host.gpu, traits=['CUSTOM_NVIDIA_1EB8'])

@@ -35,7 +35,7 @@ _TRIES = 5  # attempts of one sync when another client changes the provider
 
 
 @contextmanager
-def front(
+def run_proxy(
     config: pytest.Config, fate: Callable[[str], str]
 ) -> Iterator[tuple[PlacementProxy, Placement]]:
     with PlacementProxy(endpoint(config), fate) as before:
@@ -46,7 +46,7 @@ def front(
         yield before, Placement(Remote('Placement', adapter))
 
 
-def take(database: Database, host: Host) -> Job:
+def lease_sync_job(database: Database, host: Host) -> Job:
     database.write(queue.add_job, queue.placement_sync_job(host.name))
     (job,) = database.write(queue.lease_jobs, Owner('me', 30_000), 1)
     return job
@@ -74,9 +74,9 @@ def test_sync_with_random_faults_reaches_desired_state(
     before = host.read(foreign)
     chance = random.Random(seed)
     fates = ['passed'] * 2 * len(FATES) + list(FATES)
-    job = take(database, host)
+    job = lease_sync_job(database, host)
     attempts = 0
-    with front(pytestconfig, lambda _: chance.choice(fates)) as (proxy, placement):
+    with run_proxy(pytestconfig, lambda _: chance.choice(fates)) as (proxy, placement):
         handler = PlacementSyncHandler(database, PlacementSync(database, placement))
         while database.read(queue.count_jobs):
             attempts += 1
@@ -103,8 +103,8 @@ def test_sync_with_random_faults_reaches_desired_state(
 def test_sync_unreachable_sends_one_request_per_attempt(
     host: Host, database: Database, pytestconfig: pytest.Config, fate: str
 ) -> None:
-    job = take(database, host)
-    with front(pytestconfig, lambda _: fate) as (proxy, placement):
+    job = lease_sync_job(database, host)
+    with run_proxy(pytestconfig, lambda _: fate) as (proxy, placement):
         handler = PlacementSyncHandler(database, PlacementSync(database, placement))
         for attempt in range(1, 4):
             with pytest.raises(CyborgError):
@@ -126,7 +126,7 @@ def test_sync_endless_conflicts_stops_after_few_attempts(
     def fate(request_line: str) -> str:
         return '409' if request_line.startswith('PUT') else 'passed'
 
-    with front(pytestconfig, fate) as (proxy, placement):
+    with run_proxy(pytestconfig, fate) as (proxy, placement):
         with pytest.raises(CyborgError):
             PlacementSync(database, placement).sync(host.name)
         # Each attempt reads root and tree and sends the change; children are read once.

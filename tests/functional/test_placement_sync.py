@@ -303,7 +303,7 @@ class PausedRemote(Remote):
 def test_sync_paused_conductor_keeps_newer_inventory(
     host: Host, database: Database, method: str
 ) -> None:
-    """Another conductor finishes a newer sync between the rows and the write."""
+    """Another conductor finishes a newer sync after this one has read the rows."""
     change_deployable(database, host.gpu, num_accelerators=2)
 
     def finish_newer_sync() -> None:

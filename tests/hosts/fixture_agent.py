@@ -18,7 +18,7 @@ from tests.servers.stack import ADMIN, ROOT, expect
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownProvider:
     """Resource provider as Placement shows it."""
 
     uuid: str
@@ -127,7 +127,7 @@ class FixtureAgent:
         device = device.get('device', device)
         return device['health'], device['health_reason']
 
-    def providers(self) -> dict[str, Shown]:
+    def providers(self) -> dict[str, ShownProvider]:
         """Return the providers by the part of their name after the host name.
 
         Emptied providers are left out: the agent offers nothing of them.
@@ -138,7 +138,7 @@ class FixtureAgent:
         }
         return {name: entry for name, entry in providers.items() if entry is not None}
 
-    def _read_provider(self, uuid: str) -> Shown | None:
+    def _read_provider(self, uuid: str) -> ShownProvider | None:
         """Return a provider; None if it is emptied or was deleted meanwhile."""
         answers = [
             self.cloud.placement.ask('GET', f'/resource_providers/{uuid}/{part}')
@@ -154,7 +154,7 @@ class FixtureAgent:
             inventory['total'] - inventory['reserved'] for inventory in entries.values()
         )
         totals = {name: inventory['total'] for name, inventory in entries.items()}
-        return Shown(uuid, totals, free, frozenset(traits['traits']))
+        return ShownProvider(uuid, totals, free, frozenset(traits['traits']))
 
     def devices(self) -> dict[str, str]:
         """Return the uuids of the devices by address."""

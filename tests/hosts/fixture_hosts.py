@@ -48,7 +48,7 @@ class FixtureHost:
         for edit in edits:
             self._fields = edit(self._fields)
 
-    def look(self) -> HostReport:
+    def scan(self) -> HostReport:
         """Scan with all drivers and the configured vGPU types; return the report."""
         host = Host(self.hostname, self.build())
         results = [

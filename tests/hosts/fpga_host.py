@@ -178,9 +178,9 @@ class FpgaHost:
         """Scan, store the report and synchronize with Placement."""
         self.discovery.scan()
         self.cache.save_results(self.discovery.list_reported_results())
-        self.tell()
+        self.store_last_report()
 
-    def tell(self) -> None:
+    def store_last_report(self) -> None:
         """Store the last report without a scan, as at a heartbeat."""
         self.database.write(reports.store_report, self.discovery.report())
         self.sync.sync(self.host.name)

@@ -66,7 +66,7 @@ class OpenStack(OpenStackClient):
         self.directory = directory
         self.glance = glance
         self.proxy = LossyProxy(f'http://127.0.0.1:{self._ports["cyborg"]}')
-        """Stands between Nova and our API."""
+        """Stands between Nova and the API of this service."""
         self.services: dict[str, str] = {}
         """Ids of the services in Keystone by type."""
         self._cleanup = ExitStack()
@@ -206,7 +206,7 @@ class OpenStack(OpenStackClient):
     def start_cyborg(
         self, name: str, binary: str, host: str = HOSTS[0], options: str = ''
     ) -> None:
-        """Start a daemon of ours.
+        """Start a daemon of this service.
 
         :param options: further lines of its configuration file
         """
@@ -240,7 +240,7 @@ class OpenStack(OpenStackClient):
         return [sys.executable, '-m', module, '--config-file', str(path)]
 
     def write_cyborg_config(self, host: str, options: str = '') -> Path:
-        """Write the configuration file of a daemon of ours.
+        """Write the configuration file of a daemon of this service.
 
         :param options: further lines, which replace the same options above them
         """

@@ -149,7 +149,7 @@ def misplace(host: Host) -> None:
 
 
 def make_elsewhere(host: Host) -> None:
-    """Create the provider below another compute node, without our trait."""
+    """Create the provider below another compute node, without the owner trait."""
     delete(host)
     other_root = host.placement.create_provider(str(uuid4()), f'{uuid4()}', None)
     name = f'{host.name}_0000:3b:00.0'

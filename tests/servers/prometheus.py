@@ -45,7 +45,7 @@ class Prometheus:
 
 @contextmanager
 def prometheus(directory: Path, ports: Sequence[int]) -> Iterator[Prometheus]:
-    """Run a server with our alert rules that scrapes ports twice a second."""
+    """Run a server with the alert rules in etc that scrapes ports twice a second."""
     port = free_port()
     config = {
         'global': {'scrape_interval': '500ms', 'evaluation_interval': '1s'},

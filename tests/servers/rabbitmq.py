@@ -60,16 +60,37 @@ def _answers(url: str) -> bool:
     return True
 
 
+def list_connections(url: str) -> list[str]:
+    """Return one line for each connection to the virtual host of the URL."""
+    host = urlsplit(url).path.removeprefix('/')
+    return [line for line in _read('list_connections', 'vhost') if line == host]
+
+
+def list_queues(url: str) -> list[str]:
+    """Return the names of the queues and streams of the virtual host of the URL."""
+    host = urlsplit(url).path.removeprefix('/')
+    return _read('list_queues', '--vhost', host, 'name')
+
+
+def _read(*arguments: str) -> list[str]:
+    """Return the lines of a table of ``rabbitmqctl``."""
+    completed = _run('--no-table-headers', *arguments)
+    completed.check_returncode()
+    return completed.stdout.splitlines()
+
+
 def _control(*arguments: str) -> bool:
-    if shutil.which('rabbitmqctl') is None:
-        return False
-    completed = subprocess.run(
+    return shutil.which('rabbitmqctl') is not None and _run(*arguments).returncode == 0
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         ['rabbitmqctl', '--quiet', *arguments],
         capture_output=True,
+        text=True,
         timeout=60,
         check=False,
     )
-    return completed.returncode == 0
 
 
 @contextmanager

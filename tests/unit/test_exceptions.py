@@ -9,6 +9,7 @@ from oslo_messaging._drivers import common
 
 from cyborg_lite import exceptions
 from cyborg_lite.exceptions import CyborgError, MalformedMessage, NotFound
+from cyborg_lite.model.text import is_storable
 from cyborg_lite.rpc import remote_errors, transport
 
 
@@ -87,3 +88,12 @@ def test_error_sent_by_rpc_keeps_class_and_fields(cls: type[CyborgError]) -> Non
 def test_error_without_required_field_raises_key_error() -> None:
     with pytest.raises(KeyError):
         exceptions.ArqNotFound()
+
+
+def test_text_can_be_stored_and_sent() -> None:
+    """A driver may pass on what a tool has written; PostgreSQL refuses NUL."""
+    error = CyborgError()
+    assert is_storable(error.text)
+    error = NotFound(what='\0', name='\udc80')
+    assert is_storable(error.text)
+    assert is_storable(remote_errors.load(remote_errors.dump(error)).text)

@@ -36,7 +36,7 @@ patcher = sys.modules.get('eventlet.patcher')
 patched = patcher is not None and patcher.is_monkey_patched('thread')
 print(runtime.BACKEND, backend.get_backend_type().value, patched)
 """
-# Eventlet without our patch raises Timeout at a join on Python 3.13.
+# Eventlet without the patch of this service raises Timeout at a join on Python 3.13.
 JOIN: Final = """
 import threading
 never = threading.Event()

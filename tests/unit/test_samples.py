@@ -79,7 +79,11 @@ def test_units_exist_for_all_daemons() -> None:
 @pytest.mark.parametrize('name', ['api', 'conductor', 'controller'])
 def test_unit_has_allocator_settings_of_containers(name: str) -> None:
     service = read(ETC / 'systemd' / f'cyborg-lite-{name}.service')['Service']
-    assert service['Environment'].startswith('MALLOC_ARENA_MAX=1 ')
+    assert service['Environment'].split() == [
+        'MALLOC_ARENA_MAX=1',
+        'MALLOC_TRIM_THRESHOLD_=131072',
+        'GLIBC_TUNABLES=glibc.malloc.tcache_count=0',
+    ]
     containers = (ETC / 'containers' / 'Dockerfile').read_text().splitlines()
     assert f'ENV {service["Environment"]}' in containers
 

@@ -2,7 +2,7 @@
 """Histories of clients and daemons under faults match the model of the API.
 
 CYBORG_LITE_CHAOS_HISTORY_SEED repeats the schedule of a seed.
-CYBORG_LITE_CHAOS_HISTORY_MINUTES runs new seeds for so long on each database.
+CYBORG_LITE_CHAOS_HISTORY_MINUTES is the time for new seeds on each database.
 """
 
 import os
