@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Setup of all tests: concurrency backend, umask, garbage collection, Hypothesis."""
+"""Setup of all tests: concurrency, umask, garbage collection, Hypothesis, request."""
 
 # Import this module first, as every entry point does: it chooses the concurrency
 # backend, which libraries detect when they are imported.
@@ -11,6 +11,7 @@ from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
+from oslo_context.context import RequestContext
 
 __all__ = ['runtime']
 
@@ -35,3 +36,13 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def new_request_context() -> None:
+    """Start each test in the context of a new request.
+
+    A context stays the current one of its thread until the next one is created. Without
+    this fixture the result of a test could depend on the request of an earlier test.
+    """
+    RequestContext()

@@ -1,21 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Caller of the request in the payload of a job."""
 
-from collections.abc import Iterator
-
 import pytest
-from oslo_context import context as oslo_context
 
 from cyborg_lite.db.jobs.queue import add_caller
 from cyborg_lite.model.jobs import read_caller
 from cyborg_lite.rpc.context import RequestContext, request_context
-
-
-@pytest.fixture(autouse=True)
-def restored_context() -> Iterator[None]:
-    """Keep the contexts of these tests from later ones."""
-    yield
-    oslo_context.RequestContext()
 
 
 def test_add_caller_of_current_request_is_read_again() -> None:
