@@ -168,7 +168,7 @@ def test_release_mdev_in_use_raises_busy(t4: VgpuBench) -> None:
 
 
 def test_prepare_hanging_change_raises_device_hangs(make: MakeBench) -> None:
-    bench = make('t4-mdev', f'{_T4}=nvidia-231', timeout=0.5)
+    bench = make('t4-mdev', f'{_T4}=nvidia-231', timeout=2.0)
     handle = bench.handle(_T4)
     resume = bench.kernel.hang('create')
     with pytest.raises(DeviceHangs, match=f'{_T4} hangs: write to create'):
