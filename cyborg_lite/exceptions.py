@@ -458,7 +458,7 @@ class LoadingFailed(DriverError):
 
 
 class DeployableInUse(Conflict):
-    """The deployable cannot be programmed while instances or jobs use its device."""
+    """An instance or a job uses the device of the deployable, or its mode changes."""
 
     message = 'Deployable {uuid} cannot be programmed: {reason}'
     advice = 'Delete the instances that use the device first.'

@@ -18,7 +18,13 @@ class Accelerator:
     name: str
     resource_class: str
     total: int
+    reserved: int  # of the total; instances cannot have them
     traits: tuple[str, ...]
+
+    @property
+    def is_usable(self) -> bool:
+        """Return whether an instance can have a unit of it."""
+        return self.total > self.reserved
 
     @property
     def own_trait(self) -> str:
@@ -38,7 +44,8 @@ def list_accelerators(placement: Service) -> Iterator[Accelerator]:
                     uuid=provider['uuid'],
                     name=provider['name'],
                     resource_class=resource_class,
-                    total=record['total'] - record['reserved'],
+                    total=record['total'],
+                    reserved=record['reserved'],
                     traits=tuple(sorted(traits)),
                 )
 

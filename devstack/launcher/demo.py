@@ -85,11 +85,10 @@ def _wait_for_accelerators(
         )
     for provider in by_trait.values():
         _print_result('provider', f'{provider.name}, uuid {provider.uuid}')
-        _print_result(
-            '  inventory', f'{provider.resource_class} total {provider.total}'
-        )
+        inventory = f'total {provider.total}, reserved {provider.reserved}'
+        _print_result('  inventory', f'{provider.resource_class} {inventory}')
         _print_result('  traits', ', '.join(provider.traits))
-    return [by_trait[trait] for trait in sorted(by_trait) if by_trait[trait].total]
+    return [by_trait[trait] for trait in sorted(by_trait) if by_trait[trait].is_usable]
 
 
 class _LifeCycle:

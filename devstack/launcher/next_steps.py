@@ -86,7 +86,7 @@ def _format_binding(stack: Stack) -> str:
     accelerators = [
         item
         for item in list_accelerators(stack.placement)
-        if item.total and item.name != f'{HOST}_FakeDevice'
+        if item.is_usable and item.name != f'{HOST}_FakeDevice'
     ]
     if not accelerators:
         return ''

@@ -12,7 +12,7 @@ from tests.doubles.http_service import Answer, HttpService
 _BASE = 'GET /resource_providers'
 
 
-def test_list_accelerators_yields_free_inventory() -> None:
+def test_list_accelerators_yields_inventory() -> None:
     node, card = {'uuid': 'node', 'name': HOST}, {'uuid': 'card', 'name': 'c'}
     record = {'total': 8, 'reserved': 2}
     with HttpService() as service:
@@ -26,7 +26,7 @@ def test_list_accelerators_yields_free_inventory() -> None:
         }
         accelerators = list(list_accelerators(Service(service.url)))
     traits = ('CUSTOM_X', 'OWNER_X')
-    assert accelerators == [Accelerator('card', 'c', 'VGPU', 6, traits)]
+    assert accelerators == [Accelerator('card', 'c', 'VGPU', 8, 2, traits)]
 
 
 def test_list_accelerators_error_raises() -> None:
@@ -36,4 +36,12 @@ def test_list_accelerators_error_raises() -> None:
 
 def test_own_trait_is_custom_trait() -> None:
     traits = ('COMPUTE_NODE', 'CUSTOM_X', 'OWNER_CYBORG')
-    assert Accelerator('u', 'n', 'PGPU', 1, traits).own_trait == 'CUSTOM_X'
+    assert Accelerator('u', 'n', 'PGPU', 1, 0, traits).own_trait == 'CUSTOM_X'
+
+
+@pytest.mark.parametrize(('reserved', 'is_usable'), [(7, True), (8, False)])
+def test_accelerator_with_all_units_reserved_is_not_usable(
+    reserved: int, is_usable: bool
+) -> None:
+    accelerator = Accelerator('u', 'n', 'VGPU', 8, reserved, ())
+    assert accelerator.is_usable == is_usable

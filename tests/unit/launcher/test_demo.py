@@ -20,6 +20,7 @@ ACCELERATOR = Accelerator(
     name='host_card',
     resource_class='PGPU',
     total=1,
+    reserved=0,
     traits=('CUSTOM_X', 'OWNER_CYBORG'),
 )
 

@@ -54,7 +54,7 @@ def test_show_commands_binds_vgpu_of_sample_host(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     accelerators = [
-        Accelerator(f'{name}-uuid', name, name, 1, (f'CUSTOM_{name}',))
+        Accelerator(f'{name}-uuid', name, name, 1, 0, (f'CUSTOM_{name}',))
         for name in ('FPGA', 'VGPU', 'PGPU')
     ]
     monkeypatch.setattr(next_steps, 'list_accelerators', lambda _: accelerators)
