@@ -458,7 +458,7 @@ class LoadingFailed(DriverError):
 
 
 class DeployableInUse(Conflict):
-    """An instance or a job uses the device of the deployable, or its mode changes."""
+    """The deployable cannot be programmed: an ARQ or a job uses it or its device."""
 
     message = 'Deployable {uuid} cannot be programmed: {reason}'
     advice = 'Delete the instances that use the device first.'

@@ -224,7 +224,7 @@ class JobRunner:
             return
         if number:
             LOG.warning(
-                'The clock of the database was set back; made due: %s',
+                'The clock of the database was set back; %s can run now',
                 format_count(number, 'waiting job'),
             )
             self.wake()

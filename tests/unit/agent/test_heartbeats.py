@@ -17,6 +17,13 @@ def heartbeat_agent(tmp_path: Path) -> ReportingAgent:
     return ReportingAgent(tmp_path, ALWAYS_DUE)
 
 
+def send_power_values(agent: ReportingAgent, *powers: float) -> None:
+    """Send one heartbeat after each measurement of the power."""
+    for power in powers:
+        agent.driver.power = power
+        agent.send_reports()
+
+
 def list_power_values(agent: ReportingAgent) -> list[list[float | None]]:
     """Return the power values of each received heartbeat."""
     return [
@@ -28,9 +35,7 @@ def list_power_values(agent: ReportingAgent) -> list[list[float | None]]:
 def test_heartbeat_contains_changed_telemetry_only(
     heartbeat_agent: ReportingAgent,
 ) -> None:
-    for power in (50.0, 50.0, 75.0, 75.0, 75.0):
-        heartbeat_agent.driver.power = power
-        heartbeat_agent.send_reports()
+    send_power_values(heartbeat_agent, 50.0, 50.0, 75.0, 75.0, 75.0)
     # Telemetry of one call is sent with the next heartbeat.
     assert list_power_values(heartbeat_agent) == [[], [50.0], [], [75.0], []]
 
@@ -80,9 +85,7 @@ def test_telemetry_without_answer_is_sent_again(
     heartbeat_agent: ReportingAgent,
 ) -> None:
     heartbeat_agent.conductor.remembers_heartbeats = True
-    for power in (50.0, 50.0, 75.0, 75.0, 75.0, 75.0, 50.0):
-        heartbeat_agent.driver.power = power
-        heartbeat_agent.send_reports()
+    send_power_values(heartbeat_agent, 50.0, 50.0, 75.0, 75.0, 75.0, 75.0, 50.0)
     calls = [call for call in heartbeat_agent.conductor.calls if 'repeat' in call]
     assert calls[1::2] == ['repeat_without_answer'] * 2
     powers = list_power_values(heartbeat_agent)
@@ -94,9 +97,7 @@ def test_earlier_value_after_heartbeat_without_answer_is_sent(
 ) -> None:
     """The conductor may have stored the value between."""
     heartbeat_agent.conductor.remembers_heartbeats = True
-    for power in (50.0, 50.0, 75.0, 50.0, 50.0, 50.0):
-        heartbeat_agent.driver.power = power
-        heartbeat_agent.send_reports()
+    send_power_values(heartbeat_agent, 50.0, 50.0, 75.0, 50.0, 50.0, 50.0)
     powers = list_power_values(heartbeat_agent)
     assert powers == [[], [50.0], [], [75.0], [50.0], []]
 

@@ -87,7 +87,7 @@ def test_runner_starts_job_after_clock_was_set_back(
     runner.start()
     wait_and_stop(runner, handler)
     assert rows(database) == []
-    assert 'was set back; made due: 1 waiting job' in caplog.text
+    assert 'was set back; 1 waiting job can run now' in caplog.text
 
 
 def test_runner_polls_once_for_single_job(
