@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from cyborg_lite.rpc.replay import Challenged, ReplayGuard
+from cyborg_lite.rpc.replay import _WINDOW, Challenged, ReplayGuard
 
 _SENDER, _EPOCH = 'agent:compute-1', 'epoch'
 
@@ -46,6 +46,15 @@ def test_number_far_below_highest_is_refused() -> None:
     assert guard.accept(_SENDER, _EPOCH, 10_000, {})
     assert not guard.accept(_SENDER, _EPOCH, 2, {})
     assert guard.accept(_SENDER, _EPOCH, 9_000, {})
+
+
+def test_received_number_below_window_is_refused() -> None:
+    """The window no longer contains the number, but contains the next one."""
+    guard = ReplayGuard()
+    assert guard.accept(_SENDER, _EPOCH, 1, challenge(guard))
+    assert guard.accept(_SENDER, _EPOCH, 1 + _WINDOW, {})
+    assert not guard.accept(_SENDER, _EPOCH, 1, {})
+    assert guard.accept(_SENDER, _EPOCH, 2, {})
 
 
 def test_huge_distance_to_highest_is_refused() -> None:
