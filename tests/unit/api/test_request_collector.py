@@ -27,8 +27,10 @@ from tests.support.api.http_server import (
 from tests.support.wall_clock import STEPS, step_wall_clock
 
 SHORT: Final = 0.05  # seconds
+LONG: Final = 600  # seconds; longer than the limit of a test
 SLOW_HEADER: Final = b'GET /v2 HTTP/1.1\r\nHost: x\r\n'
 SLOW_BODY: Final = b'POST /v2/arqs HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n['
+ENDLESS_BODY: Final = SLOW_BODY.replace(b'9', b'99999')
 GET: Final = b'GET /v2/%s HTTP/1.1\r\nHost: x\r\nX-Auth-Token: admin%s\r\n\r\n'
 
 
@@ -63,6 +65,26 @@ def test_header_deadline_is_not_extended_by_lines() -> None:
         while not select.select([connection], [], [], SHORT / 10)[0]:
             connection.sendall(b'X: y\r\n')
         assert connection.recv(65536).startswith(b'HTTP/1.1 408 ')
+
+
+def test_body_deadline_is_not_extended_by_bytes() -> None:
+    with (
+        serve(return_headers, header_timeout=LONG, body_timeout=SHORT) as server,
+        closing(open_connection(server, ENDLESS_BODY)) as connection,
+    ):
+        while not select.select([connection], [], [], SHORT / 10)[0]:
+            connection.sendall(b' ')
+        assert connection.recv(65536).startswith(b'HTTP/1.1 408 ')
+
+
+def test_body_may_arrive_after_header_deadline() -> None:
+    with (
+        serve(return_headers, header_timeout=SHORT, body_timeout=LONG) as server,
+        closing(open_connection(server, SLOW_BODY)) as connection,
+    ):
+        assert not select.select([connection], [], [], 3 * SHORT)[0]
+        connection.sendall(b'1, 2, 3]')
+        assert connection.recv(65536).startswith(b'HTTP/1.1 200 ')
 
 
 def test_idle_connection_has_no_header_deadline() -> None:
