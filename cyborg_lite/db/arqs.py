@@ -355,10 +355,9 @@ def list_arqs(session: Session, query: Query, scope: Scope) -> tuple[Arq, ...]:
     chosen, convert = (
         (_WITH_DETAILS, _detailed_arq) if query.detailed else (_WITH_HANDLES, _arq)
     )
-    statement = chosen.where(scope_filter(scope))
 
     def read(page: Query) -> tuple[Rows, Iterable[Arq]]:
-        rows = select_page(session, statement, page, _ARQS)
+        rows = select_page(session, chosen, page, _ARQS, scope_filter(scope))
         return rows, convert_rows(rows, convert)
 
     return fill_page(query, _ARQS, read)

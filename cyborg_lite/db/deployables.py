@@ -156,8 +156,8 @@ def list_attributes(session: Session, query: Query) -> tuple[Attribute, ...]:
     """
 
     def read(page: Query) -> tuple[Rows, Iterable[Attribute]]:
-        visible = _SELECT_ATTRIBUTES.where(AttributeRow.hidden.is_(False))
-        rows = select_page(session, visible, page, _ATTRIBUTES)
+        is_shown = AttributeRow.hidden.is_(False)
+        rows = select_page(session, _SELECT_ATTRIBUTES, page, _ATTRIBUTES, is_shown)
         return rows, convert_rows(rows, attribute_from_row)
 
     return fill_page(query, _ATTRIBUTES, read)

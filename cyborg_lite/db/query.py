@@ -24,6 +24,7 @@ from sqlalchemy import (
     literal,
     or_,
     select,
+    true,
 )
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
@@ -46,6 +47,7 @@ Rows = Sequence[Row[*tuple[Any, ...]]]
 
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
+_EVERY_ROW: Final = true()
 
 
 class HasUuid(Protocol):
@@ -78,29 +80,44 @@ class UnreadableRow:
 
 
 def select_page(
-    session: Session, statement: Select[*Columns], query: Query, collection: Collection
+    session: Session,
+    statement: Select[*Columns],
+    query: Query,
+    collection: Collection,
+    visible: ColumnElement[bool] = _EVERY_ROW,
 ) -> Sequence[Row[*Columns]]:
     """Return the rows of ``statement`` that match the query, in a total order.
 
     Rows with equal sort keys are ordered by creation. Consecutive pages neither repeat
     nor skip a row when other rows are added or deleted in between.
 
+    :param visible: SQL that is true for the rows that the caller may see; a marker of
+        another row is unknown
     :raises InvalidInput: an unknown filter, sort key or marker, a cursor of another
         list, or not an integer where one is required
     """
-    chosen = apply_query(statement, query, collection)
+    chosen = apply_query(statement.where(visible), query, collection, visible)
     rows: Sequence[Row[*Columns]] = fetch_rows(session, chosen, collection.table)
     # Only an empty page after a marker costs a second SELECT.
     if query.cursor is None and query.marker is not None and not rows:
-        _check_marker(session, query.marker, collection.table)
+        mark = _select_marker(query.marker, collection.table, visible)
+        if session.scalar(mark) is None:
+            reason = (
+                f'The marker {format_value(query.marker)} is not in the collection.'
+            )
+            raise InvalidInput(reason=reason)
     return rows
 
 
 def apply_query(
-    statement: Select[*Columns], query: Query, collection: Collection
+    statement: Select[*Columns],
+    query: Query,
+    collection: Collection,
+    visible: ColumnElement[bool] = _EVERY_ROW,
 ) -> Select[*Columns]:
     """Return ``statement`` with the filters, the order and the limit of the query.
 
+    :param visible: SQL that is true for the rows that may be a marker
     :raises InvalidInput: an unknown filter or sort key, a cursor of another list, or
         not an integer
     """
@@ -111,7 +128,8 @@ def apply_query(
         statement = statement.where(_is_after_cursor(key, query, collection))
     elif query.marker is not None:
         mark = aliased(collection.table)
-        statement = statement.join(mark, mark.uuid == query.marker)
+        marker_id = _select_marker(query.marker, collection.table, visible)
+        statement = statement.join(mark, mark.id == marker_id.scalar_subquery())
         statement = statement.where(
             _is_after_marker(key, mark, collection.table, query.descending)
         )
@@ -291,10 +309,15 @@ def _invalid_cursor() -> InvalidInput:
     )
 
 
-def _check_marker(session: Session, marker: str, table: Any) -> None:
-    if session.scalar(select(table.id).where(table.uuid == marker)) is None:
-        reason = f'The marker {format_value(marker)} is not in the collection.'
-        raise InvalidInput(reason=reason)
+# Any: a class of `tables`.
+def _select_marker(
+    marker: str, table: Any, visible: ColumnElement[bool]
+) -> Select[int]:
+    """Return the SELECT of the id of the marker, if the caller may see its row.
+
+    The SELECT must not refer to the row of the list that it is compared with.
+    """
+    return select(table.id).where(table.uuid == marker, visible).correlate(None)
 
 
 # Any: the types of the columns; a class of `tables`.

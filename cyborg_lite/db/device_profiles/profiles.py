@@ -201,14 +201,14 @@ def _list_profiles(
         # A row that cannot be read is skipped below.
         with suppress(ValueError, TypeError):
             return _list_named_profiles(session, names, viewer)
-    statement = _SELECT_ROWS.where(is_visible_to(viewer))
+    statement, visible = _SELECT_ROWS, is_visible_to(viewer)
     if names is not None:
         storable = [name for name in names if is_storable(name)]
         statement = statement.where(has_any_name(storable))
     query = dataclasses.replace(query, filters=filters)
 
     def read(page: Query) -> tuple[Rows, Iterable[DeviceProfile]]:
-        rows = select_page(session, statement, page, _PROFILES)
+        rows = select_page(session, statement, page, _PROFILES, visible)
         return rows, convert_rows(rows, read_profile)
 
     return fill_page(query, _PROFILES, read)

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db import arqs, binding
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import Arq as Row
+from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.arqs import STORED_STATES, Arq, Scope, State
 from cyborg_lite.model.jobs import JobType, NewJob
 from cyborg_lite.model.queries import Query
@@ -114,6 +115,30 @@ def test_list_arqs_filters_by_shown_state(database: Database) -> None:
     assert list_uuids('Bound') == [passthrough]
     assert list_uuids('Bound', 'Unknown') == [host_arq, passthrough]
     assert list_uuids('Initial') == [initial]
+
+
+@pytest.mark.parametrize('sort_key', [None, 'uuid', 'created_at'])
+@pytest.mark.parametrize('descending', [False, True])
+@pytest.mark.parametrize('detailed', [False, True])
+def test_list_arqs_marker_does_not_reveal_foreign(
+    database: Database, sort_key: str | None, descending: bool, detailed: bool
+) -> None:
+    """The ARQs before and after the marker belong to the caller."""
+    _first, marker, _last = add_arqs(database, 3)
+
+    def change_owner(session: Session) -> None:
+        session.execute(update(Row).values(project_id='mine'))
+        foreign = update(Row).where(Row.uuid == marker)
+        session.execute(foreign.values(project_id='other'))
+
+    database.write(change_owner)
+    query = Query(
+        marker=marker, sort_key=sort_key, descending=descending, detailed=detailed
+    )
+    with pytest.raises(InvalidInput, match='is not in the collection'):
+        database.read(arqs.list_arqs, query, Scope('mine'))
+    database.read(arqs.list_arqs, query, Scope('other'))
+    database.read(arqs.list_arqs, query, ANY_PROJECT)
 
 
 def test_list_arqs_costs_one_statement(database: Database) -> None:

@@ -103,6 +103,18 @@ def test_delete_reported_attribute_stays_away(
     assert 'rc' not in [item.key for item in first.attributes]
 
 
+def test_list_attributes_deleted_marker_is_unknown(
+    database: Database, deployable: int
+) -> None:
+    """The row of a reported attribute is kept, but no longer listed."""
+    listed = database.read(deployables.list_attributes, Query())
+    query = Query(marker=listed[0].uuid)
+    assert database.read(deployables.list_attributes, query) == listed[1:]
+    database.write(deployables.delete_attribute, listed[0].uuid)
+    with pytest.raises(InvalidInput, match='is not in the collection'):
+        database.read(deployables.list_attributes, query)
+
+
 def test_create_attribute_replaces_deleted_reported_attribute(
     database: Database, deployable: int
 ) -> None:

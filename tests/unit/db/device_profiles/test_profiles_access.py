@@ -9,7 +9,7 @@ import pytest
 from cyborg_lite.db import arqs
 from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
-from cyborg_lite.exceptions import DeviceProfileNotFound
+from cyborg_lite.exceptions import DeviceProfileNotFound, InvalidInput
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query
 from tests.support.sql_statements import statements
@@ -54,6 +54,19 @@ def test_list_profiles_filter_does_not_reveal_private(
     query = Query(filters={by: (private_uuid if by == 'uuid' else 'closed',)})
     assert database.read(profiles.list_profiles, query, PROJECT) == ()
     assert len(database.read(profiles.list_profiles, query, None)) == 1
+
+
+@pytest.mark.parametrize('sort_key', [None, 'name', 'created_at'])
+def test_list_profiles_marker_does_not_reveal_private(
+    database: Database, private_uuid: str, sort_key: str | None
+) -> None:
+    _create(database, 'public', is_public=True)  # a row after the marker
+    query = Query(marker=private_uuid, sort_key=sort_key)
+    with pytest.raises(InvalidInput, match=f'{private_uuid} is not in'):
+        database.read(profiles.list_profiles, query, PROJECT)
+    assert len(database.read(profiles.list_profiles, query, None)) > 0
+    database.write(profiles.grant_access, private_uuid, [PROJECT], None)
+    assert len(database.read(profiles.list_profiles, query, PROJECT)) > 0
 
 
 def test_grant_access_applies_to_given_project_only(
