@@ -104,7 +104,7 @@ V2_24: Final = Microversion(2, 24)
 """``name_prefix`` selects device profiles and deployables by the start of the name."""
 
 V2_25: Final = Microversion(2, 25)
-"""Device profiles extend other ones: ``extends`` and ``own_groups``."""
+"""The same as 2.24."""
 
 V2_26: Final = Microversion(2, 26)
 """``POST /v2/device_profiles/explain`` says what a change of hardware would do."""

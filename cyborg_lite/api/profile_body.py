@@ -14,7 +14,7 @@ from uuid import uuid4
 import os_traits
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import V2_4, V2_13, V2_18, V2_19, V2_20, V2_25
+from cyborg_lite.api.microversion import V2_4, V2_13, V2_18, V2_19, V2_20
 from cyborg_lite.exceptions import InvalidDeviceProfile, InvalidInput
 from cyborg_lite.model import group_keys, profile_grammar
 from cyborg_lite.model.alternatives import KEY
@@ -102,7 +102,6 @@ def _select_limits(call: Call, limits: Limits) -> Limits:
         limits,
         standard_traits=_list_standard_traits(),
         accel_keys=names,
-        inheritance=call.microversion >= V2_25,
         sets=has_sets,
         alternatives=alternatives,
     )
@@ -146,7 +145,7 @@ def add_declarations(
 def _list_groups(body: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the groups of new profiles, or those of a patch, with alternatives."""
     for item in body:
-        for field in ('groups', 'own_groups', 'value'):
+        for field in ('groups', 'value'):
             for group in _select_objects(item.get(field)):
                 yield group
                 yield from _select_objects(group.get(KEY))

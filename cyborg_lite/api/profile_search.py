@@ -2,7 +2,7 @@
 """Search for the device profile that a path names."""
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import V2_20, V2_25
+from cyborg_lite.api.microversion import V2_20
 from cyborg_lite.exceptions import DeviceProfileNotFound
 from cyborg_lite.model import uuids
 from cyborg_lite.model.alternatives import apply_choice
@@ -34,10 +34,7 @@ def find_first_profile(
     for key, value in keys.items():
         if value is not None and is_valid_name(value):
             query = Query(filters={key: (value,)})
-            parents = call.microversion >= V2_25
-            for profile in conductor.list_device_profiles(
-                call.caller, query, parents=parents
-            ):
+            for profile in conductor.list_device_profiles(call.caller, query):
                 return profile
     raise DeviceProfileNotFound(name=format_value(keys['name']))
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from osc_lib import exceptions
 
-from cyborg_lite.cli.columns import Groups, Lines, Pairs, build_fields, build_rows
+from cyborg_lite.cli.columns import Groups, Lines, build_fields, build_rows
 from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
 from cyborg_lite.cli.rest import AcceleratorApi, quote_path
 
@@ -20,14 +20,12 @@ _GENERATION_VERSION: Final = '2.21'
 # Older services have fewer warnings.
 _EXPLAIN_VERSIONS: Final = ('2.28', '2.4')
 _CAPACITY_VERSION: Final = '2.22'
-_INHERITANCE_VERSION: Final = '2.25'
-_INHERITANCE: Final = ('extends', 'own_groups')
+_LIST_VERSION: Final = '2.24'
 _COLUMNS: Final = {
     'name': 'Name',
     'enabled': 'Enabled',
     'is_public': 'Public',
     'groups': 'Groups',
-    'extends': 'Extends',
 }
 _LONG_COLUMNS: Final = {
     'uuid': 'UUID',
@@ -98,7 +96,7 @@ def _replace_values(
     answer = api.call(
         'PATCH',
         path,
-        _select_version(values),
+        _GENERATION_VERSION,
         body=_build_patch(values),
         generation=expected,
     )
@@ -118,29 +116,8 @@ def _enable_profile(api: AcceleratorApi, profile: str, is_enabled: bool) -> None
     api.call('PATCH', _build_path(profile), _VERSION, body=body)
 
 
-def _select_version(values: Mapping[str, Any]) -> str:
-    """Return the lowest microversion that has all fields."""
-    inherits = any(name in values for name in _INHERITANCE)
-    return _INHERITANCE_VERSION if inherits else _GENERATION_VERSION
-
-
-def _add_own_groups(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        '--own-group',
-        metavar='<key>=<value>[,...]',
-        type=parse_own_group,
-        action='append',
-        dest='own_groups',
-        help='Changes of one group of the extended profile; repeat the option for '
-        'several groups in their order. A key with an empty value is removed, an empty '
-        'text changes nothing, and further groups are appended',
-    )
-
-
 def _show_profile(profile: Mapping[str, Any]) -> Table:
-    columns = {'groups': Groups, 'own_groups': Groups, 'extends': Pairs}
-    present = {name: kind for name, kind in columns.items() if profile.get(name)}
-    return build_fields(profile, present)
+    return build_fields(profile, {'groups': Groups})
 
 
 def parse_group(text: str) -> dict[str, str]:
@@ -157,16 +134,6 @@ def parse_group(text: str) -> dict[str, str]:
             raise argparse.ArgumentTypeError(f'{key} is repeated')
         group[key] = value
     return group
-
-
-def parse_own_group(text: str) -> dict[str, str | None]:
-    """Return a group in which keys without a value are null.
-
-    :raises ArgumentTypeError: see ``parse_group``
-    """
-    if not text.strip():
-        return {}
-    return {key: value or None for key, value in parse_group(text).items()}
 
 
 def parse_group_key(text: str) -> tuple[int, str]:
@@ -217,10 +184,11 @@ class ListProfiles(ListCommand):
             'sort_key': 'name',
         }
         profiles = self.api.list_all(
-            '/device_profiles', _INHERITANCE_VERSION, 'device_profiles', query
+            '/device_profiles', _LIST_VERSION, 'device_profiles', query
         )
         columns = _LONG_COLUMNS if parsed_args.long else _COLUMNS
-        return build_rows(columns, map(_describe_profile, profiles))
+        rows = ({**item, 'groups': Groups(item['groups'])} for item in profiles)
+        return build_rows(columns, rows)
 
 
 def _add_filter(
@@ -241,18 +209,8 @@ def _add_filter(
         )
 
 
-def _describe_profile(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a profile with its groups and its parent as columns."""
-    parent = profile.get('extends')
-    return {
-        **profile,
-        'groups': Groups(profile['groups']),
-        'extends': parent['name'] if parent else None,
-    }
-
-
 class ShowProfile(ShowCommand):
-    """Show a device profile, with the profile that it extends."""
+    """Show a device profile."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""
@@ -263,42 +221,35 @@ class ShowProfile(ShowCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Show the profile."""
         path = _build_path(parsed_args.profile)
-        answer = self.api.call('GET', path, _INHERITANCE_VERSION)
+        answer = self.api.call('GET', path, _GENERATION_VERSION)
         return _show_profile(answer['device_profile'])
 
 
 class CreateProfile(ShowCommand):
-    """Create a device profile, which may extend another one."""
+    """Create a device profile."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""
         parser = super().get_parser(prog_name)
         parser.add_argument('name', metavar='<name>', help='Name')
         parser.add_argument('--description', metavar='<text>', help='Description')
-        source = parser.add_mutually_exclusive_group(required=True)
-        source.add_argument(
+        parser.add_argument(
             '--group',
             metavar='<key>=<value>[,...]',
             type=parse_group,
             action='append',
             dest='groups',
+            required=True,
             help='Group of requirements; repeat the option for several groups',
         )
-        source.add_argument(
-            '--extends',
-            metavar='<profile>',
-            help='Name or uuid of the device profile whose groups are inherited',
-        )
-        _add_own_groups(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Create the profile."""
-        names = ('name', 'description', 'groups', 'extends', 'own_groups')
+        names = ('name', 'description', 'groups')
         options = {name: getattr(parsed_args, name) for name in names}
         values = {name: value for name, value in options.items() if value is not None}
-        version = _select_version(values)
-        path = '/device_profiles'
+        path, version = '/device_profiles', _GENERATION_VERSION
         return _show_profile(self.api.call('POST', path, version, body=[values]))
 
 
@@ -321,18 +272,6 @@ class SetProfile(ShowCommand):
             help='Group of requirements; repeat the option for several groups, which '
             'replace all present groups',
         )
-        parent = parser.add_mutually_exclusive_group()
-        parent.add_argument(
-            '--extends',
-            metavar='<profile>',
-            help='Name or uuid of the device profile whose groups are inherited',
-        )
-        parent.add_argument(
-            '--no-extends',
-            action='store_true',
-            help='Extend no other device profile; the groups stay as they are',
-        )
-        _add_own_groups(parser)
         visibility = parser.add_mutually_exclusive_group()
         visibility.add_argument(
             '--public',
@@ -352,11 +291,9 @@ class SetProfile(ShowCommand):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Change the profile."""
-        names = ('name', 'description', 'groups', 'is_public', *_INHERITANCE)
+        names = ('name', 'description', 'groups', 'is_public')
         options = {name: getattr(parsed_args, name) for name in names}
         values = {name: value for name, value in options.items() if value is not None}
-        if parsed_args.no_extends:
-            values['extends'] = None
         if not values:
             raise exceptions.CommandError('Nothing to change: use an option.')
         stored = _read_profile(self.api, parsed_args.profile)

@@ -30,7 +30,6 @@ from cyborg_lite.conf import nova
 from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import ConfigurationError
-from cyborg_lite.model.device_profiles import Limits
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.services import CONDUCTOR, ServiceState
 from cyborg_lite.rpc import notifications, transport
@@ -144,7 +143,6 @@ def build(
             reconfigurations=conf.conductor.reconfiguration_retention,
         ),
         alternative_lifetime=conf.conductor.alternative_lifetime,
-        profile_limits=_read_profile_limits(conf),
         max_backlog=conf.notifications.max_backlog,
         hardware_sets=hardware_sets.read_hardware_sets(conf.conductor.hardware_sets),
     )
@@ -162,13 +160,6 @@ def _read_bind_rules(conf: cfg.ConfigOpts) -> BindRules:
             attaches_unmanaged=conf.nova.attaches_unmanaged,
             hosts_without_compute=tuple(conf.conductor.hosts_without_compute),
         ),
-    )
-
-
-def _read_profile_limits(conf: cfg.ConfigOpts) -> Limits:
-    return Limits(
-        groups=conf.api.max_profile_groups,
-        accelerators=conf.api.max_profile_accelerators,
     )
 
 

@@ -2,21 +2,17 @@
 """Device profiles and the projects that may use them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
 
 from cyborg_lite.conductor.explanations import ExplanationService
 from cyborg_lite.db import selectors
-from cyborg_lite.db.device_profiles import profile_plans, profiles
+from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
-from cyborg_lite.model.device_profiles import DeviceProfile, Limits, ProfileChange
+from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.explanations import Explanation
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.server_capacity import ProfileCapacity
 from cyborg_lite.model.typed_attributes import AttributeDeclaration
 from cyborg_lite.rpc.context import RequestContext
-
-_LIMITS: Final = Limits()
-_GROUPS: Final = frozenset({'groups', 'extends', 'own_groups'})  # they change groups
 
 
 class DeviceProfileService:
@@ -30,17 +26,14 @@ class DeviceProfileService:
         database: Database,
         explanations: ExplanationService,
         wake: Callable[[], None] = lambda: None,
-        limits: Limits = _LIMITS,
     ) -> None:
         """Store the arguments.
 
         :param wake: called when a job may have been written
-        :param limits: of groups that are inherited
         """
         self._database = database
         self._explanations = explanations
         self._wake = wake
-        self._limits = limits
 
     def create(
         self,
@@ -52,15 +45,10 @@ class DeviceProfileService:
 
         :param possible: True: refuse a group that no provider can ever satisfy
         :raises ImpossibleDeviceProfile: a profile has such a group
-        :raises InvalidDeviceProfile: a profile cannot extend the one that it names
         """
-        project, limits = viewing_project(context), self._limits
         if possible:
-            preview = profile_plans.flatten_profiles
-            self._check(self._database.read(preview, new_profiles, project, limits))
-        created = self._database.write(
-            profiles.create_profiles, new_profiles, project, limits
-        )
+            self._check(new_profiles)
+        created = self._database.write(profiles.create_profiles, new_profiles)
         self._wake()
         return created
 
@@ -76,17 +64,10 @@ class DeviceProfileService:
         """Return the attributes that selectors may use."""
         return self._database.read(selectors.list_declarations)
 
-    def list(
-        self, context: RequestContext, query: Query, *, parents: bool = False
-    ) -> tuple[DeviceProfile, ...]:
-        """Return the profiles that match the query and that the caller may see.
-
-        :param parents: True: with their inheritance
-        """
+    def list(self, context: RequestContext, query: Query) -> tuple[DeviceProfile, ...]:
+        """Return the profiles that match the query and that the caller may see."""
         project = viewing_project(context)
-        return self._database.read(
-            profiles.list_profiles, query, project, parents=parents
-        )
+        return self._database.read(profiles.list_profiles, query, project)
 
     def explain(
         self, context: RequestContext, uuid: str, hostname: str | None
@@ -117,12 +98,12 @@ class DeviceProfileService:
         :raises DeviceProfileNotFound: the caller sees no profile with the uuid
         :raises GenerationConflict: the profile has another generation
         """
-        project, limits = viewing_project(context), self._limits
-        if possible and not _GROUPS.isdisjoint(change.fields):
-            preview = profile_plans.preview_change
-            self._check(self._database.read(preview, uuid, change, project, limits))
+        project = viewing_project(context)
+        if possible and 'groups' in change.fields:
+            preview = profiles.preview_change
+            self._check([self._database.read(preview, uuid, change, project)])
         profile = self._database.write(
-            profiles.update_profile, uuid, change, project, generation, limits
+            profiles.update_profile, uuid, change, project, generation
         )
         self._wake()
         return profile

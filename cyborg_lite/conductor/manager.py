@@ -92,12 +92,10 @@ class Manager:
         return wire.dump(service.create(context, new_profiles, possible))
 
     @endpoint
-    def list_device_profiles(
-        self, context: RequestContext, query: Any, parents: bool = False
-    ) -> Any:
+    def list_device_profiles(self, context: RequestContext, query: Any) -> Any:
         """List device profiles."""
         service, loaded = self._services.profiles, wire.load(Query, query)
-        return dump_page(service.list(context, loaded, parents=parents))
+        return dump_page(service.list(context, loaded))
 
     @endpoint
     def change_device_profile(

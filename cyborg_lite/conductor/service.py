@@ -71,7 +71,6 @@ from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.schema_check import check_revision
 from cyborg_lite.exceptions import CyborgError, DatabaseRefused, ServiceUnavailable
-from cyborg_lite.model.device_profiles import Limits
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.reconfiguration import HardwareSets
@@ -204,7 +203,6 @@ class ConductorSettings:
     new_status: DeviceStatus = DeviceStatus.ENABLED  # of new devices
     retention: Retention = DEFAULT_RETENTION
     alternative_lifetime: int = 5
-    profile_limits: Limits = field(default_factory=Limits)  # of inherited groups
     max_backlog: int = 500_000  # notifications
     hardware_sets: HardwareSets = field(default_factory=HardwareSets)
 
@@ -370,8 +368,8 @@ class ConductorService:
     def _build_profiles(
         self, explanations: ExplanationService, runner: JobRunner
     ) -> DeviceProfileService:
-        database, limits = self._connections.database, self._settings.profile_limits
-        return DeviceProfileService(database, explanations, runner.wake, limits)
+        database = self._connections.database
+        return DeviceProfileService(database, explanations, runner.wake)
 
     def _build_forecasts(
         self, dependencies: JobDependencies, runner: JobRunner

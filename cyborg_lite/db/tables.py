@@ -272,23 +272,6 @@ class DeviceProfileName(Base):
     )
 
 
-class DeviceProfileParent(Base):
-    """The profile (parent) that a profile extends; see inheritance.py.
-
-    The groups of the profile include those of its parent. The row is deleted with the
-    profile.
-    """
-
-    __tablename__ = 'device_profile_parents'
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    device_profile_id: Mapped[int] = mapped_column(
-        ForeignKey('device_profiles.id', ondelete='CASCADE'), unique=True
-    )
-    parent_id: Mapped[int] = mapped_column(ForeignKey('device_profiles.id'), index=True)
-    own_groups: Mapped[list[dict[str, Any]]] = mapped_column(JSON)
-
-
 class DeviceProfileAccess(Base):
     """A project that may use a private device profile; deleted with the profile."""
 

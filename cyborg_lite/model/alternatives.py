@@ -9,7 +9,7 @@ choice has one index for each group of the profile.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
-from typing import Final
+from typing import Any, Final
 
 from cyborg_lite.exceptions import InvalidDeviceProfile
 from cyborg_lite.model.device_profiles import DeviceProfile, Group, Limits
@@ -32,6 +32,20 @@ def list_all_groups(profile: DeviceProfile) -> tuple[Keys, ...]:
     """Return the groups of a profile with all alternatives."""
     further = (group for groups in profile.alternatives for group in groups)
     return *profile.groups, *further
+
+
+# Any: a text, or the list of alternatives.
+def join_alternatives(profile: DeviceProfile) -> list[dict[str, Any]]:
+    """Return the groups of a profile with the key of their alternatives."""
+    if not profile.alternatives:
+        return [dict(group) for group in profile.groups]
+    pairs = zip(profile.groups, profile.alternatives, strict=True)
+    return [
+        {**group, KEY: [dict(alternative) for alternative in alternatives]}
+        if alternatives
+        else dict(group)
+        for group, alternatives in pairs
+    ]
 
 
 def list_choices(profile: DeviceProfile) -> Iterator[Choice]:

@@ -152,15 +152,6 @@ def _select(keys: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Inheritance:
-    """The parent of a profile, and the groups with which the profile changes it."""
-
-    parent: str  # uuid; in a request also a name
-    parent_name: str = ''
-    own_groups: str = '[]'  # JSON, see ``own_groups.py``
-
-
-@dataclass(frozen=True, slots=True)
 class DeviceProfile:
     """A named list of groups, created by an administrator."""
 
@@ -177,8 +168,6 @@ class DeviceProfile:
     # empty: no group has any. See ``alternatives.py``.
     alternatives: tuple[tuple[Mapping[str, str], ...], ...] = ()
     generation: int = 0  # grows with each change
-    # None: the profile extends no other one, or the caller has not requested this.
-    inheritance: Inheritance | None = None
 
     def resource_classes(self) -> frozenset[str]:
         """Return the resource classes of all groups and alternatives."""
@@ -203,8 +192,6 @@ class ProfileChange:
     enabled: bool | None = None
     is_public: bool | None = None
     alternatives: tuple[tuple[Mapping[str, str], ...], ...] = ()  # of the groups
-    extends: str | None = None  # name or uuid of the new parent; None: none
-    own_groups: str | None = None  # JSON, see ``own_groups.py``
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,5 +212,3 @@ class Limits:
     accel_keys: frozenset[str] = frozenset()
     alternatives: int = 1  # groups of which one is used; 1: a group has no alternatives
     choices: int = 16  # of alternatives for all groups together
-    attributes_checked: bool = False  # True: attributes of selectors are not checked
-    inheritance: bool = False  # True: a profile may extend another one

@@ -58,21 +58,6 @@ def parse_entry(
     )
 
 
-def parse_removal(group_name: str, key: object) -> str:
-    """Return the normalized form of a key that a group removes from an inherited group.
-
-    :param group_name: name of the group in error messages
-    :raises InvalidDeviceProfile: the key has another form than keys of a group
-    """
-    kind, colon, name = key.partition(':') if isinstance(key, str) else ('', '', '')
-    if not colon or kind not in ('resources', 'trait', 'accel'):
-        group_name = f'{group_name}: {format_value(key)}'
-        raise InvalidDeviceProfile(
-            reason=f'{group_name} must start with resources:, trait: or accel:'
-        )
-    return f'{kind}:{name if kind == "accel" else _normalize_name(name)}'
-
-
 def _resource(group_name: str, name: str, value: object, limit: int) -> _Entry:
     name = _normalize_name(name)
     if name not in _STANDARD_CLASSES and not _is_custom(name):

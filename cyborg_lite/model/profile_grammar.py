@@ -5,21 +5,15 @@ The grammar of the groups is in ``profile_groups.py``.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from cyborg_lite.exceptions import InvalidDeviceProfile
 from cyborg_lite.model import uuids
 from cyborg_lite.model.alternatives import KEY
-from cyborg_lite.model.device_profiles import (
-    DeviceProfile,
-    Inheritance,
-    Limits,
-    ProfileChange,
-)
-from cyborg_lite.model.own_groups import parse_own_groups
-from cyborg_lite.model.profile_groups import Groups, parse_groups
+from cyborg_lite.model.device_profiles import DeviceProfile, Limits, ProfileChange
+from cyborg_lite.model.profile_groups import parse_groups
 from cyborg_lite.model.text import format_value, is_storable
 
 _NAME: Final = re.compile(r'[A-Za-z0-9_-]+')
@@ -44,11 +38,7 @@ def parse_profile(
     """
     if not isinstance(body, Mapping):
         raise InvalidDeviceProfile(reason='it must be an object')
-    inheritance = _inheritance(body, limits)
-    groups: Groups = ()
-    alternatives: tuple[Groups, ...] = ()
-    if inheritance is None:
-        groups, alternatives = parse_groups(body.get('groups'), limits)
+    groups, alternatives = parse_groups(body.get('groups'), limits)
     return DeviceProfile(
         uuid=_uuid(body.get('uuid'), fresh_uuid),
         name=_name(body.get('name'), limits.name),
@@ -56,7 +46,6 @@ def parse_profile(
         groups=groups,
         created_at=moment,
         alternatives=alternatives,
-        inheritance=inheritance,
     )
 
 
@@ -77,8 +66,6 @@ def parse_profile_change(body: Mapping[str, object], limits: Limits) -> ProfileC
             # A client that cannot read alternatives must not delete them.
             if limits.alternatives > 1:
                 values[KEY] = alternatives
-        elif field in _INHERITED and limits.inheritance:
-            values[field] = _INHERITED[field](value, limits)
         elif field in _FLAGS:
             values[field] = _flag(field, value)
         else:
@@ -86,36 +73,6 @@ def parse_profile_change(body: Mapping[str, object], limits: Limits) -> ProfileC
                 reason=f'{format_value(field)} cannot be changed'
             )
     return ProfileChange(fields=tuple(values), **values)
-
-
-def _inheritance(body: Mapping[str, object], limits: Limits) -> Inheritance | None:
-    """Return what a new profile extends; None: no other one."""
-    if not limits.inheritance or body.get('extends') is None:
-        if limits.inheritance and 'own_groups' in body:
-            raise InvalidDeviceProfile(reason='own_groups requires extends')
-        return None
-    if 'groups' in body:
-        reason = 'a profile that extends another one has own_groups instead of groups'
-        raise InvalidDeviceProfile(reason=reason)
-    own_groups = parse_own_groups(body.get('own_groups', []), limits)
-    return Inheritance(_parent(body['extends']), own_groups=own_groups)
-
-
-def _parent(value: object) -> str:
-    if not isinstance(value, str) or not is_valid_name(value):
-        reason = 'extends must be the name or the uuid of a device profile'
-        raise InvalidDeviceProfile(reason=reason)
-    return uuids.normalize_uuid(value) or value
-
-
-def _parse_extends(value: object, limits: Limits) -> str | None:
-    return None if value is None else _parent(value)
-
-
-_INHERITED: Final[Mapping[str, Callable[[object, Limits], str | None]]] = {
-    'extends': _parse_extends,
-    'own_groups': parse_own_groups,
-}
 
 
 def _uuid(value: object, fresh: str) -> str:

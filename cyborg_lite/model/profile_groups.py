@@ -17,7 +17,6 @@ Groups = tuple[dict[str, str], ...]
 def parse_groups(value: object, limits: Limits) -> tuple[Groups, tuple[Groups, ...]]:
     """Return the groups, and for each group its alternatives; empty: none for any.
 
-    :param value: of a client, or from stored groups
     :raises InvalidDeviceProfile: the groups violate the grammar or a limit
     """
     if not isinstance(value, list) or not 1 <= len(value) <= limits.groups:
@@ -99,8 +98,7 @@ def parse_group(group_name: str, value: object, limits: Limits) -> dict[str, str
             reason=f'{group_name} has both accel:bitstream_id and accel:function_id'
         )
     if limits.attributes is not None:
-        declarations = None if limits.attributes_checked else limits.attributes
         return selector_keys.compile_group(
-            group_name, group, declarations, sets=limits.sets
+            group_name, group, limits.attributes, sets=limits.sets
         )
     return group

@@ -53,7 +53,7 @@ SELECTING_KEYS: Final = frozenset({KEY, *_QUANTITIES})
 def compile_group(
     group_name: str,
     group: Mapping[str, str],
-    declarations: Declarations | None,
+    declarations: Declarations,
     *,
     sets: bool = False,
 ) -> dict[str, str]:
@@ -62,8 +62,7 @@ def compile_group(
     A trait that an earlier response has shown is replaced.
 
     :param group_name: name of the group in error messages
-    :param declarations: the attributes that selectors may use; None: the selector has
-        been checked before
+    :param declarations: the attributes that selectors may use
     :param sets: False: ``accel:same`` has a meaning only if the trait of an earlier
         response includes it
     :raises InvalidDeviceProfile: the selector or a quantity is invalid, or the group
@@ -86,7 +85,7 @@ def compile_group(
             raise InvalidDeviceProfile(reason=reason)
         return keys
     try:
-        if KEY in keys and declarations is not None:
+        if KEY in keys:
             # Positions in errors are those of the text of the client.
             check_selector(parse_selector(keys[KEY]), declarations)
         selector = parse_selector(text)

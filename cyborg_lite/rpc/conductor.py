@@ -23,8 +23,6 @@
      Arq.alternative, Explanation.choice
 1.17  generation of DeviceProfile, DeviceRecord and Attribute, and of their changes
 1.18  count_profile_capacity
-1.19  inheritance of DeviceProfile, ProfileChange.extends and own_groups;
-     list_device_profiles: the argument parents
 1.20  forecast_capacity
 1.21  Explanation.cautions; ReasonCode many-candidates
 1.22  TopologyDevice.pci_bridges
@@ -59,11 +57,6 @@ from cyborg_lite.rpc.generations import expect_generation
 from cyborg_lite.rpc.histories import HistoryCalls
 from cyborg_lite.rpc.host_calls import HostCalls
 from cyborg_lite.rpc.host_topology import TopologyCalls
-from cyborg_lite.rpc.inheritance import (
-    expect_inheritance,
-    list_profiles,
-    select_since,
-)
 from cyborg_lite.rpc.jobs import JobCalls
 from cyborg_lite.rpc.lists import ListCalls
 from cyborg_lite.rpc.pages import load_page
@@ -187,28 +180,28 @@ class ConductorAPI(
         :param possible: True: refuse profiles that no device can ever serve
         :raises DeviceProfileExists: a name or a uuid is taken
         :raises ImpossibleDeviceProfile: no device can ever serve a profile
-        :raises InvalidDeviceProfile: a profile cannot extend the one that it names
         """
         answer = self._caller.call(
             context,
             'create_device_profiles',
-            since=select_since(profiles),
+            since='1.0',
             profiles=wire.dump(list(profiles)),
             possible=possible,
         )
         return wire.load_all(DeviceProfile, answer)
 
     def list_device_profiles(
-        self, context: RequestContext, query: Query, *, parents: bool = False
+        self, context: RequestContext, query: Query
     ) -> tuple[DeviceProfile, ...]:
         """Return the profiles that match the query and that the caller may see.
 
         Filters: ``name`` (current and former names), ``name_prefix`` (current names),
         ``uuid``, ``enabled``, ``is_public``.
 
-        :param parents: True: with their inheritance
         """
-        answer = list_profiles(self._caller, context, query, parents=parents)
+        answer = self._caller.call(
+            context, 'list_device_profiles', since='1.0', query=wire.dump(query)
+        )
         return load_page(answer, functools.partial(wire.load_all, DeviceProfile))
 
     def change_device_profile(
@@ -228,10 +221,7 @@ class ConductorAPI(
         :raises GenerationConflict: the profile has another generation
         :raises ImpossibleDeviceProfile: no device can ever serve the profile
         :raises DeviceProfileExists: another profile has or had the new name
-        :raises InvalidDeviceProfile: the profile cannot extend the other one
         :raises DeviceProfileHasAlternatives: new groups would delete the alternatives
-        :raises DeviceProfileExtends: new groups, but the profile has own groups
-        :raises InvalidDescendants: a profile that extends it would be invalid
         """
         answer = self._caller.call(
             context,
@@ -239,7 +229,7 @@ class ConductorAPI(
             uuid=uuid,
             change=wire.dump(change),
             possible=possible,
-            **expect_inheritance(change, expect_generation(generation, '1.0')),
+            **expect_generation(generation, '1.0'),
         )
         return wire.load(DeviceProfile, answer)
 
@@ -285,7 +275,6 @@ class ConductorAPI(
         :raises DeviceProfileNotFound: a profile does not exist
         :raises GenerationConflict: a profile has another generation
         :raises DeviceProfileInUse: an ARQ was created from a profile
-        :raises DeviceProfileIsExtended: a profile that is not deleted extends a profile
         """
         self._caller.call(
             context,

@@ -261,18 +261,11 @@ def test_name_in_use_is_no_conflict_with_somebody(
     assert 'Somebody else' not in page
 
 
-@pytest.mark.parametrize('kind', ['alternatives', 'inheritance'])
 def test_groups_beyond_form_are_shown_and_kept(
-    admin: DashboardUser, cloud: KeystoneCloud, kind: str
+    admin: DashboardUser, cloud: KeystoneCloud
 ) -> None:
-    if kind == 'alternatives':
-        group = {'resources:FPGA': '1', 'alternatives': [{'resources:PGPU': '1'}]}
-        profile = create_profile(cloud, groups=[group])
-    else:
-        parent = create_profile(cloud)
-        body = {'name': f'{parent["name"]}-child', 'extends': parent['name']}
-        answer = cloud.api(NEWEST).ask('POST', '/v2/device_profiles', [body])
-        profile = expect(answer, 201)
+    group = {'resources:FPGA': '1', 'alternatives': [{'resources:PGPU': '1'}]}
+    profile = create_profile(cloud, groups=[group])
     path = f'{PROFILES}{profile["uuid"]}/edit/'
     page = admin.get(path).text
     assert 'Use the command line to change them.' in page

@@ -13,14 +13,11 @@ from cyborg_lite.exceptions import (
     DeviceProfileInUse,
     DeviceProfileNotFound,
     ImpossibleDeviceProfile,
-    InvalidDeviceProfile,
 )
 from cyborg_lite.model import fitting
 from cyborg_lite.model.device_profiles import (
     DeviceProfile,
     Group,
-    Inheritance,
-    Limits,
     ProfileChange,
 )
 from cyborg_lite.model.explanations import (
@@ -39,9 +36,7 @@ from cyborg_lite.model.forecasts import (
     ForecastRequest,
     HardwareChange,
 )
-from cyborg_lite.model.own_groups import flatten_groups, load_own_groups
 from cyborg_lite.model.profile_errors import (
-    DeviceProfileExtends,
     DeviceProfileHasAlternatives,
 )
 from cyborg_lite.model.queries import Query
@@ -119,30 +114,11 @@ class ProfilesInMemory(ConductorAPI):
         before = dict(self.profiles)
         try:
             return tuple(self._create(profile) for profile in profiles)
-        except (DeviceProfileExists, InvalidDeviceProfile):
+        except DeviceProfileExists:
             self.profiles = before
             raise
 
-    def _inherit(
-        self, profile: DeviceProfile, parent: str, own_groups: str
-    ) -> DeviceProfile:
-        """Return the profile with the groups of a parent, by uuid or name."""
-        owners = [item for item in self.profiles.values() if item.name == parent]
-        source = self.profiles.get(parent) or next(iter(owners), None)
-        if source is None:
-            raise InvalidDeviceProfile(reason=f'extends: there is no {parent}')
-        flat = flatten_groups(source, load_own_groups(own_groups), Limits())
-        return dataclasses.replace(
-            profile,
-            groups=flat.groups,
-            alternatives=flat.alternatives,
-            inheritance=Inheritance(source.uuid, source.name, own_groups),
-        )
-
     def _create(self, profile: DeviceProfile) -> DeviceProfile:
-        if profile.inheritance is not None:
-            source = profile.inheritance
-            profile = self._inherit(profile, source.parent, source.own_groups)
         if profile.uuid in self.profiles:
             raise DeviceProfileExists(name=profile.uuid)
         self._check_free(profile.name, profile.uuid)
@@ -151,7 +127,7 @@ class ProfilesInMemory(ConductorAPI):
         return stored
 
     def list_device_profiles(
-        self, context: RequestContext, query: Query, *, parents: bool = False
+        self, context: RequestContext, query: Query
     ) -> tuple[DeviceProfile, ...]:
         self._record_call(context)
         sorts = frozenset({'uuid', 'name', 'created_at'})
@@ -159,7 +135,7 @@ class ProfilesInMemory(ConductorAPI):
         owners = {self.former_names.get(name) for name in names}
         filters = {key: value for key, value in query.filters.items() if key != 'name'}
         profiles = [
-            profile if parents else dataclasses.replace(profile, inheritance=None)
+            profile
             for profile in self._visible(context).values()
             if 'name' not in query.filters
             or profile.name in names
@@ -179,12 +155,7 @@ class ProfilesInMemory(ConductorAPI):
         self._record_call(context)
         before = self._find_profile(context, uuid)
         check_generation(before, generation)
-        values = {
-            field: getattr(change, field)
-            for field in change.fields
-            if field not in ('extends', 'own_groups')
-        }
-        before = self._change_inheritance(before, change)
+        values = {field: getattr(change, field) for field in change.fields}
         if 'groups' in values and before.alternatives and 'alternatives' not in values:
             raise DeviceProfileHasAlternatives(name=before.name)
         after = dataclasses.replace(
@@ -201,21 +172,6 @@ class ProfilesInMemory(ConductorAPI):
             self.former_names[before.name] = uuid
         self.profiles[uuid] = after
         return after
-
-    def _change_inheritance(
-        self, profile: DeviceProfile, change: ProfileChange
-    ) -> DeviceProfile:
-        """Return the profile with its new parent and own groups."""
-        source = profile.inheritance or Inheritance('', own_groups='[]')
-        parent = change.extends or source.parent
-        if 'extends' in change.fields and change.extends is None:
-            return dataclasses.replace(profile, inheritance=None)
-        if {'extends', 'own_groups'}.isdisjoint(change.fields):
-            if parent and 'groups' in change.fields:
-                raise DeviceProfileExtends(name=profile.name)
-            return profile
-        own_groups = change.own_groups or source.own_groups
-        return self._inherit(profile, parent, own_groups)
 
     def delete_device_profiles(
         self,

@@ -9,7 +9,7 @@ from oslo_log import log
 from cyborg_lite.api import arguments, paging, profile_body, profile_search
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires
-from cyborg_lite.api.microversion import V2_2, V2_4, V2_24, V2_25, Microversion
+from cyborg_lite.api.microversion import V2_2, V2_4, V2_24, Microversion
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import device_profiles as schemas
 from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
@@ -52,9 +52,7 @@ class ProfileCollection(Resource):
             **arguments.select_prefix_filter(call.arguments, LONGEST_PREFIX),
         }
         query = paging.build_query(call, name=_parse_names(call), **filters)
-        page = self.conductor.list_device_profiles(
-            call.caller, query, parents=call.microversion >= V2_25
-        )
+        page = self.conductor.list_device_profiles(call.caller, query)
         records = page
         if 'name' in query.filters and call.microversion < V2_4:
             records = _hide_from_new_instances(call, records)
@@ -73,7 +71,7 @@ class ProfileCollection(Resource):
 
         The body is a list, which has one element before 2.4. The service creates all of
         the profiles or none. For one profile the response is the profile, for several
-        it is a list. Since 2.25 a profile may extend another one.
+        it is a list.
         """
         profiles = profile_body.parse_profiles(call, _find_limits(self, call))
         for profile in profiles:
@@ -90,8 +88,7 @@ class ProfileCollection(Resource):
         """Delete device profiles by uuid or name.
 
         Exactly one of the arguments is required. The service deletes all of the
-        profiles or none. The response is 409 if an ARQ of a profile exists, or if
-        another profile extends one of them.
+        profiles or none. The response is 409 if an ARQ of a profile exists.
         """
         if len(call.arguments) != 1:
             raise InvalidInput(reason='Name the device profiles in the argument value.')
@@ -125,7 +122,7 @@ class ProfileResource(Resource):
         """Change a device profile.
 
         The body is a list of changes (RFC 6902). ARQs that were created from the
-        profile do not change. Profiles that extend it get its new groups.
+        profile do not change.
         """
         change = profile_body.parse_profile_change(call, _find_limits(self, call))
         uuid = profile_search.find_profile(self.conductor, call, self.identifier).uuid
@@ -145,8 +142,7 @@ class ProfileResource(Resource):
     def delete(self, call: Call) -> None:
         """Delete a device profile.
 
-        The response is 409 if an ARQ of the profile exists, or another profile extends
-        it.
+        The response is 409 if an ARQ of the profile exists.
         """
         _delete_profiles(self, call, self.identifier)
 

@@ -54,24 +54,6 @@ _GROUP: Final = {
     },
 }
 
-_OWN_GROUP: Final = {
-    **_GROUP,
-    'description': 'Changes the group of the parent with the same index: its keys '
-    'replace those of the parent, and null removes a key. Further groups are appended.',
-    'patternProperties': {
-        pattern: {'description': item['description']}
-        for pattern, item in _FLAT_GROUP['patternProperties'].items()
-    },
-    'properties': {
-        'alternatives': {
-            'description': 'Replace those of the group of the parent.',
-            'type': ['array', 'null'],
-            'maxItems': 7,
-            'items': _FLAT_GROUP,
-        }
-    },
-}
-
 CREATE: Final = Schema(
     {
         'type': 'array',
@@ -79,32 +61,12 @@ CREATE: Final = Schema(
         'maxItems': 100,  # one before 2.4
         'items': {
             'type': 'object',
-            'required': ['name'],
+            'required': ['name', 'groups'],
             'properties': {
                 'name': {'type': 'string', 'pattern': _WORD},
                 'uuid': {'type': ['string', 'null'], 'format': 'uuid'},
                 'description': {'type': ['string', 'null']},
-                'groups': {
-                    'description': 'Required, unless the profile extends another one.',
-                    'type': 'array',
-                    'minItems': 1,
-                    'items': _GROUP,
-                },
-            },
-            # Earlier microversions ignore these fields, whatever their values are; the
-            # code that interprets them checks them.
-            'patternProperties': {
-                '^extends$': {
-                    'description': 'Since microversion 2.25: name or uuid of the '
-                    'device profile, the parent, whose groups the profile inherits.',
-                    'type': ['string', 'null'],
-                },
-                '^own_groups$': {
-                    'description': 'Since microversion 2.25: changes of the groups of '
-                    'the parent, and further groups.',
-                    'type': 'array',
-                    'items': _OWN_GROUP,
-                },
+                'groups': {'type': 'array', 'minItems': 1, 'items': _GROUP},
             },
         },
         'examples': [

@@ -8,13 +8,13 @@ from typing import Any, Final, Self
 from wsme import types
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import V2_4, V2_20, V2_21, V2_25
+from cyborg_lite.api.microversion import V2_4, V2_20, V2_21
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.api.views.selection import select_view
 from cyborg_lite.api.views.shapes import UUID, Shape, nullable, optional, since
 from cyborg_lite.api.views.view import View
+from cyborg_lite.model.alternatives import join_alternatives
 from cyborg_lite.model.device_profiles import DeviceProfile
-from cyborg_lite.model.own_groups import join_alternatives, load_own_groups
 
 # The value of the key `alternatives` is a list of groups, any other is a string.
 _GROUP_VALUE: Final[dict[str, Any]] = {
@@ -34,21 +34,6 @@ class _GroupValue(Shape):
         return value
 
 
-class _OwnGroupValue(_GroupValue):
-    """The value of a key of an own group; null: the key is not inherited."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.schema = {**_GROUP_VALUE, 'type': ['string', 'array', 'null']}
-
-
-class ParentView(View):
-    """The device profile that another one extends."""
-
-    uuid = UUID
-    name = str
-
-
 class ProfileView(View):
     """A device profile."""
 
@@ -61,10 +46,6 @@ class ProfileView(View):
     enabled = since(V2_4, bool)
     is_public = since(V2_4, bool)
     generation = since(V2_21, int)
-    extends = since(V2_25, nullable(ParentView))
-    own_groups = since(
-        V2_25, nullable(types.ArrayType(types.DictType(str, _OwnGroupValue())))
-    )
     links = [Link]
 
     @classmethod
@@ -84,7 +65,6 @@ class ProfileView(View):
             generation=(
                 profile.generation if call.microversion >= V2_21 else types.Unset
             ),
-            **_build_inheritance(profile, call),
             links=Link.build_self_links(
                 call.links, f'v2/device_profiles/{profile.uuid}'
             ),
@@ -98,20 +78,6 @@ def _build_groups(profile: DeviceProfile, call: Call) -> list[dict[str, Any]]:
     if call.microversion < V2_20 or not profile.alternatives:
         return [dict(group) for group in profile.groups]
     return join_alternatives(profile)
-
-
-# Any: a view, groups or null.
-def _build_inheritance(profile: DeviceProfile, call: Call) -> dict[str, Any]:
-    """Return the fields from 2.25 on."""
-    if call.microversion < V2_25:
-        return {}
-    source = profile.inheritance
-    if source is None:
-        return {'extends': None, 'own_groups': None}
-    return {
-        'extends': ParentView(uuid=source.parent, name=source.parent_name),
-        'own_groups': load_own_groups(source.own_groups),
-    }
 
 
 class WrappedProfile(View):

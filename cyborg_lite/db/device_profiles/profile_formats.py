@@ -10,8 +10,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db.change import change
 from cyborg_lite.db.query import as_strings
-from cyborg_lite.db.tables import Arq, DeviceProfile, DeviceProfileParent, now
-from cyborg_lite.model.own_groups import rename_own_groups
+from cyborg_lite.db.tables import Arq, DeviceProfile, now
 from cyborg_lite.model.profile_renames import FORMER_TRAIT_PARTS, list_renamed_traits
 
 Groups = Sequence[Mapping[str, str]]
@@ -37,26 +36,9 @@ def replace_groups(session: Session, uuid: str, before: Groups, after: Groups) -
     ).first()
     if row is None or [as_strings(group) for group in row.groups] != list(before):
         return False
-    _rename_own_groups(session, uuid)
     values = {'groups': [dict(group) for group in after], 'updated_at': now()}
     statement = update(DeviceProfile).where(DeviceProfile.uuid == uuid)
     return change(session, statement.values(**values)) == 1
-
-
-def _rename_own_groups(session: Session, uuid: str) -> None:
-    """Give present names to the keys of own groups, which a later change reads again.
-
-    Former and present names are equivalent, so that no undo is necessary.
-    """
-    link = session.scalar(
-        select(DeviceProfileParent)
-        .join(DeviceProfile, DeviceProfile.id == DeviceProfileParent.device_profile_id)
-        .where(DeviceProfile.uuid == uuid)
-    )
-    if link is not None:
-        own_groups = rename_own_groups(link.own_groups)
-        statement = update(DeviceProfileParent).where(DeviceProfileParent.id == link.id)
-        change(session, statement.values(own_groups=own_groups))
 
 
 def count_instances(session: Session, uuid: str, groups: Groups) -> int:

@@ -10,14 +10,13 @@ from sqlalchemy.orm import Session, aliased
 from cyborg_lite.db.query import as_strings
 from cyborg_lite.db.tables import DeviceProfile as Row
 from cyborg_lite.db.tables import DeviceProfileAccess, DeviceProfileName
-from cyborg_lite.exceptions import DeviceProfileNotFound, InvalidDeviceProfile
+from cyborg_lite.exceptions import DeviceProfileNotFound
 from cyborg_lite.model.device_profiles import DeviceProfile
-from cyborg_lite.model.text import format_value
 
 
 # Any: an object of the class, or a `PlainRow`.
 def read_profile(row: Any) -> DeviceProfile:
-    """Return the profile of a row, without its inheritance."""
+    """Return the profile of a row."""
     return DeviceProfile(
         uuid=row.uuid,
         name=row.name,
@@ -98,18 +97,3 @@ def lock_row(session: Session, uuid: str, viewer: str | None) -> Row:
     if row is None:
         raise DeviceProfileNotFound(name=uuid)
     return row
-
-
-def lock_parent(session: Session, identifier: str, viewer: str | None) -> Row:
-    """Return the profile that another one is to extend.
-
-    :param identifier: uuid, or else a current or former name
-    :raises InvalidDeviceProfile: the caller sees no such profile
-    """
-    for matches in (Row.uuid == identifier, has_any_name([identifier])):
-        statement = select(Row).where(matches, is_visible_to(viewer))
-        row = session.scalar(statement.with_for_update(of=Row))
-        if row is not None:
-            return row
-    reason = f'extends: there is no device profile {format_value(identifier)}'
-    raise InvalidDeviceProfile(reason=reason)

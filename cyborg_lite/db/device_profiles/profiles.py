@@ -29,8 +29,6 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.db import outbox
 from cyborg_lite.db.change import change
-from cyborg_lite.db.device_profiles import inheritance
-from cyborg_lite.db.device_profiles.profile_plans import flatten_profiles, plan_change
 from cyborg_lite.db.device_profiles.profile_rows import (
     has_any_name,
     is_visible_to,
@@ -52,6 +50,7 @@ from cyborg_lite.db.tables import (
     Arq,
     DeviceProfileAccess,
     DeviceProfileName,
+    ProfileChoice,
     now,
 )
 from cyborg_lite.db.tables import DeviceProfile as Row
@@ -61,13 +60,12 @@ from cyborg_lite.exceptions import (
     DeviceProfileNotFound,
 )
 from cyborg_lite.model.alternatives import list_all_groups
-from cyborg_lite.model.device_profiles import DeviceProfile, Limits, ProfileChange
+from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.notifications import CREATED, DELETED, UPDATED
-from cyborg_lite.model.own_groups import load_own_groups
-from cyborg_lite.model.queries import Query, replace_records
+from cyborg_lite.model.profile_errors import DeviceProfileHasAlternatives
+from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import is_storable
 
-_LIMITS: Final = Limits()
 _PROFILES: Final = Collection(
     Row,
     filters={
@@ -115,32 +113,14 @@ def create_profile(session: Session, profile: DeviceProfile) -> DeviceProfile:
 
 
 def create_profiles(
-    session: Session,
-    profiles: Sequence[DeviceProfile],
-    viewer: str | None = None,
-    limits: Limits = _LIMITS,
+    session: Session, profiles: Sequence[DeviceProfile]
 ) -> tuple[DeviceProfile, ...]:
     """Store all profiles or none.
 
-    :param viewer: the project that must be able to see the profiles that are extended
-    :param limits: of groups that are inherited
     :raises DeviceProfileExists: another profile has a uuid, or has or had a name
-    :raises InvalidDeviceProfile: the profile to extend is unknown, the chain is too
-        long, or the groups are invalid together
     """
-    flat = flatten_profiles(session, profiles, viewer, limits)
-    created = tuple(
-        dataclasses.replace(
-            create_profile(session, profile), inheritance=profile.inheritance
-        )
-        for profile in flat
-    )
-    for profile in flat:
-        if profile.inheritance is not None:
-            own_groups = load_own_groups(profile.inheritance.own_groups)
-            parent = profile.inheritance.parent
-            inheritance.store_link(session, profile.uuid, parent, own_groups)
-    schedule_evaluation(session, *map(list_all_groups, flat))
+    created = tuple(create_profile(session, profile) for profile in profiles)
+    schedule_evaluation(session, *map(list_all_groups, profiles))
     return created
 
 
@@ -158,43 +138,15 @@ _SELECT_ROWS: Final = select(PlainRow(Row))
 
 
 def list_profiles(
-    session: Session,
-    query: Query,
-    viewer: str | None = None,
-    *,
-    parents: bool = False,
+    session: Session, query: Query, viewer: str | None = None
 ) -> tuple[DeviceProfile, ...]:
     """Return the profiles that match the query, in one SELECT.
 
     The filter ``name`` matches current and former names.
 
     :param viewer: the project that must be able to see the profiles; None: all profiles
-    :param parents: True: with their inheritance, in another SELECT
     :raises InvalidInput: an unknown filter, sort key or marker
     """
-    profiles = _list_profiles(session, query, viewer)
-    return _add_inheritances(session, profiles, viewer) if parents else profiles
-
-
-def _add_inheritances(
-    session: Session, profiles: tuple[DeviceProfile, ...], viewer: str | None
-) -> tuple[DeviceProfile, ...]:
-    """Return the profiles with those inheritances that the project can see."""
-    uuids = [profile.uuid for profile in profiles]
-    visible = is_visible_to(viewer)
-    inherited = inheritance.list_inheritances(session, uuids, visible)
-    return replace_records(
-        profiles,
-        (
-            dataclasses.replace(profile, inheritance=inherited.get(profile.uuid))
-            for profile in profiles
-        ),
-    )
-
-
-def _list_profiles(
-    session: Session, query: Query, viewer: str | None
-) -> tuple[DeviceProfile, ...]:
     filters = dict(query.filters)
     names = filters.pop('name', None)
     if names is not None and query == Query(filters={'name': names}):
@@ -214,64 +166,70 @@ def _list_profiles(
     return fill_page(query, _PROFILES, read)
 
 
-def update_profile(  # noqa: PLR0913  # all are keys of one call
+def preview_change(
+    session: Session, uuid: str, changes: ProfileChange, viewer: str | None
+) -> DeviceProfile:
+    """Return the profile as a change would make it.
+
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    :raises DeviceProfileHasAlternatives: see ``update_profile``
+    """
+    return _apply_change(read_profile(lock_row(session, uuid, viewer)), changes)
+
+
+def _apply_change(before: DeviceProfile, changes: ProfileChange) -> DeviceProfile:
+    values = {field: getattr(changes, field) for field in changes.fields}
+    if 'groups' in values and before.alternatives and 'alternatives' not in values:
+        raise DeviceProfileHasAlternatives(name=before.name)
+    return dataclasses.replace(before, **values)
+
+
+def update_profile(
     session: Session,
     uuid: str,
     changes: ProfileChange,
     viewer: str | None = None,
     generation: int | None = None,
-    limits: Limits = _LIMITS,
 ) -> DeviceProfile:
     """Change a profile and return it. ARQs that were created from it do not change.
 
-    Profiles that extend it get its new groups.
-
     :param viewer: the project that must be able to see the profile; None: any profile
     :param generation: that the profile must have; None: any
-    :param limits: of groups that are inherited
     :raises DeviceProfileNotFound: the profile does not exist or is not visible
     :raises GenerationConflict: the profile has another generation
     :raises DeviceProfileExists: another profile has or had the new name
     :raises DeviceProfileHasAlternatives: the change has groups without alternatives,
         of a client that cannot read those of the profile
-    :raises DeviceProfileExtends: the change has groups, but they are inherited
-    :raises InvalidDeviceProfile: the profile cannot extend the other one
-    :raises InvalidDescendants: a profile that extends this one would be invalid
     """
     row = lock_row(session, uuid, viewer)
     check_generation(session, Row, uuid, generation)
-    plan = plan_change(session, row, changes, viewer, limits)
-    before, after = plan.before, plan.after
-    values = {**plan.values, 'updated_at': now(), 'generation': before.generation + 1}
+    before = read_profile(row)
+    after = dataclasses.replace(
+        _apply_change(before, changes),
+        updated_at=now(),
+        generation=before.generation + 1,
+    )
+    values = {field: getattr(after, field) for field in changes.fields}
     if 'groups' in values:
         values['groups'] = [dict(group) for group in after.groups]
         values['alternatives'] = store_alternatives(after.alternatives)
         schedule_evaluation(session, list_all_groups(before), list_all_groups(after))
-        inheritance.reset_choice(session, row.id)
+        _delete_choice(session, row.id)
+    values |= {'updated_at': after.updated_at, 'generation': after.generation}
     try:
         change(session, update(Row).where(Row.uuid == uuid).values(**values))
     except DBDuplicateEntry:
         raise DeviceProfileExists(name=after.name) from None
     if after.name != before.name:
         rename_profile(session, row.id, before.name, after.name)
-    _store_inheritance(session, row, after, changes)
     outbox.add_profiles(session, Row.uuid == uuid, UPDATED)
-    inheritance.store_descendants(session, plan.descendants)
-    after = dataclasses.replace(
-        after, updated_at=values['updated_at'], generation=values['generation']
-    )
-    return _add_inheritances(session, (after,), viewer)[0]
+    return after
 
 
-def _store_inheritance(
-    session: Session, row: Row, after: DeviceProfile, changes: ProfileChange
-) -> None:
-    """Store or delete the link of a changed profile to its parent."""
-    if after.inheritance is not None:
-        own_groups = load_own_groups(after.inheritance.own_groups)
-        inheritance.store_link(session, row.uuid, after.inheritance.parent, own_groups)
-    elif 'extends' in changes.fields:
-        inheritance.delete_link(session, row.id)
+def _delete_choice(session: Session, profile_id: int) -> None:
+    """Delete the choice of alternatives: its indexes are those of former groups."""
+    of_profile = ProfileChoice.device_profile_id == profile_id
+    change(session, delete_rows(ProfileChoice).where(of_profile))
 
 
 def delete_profiles(
@@ -289,7 +247,6 @@ def delete_profiles(
     :raises DeviceProfileNotFound: a profile does not exist or is not visible
     :raises GenerationConflict: a profile has another generation
     :raises DeviceProfileInUse: an ARQ of a profile exists
-    :raises DeviceProfileIsExtended: another profile extends one of them
     """
     matches = or_(Row.uuid.in_(names), Row.name.in_(names))
     statement = (
@@ -311,7 +268,6 @@ def delete_profiles(
     deleting = [read_profile(by_name[name]) for name in names]
     schedule_evaluation(session, *map(list_all_groups, deleting))
     _check_unused(session, deleted)
-    inheritance.release_children(session, deleted)
     outbox.add_profiles(session, Row.id.in_(deleted), DELETED)
     try:
         change(session, delete_rows(Row).where(Row.id.in_(deleted)))

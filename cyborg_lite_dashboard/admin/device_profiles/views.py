@@ -19,7 +19,7 @@ from cyborg_lite_dashboard.project.device_profiles.views import build_profile_pa
 
 _INDEX: Final = 'horizon:admin:device_profiles:index'
 _VERSION: Final = '2.18'
-_EDIT_VERSION: Final = '2.25'
+_EDIT_VERSION: Final = '2.21'
 _CONFLICT: Final = 409
 
 
@@ -119,10 +119,7 @@ class EditView(_FormView):
         except api.ApiError:
             text = _('Unable to show the device profile.')
             exceptions.handle(request, text, redirect=reverse(_INDEX))
-        inherits = self.profile['extends'] is not None
-        self.inputs = (
-            None if inherits else group_fields.build_inputs(self.profile['groups'])
-        )
+        self.inputs = group_fields.build_inputs(self.profile['groups'])
         return super().dispatch(request, *arguments, **names)
 
     # Any: JSON.

@@ -109,8 +109,6 @@ PROFILE: Final = st.fixed_dictionaries(
         'name': some('dp1'),
         'uuid': JSON,
         'groups': GROUPS | JSON,
-        'extends': some('dp1', UUID),
-        'own_groups': GROUPS | JSON,
     },
 )
 ATTRIBUTE: Final = st.fixed_dictionaries(
@@ -122,7 +120,6 @@ CHANGES: Final = st.lists(
         optional={
             'path': some(
                 *('/name', '/groups', '/enabled', '/is_public'),
-                *('/extends', '/own_groups'),
                 *('/status', '/reason', '/mode', '/configuration', '/'),
             )
         },

@@ -44,11 +44,9 @@ class StoredConductor(FakeConductor):
         """Return the ARQs that match the query."""
         return self.database.read(arqs.list_arqs, carry(query), Scope(None))
 
-    def list_device_profiles(
-        self, context: RequestContext, query: Query, *, parents: bool = False
-    ) -> Any:
+    def list_device_profiles(self, context: RequestContext, query: Query) -> Any:
         """Return the device profiles that match the query."""
-        return self.database.read(profiles.list_profiles, carry(query), parents=parents)
+        return self.database.read(profiles.list_profiles, carry(query))
 
     def list_jobs(self, context: RequestContext, query: Query) -> Any:
         """Return the jobs that match the query."""

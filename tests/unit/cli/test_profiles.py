@@ -131,22 +131,6 @@ def test_create_makes_profile_with_groups(client: Client) -> None:
     assert created['description'] == 'text'
 
 
-def test_create_and_set_profile_that_extends(client: Client) -> None:
-    group = {'resources:FPGA': '1', 'accel:a': 'b'}
-    options = ('--extends', 'dp1', '--own-group', 'resources:FPGA=2,accel:a=')
-    created = read_json(client, 'profile create', 'dp2', *options)
-    assert created['groups'] == [{'resources:FPGA': '2'}]
-    assert created['extends']['name'] == 'dp1'
-    text = run_command(client, 'profile create', 'dp3', '--extends', 'dp1').out
-    assert "name='dp1'" in text or 'name=dp1' in text
-    options = ('--own-group', '', '--own-group', 'resources:PGPU=1')
-    changed = read_json(client, 'profile set', 'dp2', *options)
-    assert changed['groups'] == [group, {'resources:PGPU': '1'}]
-    assert changed['own_groups'] == [{}, {'resources:PGPU': '1'}]
-    separate = read_json(client, 'profile set', 'dp2', '--no-extends')
-    assert (separate['extends'], len(separate['groups'])) == (None, 2)
-
-
 def test_disable_and_enable_change_all_profiles(client: Client) -> None:
     client.create_profile('dp2')
     run_command(client, 'profile disable', 'dp1', 'dp2')
@@ -259,26 +243,15 @@ def test_explain_of_older_service_has_no_newer_warnings(
     assert 'Warning' not in result.error
 
 
-def test_list_shows_state_and_parent(client: Client) -> None:
-    run_command(client, 'profile create', 'child', '--extends', 'dp1')
+def test_list_shows_state_and_groups(client: Client) -> None:
+    client.create_profile('child')
     run_command(client, 'profile disable', 'child')
-    groups = client.get('/device_profiles').json['device_profiles'][0]['groups']
+    stored = client.get('/device_profiles').json['device_profiles']
+    groups = {item['name']: item['groups'] for item in stored}
     rows = read_json(client, 'profile list')
     assert rows == [
-        {
-            'Name': 'child',
-            'Enabled': False,
-            'Public': True,
-            'Groups': groups,
-            'Extends': 'dp1',
-        },
-        {
-            'Name': 'dp1',
-            'Enabled': True,
-            'Public': True,
-            'Groups': groups,
-            'Extends': None,
-        },
+        {'Name': 'child', 'Enabled': False, 'Public': True, 'Groups': groups['child']},
+        {'Name': 'dp1', 'Enabled': True, 'Public': True, 'Groups': groups['dp1']},
     ]
     (row,) = read_json(client, 'profile list', '--name-prefix', 'ch', '--long')
     assert row['UUID'] in client.conductor.profiles
@@ -302,12 +275,8 @@ def test_list_has_filters(client: Client, option: str, names: list[str]) -> None
     assert [row['Name'] for row in rows] == names
 
 
-def test_show_has_parent_and_own_groups(client: Client) -> None:
-    own = ('--own-group', 'trait:CUSTOM_A=required')
-    run_command(client, 'profile create', 'child', '--extends', 'dp1', *own)
-    child = read_json(client, 'profile show', 'child')
-    assert child['extends']['name'] == 'dp1'
-    assert child['own_groups'] == [{'trait:CUSTOM_A': 'required'}]
+def test_show_has_generation(client: Client) -> None:
+    assert read_json(client, 'profile show', 'dp1')['generation'] == 0
     with pytest.raises(exceptions.NotFound):
         run_command(client, 'profile show', 'missing')
 

@@ -91,7 +91,6 @@ _NEW_TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     '0009': ('reconfigurations',),
     '0010': ('profile_choices',),
-    '0012': ('device_profile_parents',),
 }
 
 _Rows = dict[str, list[dict[str, Any]]]  # by table; column values of any type
@@ -285,20 +284,6 @@ def test_upgrade_interrupted_revision_0011_continues(empty_url: str) -> None:
     engine.dispose()
     migration.upgrade(empty_url)
     assert _read_rows(empty_url) == _rename(before, '0010')
-
-
-def test_upgrade_interrupted_revision_0012_continues(empty_url: str) -> None:
-    """MariaDB has committed the table, but not the number of the revision."""
-    _fill(empty_url, '0011')
-    before = _read_rows(empty_url)
-    migration.upgrade(empty_url, '0012')
-    engine = sa.create_engine(empty_url)
-    with engine.begin() as connection:
-        statement = "UPDATE alembic_version SET version_num = '0011'"
-        connection.execute(sa.text(statement))
-    engine.dispose()
-    migration.upgrade(empty_url)
-    assert _read_rows(empty_url) == _rename(before, '0011')
 
 
 def test_upgrade_revision_0001_values_are_readable(empty_url: str) -> None:

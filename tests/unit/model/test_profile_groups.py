@@ -18,13 +18,9 @@ def test_parse_groups_returns_alternatives_apart() -> None:
     assert (groups, further) == ((GROUP,), ((alternative,),))
 
 
-def test_attributes_are_checked_unless_they_have_been() -> None:
+def test_attributes_of_selector_are_checked() -> None:
     with pytest.raises(InvalidDeviceProfile, match='no driver declares unknown_name'):
         parse_group('groups[0]', SELECTOR, Limits(attributes=()))
-    limits = Limits(attributes=(), attributes_checked=True)
-    compiled = parse_group('groups[0]', SELECTOR, limits)
-    assert any('_SEL_' in key for key in compiled)
-    assert parse_group('groups[0]', compiled, limits) == compiled
 
 
 @pytest.mark.parametrize('value', [None, [], {}, [GROUP] * 3])

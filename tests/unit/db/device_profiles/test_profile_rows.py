@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of device profiles from and to rows, and the search for a parent."""
+"""Conversion of device profiles from and to rows."""
 
 import pytest
 
 from cyborg_lite.db.device_profiles import profile_rows, profiles
 from cyborg_lite.db.engine import Database
-from cyborg_lite.exceptions import DeviceProfileNotFound, InvalidDeviceProfile
+from cyborg_lite.exceptions import DeviceProfileNotFound
 from cyborg_lite.model.device_profiles import ProfileChange
 from tests.builders.alternatives import LARGE, SMALL, create_profile
 
@@ -22,20 +22,9 @@ def test_row_is_read_as_it_was_created(database: Database) -> None:
     assert profile_rows.store_alternatives(()) is None
 
 
-def test_parent_is_found_by_uuid_and_former_name(database: Database) -> None:
-    profile = create_profile(database, (LARGE,))
-    change = ProfileChange(('name',), name='new')
-    database.write(profiles.update_profile, profile.uuid, change)
-    for identifier in (profile.uuid, profile.name, 'new'):
-        row = database.write(profile_rows.lock_parent, identifier, None)
-        assert row.id == 1
-
-
 def test_hidden_profile_cannot_be_locked(database: Database) -> None:
     profile = create_profile(database, (LARGE,))
     change = ProfileChange(('is_public',), is_public=False)
     database.write(profiles.update_profile, profile.uuid, change)
     with pytest.raises(DeviceProfileNotFound):
         database.write(profile_rows.lock_row, profile.uuid, 'lab')
-    with pytest.raises(InvalidDeviceProfile, match='there is no device profile'):
-        database.write(profile_rows.lock_parent, profile.name, 'lab')
