@@ -107,7 +107,7 @@ V2_25: Final = Microversion(2, 25)
 """The same as 2.24."""
 
 V2_26: Final = Microversion(2, 26)
-"""``POST /v2/device_profiles/explain`` says what a change of hardware would do."""
+"""The same as 2.24."""
 
 V2_27: Final = Microversion(2, 27)
 """``std_board_info`` and ``attributes_list`` are JSON in place of JSON text."""

@@ -107,37 +107,16 @@ def _select_limits(call: Call, limits: Limits) -> Limits:
     )
 
 
-def parse_groups(
-    call: Call, limits: Limits, groups: Sequence[dict[str, Any]]
-) -> DeviceProfile:
-    """Return a profile with the groups that is not stored.
-
-    :raises InvalidDeviceProfile: a group is invalid
-    """
-    fields = {'name': 'new', 'groups': groups}
-    return _parse_profile(fields, _select_limits(call, limits), newer=True)
-
-
-def add_declarations(
-    call: Call,
-    limits: Limits,
-    conductor: ConductorAPI,
-    items: Sequence[dict[str, Any]] | None = None,
-) -> Limits:
+def add_declarations(call: Call, limits: Limits, conductor: ConductorAPI) -> Limits:
     """Return the limits with the attributes that selectors in the body may use.
 
     Before 2.13 selectors are not compiled. The conductor is asked only if a group has a
     selector or a quantity.
-
-    :param items: objects with groups; None: the elements of the body
     """
     if call.microversion < V2_13:
         return limits
     declarations: tuple[AttributeDeclaration, ...] = ()
-    if any(
-        not SELECTING_KEYS.isdisjoint(group)
-        for group in _list_groups(call.body if items is None else items)
-    ):
+    if any(not SELECTING_KEYS.isdisjoint(group) for group in _list_groups(call.body)):
         declarations = conductor.list_attribute_declarations(call.caller)
     return dataclasses.replace(limits, attributes=declarations)
 

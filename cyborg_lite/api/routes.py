@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Map of the API: the controller of each path."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,7 +20,6 @@ from cyborg_lite.api.controllers import (
     profile_access,
     profile_capacity,
     profile_explain,
-    profile_forecast,
     services,
     usages,
     versions,
@@ -34,7 +33,6 @@ ROUTES: Final[Mapping[str, type[Resource]]] = {
     '/v2': versions.VersionDocument,
     '/v2/openapi.json': openapi.OpenApiDocument,
     '/v2/device_profiles': device_profiles.ProfileCollection,
-    '/v2/device_profiles/explain': profile_forecast.ProfileForecastResource,
     '/v2/device_profiles/{device_profile}': device_profiles.ProfileResource,
     '/v2/device_profiles/{device_profile}/access': profile_access.ProfileAccess,
     '/v2/device_profiles/{device_profile}/capacity': (
@@ -99,44 +97,19 @@ def find_controller(path: str) -> tuple[type[Resource], list[str]]:
         segments = segments[:-1]
     if segments and segments[0] != _VERSION:
         segments = [_VERSION, *segments]
-    match = _match(_ROOT, segments)
-    if match is None:
-        unknown = _find_unknown(segments)
-        raise NotFound(
-            what='Resource', name=format_value(path if unknown is None else unknown)
-        )
-    return match
-
-
-def _find_unknown(segments: Sequence[str]) -> str | None:
-    """Return the first segment that no path has; None: the path is incomplete."""
     node = _ROOT
+    identifiers = []
     for segment in segments:
-        child = node.literals.get(segment, node.parameter)
+        child = node.literals.get(segment)
         if child is None:
-            return segment
+            child = node.parameter
+            identifiers.append(segment)
+        if child is None:
+            raise NotFound(what='Resource', name=format_value(segment))
         node = child
-    return None
-
-
-def _match(
-    node: _Node, segments: Sequence[str]
-) -> tuple[type[Resource], list[str]] | None:
-    """Return the controller of the segments below a node; None: no path matches.
-
-    A literal segment has precedence. The name of an object may be equal to it, so the
-    path parameter is tried if no path with the literal matches.
-    """
-    if not segments:
-        return None if node.controller is None else (node.controller, [])
-    first, further = segments[0], segments[1:]
-    literal = node.literals.get(first)
-    match = None if literal is None else _match(literal, further)
-    if match is None and node.parameter is not None:
-        match = _match(node.parameter, further)
-        if match is not None:
-            return match[0], [first, *match[1]]
-    return match
+    if node.controller is None:
+        raise NotFound(what='Resource', name=format_value(path))
+    return node.controller, identifiers
 
 
 def _build_tree() -> _Node:

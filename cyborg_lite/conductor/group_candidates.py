@@ -95,18 +95,7 @@ class CandidateFinder:
         capacities = self._database.read(
             provider_capacity.list_provider_capacities, selectors
         )
-        return self.close_capacities(capacities) if close else capacities
-
-    def close_capacities(
-        self, capacities: Collection[ProviderCapacity]
-    ) -> tuple[ProviderCapacity, ...]:
-        """Close the providers for guests whose handles Nova cannot attach.
-
-        It sends at most one request to Placement.
-
-        :raises ServiceUnavailable: Placement does not answer
-        """
-        return self._nova.close_capacities(capacities)
+        return self._nova.close_capacities(capacities) if close else capacities
 
     def _query_placement(
         self, group: GroupRequirements, free: bool, traits: bool

@@ -16,7 +16,6 @@ from cyborg_lite.conductor.cleaning import CleaningService
 from cyborg_lite.conductor.deployables import DeployableService
 from cyborg_lite.conductor.device_profiles import DeviceProfileService
 from cyborg_lite.conductor.devices import DeviceService
-from cyborg_lite.conductor.forecasts import ForecastService
 from cyborg_lite.conductor.host_topology import HostTopologyService
 from cyborg_lite.conductor.hosts import HostService
 from cyborg_lite.conductor.inventory import InventoryService
@@ -31,7 +30,6 @@ from cyborg_lite.model.arqs import Arq, Binding
 from cyborg_lite.model.cleaning import UnitSelection
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.devices import DeployableRecord, DeviceRecord, DeviceStatus
-from cyborg_lite.model.forecasts import ForecastRequest
 from cyborg_lite.model.host_events import HostEvent, RecoveryResult
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.jobs import JobRequest
@@ -69,7 +67,6 @@ class ConductorServices:
     usages: UsageService
     configurations: ReconfigurationService
     alternatives: AlternativeService
-    forecasts: ForecastService
 
 
 class Manager:
@@ -130,12 +127,6 @@ class Manager:
         """Count the further servers that fit with a device profile."""
         capacity = self._services.profiles.count_capacity(context, uuid, hostname)
         return wire.dump(capacity)
-
-    @endpoint
-    def forecast_capacity(self, context: RequestContext, request: Any) -> Any:
-        """Return the effect of changes of hardware that are not made."""
-        changes = wire.load(ForecastRequest, request)
-        return wire.dump(self._services.forecasts.forecast(context, changes))
 
     @endpoint
     def delete_device_profiles(

@@ -28,8 +28,6 @@ from cyborg_lite.conductor.deployables import DeployableService
 from cyborg_lite.conductor.device_profiles import DeviceProfileService
 from cyborg_lite.conductor.devices import DeviceService
 from cyborg_lite.conductor.explanations import ExplanationService
-from cyborg_lite.conductor.forecasts import ForecastService
-from cyborg_lite.conductor.group_candidates import CandidateFinder
 from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
 from cyborg_lite.conductor.host_topology import HostTopologyService
 from cyborg_lite.conductor.hosts import HostService
@@ -354,7 +352,6 @@ class ConductorService:
             ),
             usages=UsageService(database),
             modes=ModeService(database, dependencies.agents, runner.wake),
-            forecasts=self._build_forecasts(dependencies, runner),
             jobs=JobService(database, runner.wake),
             topology=HostTopologyService(database),
             configurations=ReconfigurationService(
@@ -370,14 +367,6 @@ class ConductorService:
     ) -> DeviceProfileService:
         database = self._connections.database
         return DeviceProfileService(database, explanations, runner.wake)
-
-    def _build_forecasts(
-        self, dependencies: JobDependencies, runner: JobRunner
-    ) -> ForecastService:
-        database, rules = dependencies.database, self._settings.rules.nova
-        modes = ModeService(database, dependencies.agents, runner.wake)
-        finder = CandidateFinder(database, dependencies.placement, rules)
-        return ForecastService(database, finder, modes.plan)
 
     def _build_limits(self) -> LimitService | None:
         """Return the check of limits; None: projects have no limits."""

@@ -103,7 +103,7 @@ def _capacity(
     deployable: Deployable = row.Deployable
     total = deployable.num_accelerators
     reserved = min(total, deployable.reserved + int(row.unavailable))
-    closed, text = next(list_closures(row), (None, ''))
+    closed, text = next(_list_closures(row), (None, ''))
     attributes = selectors.list_attributes(
         row.Device, deployable.typed_attributes, row.group_size
     )
@@ -126,7 +126,7 @@ def _capacity(
 
 
 # Any: the columns of a SELECT.
-def list_closures(row: Row[*tuple[Any, ...]]) -> Iterator[tuple[ReasonCode, str]]:
+def _list_closures(row: Row[*tuple[Any, ...]]) -> Iterator[tuple[ReasonCode, str]]:
     """Yield the reasons why nothing can be allocated, the most direct one first.
 
     :param row: with the columns ``Device``, ``unusable_reason`` and ``agent``

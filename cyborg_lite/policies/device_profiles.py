@@ -68,11 +68,4 @@ def _list_capacity_rules() -> list[policy.DocumentedRuleDefault]:
             'Count the further servers that fit on each host with a device profile.',
             'GET /v2/device_profiles/{device_profile}/capacity',
         ),
-        base.build_rule(
-            'cyborg:device_profile:forecast',
-            base.ADMIN,
-            'Show which device profiles gain or lose capacity with a change of '
-            'hardware that is not made.',
-            'POST /v2/device_profiles/explain',
-        ),
     ]

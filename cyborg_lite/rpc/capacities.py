@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of the conductor about the capacity for servers; part of ``ConductorAPI``."""
 
-from cyborg_lite.model.forecasts import Forecast, ForecastRequest
 from cyborg_lite.model.server_capacity import ProfileCapacity
 from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.context import RequestContext
@@ -29,19 +28,3 @@ class CapacityCalls:
             hostname=hostname,
         )
         return wire.load(ProfileCapacity, answer)
-
-    def forecast_capacity(
-        self, context: RequestContext, request: ForecastRequest
-    ) -> Forecast:
-        """Return the effect of changes of hardware that are not made.
-
-        :raises DeviceNotFound: a device of a change does not exist
-        :raises DeviceProfileNotFound: a profile does not exist
-        :raises InvalidInput: the request has too many profiles or groups
-        :raises ModeRefused: a device has no such mode, or its inventory is changing
-        :raises HostAway: the agent of a device that gets another mode does not answer
-        """
-        answer = self._caller.call(
-            context, 'forecast_capacity', since='1.20', request=wire.dump(request)
-        )
-        return wire.load(Forecast, answer)

@@ -23,7 +23,6 @@
      Arq.alternative, Explanation.choice
 1.17  generation of DeviceProfile, DeviceRecord and Attribute, and of their changes
 1.18  count_profile_capacity
-1.20  forecast_capacity
 1.21  Explanation.cautions; ReasonCode many-candidates
 1.22  TopologyDevice.pci_bridges
 1.23  Query.cursor and needs_cursor: answers of lists that have the cursor of the page;

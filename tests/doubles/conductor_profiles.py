@@ -6,9 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from cyborg_lite.conductor.assumed_changes import AssumedChange, add_devices
 from cyborg_lite.exceptions import (
-    DeviceNotFound,
     DeviceProfileExists,
     DeviceProfileInUse,
     DeviceProfileNotFound,
@@ -25,23 +23,11 @@ from cyborg_lite.model.explanations import (
     GroupCandidates,
     ProviderCapacity,
 )
-from cyborg_lite.model.forecasting import (
-    AssumedHardware,
-    Cloud,
-    forecast_profile,
-)
-from cyborg_lite.model.forecasts import (
-    ChangeEffect,
-    Forecast,
-    ForecastRequest,
-    HardwareChange,
-)
 from cyborg_lite.model.profile_errors import (
     DeviceProfileHasAlternatives,
 )
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.server_capacity import ProfileCapacity, count_capacity
-from cyborg_lite.model.services import ServiceState
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import RequestContext
 from tests.doubles.generations import check_generation
@@ -225,41 +211,6 @@ class ProfilesInMemory(ConductorAPI):
         if hostname is not None:
             hosts &= {hostname}
         return count_capacity(groups, self.stock, hosts)
-
-    def forecast_capacity(
-        self, context: RequestContext, request: ForecastRequest
-    ) -> Forecast:
-        self._record_call(context)
-        visible = self._visible(context)
-        uuids = visible if request.profiles is None else request.profiles
-        counted = [visible[uuid] for uuid in uuids]
-        if request.new_profile is not None:
-            counted.append(dataclasses.replace(request.new_profile, uuid='', name=''))
-        hosts = frozenset(provider.hostname for provider in self.stock)
-        cloud = Cloud(tuple(self.stock), hosts, self._list_candidates)
-        changes = [self._assume(item) for item in enumerate(request.changes)]
-        hardware = AssumedHardware(
-            frozenset(uuid for change in changes for uuid in change.removed),
-            tuple(provider for change in changes for provider in change.added),
-            frozenset(change.effect.hostname for change in changes),
-        )
-        return Forecast(
-            tuple(change.effect for change in changes),
-            tuple(forecast_profile(profile, cloud, hardware) for profile in counted),
-        )
-
-    def _assume(self, item: tuple[int, HardwareChange]) -> AssumedChange:
-        """Return the effect of a change; a device has the uuid of its provider."""
-        number, change = item
-        if change.device is not None:
-            hosts = {provider.hostname for provider in self.stock}
-            states = dict.fromkeys(hosts, ServiceState.UP)
-            return add_devices(number, change.device, hosts, states)
-        for provider in self.stock:
-            if provider.rp_uuid == change.device_uuid and not change.mode:
-                effect = ChangeEffect(provider.hostname, provider.rp_uuid)
-                return AssumedChange(effect, (provider.rp_uuid,))
-        raise DeviceNotFound(uuid=change.device_uuid)
 
     def _check_possible(self, profile: DeviceProfile) -> None:
         groups = [self._list_candidates(profile) for profile in profile.groups]

@@ -260,20 +260,6 @@ def test_profile_access_permits_project(desk: Desk) -> None:
 
 
 @WITH_OWN
-@covers('profile forecast')
-def test_profile_forecast_shows_loss(desk: Desk) -> None:
-    name = desk.new_profile()['name']
-    forecast = ('profile', 'forecast', '--profile', name)
-    (row,) = desk.read(*forecast, '--remove', desk.fake_device())
-    assert (row['Profile'], row['Result'], row['After']) == (name, 'loses', '0')
-    new = 'host=compute-new,resources:FPGA=3,trait:CUSTOM_FAKE_DEVICE=required'
-    (row,) = desk.read(*forecast, '--add', new)
-    assert (row['Result'], int(row['After'])) == ('gains', int(row['Before']) + 3)
-    refused = desk.run(*forecast)
-    assert (refused.status, 'use --remove' in refused.error) == (1, True)
-
-
-@WITH_OWN
 @covers('host topology')
 def test_host_topology_lists_units_and_users(desk: Desk) -> None:
     instance = desk.cloud.boot('FPGA')

@@ -171,12 +171,6 @@ def _profiles(recorder: Recorder) -> None:
     ask(f'get_v2_{schema_name}', '/fpga')
     ask(f'post_v2_{schema_name}_explain', '/fpga/explain')
     ask(f'get_v2_{schema_name}_capacity', '/fpga/capacity')
-    new = {
-        'hostname': 'compute-new',
-        'resources': {'FPGA': 2},
-        'traits': ['CUSTOM_FAKE_DEVICE'],
-    }
-    ask('post_v2_device_profiles_explain', '/explain', {'changes': [new]})
     renamed = [{'op': 'replace', 'path': '/is_public', 'value': False}]
     ask(f'patch_v2_{schema_name}', '/fpga', renamed)
     ask(f'post_v2_{schema_name}_access', '/fpga/access', {'projects': ['a' * 32]})

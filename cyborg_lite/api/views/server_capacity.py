@@ -82,31 +82,3 @@ class ProfileCapacityView(View):
             hosts=[HostCapacityView.build(host) for host in capacity.hosts],
             alternatives=list(capacity.choice),
         )
-
-
-class CapacityView(View):
-    """The number of further servers that fit on all hosts together.
-
-    ``hosts`` has the hosts of the changes, and those whose number changes. ``shortage``
-    is null if there are no hosts.
-    """
-
-    servers = int
-    is_exact = bool
-    shortage = nullable(ShortageView)
-    warnings = [ReasonView]  # WSME: the type of a list
-    hosts = [HostCapacityView]  # WSME: the type of a list
-    alternatives = [int]  # WSME: the type of a list
-
-    @classmethod
-    def build(cls, capacity: ProfileCapacity) -> Self:
-        """Build the view."""
-        shortage = capacity.shortage and ShortageView.build(capacity.shortage)
-        return cls(
-            servers=capacity.servers,
-            is_exact=capacity.is_exact,
-            shortage=shortage,
-            warnings=[ReasonView.build(reason) for reason in capacity.warnings],
-            hosts=[HostCapacityView.build(host) for host in capacity.hosts],
-            alternatives=list(capacity.choice),
-        )

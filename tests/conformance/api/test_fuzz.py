@@ -130,27 +130,6 @@ DECISION: Final = st.fixed_dictionaries({}, optional={'name': TEXTS, 'unit': TEX
 JOB: Final = st.fixed_dictionaries(
     {'kind': some('audit', 'reconcile', 'refresh')}, optional={'hostname': TEXTS}
 )
-HARDWARE_CHANGE: Final = st.fixed_dictionaries(
-    {},
-    optional={
-        'device': some(UUID, 'x'),
-        'mode': TEXTS,
-        'remove': some(True),
-        'hostname': TEXTS,
-        'resources': st.dictionaries(TEXTS, some(1, 0), max_size=2) | JSON,
-        'traits': some(['CUSTOM_A'], ['x'], []),
-        'attributes': some({'memory_mib': 1}, {'model': 'x'}, {'x': True}),
-        'attach_handle_type': some('PCI', 'MDEV'),
-        'count': some(2, 0),
-    },
-)
-FORECAST: Final = (
-    st.fixed_dictionaries(
-        {'changes': st.lists(HARDWARE_CHANGE, max_size=2)},
-        optional={'profiles': some([], ['dp1']), 'groups': GROUPS | JSON},
-    )
-    | JSON
-)
 # Operations by method and path, from the API document.
 BODIES: Final[dict[str, st.SearchStrategy[Any]]] = {
     'POST /v2/device_profiles': st.lists(PROFILE, max_size=2),
@@ -159,7 +138,6 @@ BODIES: Final[dict[str, st.SearchStrategy[Any]]] = {
         {'projects': st.lists(TEXTS, max_size=2)}
     ),
     'POST /v2/device_profiles/{device_profile}/explain': JSON,
-    'POST /v2/device_profiles/explain': FORECAST,
     'POST /v2/accelerator_requests': st.dictionaries(TEXTS, JSON),
     'PATCH /v2/accelerator_requests': st.dictionaries(TEXTS, OPERATIONS | JSON),
     'PATCH /v2/accelerator_requests/{uuid}': st.dictionaries(TEXTS, OPERATIONS),

@@ -103,17 +103,12 @@ def _match_operation(documented: Document, request: webob.Request) -> Document |
     method = 'get' if request.method == 'HEAD' else request.method.lower()
     if path not in ('', '/v2') and not path.startswith('/v2/'):
         path = f'/v2{path}'
-    # A literal path may also be that of an object with such a name.
-    for template, item in sorted(documented['paths'].items(), key=_count_parameters):
+    for template, item in documented['paths'].items():
         pattern = re.sub('{[a-z_]+}', '[^/]+', template.removesuffix('/'))
         if method in item and re.fullmatch(pattern, path):
             operation: Document = item[method]
             return operation
     return None
-
-
-def _count_parameters(item: tuple[str, Document]) -> int:
-    return item[0].count('{')
 
 
 def _resolve_reference(documented: Document, response: Document) -> Document:

@@ -79,11 +79,6 @@ ROUTES: Final = [
         [f'GET /device_profiles/{U}/capacity'],
     ),
     (
-        'cyborg:device_profile:forecast',
-        ADMINS,
-        ['POST /device_profiles/explain'],
-    ),
-    (
         'cyborg:device_profile:delete',
         ADMINS,
         ['DELETE /device_profiles', f'DELETE /device_profiles/{U}'],

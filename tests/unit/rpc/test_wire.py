@@ -124,13 +124,6 @@ FINGERPRINTS: Final = {
     'RecoveryResult': '4e8fe98bb1c4',
     'ReconfigurationState': 'd85578842c39',
     'SetView': 'ef8ae9af8ba0',
-    'ChangeEffect': '546b28c92e3f',
-    'Forecast': '46bfeccb42f7',
-    'ForecastRequest': 'e3caa653150c',
-    'ForecastResult': '9e0209b5c3a8',
-    'HardwareChange': 'aced2678c743',
-    'NewDevice': '22d27d843ac9',
-    'ProfileForecast': '04fd84bf9994',
 }
 
 
