@@ -95,6 +95,8 @@ def run(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
         configuration.set_up_logging(conf)
         _log_start(conf, identity)
         warn_of_unknown_options(conf)
+        # Before the fork: a worker that cannot start is started again for ever.
+        transport.prepare_locks(conf)
     except CyborgError as error:
         failure = error
     if failure is not None:

@@ -3,6 +3,8 @@
 
 import copy
 import functools
+import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Self
@@ -152,7 +154,8 @@ def connect(
     :param signer: signs and checks all messages; None: messages are not signed
     :param url: None: the configured one
     :param is_daemon: False: of a command, several of which may run at the same time
-    :raises ConfigurationError: the URL or an option of the broker is invalid
+    :raises ConfigurationError: the URL or an option of the broker is invalid, or as
+        ``prepare_locks``
     """
     set_library_defaults()
     broker_errors.hide_library_lines()
@@ -173,7 +176,7 @@ def connect(
         raise ConfigurationError(reason=reason) from error
     except cfg.Error as error:
         raise ConfigurationError(reason=str(error)) from None
-    _set_lock_path(conf)
+    prepare_locks(conf)
     if signer is not None:
         _signers[bus] = signer
     return bus
@@ -220,19 +223,38 @@ def _name_reply_queues(conf: cfg.ConfigOpts, *, is_daemon: bool) -> None:
         conf.set_override('use_queue_manager', False, _RABBIT)
 
 
-def _set_lock_path(conf: cfg.ConfigOpts) -> None:
-    """Pass ``lock_path`` to the library, which reads it from the global object.
+def prepare_locks(conf: cfg.ConfigOpts) -> None:
+    """Prepare the lock files of the queue manager of the library.
 
-    :raises ConfigurationError: the queue manager is enabled, and there is no path
+    The library takes a lock at each call, so a daemon without the files would start and
+    then fail each call. The library reads ``lock_path`` from the global object.
+
+    :raises ConfigurationError: the queue manager is enabled, and there is no directory
+        in which the process can create files
     """
     path = lockutils.get_lock_path(conf)
     if path:
         cfg.CONF.set_default('lock_path', path, 'oslo_concurrency')
-    elif _RABBIT in conf and conf[_RABBIT].use_queue_manager:
+    if not address(conf).startswith(f'{_RABBIT_SCHEME}:'):
+        return
+    conf.register_opts(dict(opts.list_opts())[_RABBIT], _RABBIT)
+    if not conf[_RABBIT].use_queue_manager:
+        return
+    if not path:
         raise ConfigurationError(
             reason='[oslo_messaging_rabbit] use_queue_manager requires a directory in '
             '[oslo_concurrency] lock_path.'
         )
+    try:
+        os.makedirs(path, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        reason = (
+            '[oslo_concurrency] lock_path: the daemon cannot create files in '
+            f'{path}: {error.strerror}.'
+        )
+        raise ConfigurationError(reason=reason) from None
 
 
 class Server:

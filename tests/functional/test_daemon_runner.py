@@ -213,6 +213,23 @@ def test_start_failure_logs_reason_without_traceback(
     assert 'Traceback' not in output
 
 
+@pytest.mark.parametrize('workers', [1, 2])
+def test_unusable_lock_path_ends_the_start(
+    start: Start, backend: str, config: Path, workers: int
+) -> None:
+    """Otherwise the daemon would say that it is ready, and fail each call."""
+    text = (
+        '[oslo_messaging_rabbit]\nuse_queue_manager = true\n'
+        f'[oslo_concurrency]\nlock_path = {config}/locks\n'
+    )
+    config.write_text(config.read_text() + text)
+    daemon = start(backend, workers=workers)
+    assert daemon.wait() == 1
+    output = ''.join(daemon.lines)
+    assert 'Cannot start: [oslo_concurrency] lock_path: the daemon cannot' in output
+    assert 'eady' not in output
+
+
 def test_workers_each_run_their_own_daemon(start: Start, backend: str) -> None:
     daemon = start(backend, workers=2)
     daemon.wait_for('is ready', times=2)

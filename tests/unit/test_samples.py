@@ -65,6 +65,8 @@ def test_unit_starts_shipped_command(unit: Path) -> None:
     assert service['Type'] == 'notify'
     assert service['KillMode'] == 'mixed'
     assert service['WatchdogSec'] == '60'
+    # [oslo_concurrency] lock_path of the install guide is below it.
+    assert service['StateDirectory'] == 'cyborg-lite'
 
 
 def test_units_exist_for_all_daemons() -> None:

@@ -280,17 +280,33 @@ def test_connect_passes_lock_path_to_library(
         cfg.CONF.set_default('lock_path', before, 'oslo_concurrency')
 
 
-def test_connect_queue_manager_without_lock_path_is_refused(
-    conf: cfg.ConfigOpts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ('option', 'reason'),
+    [
+        ('', 'requires a directory in .* lock_path'),
+        ('lock_path = {file}/locks\n', 'cannot create files in .*: Not a directory'),
+    ],
+)
+def test_connect_queue_manager_without_locks_is_refused(
+    conf: cfg.ConfigOpts,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    option: str,
+    reason: str,
 ) -> None:
     # The library reads the start time of the group leader, which may have ended.
     monkeypatch.setattr(os, 'getpgrp', os.getpid)
     file = tmp_path / 'queues.conf'
-    file.write_text('[oslo_messaging_rabbit]\nuse_queue_manager = true\n')
+    file.write_text(
+        '[oslo_messaging_rabbit]\nuse_queue_manager = true\n'
+        '[oslo_concurrency]\n' + option.format(file=file)
+    )
     conf(['--config-file', str(file)])
     conf.set_override('transport_url', 'rabbit://nobody@127.0.0.1:1/')
-    with pytest.raises(ConfigurationError, match='lock_path'):
+    before = cfg.CONF.oslo_concurrency.lock_path
+    with pytest.raises(ConfigurationError, match=reason):
         transport.connect(conf)
+    cfg.CONF.set_default('lock_path', before, 'oslo_concurrency')
 
 
 def test_connect_unknown_transport_is_refused(conf: cfg.ConfigOpts) -> None:
