@@ -20,6 +20,7 @@ from typing import Final
 from oslo_log import log
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.drivers.base import CleansHandles
 from cyborg_lite.exceptions import (
@@ -27,6 +28,7 @@ from cyborg_lite.exceptions import (
     DeviceBusy,
     DeviceGone,
     DriverError,
+    ServiceUnavailable,
 )
 from cyborg_lite.model.cleaning import (
     MAX_STEP_NAME,
@@ -48,6 +50,7 @@ LOG = log.getLogger(__name__)
 
 _RESULT_LIFETIME: Final = 3600.0  # seconds for which the result of a clean is valid
 _BUG: Final = 'The driver failed; see the log of the agent.'
+_LOCKED: Final = 'Another call changes the device.'
 
 
 @dataclass(slots=True)
@@ -72,22 +75,24 @@ class Cleaning:
         self,
         discovery: Discovery,
         cache: Cache,
+        locks: DeviceLocks,
         start_thread: Callable[[Callable[[], None], str], None] = _start_thread,
         read_clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Store the arguments.
 
         :param cache: the prepared handles, whose units must not be cleaned
+        :param locks: shared with all components that change devices
         :param start_thread: starts the work of a clean, under a name
         """
         self._start_thread = start_thread
         self._read_clock = read_clock
         self._discovery = discovery
         self._cache = cache
+        self._locks = locks
         self._session = secrets.token_hex(8)
         self._guard = threading.Lock()
         self._runs: dict[str, _Run] = {}  # the latest, by uuid of the handle
-        self._locks: dict[str, threading.Lock] = {}  # by address of the device
 
     def read(self, order: CleanOrder) -> CleanProgress:
         """Return what this process has done for an order.
@@ -113,8 +118,7 @@ class Cleaning:
             is_waiting = run and run.progress.state is CleanProgressState.WAITING
             if run is not None and not is_waiting:
                 return run.progress
-            if order.handle.uuid in self._cache.handles:
-                raise _refuse(order, 'an instance has the unit')
+            self._check_unused(order)
             results = () if run is None else run.progress.results
             completed = (*order.completed, *list_completed(results))
             progress = replace(
@@ -176,21 +180,29 @@ class Cleaning:
             raise DriverError(reason=reason)
         return driver
 
-    def _lock_device(self, address: str) -> threading.Lock:
-        with self._guard:
-            return self._locks.setdefault(address, threading.Lock())
+    def _check_unused(self, order: CleanOrder) -> None:
+        """Check that no instance has the unit.
+
+        :raises DriverError: an instance has
+        """
+        if order.handle.uuid in self._cache.handles:
+            raise _refuse(order, 'an instance has the unit')
 
     # --- the thread of a clean ---
 
     def _run(self, run: _Run, driver: CleansHandles) -> None:
         handle = run.order.handle
         try:
-            with self._lock_device(handle.control_address):
+            with self._locks.lock(handle.control_address):
+                # The lock may have been waited for.
+                self._check_unused(run.order)
                 self._run_steps(run, driver)
             self._end(run, CleanProgressState.SUCCEEDED, '')
             LOG.info('Unit %s is clean', handle.key)
         except DeviceBusy as error:
             self._end(run, CleanProgressState.WAITING, error.text)
+        except ServiceUnavailable:
+            self._end(run, CleanProgressState.WAITING, _LOCKED)
         except CyborgError as error:
             LOG.error('Cleaning unit %s failed: %s', handle.key, error.text)
             self._end(run, CleanProgressState.FAILED, error.text)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Locks of devices: one call of a driver at a time changes a device.
 
-A driver call may never return, for example if the kernel waits for a guest. The wait
-for a lock is therefore limited. Otherwise each repetition of a call would keep one more
-thread of the RPC server, until no device of the host can be used any more.
+One table serves all components of an agent: preparation, programming, cleaning and
+modes. A driver call may take hours, as a clean step, or never return, for example if
+the kernel waits for a guest. The wait for a lock is therefore limited. Otherwise each
+repetition of a call would keep one more thread of the RPC server, until no device of
+the host can be used any more.
 """
 
 import threading
@@ -27,7 +29,7 @@ class DeviceLocks:
         """
         self._longest_wait = longest_wait
         self._guard = threading.Lock()
-        self._locks: dict[str, threading.Lock] = {}
+        self._locks: dict[str, threading.Lock] = {}  # by control address
 
     @contextmanager
     def lock(self, address: str) -> Iterator[None]:
@@ -35,11 +37,26 @@ class DeviceLocks:
 
         :raises ServiceUnavailable: another call of the driver has not returned in time
         """
-        with self._guard:
-            lock = self._locks.setdefault(address, threading.Lock())
+        lock = self._find(address)
         if not lock.acquire(timeout=self._longest_wait):
-            raise ServiceUnavailable(what=f'The driver of device {address}')
+            raise _describe_wait(address)
         try:
             yield
         finally:
             lock.release()
+
+    def check_unlocked(self, address: str) -> None:
+        """Check without a wait that no call changes a device.
+
+        :raises ServiceUnavailable: a call of the driver has not returned yet
+        """
+        if self._find(address).locked():
+            raise _describe_wait(address)
+
+    def _find(self, address: str) -> threading.Lock:
+        with self._guard:
+            return self._locks.setdefault(address, threading.Lock())
+
+
+def _describe_wait(address: str) -> ServiceUnavailable:
+    return ServiceUnavailable(what=f'The driver of device {address}')

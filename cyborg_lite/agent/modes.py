@@ -8,7 +8,6 @@ process if this one crashes. The mode of a device is restored before its handles
 
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +15,7 @@ from typing import Any, Final
 from oslo_log import log
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.state_file import StateFile
 from cyborg_lite.drivers.base import Driver, KeepsModes, PreparesDevices, SetsModes
@@ -117,18 +117,18 @@ class Modes:
         discovery: Discovery,
         cache: Cache,
         store: ModeStore,
-        lock_device: Callable[[str], AbstractContextManager[object]],
+        locks: DeviceLocks,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         """Store the arguments.
 
-        :param lock_device: the lock under which handles of a device are prepared
+        :param locks: shared with all components that change devices
         :param on_change: called after each change of a device
         """
         self._discovery = discovery
         self._cache = cache
         self._store = store
-        self._lock_device = lock_device
+        self._locks = locks
         self._on_change = on_change
         # Order time of the last change, by device address. After a pause the agent may
         # receive orders that the conductor has given up.
@@ -159,7 +159,7 @@ class Modes:
         :raises ModeUnknown: the change and its rollback failed
         :raises DriverError: the device has its previous mode
         """
-        with self._lock_device(order.address):
+        with self._locks.lock(order.address):
             self._check_latest(order)
             self._check_unused(order.address)
             device, driver = self._find(order.address)
@@ -190,7 +190,7 @@ class Modes:
         :returns: True if the device has changed
         :raises DriverError: the mode cannot be set now
         """
-        with self._lock_device(address):
+        with self._locks.lock(address):
             try:
                 device, driver = self._find(address)
             except DriverError:
@@ -252,13 +252,16 @@ class Modes:
     def _set_up(self, device: Device, driver: Driver) -> bool:
         """Restore the mode of a device and prepare it; return True for a change.
 
+        :raises ServiceUnavailable: another call changes the device, perhaps for hours;
+            a wait would delay other devices and the next scan
         :raises CyborgError: it is not possible now
         """
+        self._locks.check_unlocked(device.control_address)
         has_changed = False
         if isinstance(driver, SetsModes):
             has_changed = self.restore(device.control_address)
         if isinstance(driver, PreparesDevices):
-            with self._lock_device(device.control_address):
+            with self._locks.lock(device.control_address):
                 has_changed |= driver.prepare_device(device)
         if has_changed:
             self._on_change()

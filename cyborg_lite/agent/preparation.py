@@ -10,13 +10,12 @@ generation; calls with an older one are ignored.
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from oslo_log import log
 
 from cyborg_lite.agent.cache import Cache
-from cyborg_lite.agent.device_locks import LONGEST_WAIT, DeviceLocks
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.handle_groups import HandleGroups
 from cyborg_lite.agent.journal import Journal, NewEvent
@@ -42,13 +41,13 @@ class Preparation:
         discovery: Discovery,
         cache: Cache,
         journal: Journal,
+        locks: DeviceLocks,
         load: Callable[[LoadOrder], object] | None = None,
-        longest_wait: float = LONGEST_WAIT,
     ) -> None:
         """Store the arguments.
 
+        :param locks: shared with all components that change devices
         :param load: loads a bitstream; None if Glance is not configured
-        :param longest_wait: seconds that a call waits for another one on its device
         """
         self._load = load
         self._discovery = discovery
@@ -56,7 +55,7 @@ class Preparation:
         self._journal = journal
         self._groups = HandleGroups(discovery, cache)
         self._guard = threading.Lock()
-        self._locks = DeviceLocks(longest_wait)
+        self._locks = locks
         # Released generations by handle uuid. They are not stored across restarts: a
         # prepare call that waits during a restart practically never precedes a release
         # that the earlier process completed.
@@ -109,7 +108,7 @@ class Preparation:
             driver = self._find_driver(handle)
             if not isinstance(driver, ConnectsHandles):
                 continue
-            with self.lock_device(handle.control_address):
+            with self._locks.lock(handle.control_address):
                 if self._select_stored([handle]):
                     driver.connect(handle)
                     LOG.info('Connected handle %s', handle.key)
@@ -142,7 +141,7 @@ class Preparation:
             isinstance(driver, ChecksHandles) and isinstance(driver, PreparesHandles)
         ):
             return
-        with self.lock_device(handle.control_address):
+        with self._locks.lock(handle.control_address):
             stored = self._cache.handles.get(handle.uuid)
             # The recovery rebuilds handles that were prepared before a reboot.
             if stored is None or stored.boot_id != self._discovery.host.boot_id:
@@ -264,7 +263,7 @@ class Preparation:
         if driver is None:
             self._check_drivers_available(handle)
             raise DeviceGone(address=handle.control_address)
-        with self.lock_device(handle.control_address):
+        with self._locks.lock(handle.control_address):
             if only_stored:
                 if handle.uuid not in self._cache.handles:
                     return False
@@ -286,7 +285,7 @@ class Preparation:
                 handle.key,
                 handle.control_address,
             )
-        with self.lock_device(handle.control_address):
+        with self._locks.lock(handle.control_address):
             if self._is_claimed_again(handle):
                 LOG.warning(
                     'Ignoring stale release of handle %s: it has been claimed again',
@@ -340,7 +339,3 @@ class Preparation:
                 'not answer.'
             )
             raise DriverError(reason=reason)
-
-    def lock_device(self, address: str) -> AbstractContextManager[object]:
-        """Return the lock under which a device is changed, by its control address."""
-        return self._locks.lock(address)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from oslo_log import log
 
-from cyborg_lite.agent.device_locks import LONGEST_WAIT, DeviceLocks
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.image_cache import ImageCache
 from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
@@ -38,19 +38,19 @@ class Programming:
         self,
         discovery: Discovery,
         store: BitstreamStore,
+        locks: DeviceLocks,
         on_change: Callable[[], None] = lambda: None,
-        longest_wait: float = LONGEST_WAIT,
     ) -> None:
         """Store the arguments.
 
+        :param locks: shared with all components that change devices
         :param on_change: called after each load that may have changed a region
-        :param longest_wait: seconds that a load waits for another one on its device
         """
         self._on_change = on_change
         self._discovery = discovery
         self._cache = store.cache
         self._loaded = store.loaded
-        self._locks = DeviceLocks(longest_wait)
+        self._locks = locks
         # Order time of the last load, by device address. After a pause the agent may
         # receive several orders at once; the conductor has given up the older ones.
         self._ordered_at: dict[str, int] = {}
@@ -61,8 +61,8 @@ class Programming:
         :raises BitstreamRefused: the bitstream does not fit; nothing was changed
         :raises LoadingFailed: the region is not offered until a later load succeeds
         :raises DriverError: the load is not possible; nothing was changed
-        :raises ServiceUnavailable: Glance does not answer, or another load does not
-            return
+        :raises ServiceUnavailable: Glance does not answer, or another call changes the
+            device
         """
         driver = self._find_driver(order)
         name = f'{self._discovery.host.name}_{order.address}{order.region_suffix}'

@@ -12,6 +12,7 @@ from oslo_log import log
 
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.cleaning import Cleaning
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.handle_repair import HandleRepair
 from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
@@ -108,14 +109,13 @@ class AgentService:
         monitor.restore_results()
         monitor.scan()
         _check_conflicts(discovery)
-        store = resources.bitstreams
-        programming = (
-            Programming(discovery, store, monitor.request_scan) if store else None
-        )
+        store, locks = resources.bitstreams, DeviceLocks()
+        on_change = monitor.request_scan
+        programming = Programming(discovery, store, locks, on_change) if store else None
         preparation = Preparation(
-            discovery, *state, programming.program if programming else None
+            discovery, *state, locks, programming.program if programming else None
         )
-        modes = self._create_modes(discovery, preparation, monitor.request_scan)
+        modes = self._create_modes(discovery, locks, on_change)
         patience = intervals.recovery_patience
         recovery = HostRecovery(discovery, preparation, *state, patience)
         recovery.restore_mode = modes.restore
@@ -130,7 +130,7 @@ class AgentService:
         self._start_monitor(monitor, reporter, repair)
         boot_id = resources.host.boot_id
         LOG.info('Enabled drivers: %s', ', '.join(resources.drivers) or 'none')
-        cleaning = Cleaning(discovery, self._cache)
+        cleaning = Cleaning(discovery, self._cache, locks)
         self._gate.check_queues()
         manager = Manager(preparation, programming, boot_id, cleaning, modes)
         manager.scan_host = partial(monitor.scan_now, reporter.wake)
@@ -191,12 +191,11 @@ class AgentService:
     def _create_modes(
         self,
         discovery: Discovery,
-        preparation: Preparation,
+        locks: DeviceLocks,
         on_change: Callable[[], None],
     ) -> Modes:
         store = ModeStore(self._resources.state_path)
-        lock = preparation.lock_device
-        self._modes = Modes(discovery, self._cache, store, lock, on_change)
+        self._modes = Modes(discovery, self._cache, store, locks, on_change)
         return self._modes
 
     def _start_monitor(

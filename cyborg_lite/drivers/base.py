@@ -6,8 +6,9 @@ A driver is a class that an entry point of the namespace ``cyborg_lite.drivers``
 ``isinstance`` whether a driver supports it. ``fake.py`` is an example of a driver.
 
 The agent creates each driver once per process and calls ``discover`` from one thread
-at a time. It calls all other methods from any thread, but changes only one handle or
-region of a device at a time. Every error that a method raises on purpose is a
+at a time. It calls all other methods from any thread, but makes only one change of a
+device at a time: it prepares, connects or releases a handle, loads a bitstream, sets a
+mode, or cleans a unit. Every error that a method raises on purpose is a
 ``DriverError`` or a subclass of it (see ``cyborg_lite/exceptions.py``).
 """
 
@@ -219,8 +220,8 @@ class CleansHandles(Protocol):
     """A driver that cleans units between two users.
 
     Its attach handles say when, in ``AttachHandle.cleaning``. The agent cleans one unit
-    of a device at a time. Both methods run outside of an RPC call and may start
-    processes.
+    of a device at a time, and prepares no handle of the device meanwhile. Both methods
+    run outside of an RPC call and may start processes.
     """
 
     def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.cleaning import Cleaning
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
 from cyborg_lite.agent.image_cache import ImageCache, ImageSource
@@ -62,16 +63,16 @@ class AgentProcess:
                 [prepared.handle for prepared in self.cache.handles.values()]
             )
         self._monitor.restore_results()
-        self.preparation = Preparation(*components)
-        self.cleaning = Cleaning(self._discovery, self.cache, self._defer_clean)
+        locks = DeviceLocks()
+        self.preparation = Preparation(*components, locks)
+        self.cleaning = Cleaning(self._discovery, self.cache, locks, self._defer_clean)
         self._deferred_cleans: list[Callable[[], None]] = []
         image_cache = ImageCache(
             state / 'images', images, largest=MAX_IMAGE_SIZE, capacity=MAX_IMAGE_SIZE
         )
         store = BitstreamStore(image_cache, loaded)
-        self.programming = Programming(self._discovery, store)
-        lock = self.preparation.lock_device
-        self.modes = Modes(self._discovery, self.cache, ModeStore(state), lock)
+        self.programming = Programming(self._discovery, store, locks)
+        self.modes = Modes(self._discovery, self.cache, ModeStore(state), locks)
         self._monitor.scan()
         self.modes.restore_all()
 

@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.preparation import Preparation
@@ -54,7 +55,7 @@ class ReportingAgent:
         self.discovery = Discovery(host, drivers, 60.0, removal_scans=1)
         self.discovery.scan()
         components = self.discovery, self.cache, self.journal
-        self.preparation = Preparation(*components)
+        self.preparation = Preparation(*components, DeviceLocks())
         recovery = HostRecovery(
             self.discovery, self.preparation, self.cache, self.journal, 0.0
         )

@@ -12,6 +12,7 @@ from typing import Final
 from uuid import uuid4
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.image_cache import ImageCache
 from cyborg_lite.agent.journal import Journal
@@ -166,8 +167,11 @@ class FpgaHost:
         store = ImageCache(
             self.image_directory, self._shop, largest=LARGEST, capacity=LARGEST
         )
-        self.programming = Programming(self.discovery, BitstreamStore(store, loaded))
-        parts = self.discovery, self.cache, journal
+        locks = DeviceLocks()
+        self.programming = Programming(
+            self.discovery, BitstreamStore(store, loaded), locks
+        )
+        parts = self.discovery, self.cache, journal, locks
         self.preparation = Preparation(*parts, self.programming.program)
         self.recovery = HostRecovery(
             self.discovery, self.preparation, self.cache, journal, patience=0

@@ -11,6 +11,7 @@ import pytest
 
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.cleaning import Cleaning
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DriverError
@@ -40,11 +41,13 @@ def driver() -> Iterator[CleaningDriver]:
         block.set()
 
 
-def build(driver: ScriptedDriver, cache: Cache) -> Cleaning:
+def build(
+    driver: ScriptedDriver, cache: Cache, locks: DeviceLocks | None = None
+) -> Cleaning:
     """Return the part of a new agent process."""
     discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
     discovery.scan()
-    return Cleaning(discovery, cache)
+    return Cleaning(discovery, cache, locks or DeviceLocks())
 
 
 @pytest.fixture
@@ -121,6 +124,37 @@ def test_prepared_unit_is_not_cleaned(
     cache.add_handles([handle()])
     with pytest.raises(DriverError, match='an instance has the unit'):
         start(cleaning, order())
+    assert driver.calls == []
+
+
+def test_locked_device_waits_for_next_start(
+    driver: CleaningDriver, cache: Cache
+) -> None:
+    locks = DeviceLocks(longest_wait=0.01)
+    cleaning = build(driver, cache, locks)
+    with locks.lock(handle().control_address):
+        start(cleaning, order())
+        progress = finish(cleaning, order())
+    assert (progress.state, progress.reason) == (
+        WAITING,
+        'Another call changes the device.',
+    )
+    assert driver.calls == []
+    start(cleaning, order())
+    assert finish(cleaning, order()).state is SUCCEEDED
+
+
+def test_unit_prepared_while_clean_waited_is_kept(
+    driver: CleaningDriver, cache: Cache
+) -> None:
+    locks = DeviceLocks()
+    cleaning = build(driver, cache, locks)
+    with locks.lock(handle().control_address):
+        start(cleaning, order())
+        cache.add_handles([handle()])
+    progress = finish(cleaning, order())
+    assert progress.state is FAILED
+    assert 'an instance has the unit' in progress.reason
     assert driver.calls == []
 
 
@@ -227,7 +261,7 @@ def test_result_of_earlier_clean_with_same_number_is_outdated(
     now = [0.0]
     discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
     discovery.scan()
-    cleaning = Cleaning(discovery, cache, read_clock=lambda: now[0])
+    cleaning = Cleaning(discovery, cache, DeviceLocks(), read_clock=lambda: now[0])
     start(cleaning, order())
     assert finish(cleaning, order()).state is SUCCEEDED
     later_claim = replace(order(), handle=replace(order().handle, generation=9))

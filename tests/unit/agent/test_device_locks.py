@@ -23,6 +23,13 @@ def test_lock_held_too_long_raises() -> None:
         pass
 
 
+def test_check_unlocked_during_other_call_raises() -> None:
+    locks = DeviceLocks()
+    with locks.lock(_FIRST), pytest.raises(ServiceUnavailable, match=_FIRST):
+        locks.check_unlocked(_FIRST)
+    locks.check_unlocked(_FIRST)
+
+
 def test_lock_waits_for_end_of_other_call() -> None:
     locks, entered = DeviceLocks(), threading.Event()
 

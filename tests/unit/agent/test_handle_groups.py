@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.preparation import Preparation
@@ -75,7 +76,7 @@ class Site:
         drivers = {'scripted': self.driver, 'plain': self.plain_driver}
         discovery = Discovery(self.host, drivers, 60.0)
         discovery.scan()
-        self.preparation = Preparation(discovery, self.cache, journal)
+        self.preparation = Preparation(discovery, self.cache, journal, DeviceLocks())
 
 
 @pytest.fixture

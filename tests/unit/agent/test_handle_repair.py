@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.handle_repair import HandleRepair
 from cyborg_lite.agent.journal import Journal
@@ -43,9 +44,8 @@ class RepairContext:
         )
         discovery.scan()
         self.driver, self.journal = driver, journal
-        self.preparation = Preparation(
-            discovery, cache, journal, longest_wait=longest_wait
-        )
+        self.locks = DeviceLocks(longest_wait)
+        self.preparation = Preparation(discovery, cache, journal, self.locks)
         self.stopping = threading.Event()
         self.repair = HandleRepair(self.preparation, cache, journal, self.stopping)
         self.preparation.prepare([handle(CARD, 'a'), handle(CARD, 'b')])
@@ -172,7 +172,7 @@ def test_repair_handles_busy_device_is_neither_lost_nor_awaited(
     context.preparation.prepare([handle(OTHER_CARD, 'c')])
     context.acknowledge()
     driver.prepared.clear()
-    with context.preparation.lock_device(CARD):
+    with context.locks.lock(CARD):
         context.repair.repair_handles()
     assert driver.prepared == {'c'}
     assert context.acknowledge() == [(HostEventKind.REBUILT, 'arq-of-c')]

@@ -8,6 +8,7 @@ import oslo_messaging
 import pytest
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.manager import Manager
@@ -32,7 +33,7 @@ def driver() -> PreparingDriver:
 def manager(driver: PreparingDriver, cache: Cache, journal: Journal) -> Manager:
     discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
     discovery.scan()
-    return Manager(Preparation(discovery, cache, journal))
+    return Manager(Preparation(discovery, cache, journal, DeviceLocks()))
 
 
 # Any: RPC arguments have no known type.

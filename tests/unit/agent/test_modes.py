@@ -4,13 +4,15 @@
 import errno
 import threading
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.modes import Modes, ModeStore
@@ -47,12 +49,9 @@ class Agent:
         self.cache.open()
         self.discovery = Discovery(host, {driver.NAME: driver}, 60.0)
         self.discovery.scan()
-        self.preparation = Preparation(
-            self.discovery, self.cache, journal, longest_wait=1.0
-        )
-        self.modes = Modes(
-            self.discovery, self.cache, ModeStore(state), self.preparation.lock_device
-        )
+        self.locks = DeviceLocks(longest_wait=1.0)
+        self.preparation = Preparation(self.discovery, self.cache, journal, self.locks)
+        self.modes = Modes(self.discovery, self.cache, ModeStore(state), self.locks)
         parts = self.discovery, self.preparation, self.cache, journal
         self.recovery = HostRecovery(*parts, 3600.0)
         self.recovery.restore_mode = self.modes.restore
@@ -211,7 +210,13 @@ def test_restore_does_not_wait_for_stuck_device(start: Start) -> None:
     """The scans of the host follow in the same thread."""
     agent = start()
     agent.set_mode('sym')
-    with agent.preparation.lock_device(_CARD):
+    wait = agent.locks.lock
+
+    def lock(address: str) -> AbstractContextManager[None]:
+        assert address != _CARD
+        return wait(address)
+
+    with wait(_CARD), patch.object(agent.locks, 'lock', lock):
         assert not agent.modes.restore_all()
     results = (agent.modes.amend(result) for result in agent.discovery.scan())
     devices = [result.device for result in results if result.device is not None]
@@ -227,7 +232,7 @@ def test_modes_that_a_device_keeps_are_never_restored(tmp_path: Path) -> None:
     discovery.scan()
     cache, state = Cache(tmp_path / 'state'), ModeStore(tmp_path / 'state')
     cache.open()
-    modes = Modes(discovery, cache, state, lambda _: nullcontext())
+    modes = Modes(discovery, cache, state, DeviceLocks())
     device = modes.set_mode(ModeOrder('0000:c2:00.0', 'namespaces-4'))
     # An instance that owns the drive creates its own namespaces.
     driver.set_mode(device, 'namespaces-2')

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.handle_repair import HandleRepair
 from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
@@ -110,7 +111,7 @@ def test_mdev_is_created_again_on_the_moved_card(
     serial = 'GPU-6ee9bd5d-26e1-4f9e-9f0e-1b6d0c0a3b00'
     bench = VgpuBench(tmp_path / 'host', 't4-mdev', f'{serial}=nvidia-231')
     discovery = Discovery(bench.host, {NvidiaGpu.NAME: bench.driver}, 60.0)
-    preparation = Preparation(discovery, cache, journal)
+    preparation = Preparation(discovery, cache, journal, DeviceLocks())
     monitor = HardwareMonitor(
         discovery, cache, journal, AgentIntervals(60, 30, 60), threading.Event()
     )

@@ -11,6 +11,7 @@ from typing import Protocol
 import pytest
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.preparation import Preparation
@@ -48,7 +49,7 @@ def build_preparation(cache: Cache, journal: Journal) -> Prepare:
     def _build_preparation(**drivers: Driver) -> Preparation:
         discovery = Discovery(_HOST, drivers, 60.0)
         discovery.scan()
-        return Preparation(discovery, cache, journal)
+        return Preparation(discovery, cache, journal, DeviceLocks())
 
     return _build_preparation
 
@@ -139,7 +140,7 @@ def test_prepare_between_check_and_entry_keeps_newer_generation(
     cache = _PausedCache(tmp_path)
     discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
     discovery.scan()
-    preparation = Preparation(discovery, cache, journal)
+    preparation = Preparation(discovery, cache, journal, DeviceLocks())
 
     def prepare_stale() -> None:
         with contextlib.suppress(DriverError):
@@ -171,7 +172,9 @@ def test_prepare_overtaken_keeps_intent_of_newer_generation(
     discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
     discovery.scan()
     with pytest.raises(DriverError, match='was released before'):
-        Preparation(discovery, cache, journal).prepare([with_generation(1)])
+        Preparation(discovery, cache, journal, DeviceLocks()).prepare(
+            [with_generation(1)]
+        )
     assert cache.handles['a'].handle.generation == 2
 
 
@@ -483,7 +486,7 @@ def build_stuck(
     """Return a preparation with a call that hangs, and the thread of the call."""
     discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
     discovery.scan()
-    preparation = Preparation(discovery, cache, journal, longest_wait=0.01)
+    preparation = Preparation(discovery, cache, journal, DeviceLocks(0.01))
     handles = [handle(_FIRST, 'a')]
     thread = threading.Thread(target=lambda: preparation.prepare(handles))
     thread.start()

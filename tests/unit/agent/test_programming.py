@@ -11,6 +11,7 @@ from unittest.mock import Mock, patch
 
 import pytest
 
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.image_cache import ImageCache
 from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
@@ -69,7 +70,9 @@ class FpgaHost:
         # Discovery results name the driver by its entry point.
         self.discovery.scan()
         self.bitstream_store = BitstreamStore(cache, loaded)
-        self.programming = Programming(self.discovery, self.bitstream_store)
+        self.programming = Programming(
+            self.discovery, self.bitstream_store, DeviceLocks()
+        )
 
     # Any: fields of an image.
     def program(
@@ -128,7 +131,9 @@ def test_program_calls_callback_on_success_and_failure(
     outcome: LoadOutcome, fpga_host: FpgaHost
 ) -> None:
     callback = Mock()
-    programming = Programming(fpga_host.discovery, fpga_host.bitstream_store, callback)
+    programming = Programming(
+        fpga_host.discovery, fpga_host.bitstream_store, DeviceLocks(), callback
+    )
     fpga_host.tool.outcome = outcome
     with suppress(LoadingFailed):
         programming.program(LoadOrder(_CARD, '', bitstream(gbs())))
@@ -258,7 +263,9 @@ def test_program_device_without_loader_raises(tmp_path: Path) -> None:
         fpga_host.store_directory, fpga_host.images, largest=1, capacity=1
     )
     programming = Programming(
-        discovery, BitstreamStore(cache, LoadedBitstreams(fpga_host.store_directory))
+        discovery,
+        BitstreamStore(cache, LoadedBitstreams(fpga_host.store_directory)),
+        DeviceLocks(),
     )
     with pytest.raises(DriverError, match='scripted cannot load bitstreams'):
         programming.program(LoadOrder('0000:01:00.0', '', bitstream()))
@@ -299,7 +306,7 @@ def test_program_stuck_load_ends_repetitions(tmp_path: Path) -> None:
     """Calls without an end would use up the threads of the RPC server."""
     fpga_host = FpgaHost(tmp_path)
     discovery, store = fpga_host.discovery, fpga_host.bitstream_store
-    programming = Programming(discovery, store, longest_wait=0.01)
+    programming = Programming(discovery, store, DeviceLocks(0.01))
     order = LoadOrder(_CARD, '', bitstream(gbs()))
     entered, over = threading.Event(), threading.Event()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.preparation import Preparation
@@ -46,7 +47,9 @@ class AgentProcess:
         host = Host('compute-1', directory)
         self.discovery = Discovery(host, {'scripted': driver}, 60.0)
         self.discovery.scan()
-        self.preparation = Preparation(self.discovery, self.cache, self.journal)
+        self.locks = DeviceLocks()
+        components = self.discovery, self.cache, self.journal
+        self.preparation = Preparation(*components, self.locks)
         self.stopping = threading.Event()
         self.recovery = self.recover_within(_UNLIMITED)
 
@@ -217,7 +220,7 @@ def test_rebuild_stuck_driver_affects_only_its_device(
         if entry.handle.control_address != stuck
     }
     agent.recovery = agent.recover_within(0.0)
-    with agent.preparation.lock_device(stuck):
+    with agent.locks.lock(stuck):
         assert agent.recovery.rebuild(agent.stopping, 0.0, longest_attempt=0.5)
         assert agent.driver.prepared == expected
         conductor = ReportKeeper()
@@ -354,7 +357,7 @@ def restart_after_reboot(
     boot(tmp_path, 'boot-2')
     restarted = start()
     components = restarted.discovery, restarted.cache, restarted.journal
-    restarted.preparation = Preparation(*components, load)
+    restarted.preparation = Preparation(*components, restarted.locks, load)
     return restarted
 
 

@@ -8,6 +8,7 @@ import pytest
 from oslo_config import cfg
 
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.manager import Manager
@@ -36,7 +37,7 @@ def bus(
 @pytest.fixture
 def manager(cache: Cache, journal: Journal, tmp_path: Path) -> Manager:
     discovery = Discovery(Host('compute-1', tmp_path), {}, 60.0)
-    return Manager(Preparation(discovery, cache, journal))
+    return Manager(Preparation(discovery, cache, journal, DeviceLocks()))
 
 
 def _is_served(bus: transport.Transport) -> bool:

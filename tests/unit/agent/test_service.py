@@ -2,26 +2,37 @@
 """Tests of the agent service on a message bus: report, serve, stop."""
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 from oslo_config import cfg
 
+from cyborg_lite.agent import service as service_module
 from cyborg_lite.agent.cache import Cache
+from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.hardware_monitor import AgentIntervals
+from cyborg_lite.agent.image_cache import ImageCache
+from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
+from cyborg_lite.agent.programming import BitstreamStore
 from cyborg_lite.agent.readiness import Readiness
 from cyborg_lite.agent.service import AgentResources, AgentService
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError, DriverError, HostAway
+from cyborg_lite.model.bitstreams import Bitstream, LoadOrder
+from cyborg_lite.model.cleaning import CleanOrder, CleanProgressState
 from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.inventory import Device, HostReport
+from cyborg_lite.model.modes import DeviceMode, ModeOrder
 from cyborg_lite.rpc import conductor, transport, wire
 from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import daemon_context
+from tests.builders.bitstream_files import LARGEST, bitstream
+from tests.doubles.cleaning import CleaningDriver
 from tests.doubles.drivers import PreparingDriver, discovery_result, handle, refusal
+from tests.doubles.glance import FakeGlance
 from tests.doubles.rebootable_host import ForgetfulDriver, boot
 
 _HOST = Host('compute-1', Path('/nonexistent'))
@@ -286,3 +297,77 @@ def test_start_damaged_state_files_are_moved_aside(
     service.stop()
     service.wait()
     assert len(list((tmp_path / 'state').glob('*.damaged-*'))) == 3
+
+
+class _VersatileDriver(CleaningDriver, PreparingDriver):
+    """Driver that cleans, prepares, sets modes and loads bitstreams."""
+
+    def modes(self, device: Device) -> Sequence[DeviceMode]:
+        return ()
+
+    def has_mode(self, device: Device, mode: str) -> bool:
+        return True
+
+    def declared_mode(self, device: Device) -> str | None:
+        return None
+
+    def set_mode(self, device: Device, mode: str) -> Device:
+        return device
+
+    def program(self, deployable: str, image: Path, loaded: Bitstream) -> Device:
+        raise DriverError(reason='never called')
+
+
+_PLACE = daemon_context(), 'compute-1'
+_ADDRESS = handle().control_address
+_CHANGES: dict[str, Callable[[AgentAPI], object]] = {
+    'prepare': lambda agents: agents.prepare(*_PLACE, [handle(uuid='a')]),
+    'set_mode': lambda agents: agents.set_mode(*_PLACE, ModeOrder(_ADDRESS, 'x')),
+    'program': lambda agents: agents.program(
+        *_PLACE, LoadOrder(_ADDRESS, '', bitstream())
+    ),
+}
+
+
+@pytest.mark.parametrize('change', _CHANGES)
+def test_change_of_device_during_clean_is_postponed(
+    change: str,
+    conf: cfg.ConfigOpts,
+    listener: RecordingConductor,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The components of an agent share one table of locks."""
+    monkeypatch.setattr(service_module, 'DeviceLocks', lambda: DeviceLocks(0.01))
+    driver = _VersatileDriver(_HOST, {})
+    driver.results = [discovery_result()]
+    driver.blocks['erase'] = threading.Event()
+    images = tmp_path / 'images'
+    cache = ImageCache(images, FakeGlance(), largest=LARGEST, capacity=LARGEST)
+    resources = AgentResources(
+        Host('compute-1', tmp_path),
+        {'scripted': driver},
+        tmp_path / 'state',
+        BitstreamStore(cache, LoadedBitstreams(images)),
+    )
+    intervals = AgentIntervals(3600.0, 3600.0, 60.0, 3600.0, recovery_patience=0.0)
+    service = AgentService(transport.connect(conf), resources, intervals)
+    service.start()
+    bus = transport.connect(conf)
+    agents = AgentAPI(bus, _TIMEOUT)
+    try:
+        assert listener.reported.wait(_TIMEOUT)
+        order = CleanOrder(1, handle(uuid='b'))
+        session = agents.read_cleaning(*_PLACE, order).session
+        agents.start_cleaning(*_PLACE, order, session)
+        assert driver.started.wait(_TIMEOUT)
+        with pytest.raises(HostAway):
+            _CHANGES[change](agents)
+        assert driver.prepared == set()
+        progress = agents.read_cleaning(*_PLACE, order)
+        assert progress.state is CleanProgressState.RUNNING
+    finally:
+        driver.blocks['erase'].set()
+        service.stop()
+        service.wait()
+        bus.cleanup()
