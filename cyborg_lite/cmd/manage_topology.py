@@ -1,14 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """``cyborg-lite-manage topology``: the devices of a host, as text or as a picture."""
 
-from typing import Any
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from oslo_config import cfg
 
 from cyborg_lite.cmd import database
 from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.conductor.host_topology import HostTopologyService
-from cyborg_lite.rendering.formats import FORMATS
+from cyborg_lite.model.host_topology import HostTopology
+from cyborg_lite.rendering.svg import format_svg
+from cyborg_lite.rendering.tree import format_tree
+
+
+def _format_json(topology: HostTopology) -> str:
+    return json.dumps(dataclasses.asdict(topology), indent=2)
+
+
+_FORMATS: Final[Mapping[str, Callable[[HostTopology], str]]] = {
+    'tree': format_tree,
+    'svg': format_svg,
+    'json': _format_json,
+}
 
 
 # Any: the parsers of argparse have no public type.
@@ -24,10 +40,9 @@ def add_parsers(parsers: Any) -> None:
     command.add_argument('of_host', metavar='HOST')
     command.add_argument(
         '--format',
-        choices=list(FORMATS),
+        choices=list(_FORMATS),
         default='tree',
-        help='svg is a picture for a document, dot is input for Graphviz, and html is '
-        'a page with the picture and tables; default: tree',
+        help='svg is a picture for a document; default: tree',
     )
     command.set_defaults(run=_show)
 
@@ -35,5 +50,5 @@ def add_parsers(parsers: Any) -> None:
 def _show(conf: cfg.ConfigOpts) -> int:
     with database.open_database(conf) as db:
         topology = HostTopologyService(db).show(conf.command.of_host)
-    print(FORMATS[conf.command.format](topology))
+    print(_FORMATS[conf.command.format](topology))
     return 0

@@ -25,6 +25,12 @@ def test_topology_default_is_tree(options: list[str], capsys: Out) -> None:
     assert out.startswith(f'{HOST}  agent not registered  2 units: 2 free\n')
 
 
+def test_topology_svg_is_picture(options: list[str], capsys: Out) -> None:
+    assert manage.main([*options, HOST, '--format', 'svg']) == 0
+    out = capsys.readouterr().out
+    assert (out.startswith('<svg '), HOST in out) == (True, True)
+
+
 def test_topology_json_has_units(options: list[str], capsys: Out) -> None:
     assert manage.main([*options, HOST, '--format', 'json']) == 0
     (node,) = json.loads(capsys.readouterr().out)['numa_nodes']
