@@ -145,7 +145,7 @@ class JobNotFound(NotFound):
     """The job does not exist. Completed jobs are deleted."""
 
     message = 'Job {uuid} not found.'
-    advice = 'Run cyborg-lite-manage jobs list. Completed jobs are not listed.'
+    advice = 'Run `openstack accelerator job list`. Completed jobs are not listed.'
 
 
 class AttributeNotFound(NotFound):
@@ -291,7 +291,7 @@ class JobRefused(Conflict):
     """The job cannot be retried or cancelled."""
 
     message = 'Job {job} was not changed: {reason}'
-    advice = 'Run cyborg-lite-manage jobs list to see the state of the job.'
+    advice = 'Run `openstack accelerator job list` to see the state of the job.'
 
 
 class ArqsNotResolved(CyborgError):
@@ -374,7 +374,7 @@ class HostSyncBusy(CyborgError):
 
     code = 503
     message = 'Placement is not updated for host {host}: its sync job takes too long.'
-    advice = 'Run cyborg-lite-manage jobs list to see its last error, then retry.'
+    advice = 'Run `openstack accelerator job list` to see its error, then retry.'
 
 
 class ProviderInUse(Conflict):
@@ -556,7 +556,7 @@ class InvalidJobPayload(CyborgError):
     """The stored payload of a job cannot be read; the job fails without a retry."""
 
     message = 'A {type} job has an invalid payload: {reason}.'
-    advice = 'Run cyborg-lite-manage jobs list and cancel the job.'
+    advice = 'Run `openstack accelerator job list` and cancel the job.'
 
 
 class JobLost(CyborgError):

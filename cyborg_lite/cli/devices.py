@@ -5,6 +5,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Any, Final
 
+from osc_lib import exceptions
+
 from cyborg_lite.cli import waiting
 from cyborg_lite.cli.columns import build_fields, build_rows
 from cyborg_lite.cli.commands import ApiCommand, ListCommand, ShowCommand, Table
@@ -238,6 +240,7 @@ class ListModes(ListCommand):
         rows = [
             {
                 **mode,
+                'is_declared': mode['name'] == answer['declared'],
                 'appears': _format_inventories(mode['appears']),
                 'vanishes': _format_inventories(mode['vanishes']),
             }
@@ -246,6 +249,7 @@ class ListModes(ListCommand):
         columns = {
             'name': 'Mode',
             'is_current': 'Current',
+            'is_declared': 'Declared',
             'appears': 'Appears',
             'vanishes': 'Vanishes',
         }
@@ -276,6 +280,52 @@ class SetMode(ShowCommand):
             answer = _read_modes(self.api, uuid)
         names = ('device_uuid', 'current', 'declared', 'stored', 'change')
         return build_fields({name: answer[name] for name in names})
+
+
+class ApplyModes(ListCommand):
+    """Change the devices of a host to the modes that its agent declares.
+
+    The list has the devices that do not have their declared mode.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('host', metavar='<host>', help='Name of the host')
+        parser.add_argument(
+            '--dry-run', action='store_true', help='Only list the devices'
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Start the changes that the service accepts."""
+        query = {'hostname': parsed_args.host}
+        rows = []
+        for device in self.api.list_all('/devices', _MODE_VERSION, 'devices', query):
+            modes = _read_modes(self.api, device['uuid'])
+            current = [mode['name'] for mode in modes['modes'] if mode['is_current']]
+            if modes['declared'] is None or modes['declared'] in current:
+                continue
+            result = None if parsed_args.dry_run else self._apply(modes)
+            rows.append({**device, **modes, 'result': result})
+        columns = {
+            'device_uuid': 'Device',
+            'model': 'Model',
+            'current': 'Current',
+            'declared': 'Declared',
+            'arqs': 'Used By',
+            'result': 'Result',
+        }
+        return build_rows(columns, rows)
+
+    def _apply(self, modes: Mapping[str, Any]) -> str:
+        """Start the change of a device; return the result as text."""
+        values = {'mode': modes['declared']}
+        try:
+            _set_paths(self.api, modes['device_uuid'], _MODE_VERSION, values)
+        except exceptions.CommandError as error:
+            return str(error)
+        return 'started'
 
 
 def measure_mode(answer: Mapping[str, Any], mode: str) -> Progress:

@@ -20,6 +20,17 @@ _COLUMNS: Final = {
     'required': 'Required Settings',
     'settings': 'Settings',
 }
+_CHANGE_COLUMNS: Final = {
+    'uuid': 'UUID',
+    'set': 'Set',
+    'settings': 'Settings',
+    'state': 'State',
+    'actor': 'Actor',
+    'created_at': 'Created At',
+    'finished_at': 'Finished At',
+    'reason': 'Reason',
+    'log': 'Log',
+}
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
@@ -54,17 +65,24 @@ def _find_change(changes: Iterable[dict[str, Any]], uuid: str) -> dict[str, Any]
 
 
 class ListHardwareSets(ListCommand):
-    """List the hardware sets of a device with the schema of each setting."""
+    """List the hardware sets of a device with their settings, or its changes."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser."""
         parser = super().get_parser(prog_name)
         parser.add_argument('device', metavar='<device>', help='Uuid of the device')
+        parser.add_argument(
+            '--history',
+            action='store_true',
+            help='List the changes with their logs, the latest first',
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """List the hardware sets."""
+        """List the hardware sets or the changes."""
         configuration = _read(self.api, parsed_args.device)
+        if parsed_args.history:
+            return build_rows(_CHANGE_COLUMNS, configuration['changes'])
         if configuration['arqs']:
             arqs = ', '.join(configuration['arqs'])
             self.progress_stream.write(f'No change is possible: in use by {arqs}\n')

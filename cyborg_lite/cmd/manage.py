@@ -23,8 +23,6 @@ from cyborg_lite.cmd import (
     manage_host,
     manage_import,
     manage_init,
-    manage_jobs,
-    manage_modes,
     manage_ownership,
     manage_placement,
     manage_topology,
@@ -59,7 +57,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _add_parsers(parsers: Any) -> None:
     parsers.required = True
     groups = (
-        manage_jobs,
         manage_audit,
         manage_device,
         manage_cleaning,
@@ -67,7 +64,6 @@ def _add_parsers(parsers: Any) -> None:
         manage_ownership,
         manage_agents,
         manage_host,
-        manage_modes,
         manage_topology,
         manage_import,
         convert_config,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cyborg-lite-manage device``: effects of devices, and their configuration."""
+"""``cyborg-lite-manage device``: the ARQs and instances of devices."""
 
 import dataclasses
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from cyborg_lite.cmd import database, manage_configuration
+from cyborg_lite.cmd import database
 from cyborg_lite.cmd.parsers import add_command, add_group
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.db import devices
@@ -18,8 +18,7 @@ from cyborg_lite.model.device_impact import DeviceImpact
 # Any: the parsers of argparse have no public type.
 def add_parsers(parsers: Any) -> None:
     """Add the group ``device``."""
-    text = 'show what a device affects, and configure it'
-    commands = add_group(parsers, 'device', text)
+    commands = add_group(parsers, 'device', 'show what a device affects')
     impact = add_command(
         commands,
         'impact',
@@ -36,7 +35,6 @@ def add_parsers(parsers: Any) -> None:
     impact.add_argument('--host', dest='of_host', help='only devices of this host')
     impact.add_argument('--format', choices=['table', 'json'], default='table')
     impact.set_defaults(run=_show)
-    manage_configuration.add_parsers(commands)
 
 
 def _show(conf: cfg.ConfigOpts) -> int:

@@ -182,5 +182,5 @@ def _check_jobs(counts: tuple[JobCount, ...]) -> Result:
         return Result(Code.SUCCESS)
     return Result(
         Code.WARNING,
-        f'{format_count(failed, "failed job")}; run cyborg-lite-manage jobs list.',
+        f'{format_count(failed, "failed job")}; run `openstack accelerator job list`.',
     )

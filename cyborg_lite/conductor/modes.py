@@ -4,7 +4,7 @@
 The agent is the only one to know the modes of a device. Each plan therefore calls it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -79,18 +79,19 @@ class ModeService:
         device = self._database.read(modes.find_device, uuid)
         listings = self._agents.list_modes(context, device.hostname)
         own = [item for item in listings if item.address == device.address]
-        return self._plan([device], own)[0]
-
-    def plan_host(
-        self, context: RequestContext, hostname: str
-    ) -> tuple[DevicePlan, ...]:
-        """Return the plans of all devices of a host that have modes.
-
-        :raises CyborgError: as ``plan``
-        """
-        devices = self._database.read(modes.list_devices, hostname)
-        plans = self._plan(devices, self._agents.list_modes(context, hostname))
-        return tuple(plan for plan in plans if plan.plans)
+        listing = own[0] if own else DeviceModes(device.address, (), ())
+        users = self._database.read(modes.list_users, device.hostname)
+        changes = self._database.read(modes.list_changes)
+        return DevicePlan(
+            device.uuid,
+            device.hostname,
+            device.address,
+            plan_modes(listing),
+            listing.declared,
+            listing.stored,
+            users.get(device.uuid, ()),
+            changes.get(device.uuid),
+        )
 
     def change(
         self,
@@ -115,32 +116,6 @@ class ModeService:
         self._database.write(modes.add_change, payload, context.request_id, generation)
         self._wake()
         return replace(plan, change=ModeChange(mode, JobState.WAITING))
-
-    def _plan(
-        self, devices: Sequence[ModeDevice], listings: Sequence[DeviceModes]
-    ) -> list[DevicePlan]:
-        by_address = {listing.address: listing for listing in listings}
-        users: dict[str, tuple[str, ...]] = {}
-        for hostname in {device.hostname for device in devices}:
-            users |= self._database.read(modes.list_users, hostname)
-        changes = self._database.read(modes.list_changes)
-        plans = []
-        for device in devices:
-            listing = by_address.get(device.address) or DeviceModes(
-                device.address, (), ()
-            )
-            plan = DevicePlan(
-                device.uuid,
-                device.hostname,
-                device.address,
-                plan_modes(listing),
-                listing.declared,
-                listing.stored,
-                users.get(device.uuid, ()),
-                changes.get(device.uuid),
-            )
-            plans.append(plan)
-        return plans
 
 
 class ModeHandler:

@@ -54,11 +54,6 @@ def find_device(session: Session, uuid: str) -> ModeDevice:
     return devices[0]
 
 
-def list_devices(session: Session, hostname: str) -> tuple[ModeDevice, ...]:
-    """Return the devices of a host, by address."""
-    return _select_devices(session, Device.hostname == hostname)
-
-
 def list_users(session: Session, hostname: str) -> dict[str, tuple[str, ...]]:
     """Return the ARQs that use the devices of a host, by uuid of the device."""
     rows = session.execute(

@@ -20,10 +20,10 @@ MODES_OPTION: Final = cfg.ListOpt(
 Modes of cards, as `card = mode` pairs; the first pair that matches a card
 applies. `card` is the PCI address of the card, its ids as in 8086:4940, its
 model, or one of these after a host name and a slash, as in
-compute-7/8086:4940; `*` matches any text. Run `cyborg-lite-manage mode plan
-HOST` to see the modes of each card and what a change does, and add `--apply`
-to change the cards that no instance uses. The agent restores the modes after
-a reboot of the host.
+compute-7/8086:4940; `*` matches any text. Run `openstack accelerator device
+mode list DEVICE` to see the modes of a card and what a change does, and
+`openstack accelerator device mode apply HOST` to change the cards that no
+instance uses. The agent restores the modes after a reboot of the host.
 """,
 )
 

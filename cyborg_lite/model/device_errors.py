@@ -38,7 +38,10 @@ class ModeRefused(Conflict):
     """The mode of a device cannot be changed now."""
 
     message = 'Device {uuid} cannot change its mode to {mode}: {reason}'
-    advice = 'Run cyborg-lite-manage mode plan HOST to see what prevents the change.'
+    advice = (
+        'Run `openstack accelerator device mode list DEVICE` to see what prevents the '
+        'change.'
+    )
 
 
 class InvalidSettings(InvalidInput):
@@ -53,8 +56,8 @@ class ReconfigurationRefused(Conflict):
 
     message = 'Device {uuid} cannot be configured by {name}: {reason}'
     advice = (
-        'Run cyborg-lite-manage device configuration DEVICE to see the hardware sets '
-        'and what prevents the change.'
+        'Run `openstack accelerator device hardware set list DEVICE` to see the '
+        'hardware sets and what prevents the change.'
     )
 
 

@@ -122,10 +122,6 @@ def test_change_holds_device_until_playbooks_end(site: Site) -> None:
     site.until(lambda: site.count_free() == 16, 'the device is offered again')
     assert site.read_status() == 'enabled'
 
-    uuid = site.path.rpartition('/')[2]
-    command = ['device', 'reconfigure', uuid, '--set', 'boards', '--setting', 'count=2']
-    child = site.begin('manage', 'manage', command)
-    child.until(lambda: child.status is not None)
-    assert child.status == 0, site.log(child)
+    expect(site.change(count=2), 202)
     assert json.loads(site.wait_for_end()['settings']) == {'count': 2}
     assert site.runs[2:] == ['teardown', 'set up 2']

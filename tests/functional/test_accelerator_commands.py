@@ -277,7 +277,7 @@ def test_host_topology_lists_units_and_users(desk: Desk) -> None:
 
 
 @WITH_OWN
-@covers('device mode list', 'device mode set')
+@covers('device mode list', 'device mode set', 'device mode apply')
 def test_device_mode_set_waits_for_change(desk: Desk) -> None:
     device = find_operated(desk)
     before = desk.read('device', 'mode', 'list', device)
@@ -293,6 +293,8 @@ def test_device_mode_set_waits_for_change(desk: Desk) -> None:
     assert changed.error.splitlines()[-1].startswith('100%')
     rows = desk.read('device', 'mode', 'list', device)
     assert [row['Mode'] for row in rows if row['Current']] == [target]
+    # The option that declares a mode is not set.
+    assert desk.read('device', 'mode', 'apply', desk.cloud.host) == []
     refused = desk.run('device', 'mode', 'set', device, 'nope')
     assert (refused.status, refused.error.count('\n')) == (1, 1)
 

@@ -92,14 +92,6 @@ class ModeHost(VgpuHost):
         assert guest.states() == {'Bound'}, guest.list_arqs()
         return guest
 
-    def manage(self, *arguments: str) -> tuple[int | None, str]:
-        """Run ``cyborg-lite-manage``; return its exit status and output."""
-        self.starts += 1
-        child = self.cloud.begin(f'manage-{self.starts}', 'manage', list(arguments))
-        child.until(lambda: child.status is not None)
-        self.cloud.children.remove(child)
-        return child.status, self.cloud.log(child)
-
 
 @pytest.fixture(scope='module')
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyCloud]:
@@ -172,10 +164,7 @@ def test_qat_services_are_planned_changed_and_restored(qat: ModeHost) -> None:
     assert (refusal.status, guest.arqs[0] in str(refusal.body)) == (409, True)
     qat.end(guest)
 
-    status, output = qat.manage('mode', 'plan', qat.name)
-    assert (status, '- 4 CUSTOM_QAT' in output) == (1, True), output
-    status, output = qat.manage('mode', 'plan', qat.name, '--apply')
-    assert status == 0, output
+    assert qat.change_mode('sym;asym').status == 202
     qat.wait_for_mode('sym;asym')
     offers = {'': (4, traits('SYM', 'ASYM'))}
     cloud.until(lambda: qat.offers() == offers, 'Placement has the new services')
@@ -238,8 +227,7 @@ def test_namespaces_are_changed_and_rolled_back(drive: ModeHost) -> None:
         return drive.offers() == {'': (1, expected)}
 
     cloud.until(lambda: offers(1), 'the drive is offered')
-    status, output = drive.manage('mode', 'plan', drive.name, '--apply')
-    assert status == 0, output
+    assert drive.change_mode('namespaces-2').status == 202
     drive.wait_for_mode('namespaces-2')
     cloud.until(lambda: offers(2), 'Placement has the new layout')
     guest = drive.boot_from('CUSTOM_SSD')

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the commands on devices."""
 
+from dataclasses import replace
+
 import pytest
 from osc_lib import exceptions
 
@@ -29,6 +31,7 @@ def device(client: Client) -> str:
             ModePlan('dc', is_current=True),
             ModePlan('sym', is_current=False, appears=(vf,)),
         ),
+        declared='sym',
     )
     return uuid
 
@@ -78,6 +81,7 @@ def test_progress_of_cleans_waits_for_dirty_units() -> None:
 def test_mode_list_shows_change_of_inventory(client: Client, device: str) -> None:
     current, second = read_json(client, 'device mode list', device)
     assert (current['Mode'], current['Current']) == ('dc', True)
+    assert (current['Declared'], second['Declared']) == (False, True)
     assert second['Appears'] == ['16 CUSTOM_QAT']
 
 
@@ -86,6 +90,32 @@ def test_mode_set_starts_change(client: Client, device: str) -> None:
     assert modes['change']['mode'] == 'sym'
     with pytest.raises(exceptions.CommandError, match='409'):
         run_command(client, 'device mode set', device, 'other')
+
+
+def test_mode_apply_changes_devices_that_differ(client: Client, device: str) -> None:
+    (row,) = read_json(client, 'device mode apply', 'compute-1', '--dry-run')
+    assert (row['Current'], row['Declared'], row['Result']) == ('dc', 'sym', None)
+    (row,) = read_json(client, 'device mode apply', 'compute-1')
+    assert (row['Device'], row['Result']) == (device, 'started')
+    change = client.conductor.plans[device].change
+    assert change is not None
+    assert change.mode == 'sym'
+
+
+def test_mode_apply_reports_refusal_of_device(client: Client, device: str) -> None:
+    plan = client.conductor.plans[device]
+    client.conductor.plans[device] = replace(plan, plans=plan.plans[:1])
+    (row,) = read_json(client, 'device mode apply', 'compute-1')
+    assert row['Result'].endswith('(HTTP 409)')
+
+
+def test_mode_apply_ignores_devices_without_difference(
+    client: Client, device: str
+) -> None:
+    plan = client.conductor.plans[device]
+    for declared in (None, 'dc'):
+        client.conductor.plans[device] = replace(plan, declared=declared)
+        assert read_json(client, 'device mode apply', 'compute-1') == []
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,13 @@ def test_reconfigure_starts_change(client: Client) -> None:
     assert change['settings'] == {'vgpus': 4, 'name': 'a b'}
 
 
+def test_history_has_log_of_change(client: Client) -> None:
+    uuid = add_configuration(client)
+    read_json(client, 'device reconfigure', uuid, 'nvidia', '--setting', 'vgpus=4')
+    (change,) = read_json(client, 'device hardware set list', uuid, '--history')
+    assert (change['Set'], change['State'], change['Log']) == ('nvidia', 'waiting', '')
+
+
 def test_reconfigure_device_in_use_is_refused(client: Client) -> None:
     uuid = add_configuration(client, ARQ)
     with pytest.raises(exceptions.CommandError, match=ARQ):

@@ -32,7 +32,7 @@ def list_leaves(
 
 
 @pytest.mark.parametrize(
-    ('module', 'minimum'), [(manage, 25), (status, 3), (dbsync, 6)]
+    ('module', 'minimum'), [(manage, 18), (status, 3), (dbsync, 6)]
 )
 def test_every_subcommand_has_option_json(module: Any, minimum: int) -> None:
     root = argparse.ArgumentParser()
@@ -55,7 +55,7 @@ def test_table_becomes_document(
 ) -> None:
     config = write_config()
     assert run_json(
-        lambda: manage.main([*config, 'jobs', 'list', '--json']), capsys
+        lambda: manage.main([*config, 'cleaning', 'list', '--json']), capsys
     ) == (0, [])
     exit_status, document = run_json(
         lambda: status.main([*config, 'show', '--json']), capsys
@@ -91,7 +91,7 @@ def test_messages_become_document(
 def test_empty_list_is_said_in_words(
     write_config: Callable[..., list[str]], capsys: Out
 ) -> None:
-    assert manage.main([*write_config(), 'jobs', 'list']) == 0
-    assert capsys.readouterr().out == 'No unfinished or failed job: nothing to do.\n'
+    assert manage.main([*write_config(), 'cleaning', 'list']) == 0
+    assert capsys.readouterr().out == 'All units are clean.\n'
     assert manage.main([*write_config(), 'host', 'list']) == 0
     assert capsys.readouterr().out == 'No agent has reported a host.\n'

@@ -13,7 +13,7 @@ Out = pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize(
     'command',
-    [['jobs', 'list'], ['audit'], ['placement', 'audit'], ['ownership']],
+    [['cleaning', 'list'], ['audit'], ['placement', 'audit'], ['ownership']],
 )
 def test_help_describes_each_command(command: list[str], capsys: Out) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -44,7 +44,7 @@ def test_invalid_configuration_returns_2(
     """Status 1 would mean that a command has found a problem."""
     file = tmp_path / 'cyborg-lite.conf'
     file.write_text(lines)
-    assert manage.main(['--config-file', str(file), 'jobs', 'list']) == 2
+    assert manage.main(['--config-file', str(file), 'host', 'list']) == 2
     output = capsys.readouterr()
     assert words in output.err
     assert 'Traceback' not in output.err
@@ -54,6 +54,13 @@ def test_invalid_configuration_returns_2(
 def test_status_of_command_is_returned(
     write_config: Callable[..., list[str]], capsys: Out
 ) -> None:
-    assert manage.main([*write_config(), 'jobs', 'list']) == 0
-    assert manage.main([*write_config(), 'jobs', 'retry', 'unknown']) == 2
+    assert manage.main([*write_config(), 'cleaning', 'list']) == 0
+    assert manage.main([*write_config(), 'topology', 'unknown']) == 2
     assert 'unknown' in capsys.readouterr().err
+
+
+def test_database_without_schema_returns_2(tmp_path: Path, capsys: Out) -> None:
+    file = tmp_path / 'cyborg-lite.conf'
+    file.write_text(f'[database]\nconnection = sqlite:///{tmp_path}/new.sqlite\n')
+    assert manage.main(['--config-file', str(file), 'host', 'list']) == 2
+    assert 'cyborg-lite-dbsync' in capsys.readouterr().err

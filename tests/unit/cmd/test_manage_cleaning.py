@@ -7,11 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from cyborg_lite.cmd import manage
-from cyborg_lite.db import cleanings
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.inventory import CleaningPolicy
 from tests.builders.rows import HOST
-from tests.builders.unclean_units import count_clean_jobs, read_units, release_unit
+from tests.builders.unclean_units import release_unit
 
 Out = pytest.CaptureFixture[str]
 Run = Callable[..., int]
@@ -40,21 +39,3 @@ def test_list_shows_units_that_wait_for_operator(
     columns = 'HOST DEVICE UNIT STATE STEP AGE REASON'
     assert header.split() == columns.split()
     assert line.split()[:2] == [HOST, device]
-
-
-def test_retry_starts_clean(run: Run, database: Database, capsys: Out) -> None:
-    device = release_unit(database, CleaningPolicy.ONE_TIME)
-    assert run('retry', device, '--name', 'Jo') == 0
-    assert 'cleaning of 1 unit starts' in capsys.readouterr().out
-    assert count_clean_jobs(database) == 1
-
-
-def test_accept_records_name(run: Run, database: Database, capsys: Out) -> None:
-    device = release_unit(database, CleaningPolicy.ONE_TIME)
-    (unit,) = read_units(database, device)
-    assert run('accept', device, '--unit', unit.key, '--name', ' ') == 2
-    assert '--name' in capsys.readouterr().err
-    assert run('accept', device, '--unit', unit.key, '--name', 'Jo') == 0
-    (record,) = database.read(cleanings.list_cleanings, device).cleanings
-    assert record.actor == 'Jo'
-    assert run('accept', device, '--name', 'Jo') == 2

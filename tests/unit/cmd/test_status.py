@@ -104,7 +104,7 @@ def test_status_failed_job_returns_1(
     assert status.main(options) == 1
     out = capsys.readouterr().out
     assert parse_row('release', out) == ['release', '0', '0', '1']
-    assert 'cyborg-lite-manage jobs list' in out
+    assert 'openstack accelerator job list' in out
 
 
 def test_status_without_daemons_returns_1(
@@ -149,7 +149,7 @@ def test_upgrade_check_old_daemon_and_failed_job_warn(
     assert warnings == {
         'Daemon versions': 'Restart the daemons of another version: '
         'cyborg-lite-agent on cpu1 (0.0.1).',
-        'Failed jobs': '1 failed job; run cyborg-lite-manage jobs list.',
+        'Failed jobs': '1 failed job; run `openstack accelerator job list`.',
     }
 
 

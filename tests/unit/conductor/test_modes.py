@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 
 from cyborg_lite.clients.placement import Consumer
 from cyborg_lite.conductor.modes import ModeHandler, ModeService
-from cyborg_lite.db import devices, modes
+from cyborg_lite.db import devices
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
@@ -81,7 +81,7 @@ def cloud(database: Database) -> Cloud:
 
 def test_plan_has_difference_and_users(cloud: Cloud) -> None:
     arq = cloud.claim_handle()
-    (plan,) = cloud.service.plan_host(daemon_context(), HOST)
+    plan = cloud.service.plan(daemon_context(), cloud.device().uuid)
     assert (plan.current, plan.declared, plan.arqs) == ('a', 'b', (arq,))
     current, second = plan.plans
     assert (current.appears, current.vanishes) == ((), ())
@@ -205,4 +205,3 @@ def test_change_keeps_maintenance_of_operator(cloud: Cloud) -> None:
 def test_plan_unknown_device_raises(cloud: Cloud) -> None:
     with pytest.raises(DeviceNotFound):
         cloud.service.plan(daemon_context(), 'nothing')
-    assert cloud.database.read(modes.list_devices, 'elsewhere') == ()

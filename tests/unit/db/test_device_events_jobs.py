@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events of devices that jobs store: cleaning, modes and programming."""
 
-from cyborg_lite.db import cleanings, deployables, device_events, modes, programming
+from cyborg_lite.db import (
+    cleanings,
+    deployables,
+    device_events,
+    devices,
+    modes,
+    programming,
+)
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
@@ -68,7 +75,7 @@ def test_accepted_unit_is_event_with_name(database: Database) -> None:
 def test_ends_of_mode_changes_are_events(database: Database) -> None:
     host = HostReport(HOST, 'boot', (card(0x3B),))
     database.write(reports.store_report, host)
-    (device,) = database.read(modes.list_devices, HOST)
+    (device,) = database.read(devices.list_devices, Query())
     payload = ModePayload(device.uuid, 'fast')
     for failure in ('It broke.', ''):
         database.write(modes.add_change, payload, None)
@@ -84,7 +91,7 @@ def test_ends_of_mode_changes_are_events(database: Database) -> None:
 def test_programming_is_started_and_ended(database: Database) -> None:
     host = HostReport(HOST, 'boot', (fpga_card(),))
     database.write(reports.store_report, host)
-    (device,) = database.read(modes.list_devices, HOST)
+    (device,) = database.read(devices.list_devices, Query())
     (stored,) = database.read(deployables.list_deployables, Query())
     region = database.read(programming.find_region, stored.uuid)
     payload = ProgramPayload(region.uuid, IMAGE_ID, is_shell=False).to_json()

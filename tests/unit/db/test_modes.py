@@ -25,6 +25,7 @@ from cyborg_lite.model.jobs import (
     Owner,
     ReconfigurePayload,
 )
+from cyborg_lite.model.queries import Query
 from tests.builders.reports import HOST, card, with_root
 from tests.builders.rows import OWNER
 from tests.builders.unclean_units import lease_clean_job
@@ -34,9 +35,9 @@ _OTHER = Owner('other', OWNER.lease_ms)
 
 @pytest.fixture
 def payload(database: Database) -> ModePayload:
-    devices = card(0x3B, handles=2), card(0x5E, handles=2)
-    database.write(reports.store_report, HostReport(HOST, 'boot', devices))
-    (first, _) = database.read(modes.list_devices, HOST)
+    cards = card(0x3B, handles=2), card(0x5E, handles=2)
+    database.write(reports.store_report, HostReport(HOST, 'boot', cards))
+    (first, _) = database.read(devices.list_devices, Query())
     return ModePayload(first.uuid, 'fast')
 
 

@@ -25,11 +25,12 @@ def command_text() -> ModuleType:
 
 
 def test_read_arguments_has_all_options_of_help(command_text: ModuleType) -> None:
-    page = read_help(['cyborg-lite-manage', 'mode', 'plan'])
+    page = read_help(['cyborg-lite-manage', 'topology'])
     arguments = dict(command_text.read_arguments(page))
     names = {re.split('[ ,]', name)[-1] for name in arguments}
     assert 'HOST' in names
-    assert arguments['--apply'].startswith('start to change the devices')
+    (text,) = (arguments[name] for name in arguments if name.startswith('--format'))
+    assert text.startswith('svg is a picture')
     assert all(re.search(name, ' '.join(arguments)) for name in page.options)
 
 

@@ -44,8 +44,8 @@ def test_every_console_script_has_page() -> None:
 @pytest.mark.parametrize(
     ('words', 'expected'),
     [
-        (['cyborg-lite-manage', 'jobs', ''], ['list', 'retry', 'cancel']),
-        (['cyborg-lite-manage', 'jobs', 'list', '--k'], ['--kind']),
+        (['cyborg-lite-manage', 'host', 'l'], ['list']),
+        (['cyborg-lite-manage', 'device', 'impact', '--ho'], ['--host']),
         (['cyborg-lite-agent', 'd'], ['discover']),
     ],
 )
