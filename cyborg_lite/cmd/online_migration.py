@@ -41,7 +41,9 @@ def run(conf: cfg.ConfigOpts) -> int:
     """Run all migrations, each batch in a transaction of its own.
 
     :returns: 1 if ``--max-count`` was reached and rows are left
+    :raises Conflict: the schema lacks columns that this version adds
     """
+    _check_expansion(conf.database.connection)
     remaining: int | None = conf.command.max_count
     rows: list[tuple[object, ...]] = [('MIGRATION', 'ROWS')]
     with database.open_database(conf) as db:
@@ -73,6 +75,14 @@ def _migrate(
     return total
 
 
+def _check_expansion(connection: str) -> None:
+    if not migration.is_expanded(connection):
+        raise Conflict(
+            reason='The schema lacks tables or columns that this version adds. '
+            'Run cyborg-lite-dbsync upgrade --expand.'
+        )
+
+
 def check_contraction(conf: cfg.ConfigOpts) -> None:
     """Check that nothing needs the columns that a contraction removes.
 
@@ -80,6 +90,7 @@ def check_contraction(conf: cfg.ConfigOpts) -> None:
     """
     if migration.current_revision(conf.database.connection) is None:
         return
+    _check_expansion(conf.database.connection)
     with database.open_database(conf) as db:
         daemons = list_daemons_of_other_versions(db.read(services.list_services))
         unfinished = db.read(online_migrations.list_unfinished)

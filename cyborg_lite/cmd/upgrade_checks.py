@@ -76,6 +76,11 @@ class Checks(UpgradeCommands):
         return _failure_on_error(self._check_online_migrations)
 
     def _check_online_migrations(self) -> Result:
+        if not migration.is_expanded(self._conf.database.connection):
+            return Result(
+                Code.WARNING,
+                'Not checked: run cyborg-lite-dbsync upgrade --expand first.',
+            )
         with database.open_database(self._conf) as db:
             unfinished = db.read(online_migrations.list_unfinished)
         if not unfinished:

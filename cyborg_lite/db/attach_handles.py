@@ -41,12 +41,7 @@ _IS_ANY: Final = _GENERATION == 0
 IS_CURRENT_BIND: Final = or_(_IS_ANY, Arq.generation == _GENERATION)
 """SQL that is true for an ARQ whose last accepted bind has the generation."""
 
-CLAIMED_HANDLE: Final = or_(
-    _IS_ANY,
-    AttachHandle.bind_generation == _GENERATION,
-    # Claimed by a conductor of an earlier release, which does not store the number.
-    and_(AttachHandle.bind_generation == 0, Arq.generation == _GENERATION),
-)
+CLAIMED_HANDLE: Final = or_(_IS_ANY, AttachHandle.bind_generation == _GENERATION)
 """SQL that is true for a handle that the bind has claimed. It needs its ARQ."""
 
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import usages
 from cyborg_lite.db.change import change
 from cyborg_lite.db.inventory.changes import build_device_row, build_handle_row
 from cyborg_lite.db.tables import (
@@ -20,7 +19,7 @@ from cyborg_lite.db.tables import (
     DeviceProfileName,
     ProviderTraits,
 )
-from cyborg_lite.model.arqs import State
+from cyborg_lite.model.arqs import DEVICE_IN_USE_STATES, State
 from cyborg_lite.model.cyborg_import.plan import (
     ImportNote,
     ImportPlan,
@@ -30,6 +29,7 @@ from cyborg_lite.model.cyborg_import.plan import (
     StoredRows,
     Table,
 )
+from cyborg_lite.model.device_profiles import Group
 from cyborg_lite.model.providers import valid_symbol
 
 # Any: classes of `tables`, which have no common type with `uuid`.
@@ -82,9 +82,8 @@ def insert_rows(session: Session, plan: ImportPlan) -> None:
     deployables = _list_ids(session, Deployable)
     _insert(session, Attribute, _attribute_rows(plan, deployables))
     profiles = _list_ids(session, DeviceProfile)
-    _insert(session, Arq, (_arq_row(row, profiles) for row in plan.arqs))
+    _insert(session, Arq, _arq_rows(plan, profiles))
     _insert(session, AttachHandle, _handle_rows(plan, deployables))
-    usages.complete_arqs(session, len(plan.arqs))
 
 
 # --- rows -----------------------------------------------------------------------------
@@ -171,11 +170,32 @@ def _attribute_rows(plan: ImportPlan, deployables: _Ids) -> _Rows:
     ]
 
 
-def _arq_row(row: NewArq, profiles: _Ids) -> dict[str, Any]:
+def _arq_rows(plan: ImportPlan, profiles: _Ids) -> _Rows:
+    by_deployable = {row.uuid: row.resource_class for row in plan.deployables}
+    classes = {
+        handle.arq_uuid: by_deployable[handle.deployable_uuid]
+        for handle in plan.handles
+        if handle.arq_uuid
+    }
+    return [
+        _arq_row(row, profiles[row.profile_uuid], classes.get(row.uuid))
+        for row in plan.arqs
+    ]
+
+
+def _arq_row(row: NewArq, profile_id: int, handle_class: str | None) -> dict[str, Any]:
+    """Return the columns of an ARQ.
+
+    :param handle_class: resource class of its attach handle; None: it has none
+    """
+    is_used = row.state in DEVICE_IN_USE_STATES
+    if handle_class is None and not is_used:
+        requested = Group.parse(row.group).requirements.resource_classes
+        handle_class = next(iter(requested), '')
     return {
         'uuid': row.uuid,
         'state': row.state,
-        'device_profile_id': profiles[row.profile_uuid],
+        'device_profile_id': profile_id,
         'device_profile_name': row.profile_name,
         'device_profile_group_id': row.group_id,
         'device_profile_group': dict(row.group),
@@ -184,6 +204,9 @@ def _arq_row(row: NewArq, profiles: _Ids) -> dict[str, Any]:
         'device_rp_uuid': row.rp_uuid,
         'instance_uuid': row.instance_uuid,
         'instance_slot': row.instance_slot,
+        # Empty: a companion has no unit.
+        'resource_class': handle_class or '',
+        'bound_at': int(row.created_at.timestamp() * 1000) if is_used else None,
         'created_at': row.created_at,
     }
 

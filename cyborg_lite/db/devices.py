@@ -158,7 +158,7 @@ def _record(row: Any, arqs: Sequence[str]) -> DeviceRecord:
         created_at=row.created_at,
         updated_at=row.updated_at,
         usage=None if row.telemetry is None else usage_from_json(row.telemetry),
-        health_since=row.health_since or row.created_at,
+        health_since=row.health_since,
         usage_at=row.telemetry_at,
         generation=row.generation,
     )

@@ -27,10 +27,6 @@ _LOCK_STATEMENTS: Final = {
 }
 
 
-# Revisions before the first release that declare no phase, and rename columns.
-_CONTRACT_REVISIONS: Final = frozenset({'0002'})
-
-
 class Phase(enum.StrEnum):
     """The phase of a rolling upgrade in which a revision may run."""
 
@@ -131,8 +127,6 @@ def _list_pending(current: str) -> list[Revision]:
 
 def _read_phase(script: Script) -> Phase:
     """Return the phase that a revision declares; without one, it only adds."""
-    if script.revision in _CONTRACT_REVISIONS:
-        return Phase.CONTRACT
     return Phase(getattr(script.module, 'phase', Phase.EXPAND))
 
 

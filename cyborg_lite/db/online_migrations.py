@@ -10,13 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
-
-from cyborg_lite.db import usages
-from cyborg_lite.db.change import change, value_by_row
-from cyborg_lite.db.tables import AttachHandle, Deployable, Device, Job
-from cyborg_lite.model.jobs import JobType
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,41 +24,7 @@ class OnlineMigration:
     has_rows: Callable[[Session], bool]
 
 
-def _select_release_hosts() -> Select[int, str]:
-    """Return a SELECT of release jobs without a host, with the host of the handle."""
-    return (
-        select(Job.id, Device.hostname)
-        .join(AttachHandle, AttachHandle.uuid == Job.key)
-        .join(Deployable, Deployable.id == AttachHandle.deployable_id)
-        .join(Device, Device.id == Deployable.device_id)
-        .where(Job.kind == JobType.RELEASE, Job.host.is_(None))
-        .order_by(Job.id)
-    )
-
-
-def _fill_release_hosts(session: Session, limit: int) -> int:
-    """Store the hosts of release jobs of an earlier release.
-
-    A job without a host is not counted against the limit of jobs per host.
-    """
-    rows = session.execute(_select_release_hosts().limit(limit)).all()
-    if not rows:
-        return 0
-    hosts = {row.id: row.hostname for row in rows}
-    statement = update(Job).where(Job.id.in_(hosts), Job.host.is_(None))
-    change(session, statement.values(host=value_by_row(Job.id, hosts)))
-    # Jobs that ended meanwhile need no host.
-    return len(rows)
-
-
-def _has_release_hosts(session: Session) -> bool:
-    return session.execute(_select_release_hosts().limit(1)).first() is not None
-
-
-MIGRATIONS: Final = (
-    OnlineMigration('hosts of release jobs', _fill_release_hosts, _has_release_hosts),
-    OnlineMigration('use of ARQs', usages.complete_arqs, usages.has_incomplete_arqs),
-)
+MIGRATIONS: Final[tuple[OnlineMigration, ...]] = ()
 """All migrations, in the order in which they must run."""
 
 

@@ -130,7 +130,7 @@ def _describe_arq(row: Any, action: str) -> ArqPayload:
     return ArqPayload(
         uuid=row.uuid,
         project_id=row.project_id,
-        resource_class=row.resource_class or '',
+        resource_class=row.resource_class,
         device_profile=row.device_profile_name,
         state='Deleted' if is_deleted else row.state,
         status_reason=row.status_reason,

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite.exceptions import SchemaOutdated
 
-REQUIRED_REVISION: Final = '0011'
+REQUIRED_REVISION: Final = '0001'
 """The newest revision that adds something. The conductor runs without later ones."""
 
 _VERSION_TABLE: Final = 'alembic_version'  # of Alembic

@@ -20,9 +20,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     and_,
-    false,
     text,
-    true,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -60,12 +58,7 @@ class _Numbered:
     A statement that changes nothing that clients see must set it to itself.
     """
 
-    generation: Mapped[int] = mapped_column(
-        default=0,
-        server_default='0',
-        onupdate=text('generation + 1'),
-        sort_order=1,
-    )
+    generation: Mapped[int] = mapped_column(default=0, onupdate=text('generation + 1'))
 
 
 class Service(Base):
@@ -91,11 +84,9 @@ class Service(Base):
     # Agents: the time of the last full comparison of the host with Placement.
     audited_at: Mapped[datetime] = mapped_column(default=now)
     # Agents: identity of the agent that speaks for the host. NULL: not known.
-    identity: Mapped[str | None] = mapped_column(String(36), sort_order=1)
+    identity: Mapped[str | None] = mapped_column(String(36))
     # Agents: number of the last host report that was stored; see model/inventory.py.
-    report_number: Mapped[int] = mapped_column(
-        BigInteger, default=0, server_default='0', sort_order=1
-    )
+    report_number: Mapped[int] = mapped_column(BigInteger, default=0)
 
     @classmethod
     def is_agent_of(cls, hostname: Any) -> ColumnElement[bool]:
@@ -130,10 +121,10 @@ class Device(_Timed, _Numbered, Base):
     telemetry: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     # The other service that manages the device, according to Placement; empty: none.
     conflict: Mapped[str] = mapped_column(String(255), default='')
-    # Time of the last change of the health. NULL: before revision 0007.
-    health_since: Mapped[datetime | None] = mapped_column(sort_order=1)
-    # Time at which the telemetry was received. NULL: before revision 0007, or never.
-    telemetry_at: Mapped[datetime | None] = mapped_column(sort_order=1)
+    # Time of the last change of the health.
+    health_since: Mapped[datetime] = mapped_column(default=now)
+    # Time at which the telemetry was received. NULL: never.
+    telemetry_at: Mapped[datetime | None]
 
 
 class Deployable(_Timed, Base):
@@ -159,10 +150,9 @@ class Deployable(_Timed, Base):
     rp_uuid: Mapped[str | None] = mapped_column(String(36), unique=True)
     driver_name: Mapped[str | None] = mapped_column(String(64))
     bitstream_id: Mapped[str | None] = mapped_column(String(36))
-    # What selectors compare; see model/typed_attributes.py. NULL: none, or reported by
-    # an agent of an earlier release.
+    # What selectors compare; see model/typed_attributes.py. NULL: none.
     typed_attributes: Mapped[list[dict[str, str]] | None] = mapped_column(
-        JSON(none_as_null=True), sort_order=1
+        JSON(none_as_null=True)
     )
 
 
@@ -217,9 +207,7 @@ class Attribute(_Timed, _Numbered, Base):
     # False: an admin or a load has added it.
     reported: Mapped[bool] = mapped_column(default=False)
     # An admin has deleted it. The row prevents that a host report creates it again.
-    hidden: Mapped[bool] = mapped_column(
-        default=False, server_default=false(), sort_order=1
-    )
+    hidden: Mapped[bool] = mapped_column(default=False)
 
 
 class DeviceProfile(_Timed, _Numbered, Base):
@@ -232,11 +220,11 @@ class DeviceProfile(_Timed, _Numbered, Base):
     name: Mapped[str] = mapped_column(String(255), unique=True)
     description: Mapped[str | None] = mapped_column(Text)
     groups: Mapped[list[dict[str, str]]] = mapped_column(JSON)
-    enabled: Mapped[bool] = mapped_column(default=True, server_default=true())
-    is_public: Mapped[bool] = mapped_column(default=True, server_default=true())
+    enabled: Mapped[bool] = mapped_column(default=True)
+    is_public: Mapped[bool] = mapped_column(default=True)
     # For each group the groups that may be used instead. NULL: no group has any.
     alternatives: Mapped[list[list[dict[str, str]]] | None] = mapped_column(
-        JSON(none_as_null=True), sort_order=1
+        JSON(none_as_null=True)
     )
 
 
@@ -329,23 +317,19 @@ class Arq(_Timed, Base):
     # Created while its profile was disabled: only an instance that had accelerators of
     # the profile before may use it.
     for_former_server: Mapped[bool] = mapped_column(default=False)
-    # Raised when a bind is accepted; see attach_handles.py. 0: never bound, or by an
-    # earlier release.
-    generation: Mapped[int] = mapped_column(default=0, server_default='0', sort_order=1)
+    # Raised when a bind is accepted; see attach_handles.py. 0: never bound.
+    generation: Mapped[int] = mapped_column(default=0)
     # The class of the unit that the ARQ requests. Empty: none, it is a companion.
-    # NULL: written by an earlier release.
-    resource_class: Mapped[str | None] = mapped_column(String(255), sort_order=1)
+    resource_class: Mapped[str] = mapped_column(String(255))
     # Start of the use of the unit; milliseconds as in `usage_periods`. NULL: no use.
-    bound_at: Mapped[int | None] = mapped_column(BigInteger, sort_order=1)
+    bound_at: Mapped[int | None] = mapped_column(BigInteger)
     # The groups of which the ARQ may request a unit, in order of preference;
     # `device_profile_group` is one of them. NULL: it is the only group.
     alternatives: Mapped[list[dict[str, str]] | None] = mapped_column(
-        JSON(none_as_null=True), sort_order=1
+        JSON(none_as_null=True)
     )
     # Index of `device_profile_group` in `alternatives`.
-    alternative: Mapped[int] = mapped_column(
-        Integer, default=0, server_default='0', sort_order=1
-    )
+    alternative: Mapped[int] = mapped_column(Integer, default=0)
 
 
 class ArqEvent(Base):
@@ -389,23 +373,15 @@ class AttachHandle(_Timed, Base):
     # Number of claims so far. The agent ignores calls with an older generation.
     generation: Mapped[int] = mapped_column(default=0)
     # Generation of the bind that has claimed the handle last.
-    bind_generation: Mapped[int] = mapped_column(
-        default=0, server_default='0', sort_order=1
-    )
+    bind_generation: Mapped[int] = mapped_column(default=0)
     # The owner. Unique and a foreign key: the schema itself prevents that an ARQ owns
     # two handles, or is deleted while it owns one.
     arq_uuid: Mapped[str | None] = mapped_column(ForeignKey('arqs.uuid'), unique=True)
     # When the unit is cleaned, as the driver reports it; a value of CleaningPolicy.
-    cleaning: Mapped[str] = mapped_column(
-        String(16), default='never', server_default='never', sort_order=1
-    )
+    cleaning: Mapped[str] = mapped_column(String(16), default='never')
     # A value of CleanState. While an ARQ owns the handle it is `clean`.
-    clean_state: Mapped[str] = mapped_column(
-        String(16), default='clean', server_default='clean', sort_order=1
-    )
-    clean_reason: Mapped[str] = mapped_column(
-        String(255), default='', server_default='', sort_order=1
-    )
+    clean_state: Mapped[str] = mapped_column(String(16), default='clean')
+    clean_reason: Mapped[str] = mapped_column(String(255), default='')
 
 
 class Cleaning(Base):
@@ -488,7 +464,7 @@ class Job(Base):
     last_error: Mapped[str] = mapped_column(String(1024), default='')
     request_id: Mapped[str | None] = mapped_column(String(64))
     created_at: Mapped[int] = mapped_column(BigInteger)
-    # The host whose agent the job calls. NULL: none, or written by an earlier release.
+    # The host whose agent the job calls. NULL: none.
     host: Mapped[str | None] = mapped_column(String(255))
 
 

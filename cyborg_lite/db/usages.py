@@ -5,8 +5,7 @@ The row of an ARQ contains the start of its current period. The statement that e
 use stores the period in ``usage_periods``, in the transaction of the change.
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -20,19 +19,15 @@ from sqlalchemy import (
     func,
     insert,
     literal,
-    or_,
     select,
     union_all,
-    update,
 )
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import outbox
-from cyborg_lite.db.change import change, value_by_row
+from cyborg_lite.db.change import change
 from cyborg_lite.db.clock import now_ms, read_now_ms
-from cyborg_lite.db.tables import Arq, ArqEvent, AttachHandle, Deployable, UsagePeriod
-from cyborg_lite.model.arqs import DEVICE_IN_USE_STATES, State
-from cyborg_lite.model.device_profiles import Group
+from cyborg_lite.db.tables import Arq, UsagePeriod
 from cyborg_lite.model.project_errors import UsageTooLarge
 from cyborg_lite.model.usages import MAX_ROWS, UnitUsage, UsageQuery, UsageReport
 
@@ -147,78 +142,3 @@ def delete_old_periods(session: Session, seconds: int) -> int:
     """Delete periods that ended over ``seconds`` ago; return their number."""
     is_old = UsagePeriod.ended_at < now_ms() - seconds * 1000
     return change(session, delete(UsagePeriod).where(is_old))
-
-
-# --- ARQs of earlier releases ---
-
-_INCOMPLETE: Final = or_(
-    Arq.resource_class.is_(None),
-    and_(Arq.bound_at.is_(None), Arq.state.in_(DEVICE_IN_USE_STATES)),
-)
-_BOUND_SINCE: Final = (
-    select(func.max(ArqEvent.at))
-    .where(ArqEvent.arq_uuid == Arq.uuid, ArqEvent.step == State.BOUND)
-    .correlate(Arq)
-    .scalar_subquery()
-)
-
-
-def has_incomplete_arqs(session: Session) -> bool:
-    """Return True if an ARQ lacks its resource class or the start of its use."""
-    return session.scalar(select(Arq.id).where(_INCOMPLETE).limit(1)) is not None
-
-
-def complete_arqs(session: Session, limit: int) -> int:
-    """Store resource class and start of use of ARQs that lack them.
-
-    :param limit: number of ARQs
-    :returns: the number of ARQs
-    """
-    rows = session.execute(
-        select(
-            Arq.id,
-            Arq.state,
-            Arq.device_profile_group,
-            Arq.created_at,
-            Arq.bound_at,
-            Deployable.resource_class,
-            _BOUND_SINCE.label('bound_since'),
-        )
-        .outerjoin(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
-        .outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
-        .where(_INCOMPLETE)
-        .order_by(Arq.id)
-        .limit(limit)
-        .with_for_update(of=Arq)
-    ).all()
-    if not rows:
-        return 0
-    classes = {row.id: _find_class(row) for row in rows}
-    statement = update(Arq).where(Arq.id.in_(classes))
-    columns: dict[str, Any] = {'resource_class': value_by_row(Arq.id, classes)}
-    starts = _find_starts(rows)
-    columns['bound_at'] = value_by_row(Arq.id, starts) if starts else Arq.bound_at
-    change(session, statement.values(**columns, updated_at=Arq.updated_at))
-    return len(rows)
-
-
-# Any: the columns of the statement above.
-def _find_class(row: Any) -> str:
-    """Return the class of the unit of an ARQ; empty: a companion has none."""
-    if row.resource_class is not None:
-        return str(row.resource_class)
-    if row.state in DEVICE_IN_USE_STATES:
-        return ''
-    group: Mapping[str, str] = row.device_profile_group
-    return next(iter(Group.parse(group).requirements.resource_classes), '')
-
-
-def _find_starts(rows: Sequence[Any]) -> dict[int, int | None]:
-    """Return the start of use by id; empty: no ARQ of the rows is in use."""
-    starts: dict[int, int | None] = {}
-    for row in rows:
-        is_used = row.state in DEVICE_IN_USE_STATES
-        since: datetime = row.bound_since or row.created_at
-        missing = int(since.timestamp() * 1000) if is_used else None
-        starts[row.id] = missing if row.bound_at is None else row.bound_at
-    return starts if any(starts.values()) else {}

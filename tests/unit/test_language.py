@@ -48,8 +48,7 @@ OPENINGS: Final = """
 """
 FORBIDDEN_NAMES: Final = frozenset((PRONOUNS + PARTICIPLES + ADJECTIVES).split())
 FORBIDDEN_OPENINGS: Final = frozenset(OPENINGS.split())
-# A file that is never edited after the release, and fields that travel by RPC.
-RELEASED_REVISION: Final = 'alembic/versions/0001'
+# Fields that travel by RPC.
 MESSAGE_FIELDS: Final = frozenset({('cyborg_lite/model/host_events.py', 'lost')})
 BANNED_WORDS: Final = re.compile(
     r'\b(carved|figures|finding|pulse|stranger|verdict|vitals|wishes)\b', re.IGNORECASE
@@ -163,7 +162,6 @@ def test_names_are_nouns_not_pronouns_or_participles(tree: str) -> None:
     offenders = [
         f'{source.locate(node)}: {name}'
         for source in read_sources(tree)
-        if not source.name.startswith(RELEASED_REVISION)
         for node, name in list_bindings(source.tree)
         if name.strip('_') in FORBIDDEN_NAMES
         and (source.name, name) not in MESSAGE_FIELDS
@@ -176,7 +174,6 @@ def test_docstrings_open_with_verb_or_noun(tree: str) -> None:
     offenders = [
         f'{source.locate(node)}: {docstring.splitlines()[0]}'
         for source in read_sources(tree)
-        if not source.name.startswith(RELEASED_REVISION)
         for node, docstring in list_docstrings(source.tree)
         if has_forbidden_opening(docstring)
     ]
@@ -189,7 +186,6 @@ def test_functions_are_not_named_by_bare_participles() -> None:
     offenders = [
         f'{source.locate(node)}: {node.name}'
         for source in read_all_sources()
-        if not source.name.startswith(RELEASED_REVISION)
         for node in list_functions(source.tree)
         if is_bare_participle(node.name)
     ]

@@ -29,10 +29,11 @@ def _describe(engine: Engine) -> dict[str, Any]:
     names = set(inspector.get_table_names()) - {'alembic_version'}
     return {
         name: {
-            'columns': [
-                {**column, 'type': str(column['type'])}
+            # The order of columns has no meaning: revisions append them.
+            'columns': {
+                column['name']: {**column, 'type': str(column['type'])}
                 for column in inspector.get_columns(name)
-            ],
+            },
             'primary key': inspector.get_pk_constraint(name),
             'foreign keys': _by_name(inspector.get_foreign_keys(name)),
             'unique': _by_name(inspector.get_unique_constraints(name)),

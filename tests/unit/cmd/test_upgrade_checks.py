@@ -7,17 +7,19 @@ from pathlib import Path
 
 import pytest
 from oslo_upgradecheck.upgradecheck import Code
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd.upgrade_checks import Checks
-from cyborg_lite.db import services, tables
+from cyborg_lite.db import migration, online_migrations, services, tables
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.online_migrations import OnlineMigration
 from cyborg_lite.model.jobs import JobType, NewJob
 from cyborg_lite.version import version
-from tests.builders.rows import add_card, add_profile
+from tests.builders.next_release import labels, schema
+from tests.builders.rows import add_profile
 from tests.servers.databases import create_sqlite_file
 from tests.servers.message_keys import write_lines
 
@@ -120,13 +122,12 @@ def test_check_signatures_without_secret_fails(tmp_path: Path, address: str) -> 
 
 
 def test_check_old_jobs_rows_and_profiles_warns(
-    tmp_path: Path, address: str, capsys: Out
+    tmp_path: Path, address: str, capsys: Out, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_sqlite_file(tmp_path / 'db.sqlite')
     former = {'resources:CUSTOM_ACCELERATOR_FPGA': '1'}
     with closing(Database(address)) as database:
         add_profile(database, [former])
-        add_card(database, 1)
     write(
         address,
         lambda session: session.execute(
@@ -134,15 +135,27 @@ def test_check_old_jobs_rows_and_profiles_warns(
                 uuid='1', kind='ancient', payload={}, run_after=0, created_at=0
             )
         ),
-        lambda session: queue.add_job(
-            session,
-            NewJob(
-                JobType.RELEASE, key=session.scalar(select(tables.AttachHandle.uuid))
-            ),
-        ),
     )
+    unfinished = OnlineMigration(
+        'labels', lambda _session, _n: 0, lambda _session: True
+    )
+    monkeypatch.setattr(online_migrations, 'MIGRATIONS', (unfinished,))
     assert build_checks(tmp_path, address).check() == Code.WARNING
     output = ' '.join(capsys.readouterr().out.replace('|', ' ').split())
     assert '1 ancient' in output
     assert '1 device profiles have former names' in output
-    assert 'online_data_migrations' in output
+    assert 'Rows are not migrated: labels' in output
+
+
+def test_check_rows_before_expansion_warns(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A migration may need a column that the expansion adds."""
+    create_sqlite_file(tmp_path / 'db.sqlite')
+    scripts = schema.copy_migrations(tmp_path / 'migrations')
+    monkeypatch.setattr(migration, 'script_location', lambda: scripts)
+    fill = OnlineMigration(labels.NAME, labels.fill_labels, labels.has_unlabelled)
+    monkeypatch.setattr(online_migrations, 'MIGRATIONS', (fill,))
+    result = build_checks(tmp_path, address)._online_migrations()
+    assert result.code is Code.WARNING
+    assert 'upgrade --expand' in str(result.details)

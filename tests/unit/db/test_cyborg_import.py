@@ -3,6 +3,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 from uuid import uuid4
 
 import pytest
@@ -12,7 +13,8 @@ from sqlalchemy.orm import Session
 from cyborg_lite.db import cyborg_import, providers
 from cyborg_lite.db.cyborg_source import read_source
 from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import AttachHandle, Deployable
+from cyborg_lite.db.tables import Arq, AttachHandle, Deployable
+from cyborg_lite.model.arqs import State
 from cyborg_lite.model.cyborg_import.plan import (
     CloudRows,
     ImportPlan,
@@ -21,6 +23,8 @@ from cyborg_lite.model.cyborg_import.plan import (
 )
 from cyborg_lite.model.cyborg_import.planning import plan_import
 from tests.builders import cyborg_sample
+
+_USE: Final = select(Arq.uuid, Arq.resource_class, Arq.bound_at)
 
 
 @pytest.fixture
@@ -42,6 +46,19 @@ def test_insert_rows_are_found_as_stored(database: Database, plan: ImportPlan) -
     assert stored.profile_names['fpga-one'] in stored.uuids[Table.PROFILES]
     traits = database.read(providers.list_published_traits, [cyborg_sample.PROVIDER])
     assert traits == {'CUSTOM_FAKE_DEVICE'}
+
+
+def test_insert_rows_start_use_of_bound_arqs(
+    database: Database, plan: ImportPlan
+) -> None:
+    database.write(cyborg_import.insert_rows, plan)
+    rows = database.read(lambda session: session.execute(_USE).all())
+    bound = {arq.uuid for arq in plan.arqs if arq.state is State.BOUND}
+    assert {row.uuid for row in rows if row.bound_at is not None} == bound
+    classes = {row.uuid: row.resource_class for row in rows}
+    requested = {arq.uuid: arq.group for arq in plan.arqs}
+    for uuid, resource_class in classes.items():
+        assert f'resources:{resource_class}' in requested[uuid]
 
 
 def test_delete_rows_leaves_nothing(database: Database, plan: ImportPlan) -> None:

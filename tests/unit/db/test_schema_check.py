@@ -25,14 +25,16 @@ def test_required_revision_is_newest_expansion() -> None:
     assert expansions[-1] == schema_check.REQUIRED_REVISION
 
 
-@pytest.mark.parametrize('revision', [None, '0001'])
+@pytest.mark.parametrize('is_empty', [True, False])
 def test_check_revision_missing_or_earlier_schema_is_refused(
-    url: str, revision: str | None
+    url: str, monkeypatch: pytest.MonkeyPatch, is_empty: bool
 ) -> None:
-    if revision is not None:
-        migration.upgrade(url, revision)
+    if not is_empty:
+        migration.upgrade(url)
+        monkeypatch.setattr(schema_check, 'REQUIRED_REVISION', '9999')
+    current = 'none' if is_empty else migration.head_revision()
     database = Database(url)
-    with pytest.raises(SchemaOutdated, match=revision or 'none') as caught:
+    with pytest.raises(SchemaOutdated, match=current) as caught:
         database.read(schema_check.check_revision)
     assert 'cyborg-lite-dbsync upgrade' in caught.value.advice
     database.close()

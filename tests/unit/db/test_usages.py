@@ -125,27 +125,6 @@ def test_delete_old_periods_spares_recent_periods(database: Database) -> None:
     assert len(database.read(list_periods)) == 1
 
 
-def test_complete_arqs_fills_rows_of_earlier_release(database: Database) -> None:
-    uuids = create_bound_arqs(database, 2)
-    add_arqs(database, 1)
-    execute(database, update(Arq).values(resource_class=None, bound_at=None))
-    assert database.read(usages.has_incomplete_arqs)
-    assert database.write(usages.complete_arqs, 2) == 2
-    assert database.write(usages.complete_arqs, 2) == 1
-    assert database.write(usages.complete_arqs, 2) == 0
-    assert not database.read(usages.has_incomplete_arqs)
-    rows = database.read(
-        lambda session: session.execute(
-            select(Arq.uuid, Arq.resource_class, Arq.bound_at)
-        ).all()
-    )
-    now = database.read(read_now_ms)
-    for row in rows:
-        assert row.resource_class == 'PGPU'
-        assert (row.bound_at is not None) == (row.uuid in uuids)
-        assert row.bound_at is None or now - 60_000 < row.bound_at <= now + 1
-
-
 def period(
     project: str, resource_class: str, profile: str, start: int, end: int
 ) -> Row:
