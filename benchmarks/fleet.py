@@ -54,7 +54,7 @@ from cyborg_lite.model.services import AGENT, Heartbeat, HeartbeatDetails
 from cyborg_lite.model.usage import Usage
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import bare_context, daemon_context
-from cyborg_lite.version import version
+from cyborg_lite.version import VERSION
 from tests.builders.reports import HOST, list_cards
 from tests.servers.stack import expect
 
@@ -133,9 +133,9 @@ class Fleet:
         token = self._tokens.get(name)
         if token and self._send_short(name, token):
             return False
-        heartbeat = Heartbeat(name, version(), digest, _BOOT_ID, '')
+        heartbeat = Heartbeat(name, VERSION, digest, _BOOT_ID, '')
         needs_report = self.conductor.heartbeat(
-            daemon_context(), name, digest, version(), HeartbeatDetails(_BOOT_ID)
+            daemon_context(), name, digest, VERSION, HeartbeatDetails(_BOOT_ID)
         )
         if not needs_report:
             self._tokens[name] = heartbeat.token

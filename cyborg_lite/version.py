@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The version of the installed package."""
+"""The version of the package; ``setup.cfg`` reads it from here."""
 
-from importlib import metadata
+from typing import Final
 
-
-def version() -> str:
-    """Return the package version, or ``unknown`` if the package is not installed."""
-    try:
-        return metadata.version('cyborg-lite')
-    except metadata.PackageNotFoundError:
-        return 'unknown'
+VERSION: Final = '1.0.0.dev0'
+"""The release; with ``.devN``, a development version of the next one."""

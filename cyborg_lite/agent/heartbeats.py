@@ -17,7 +17,7 @@ from cyborg_lite.model.services import Heartbeat, HeartbeatDetails
 from cyborg_lite.model.usage import Usage
 from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import bare_context, daemon_context
-from cyborg_lite.version import version
+from cyborg_lite.version import VERSION
 
 _SHORTEST_TIMEOUT: Final = 1.0  # seconds
 # A message to a conductor that has died gets no reply. Several heartbeats must fit into
@@ -70,9 +70,7 @@ class HeartbeatSender:
         :raises CyborgError: no conductor answered, or it refused the heartbeat
         """
         host = self._discovery.host
-        heartbeat = Heartbeat(
-            host.name, version(), digest, host.boot_id, self._identity
-        )
+        heartbeat = Heartbeat(host.name, VERSION, digest, host.boot_id, self._identity)
         usages = self._list_changed_usages() if is_reported else {}
         # Without an answer it is unknown which values are stored; send these again.
         for address in usages:

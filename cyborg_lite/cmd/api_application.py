@@ -12,7 +12,6 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
-from cyborg_lite import version
 from cyborg_lite.api.app import assemble
 from cyborg_lite.cmd import garbage_collection, message_keys
 from cyborg_lite.model.queries import Query
@@ -22,6 +21,7 @@ from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.keys import Role
 from cyborg_lite.rpc.upgrade_levels import Pins
+from cyborg_lite.version import VERSION
 
 BINARY: Final = 'cyborg-lite-api'
 
@@ -64,5 +64,5 @@ def _read_versions(conductor: ConductorAPI) -> Iterator[tuple[str, str]]:
     """Yield binary and version of each running conductor of another version."""
     query = Query(filters={'binary': (CONDUCTOR,), 'state': (ServiceState.UP,)})
     for service in conductor.list_services(daemon_context(), query):
-        if service.version != version.version():
+        if service.version != VERSION:
             yield service.binary, service.version

@@ -11,7 +11,6 @@ from typing import Final
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
-from cyborg_lite import version
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.clients.limits import KeystoneLimits
 from cyborg_lite.clients.nova import Nova
@@ -36,6 +35,7 @@ from cyborg_lite.rpc import notifications, transport
 from cyborg_lite.rpc.keys import Role
 from cyborg_lite.rpc.notifications import NotificationBus
 from cyborg_lite.rpc.upgrade_levels import Pins
+from cyborg_lite.version import VERSION
 
 __all__ = ['build', 'main', 'runtime']
 
@@ -101,7 +101,7 @@ def _connect_notifications(conf: cfg.ConfigOpts) -> NotificationBus | None:
 def _read_versions(db: Database) -> Iterator[tuple[str, str]]:
     """Yield binary and version of each running daemon of another version."""
     for service in db.read(services.list_services):
-        is_other = service.version != version.version()
+        is_other = service.version != VERSION
         if is_other and service.state is ServiceState.UP:
             yield service.binary, service.version
 

@@ -22,12 +22,13 @@ from oslo_service import service as oslo_service
 from oslo_service import systemd
 
 from cyborg_lite import conf as configuration
-from cyborg_lite import runtime, version
+from cyborg_lite import runtime
 from cyborg_lite.cmd import address, garbage_collection, thread_report
 from cyborg_lite.cmd.unknown_options import warn_of_unknown_options
 from cyborg_lite.cmd.watchdog import Watchdog
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.rpc import transport
+from cyborg_lite.version import VERSION
 
 LOG = log.getLogger(__name__)
 
@@ -124,7 +125,7 @@ def _log_start(conf: cfg.ConfigOpts, identity: Identity) -> None:
     LOG.info(
         '%s %s on host %s: %s, concurrency %s, workers %d, configuration %s',
         identity.binary,
-        version.version(),
+        VERSION,
         conf.host,
         ', '.join(f'{name} {url}' for name, url in back_ends.items()),
         runtime.BACKEND,

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from oslo_config import cfg
 
-from cyborg_lite import version
 from cyborg_lite.cmd import database
 from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.cmd.text_table import format_table
@@ -13,6 +12,7 @@ from cyborg_lite.db import migration, online_migrations, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import Conflict
 from cyborg_lite.model.services import Service, ServiceState
+from cyborg_lite.version import VERSION
 
 _BATCH: Final = 500  # rows of one transaction
 
@@ -109,5 +109,5 @@ def list_daemons_of_other_versions(daemons: tuple[Service, ...]) -> list[str]:
     return [
         f'{daemon.binary} on {daemon.host} ({daemon.version})'
         for daemon in daemons
-        if daemon.state is ServiceState.UP and daemon.version != version.version()
+        if daemon.state is ServiceState.UP and daemon.version != VERSION
     ]

@@ -7,7 +7,7 @@ from typing import Any
 from oslo_config import cfg
 from oslo_reports import opts
 
-from cyborg_lite import version
+from cyborg_lite.version import VERSION
 
 
 class _Version:
@@ -23,7 +23,7 @@ class _Version:
         return self._binary
 
     def version_string_with_package(self) -> str:
-        return version.version()
+        return VERSION
 
 
 def set_up(conf: cfg.ConfigOpts, binary: str) -> None:

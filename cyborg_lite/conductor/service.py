@@ -84,7 +84,7 @@ from cyborg_lite.rpc.transport import (
     find_signer,
     serve,
 )
-from cyborg_lite.version import version
+from cyborg_lite.version import VERSION
 
 LOG = log.getLogger(__name__)
 
@@ -466,7 +466,7 @@ class ConductorService:
         while True:
             try:
                 self._connections.database.write(
-                    record, CONDUCTOR, self._settings.host, version()
+                    record, CONDUCTOR, self._settings.host, VERSION
                 )
                 record = services.record_heartbeat
             except CyborgError as error:

@@ -32,7 +32,7 @@ from cyborg_lite.conf import (
     upgrade_levels,
 )
 from cyborg_lite.exceptions import ConfigurationError
-from cyborg_lite.version import version
+from cyborg_lite.version import VERSION
 
 VARIABLE: Final = 'CYBORG_LITE_CONFIG'
 _COMPLETION_OPTION: Final = '--shell_completion'
@@ -111,7 +111,7 @@ def parse(
             args=list(arguments),
             project='cyborg-lite',
             prog=prog,
-            version=version(),
+            version=VERSION,
             description=description,
             default_config_files=_select_files(config_files),
             default_config_dirs=[],
@@ -128,7 +128,7 @@ def set_up_logging(conf: cfg.ConfigOpts) -> None:
     :raises ConfigurationError: a log file cannot be opened, or a value is invalid
     """
     try:
-        log.setup(conf, 'cyborg-lite', version())
+        log.setup(conf, 'cyborg-lite', VERSION)
     except (OSError, ValueError, log.LogConfigError) as error:
         raise ConfigurationError(reason=f'Cannot set up the log: {error}.') from None
 

@@ -4,10 +4,10 @@
 import sys
 from pathlib import Path
 
-from cyborg_lite.version import version as installed_version
+from cyborg_lite.version import VERSION
 
 project = 'cyborg_lite'
-version = release = installed_version()
+version = release = VERSION
 sys.path[:0] = [str(Path(__file__).parent / '_exts'), str(Path(__file__).parents[2])]
 extensions = ['arq_states', 'command_help', 'diagrams', 'host_topology']
 exclude_patterns: list[str] = []

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cyborg_lite.api import openapi
-from cyborg_lite.version import version
+from cyborg_lite.version import VERSION
 from tests.servers.keystone_cloud import KeystoneCloud
 from tests.servers.stack import ADMIN
 
@@ -81,7 +81,7 @@ class Recorder:
         text = json.dumps(sample, indent=2, ensure_ascii=False)
         text = text.replace(f'http://127.0.0.1:{self._cloud.port}', _ENDPOINT)
         text = text.replace(self._cloud.host, 'compute-1')
-        text = text.replace(f'"version": "{version()}"', '"version": "1.2.3"')
+        text = text.replace(f'"version": "{VERSION}"', '"version": "1.2.3"')
         text = _TIME.sub('2026-01-02T03:04:05.678901+00:00', text)
         text = _DURATION.sub('"duration": 0.25', text)
         text = _SECONDS.sub(r'"\1": 0.25', text)

@@ -13,6 +13,8 @@ from typing import Final
 
 import pytest
 
+from cyborg_lite.version import VERSION
+
 ROOT: Final = Path(__file__).parents[2]
 MIGRATIONS: Final = 'cyborg_lite/db/migrations'
 
@@ -95,6 +97,10 @@ def test_wheel_has_all_modules_of_package(wheel: Path) -> None:
     assert {
         name for name in shipped - modules if not name.startswith(MIGRATIONS)
     } == set()
+
+
+def test_wheel_has_version_of_package(wheel: Path) -> None:
+    assert wheel.name.split('-')[1] == VERSION
 
 
 def test_wheel_has_typing_marker(wheel: Path) -> None:

@@ -395,8 +395,9 @@ def add_silent_agent(cloud: KeystoneCloud, host: str) -> str:
     with closing(sqlite3.connect(cloud.directory / 'db.sqlite')) as database, database:
         database.execute(
             'INSERT INTO services (uuid, binary, host, version, state, started_at, '
-            'heartbeat_at, audited_at, last_event) SELECT ?, binary, ?, version, ?, '
-            'started_at, started_at, audited_at, 0 FROM services '
+            'heartbeat_at, audited_at, last_event, report_number) '
+            'SELECT ?, binary, ?, version, ?, '
+            'started_at, started_at, audited_at, 0, 0 FROM services '
             "WHERE binary = 'cyborg-lite-agent'",
             (uuid, host, 'down'),
         )

@@ -7,7 +7,7 @@ from unittest import mock
 from cyborg_lite.cmd import api_application
 from cyborg_lite.model.services import CONDUCTOR, Service, ServiceState
 from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.version import version
+from cyborg_lite.version import VERSION
 
 
 def test_read_versions_asks_for_running_conductors() -> None:
@@ -15,7 +15,7 @@ def test_read_versions_asks_for_running_conductors() -> None:
     moment = datetime(2026, 11, 22, tzinfo=UTC)
     conductor.list_services.return_value = [
         Service('u', CONDUCTOR, 'ctl', text, ServiceState.UP, moment, moment)
-        for text in ('0.1.0', version())
+        for text in ('0.1.0', VERSION)
     ]
     assert list(api_application._read_versions(conductor)) == [(CONDUCTOR, '0.1.0')]
     _context, query = conductor.list_services.call_args.args

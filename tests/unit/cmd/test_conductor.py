@@ -23,7 +23,7 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.services import AGENT, CONDUCTOR
-from cyborg_lite.version import version
+from cyborg_lite.version import VERSION
 from tests.builders.service_rows import mark_down
 
 Configure = Callable[[str], cfg.ConfigOpts]
@@ -128,7 +128,7 @@ def test_read_versions_lists_running_daemons_of_other_versions(
     database: Database,
 ) -> None:
     database.write(services.record_start, AGENT, 'cpu1', '0.1.0')
-    database.write(services.record_start, AGENT, 'cpu2', version())
+    database.write(services.record_start, AGENT, 'cpu2', VERSION)
     mark_down(database, 'cpu3')
     assert list(conductor._read_versions(database)) == [(AGENT, '0.1.0')]
 

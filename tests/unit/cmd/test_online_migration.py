@@ -14,7 +14,7 @@ from cyborg_lite.cmd import dbsync
 from cyborg_lite.db import migration, online_migrations, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.online_migrations import OnlineMigration
-from cyborg_lite.version import version
+from cyborg_lite.version import VERSION
 from tests.builders.next_release import labels, schema
 from tests.builders.rows import add_card
 
@@ -95,7 +95,7 @@ def test_contract_daemon_of_other_version_is_refused(
     expanded_database.write(services.record_start, 'agent', 'cpu1', '0.0.1')
     assert run('upgrade', '--contract') == 1
     assert 'agent on cpu1 (0.0.1)' in capsys.readouterr().err
-    expanded_database.write(services.record_start, 'agent', 'cpu1', version())
+    expanded_database.write(services.record_start, 'agent', 'cpu1', VERSION)
     assert run('upgrade', '--contract') == 0
 
 

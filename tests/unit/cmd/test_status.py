@@ -15,7 +15,7 @@ from cyborg_lite.db import services, tables
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.jobs import JobType, NewJob, Owner
-from cyborg_lite.version import version
+from cyborg_lite.version import VERSION
 from tests.builders.provider_rows import add_device, change_device
 from tests.builders.rows import add_handles
 from tests.servers.databases import create_sqlite_file
@@ -126,7 +126,7 @@ def test_status_database_unreachable_prints_error(
 def test_upgrade_check_without_problems_returns_0(
     options: list[str], database: Database, capsys: Out
 ) -> None:
-    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', version())
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', VERSION)
     assert status.main([*options, 'upgrade', 'check']) == 0
     assert 'Failure' not in capsys.readouterr().out
 

@@ -17,7 +17,7 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.online_migrations import OnlineMigration
 from cyborg_lite.model.jobs import JobType, NewJob
-from cyborg_lite.version import version
+from cyborg_lite.version import VERSION
 from tests.builders.next_release import labels, schema
 from tests.builders.rows import add_profile
 from tests.servers.databases import create_sqlite_file
@@ -58,7 +58,7 @@ def test_check_without_problems_succeeds(tmp_path: Path, address: str) -> None:
     create_sqlite_file(tmp_path / 'db.sqlite')
     write(
         address,
-        lambda session: services.record_start(session, 'agent', 'cpu1', version()),
+        lambda session: services.record_start(session, 'agent', 'cpu1', VERSION),
     )
     assert build_checks(tmp_path, address).check() == Code.SUCCESS
 
