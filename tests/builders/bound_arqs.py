@@ -60,6 +60,7 @@ def add_bound_arqs(session: Session, profile: str, number: int) -> None:
         'project_id': PROJECT,
         'hostname': 'compute-9',
         'instance_slot': 0,
+        'resource_class': 'PGPU',
         'created_at': now(),
     }
     for begin in range(0, number, _BATCH):

@@ -17,14 +17,21 @@ from cyborg_lite.db.online_migrations import OnlineMigration
 from cyborg_lite.version import VERSION
 from tests.builders.next_release import labels, schema
 from tests.builders.rows import add_card
+from tests.servers.databases import find_url
 
 Out = pytest.CaptureFixture[str]
 Run = Callable[..., int]
 
 
 @pytest.fixture(autouse=True)
-def _next_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give this process the migrations of the next release."""
+def _next_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: Database
+) -> None:
+    """Give this process the migrations of the next release.
+
+    The database has the schema of this release.
+    """
+    assert migration.current_revision(find_url(database)) == schema.NEWEST
     scripts = schema.copy_migrations(tmp_path / 'migrations')
     monkeypatch.setattr(migration, 'script_location', lambda: scripts)
     fill = OnlineMigration(labels.NAME, labels.fill_labels, labels.has_unlabelled)
