@@ -8,13 +8,7 @@ from urllib.parse import quote
 
 import webob
 
-from cyborg_lite.api import (
-    arguments,
-    auth,
-    field_selection,
-    json_body,
-    preconditions,
-)
+from cyborg_lite.api import arguments, auth, json_body, preconditions
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.microversion import (
     MINIMUM,
@@ -46,11 +40,14 @@ class Call:
     arguments: dict[str, str]  # set, like the body, by @accepts
     body: Any  # JSON that matches the schema of the method
     generation: int | None = None  # that the object must have; None: any
-    fields: frozenset[str] | None = None  # that the client requests; None: all
+    # Fields that the client requests of the selectable views; None: all
+    fields: frozenset[str] | None = None
+    selectable: tuple[type[Any], ...] = ()
 
     def __init__(self, request: webob.Request, context: ApiContext) -> None:
         self._request = request
         self._context = context
+        self.microversion: Microversion = request.environ.get(MICROVERSION, MINIMUM)
 
     @cached_property
     def caller(self) -> RequestContext:
@@ -60,12 +57,6 @@ class Call:
         )
         caller.is_admin = self._context.policy.is_admin(caller)
         return caller
-
-    @property
-    def microversion(self) -> Microversion:
-        """The negotiated microversion."""
-        version: Microversion = self._request.environ.get(MICROVERSION, MINIMUM)
-        return version
 
     @cached_property
     def links(self) -> Links:
@@ -117,29 +108,17 @@ class Call:
                 f'the request has {self.microversion}.'
             )
 
-    def parse_arguments(
-        self,
-        names: Collection[str],
-        filters: Collection[str],
-        views: Collection[type[Any]] = (),
-    ) -> None:
-        """Parse the query string into ``arguments`` and ``fields``.
+    def parse_arguments(self, names: Collection[str], filters: Collection[str]) -> None:
+        """Parse the query string into ``arguments``.
 
         :param names: allowed arguments
         :param filters: fields that ``filters`` may name
-        :param views: possible views of the object whose fields a client may select
-        :raises InvalidInput: an argument is unknown or repeated, or a field is unknown
+        :raises InvalidInput: an argument is unknown or repeated
         """
-        if views:
-            names = (*names, field_selection.ARGUMENT)
         query_string = self._request.environ.get('QUERY_STRING', '')
         self.arguments = arguments.parse_query_string(query_string, names, filters)
         if _LIMIT in names and self.microversion >= V2_15:
             self._limit_page()
-        text = self.arguments.get(field_selection.ARGUMENT) if views else None
-        if text is not None:
-            version = self.microversion
-            self.fields = field_selection.parse_fields(text, views, version)
 
     def selects(self, *names: str) -> bool:
         """Return True if the response has at least one of the fields."""

@@ -21,13 +21,15 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import webob
-from wsme.rest.json import tojson
 
+from cyborg_lite.api import field_selection
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_4, V2_23, Microversion
 from cyborg_lite.api.pecan_loading import pecan
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.validation import Schema
+from cyborg_lite.api.views.encoding import encode
+from cyborg_lite.api.views.view import View
 
 _NO_VERSIONS: Final[Mapping[str, Microversion]] = MappingProxyType({})
 
@@ -48,7 +50,7 @@ def expose(
     accepted: Collection[type[Any]] = (),
     errors: Collection[int] = (),
 ) -> Callable[[Method], Exposed]:
-    """Convert the returned view, or its content, into a JSON response.
+    """Convert the returned view, or JSON object, into a response.
 
     :param views: classes that the method may return; none: the response has no body
     :param accepted: classes that are returned with 202: the operation continues
@@ -58,12 +60,14 @@ def expose(
     def decorate(method: Method) -> Exposed:
         @functools.wraps(method)
         def respond(self: Resource, request: webob.Request) -> webob.Response:
-            view = method(self, Call(request, self.context))
+            call = Call(request, self.context)
+            view = method(self, call)
             if not views:
                 return _build_empty_response(status)
+            content = encode(view, call) if isinstance(view, View) else view
             return webob.Response(
                 status=HTTPStatus.ACCEPTED if type(view) in accepted else status,
-                body=render(view),
+                body=json.dumps(content).encode(),
                 content_type='application/json',
             )
 
@@ -75,13 +79,6 @@ def expose(
         return exposed
 
     return decorate
-
-
-# Any: a view, or the content of a view.
-def render(view: Any) -> bytes:
-    """Return the JSON text of a response."""
-    content = view if type(view) is dict else tojson(type(view), view)
-    return json.dumps(content).encode()
 
 
 def _build_empty_response(status: int) -> webob.Response:
@@ -133,7 +130,7 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     *,
     newer: Collection[str] = (),
     argument_versions: Mapping[str, Microversion] = _NO_VERSIONS,
-    selectable: Collection[type[Any]] = (),
+    selectable: tuple[type[View], ...] = (),
     selectable_since: Microversion = V2_23,
     precondition: bool = False,
 ) -> Decorator:
@@ -146,17 +143,17 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
     :param selectable_since: the microversion that added ``fields``
     :param precondition: True: since 2.21 the header ``If-Match`` is evaluated
     """
+    versions = {**dict.fromkeys(newer, V2_4), **argument_versions}
+    if selectable:
+        versions[field_selection.ARGUMENT] = selectable_since
 
     def decorate(method: Method) -> Method:
         @functools.wraps(method)
         def parse_input(self: Any, call: Call) -> Any:
             version = call.microversion
-            extra = [
-                name for name, since in argument_versions.items() if since <= version
-            ]
-            extra += newer if version >= V2_4 else ()
-            views = selectable if version >= selectable_since else ()
-            call.parse_arguments((*arguments, *extra), filters, views)
+            extra = [name for name, since in versions.items() if since <= version]
+            call.parse_arguments((*arguments, *extra), filters)
+            _select_fields(call, selectable)
             call.parse_precondition(supported=precondition)
             if body is not None:
                 call.parse_body(body)
@@ -176,3 +173,11 @@ def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
         return parse_input
 
     return decorate
+
+
+def _select_fields(call: Call, views: tuple[type[View], ...]) -> None:
+    """Store the fields of ``views`` that the client requests, if it names any."""
+    text = call.arguments.get(field_selection.ARGUMENT)
+    if text is not None:
+        fields = field_selection.parse_fields(text, views, call.microversion)
+        call.fields, call.selectable = fields, views

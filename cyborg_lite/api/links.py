@@ -30,6 +30,10 @@ class Links:
         """Return the URL of a path, which has no leading slash."""
         return f'{self.base}/{path}'
 
+    def build_self_links(self, path: str) -> list[dict[str, str]]:
+        """Return the ``self`` link of an object, as JSON."""
+        return [{'href': f'{self.base}/{path}', 'rel': 'self'}]
+
 
 def _read_server(environ: dict[str, Any]) -> str:
     return f'{environ["SERVER_NAME"]}:{environ["SERVER_PORT"]}'

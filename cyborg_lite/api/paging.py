@@ -11,7 +11,6 @@ from wsme import types
 from cyborg_lite.api import arguments
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_4, V2_31
-from cyborg_lite.api.views.link import Link
 from cyborg_lite.model import cursors, uuids
 from cyborg_lite.model.queries import Page, Query
 
@@ -54,4 +53,4 @@ def build_next_link(call: Call, query: Query, records: Sequence[Any]) -> Any:
         return types.Unset
     arguments_of_link = {**call.arguments, _MARKER: cursor or records[-1].uuid}
     href = f'{call.links.build_url(call.path)}?{urlencode(arguments_of_link)}'
-    return [Link(href=href, rel='next')]
+    return [{'href': href, 'rel': 'next'}]

@@ -7,15 +7,14 @@ from unittest import mock
 
 import webob
 
-from cyborg_lite.api import expose
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.links import Links
 from cyborg_lite.api.microversion import MINIMUM, Microversion
 from cyborg_lite.api.middleware import MICROVERSION
 from cyborg_lite.api.resource import ApiContext
+from cyborg_lite.api.views.encoding import encode
+from cyborg_lite.api.views.view import View
 from cyborg_lite.rpc.context import RequestContext
-
-LINKS = Links('http://api')
 
 
 def build_call(version: Microversion = MINIMUM, *, is_admin: bool = False) -> Call:
@@ -23,10 +22,13 @@ def build_call(version: Microversion = MINIMUM, *, is_admin: bool = False) -> Ca
     request = webob.Request.blank('/v2', environ={MICROVERSION: version})
     call = Call(request, mock.create_autospec(ApiContext, instance=True))
     call.caller = RequestContext(is_admin=is_admin)
-    call.links = LINKS
+    call.links = Links('http://api')
     return call
 
 
-def render(view: Any) -> Any:
-    """Return the JSON of a view, as a response contains it."""
-    return json.loads(expose.render(view))
+# Any: parsed JSON.
+def render(
+    view: View, version: Microversion = MINIMUM, *, is_admin: bool = False
+) -> Any:
+    """Return the JSON of a view, as a response of a microversion contains it."""
+    return json.loads(json.dumps(encode(view, build_call(version, is_admin=is_admin))))

@@ -12,7 +12,6 @@ from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import arqs as schemas
 from cyborg_lite.api.views.arq_events import EventList
 from cyborg_lite.api.views.arqs import ArqList, ArqView
-from cyborg_lite.api.views.content import Content
 from cyborg_lite.exceptions import (
     ArqNotFound,
     ArqsNotResolved,
@@ -46,7 +45,7 @@ class ArqCollection(Resource):
         newer=(*_EXACT, 'state'),
         selectable=(ArqView,),
     )
-    def get(self, call: Call) -> Content:
+    def get(self, call: Call) -> ArqList:
         """List ARQs (accelerator requests).
 
         A user sees the ARQs of the project. A request with a service token sees ARQs of
@@ -61,9 +60,7 @@ class ArqCollection(Resource):
         if instance is not None:
             arqs = records if _is_complete(query) else self._list_all(call, instance)
             self._check_usable(call, instance, arqs)
-        return ArqList.build(
-            records, call, paging.build_next_link(call, query, records)
-        )
+        return ArqList(records, paging.build_next_link(call, query, records))
 
     def _list_all(self, call: Call, instance: str) -> Sequence[Arq]:
         query = Query(filters={'instance_uuid': (instance,)})
@@ -88,7 +85,7 @@ class ArqCollection(Resource):
     @expose(ArqList, status=201, errors=(404, 409))
     @requires('cyborg:arq:create')
     @accepts(body=schemas.CREATE)
-    def post(self, call: Call) -> Content:
+    def post(self, call: Call) -> ArqList:
         """Create one ARQ per requested accelerator of a device profile.
 
         The ARQs belong to the project of the token. They have no host and no instance
@@ -99,7 +96,7 @@ class ArqCollection(Resource):
         if not is_valid_name(name):
             raise DeviceProfileNotFound(name=format_value(name))
         arqs = self.conductor.create_arqs(call.caller, name, _parse_image(call))
-        return ArqList.build(arqs, call)
+        return ArqList(arqs)
 
     @expose(status=202, errors=(404, 409))
     @requires('cyborg:arq:update', service_for=_BINDING)
@@ -141,7 +138,7 @@ class ArqResource(Resource):
     @expose(ArqView)
     @requires('cyborg:arq:get_one')
     @accepts(selectable=(ArqView,))
-    def get(self, call: Call) -> Content:
+    def get(self, call: Call) -> ArqView:
         """Show an ARQ.
 
         The attach handle is set when the device is ready for the instance.
@@ -149,7 +146,7 @@ class ArqResource(Resource):
         uuid = arguments.parse_uuid('The ARQ id', self.identifier)
         query = Query(filters={'uuid': (uuid,)}, detailed=_needs_details(call))
         for arq in self.conductor.list_arqs(call.caller, query):
-            return ArqView.build(arq, call)
+            return ArqView(arq)
         raise ArqNotFound(uuid=uuid)
 
     @expose(status=202, errors=(409,))
@@ -192,7 +189,7 @@ class ArqEvents(Resource):
         seconds until the next change, and a reason.
         """
         uuid = arguments.parse_uuid('The ARQ id', self.identifier)
-        return EventList.build(self.conductor.list_arq_steps(call.caller, uuid))
+        return EventList(self.conductor.list_arq_steps(call.caller, uuid))
 
 
 def _needs_details(call: Call) -> bool:

@@ -43,8 +43,7 @@ class AttributeCollection(Resource):
             key=(key,) if key else None,
         )
         records = self.conductor.list_attributes(call.caller, query)
-        next_links = paging.build_next_link(call, query, records)
-        return AttributeList.build(records, call, next_links)
+        return AttributeList(records, paging.build_next_link(call, query, records))
 
     @expose(AttributeView, status=201, errors=(404, 409))
     @requires('cyborg:attribute:create')
@@ -62,7 +61,7 @@ class AttributeCollection(Resource):
             key=_parse_text(fields, 'key'),
             value=_parse_text(fields, 'value'),
         )
-        return AttributeView.build(created, call)
+        return AttributeView(created)
 
 
 class AttributeResource(Resource):
@@ -79,7 +78,7 @@ class AttributeResource(Resource):
         uuid = arguments.parse_uuid('The attribute id', self.identifier)
         query = Query(filters={'uuid': (uuid,)})
         for attribute in self.conductor.list_attributes(call.caller, query):
-            return AttributeView.build(attribute, call)
+            return AttributeView(attribute)
         raise AttributeNotFound(uuid=uuid)
 
     @expose(status=204, errors=(409,))

@@ -37,4 +37,4 @@ class BitstreamCollection(Resource):
         if 'deployable' in values:
             deployable = arguments.parse_uuid('deployable', values['deployable'])
         records = self.conductor.list_bitstreams(call.caller, filters, deployable)
-        return BitstreamList.build(records, call.fields)
+        return BitstreamList(records)

@@ -45,8 +45,7 @@ class CleaningCollection(_CleaningResource):
         """
         uuid = self._select().device_uuid
         device = self.conductor.list_cleanings(call.caller, uuid)
-        is_admin = bool(call.caller.is_admin)
-        return CleaningList.build(uuid, device, call.links, shows_uuids=is_admin)
+        return CleaningList(uuid=uuid, units=device.units, cleanings=device.cleanings)
 
 
 class RetryCleaning(_CleaningResource):

@@ -50,8 +50,7 @@ class DeployableCollection(Resource):
         query = paging.build_query(call, **filters)
         query = replace(query, brief=not call.selects('attributes_list'))
         records = self.conductor.list_deployables(call.caller, query)
-        next_links = paging.build_next_link(call, query, records)
-        return DeployableList.build(records, call, next_links)
+        return DeployableList(records, paging.build_next_link(call, query, records))
 
 
 class DeployableResource(Resource):
@@ -69,7 +68,7 @@ class DeployableResource(Resource):
         brief = not call.selects('attributes_list')
         query = Query(filters={'uuid': (uuid,)}, brief=brief)
         for deployable in self.conductor.list_deployables(call.caller, query):
-            return DeployableView.build(deployable, call)
+            return DeployableView(deployable)
         raise DeployableNotFound(uuid=uuid)
 
 
@@ -92,9 +91,9 @@ class ProgramDeployable(Resource):
         )
         if call.microversion >= V2_4:
             job = self.conductor.start_programming(call.caller, uuid, image)
-            return JobView.build(job, call.links)
+            return JobView(job)
         deployable = self.conductor.program_deployable(call.caller, uuid, image)
-        return DeployableView.build(deployable, call)
+        return DeployableView(deployable)
 
 
 class ProgramDeployableAlias(ProgramDeployable):

@@ -31,10 +31,4 @@ class DeviceEvents(Resource):
         if uuid is None:
             raise DeviceNotFound(uuid=format_value(self.identifier))
         events = self.conductor.list_device_events(call.caller, uuid)
-        return DeviceEventList.build(
-            uuid,
-            events,
-            call.links,
-            call.fields,
-            shows_uuids=bool(call.caller.is_admin),
-        )
+        return DeviceEventList(uuid=uuid, events=events)

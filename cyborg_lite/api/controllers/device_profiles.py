@@ -13,7 +13,6 @@ from cyborg_lite.api.microversion import V2_2, V2_4, V2_24, Microversion
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import device_profiles as schemas
 from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
-from cyborg_lite.api.views import device_profiles as views
 from cyborg_lite.api.views.device_profiles import (
     ProfileList,
     ProfileView,
@@ -59,9 +58,7 @@ class ProfileCollection(Resource):
         if 'name' in query.filters:
             choose = profile_search.choose_alternatives
             records = tuple(choose(self.conductor, call, item) for item in records)
-        return ProfileList.build(
-            records, call, paging.build_next_link(call, query, page)
-        )
+        return ProfileList(records, paging.build_next_link(call, query, page))
 
     @expose(ProfileView, ProfileList, status=201, errors=(409,))
     @requires('cyborg:device_profile:create')
@@ -79,7 +76,9 @@ class ProfileCollection(Resource):
         created = self.conductor.create_device_profiles(
             call.caller, profiles, possible=self.context.refuse_impossible_profiles
         )
-        return views.build_created_view(created, call)
+        if len(created) == 1:
+            return ProfileView(created[0])
+        return ProfileList(created)
 
     @expose(status=204, errors=(404, 409))
     @requires('cyborg:device_profile:delete')
@@ -113,7 +112,7 @@ class ProfileResource(Resource):
             call.require_version(V2_2, 'A device profile name in the path')
         profile = profile_search.find_profile(self.conductor, call, self.identifier)
         profile = profile_search.choose_alternatives(self.conductor, call, profile)
-        return WrappedProfile.build(profile, call)
+        return WrappedProfile(device_profile=profile)
 
     @expose(WrappedProfile, errors=(409,))
     @requires('cyborg:device_profile:update')
@@ -134,7 +133,7 @@ class ProfileResource(Resource):
             generation=call.generation,
         )
         _warn_of_gpu_class(profile)
-        return WrappedProfile.build(profile, call)
+        return WrappedProfile(device_profile=profile)
 
     @expose(status=204, errors=(409,))
     @requires('cyborg:device_profile:delete')

@@ -11,7 +11,6 @@ from cyborg_lite.api.microversion import V2_3, V2_4, V2_7, V2_14, Microversion
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import devices as schemas
 from cyborg_lite.api.views.configurations import DeviceConfigurationView
-from cyborg_lite.api.views.content import Content
 from cyborg_lite.api.views.devices import DeviceList, DeviceView
 from cyborg_lite.api.views.modes import DeviceModesView
 from cyborg_lite.exceptions import DeviceNotFound, InvalidDevicePatch
@@ -44,7 +43,7 @@ class DeviceCollection(Resource):
         newer=_NEWER,
         selectable=(DeviceView,),
     )
-    def get(self, call: Call) -> Content:
+    def get(self, call: Call) -> DeviceList:
         """List devices.
 
         Since 2.4 devices have their health, their use, and the reason of their status.
@@ -55,9 +54,7 @@ class DeviceCollection(Resource):
         filters = arguments.select_filters(values, (*_EXACT, *_NEWER))
         query = paging.build_query(call, _needs_arqs(call), **filters)
         records = self.conductor.list_devices(call.caller, query)
-        return DeviceList.build(
-            records, call, paging.build_next_link(call, query, records)
-        )
+        return DeviceList(records, paging.build_next_link(call, query, records))
 
 
 class DeviceResource(Resource):
@@ -68,7 +65,7 @@ class DeviceResource(Resource):
     @expose(DeviceView)
     @requires('cyborg:device:get_one')
     @accepts(selectable=(DeviceView,))
-    def get(self, call: Call) -> Content:
+    def get(self, call: Call) -> DeviceView:
         """Show a device.
 
         Since 2.4 an administrator also sees the uuids of the ARQs that use the device.
@@ -84,7 +81,9 @@ class DeviceResource(Resource):
     )
     @requires('cyborg:device:update')
     @accepts(body=schemas.PATCH, precondition=True)
-    def patch(self, call: Call) -> Content | DeviceModesView | DeviceConfigurationView:
+    def patch(
+        self, call: Call
+    ) -> DeviceView | DeviceModesView | DeviceConfigurationView:
         """Change the status of a device, its mode or its configuration.
 
         The body is a list of changes (RFC 6902). The path ``/status`` starts or ends
@@ -111,7 +110,7 @@ class DeviceResource(Resource):
         mode = _parse_mode(call.body)
         uuid = _parse_uuid(self.identifier)
         plan = self.conductor.change_mode(call.caller, uuid, mode, call.generation)
-        return DeviceModesView.build(plan, call.links)
+        return DeviceModesView(plan)
 
     def _change_configuration(self, call: Call) -> DeviceConfigurationView:
         call.require_version(V2_14, f'The path {_CONFIGURATION}')
@@ -125,13 +124,13 @@ class DeviceResource(Resource):
         configuration = self.conductor.change_configuration(
             call.caller, uuid, request, call.generation
         )
-        return DeviceConfigurationView.build(configuration, call)
+        return DeviceConfigurationView(configuration)
 
-    def _build_view(self, call: Call) -> Content:
+    def _build_view(self, call: Call) -> DeviceView:
         filters = {'uuid': (_parse_uuid(self.identifier),)}
         query = Query(filters=filters, detailed=_needs_arqs(call))
         for device in self.conductor.list_devices(call.caller, query):
-            return DeviceView.build(device, call)
+            return DeviceView(device)
         raise DeviceNotFound(uuid=format_value(self.identifier))
 
 
@@ -149,7 +148,7 @@ class DeviceModes(Resource):
         ARQs that prevent the change.
         """
         plan = self.conductor.plan_modes(call.caller, _parse_uuid(self.identifier))
-        return DeviceModesView.build(plan, call.links)
+        return DeviceModesView(plan)
 
 
 class DeviceConfiguration(Resource):
@@ -167,7 +166,7 @@ class DeviceConfiguration(Resource):
         """
         uuid = _parse_uuid(self.identifier)
         configuration = self.conductor.show_configuration(call.caller, uuid)
-        return DeviceConfigurationView.build(configuration, call)
+        return DeviceConfigurationView(configuration)
 
 
 class _DeviceAction(Resource):

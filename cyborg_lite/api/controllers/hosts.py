@@ -43,4 +43,4 @@ class HostTopologyResource(_HostPath):
         if not is_storable(self.identifier):
             raise HostNotFound(host=format_value(self.identifier))
         topology = self.conductor.show_host_topology(call.caller, self.identifier)
-        return HostTopologyView.build(topology, call)
+        return HostTopologyView(topology)

@@ -39,8 +39,7 @@ class JobCollection(Resource):
         filters = arguments.select_filters(call.arguments, _EXACT)
         query = paging.build_query(call, **filters)
         records = self.conductor.list_jobs(call.caller, query)
-        next_links = paging.build_next_link(call, query, records)
-        return QueuedJobList.build(records, call, next_links)
+        return QueuedJobList(records, paging.build_next_link(call, query, records))
 
     @expose(QueuedJobView, status=HTTPStatus.ACCEPTED, errors=(404,))
     @requires('cyborg:job:create')
@@ -52,7 +51,7 @@ class JobCollection(Resource):
         the same work, if there is one.
         """
         job = self.conductor.request_job(call.caller, _parse_request(call))
-        return QueuedJobView.build(job, call.links)
+        return QueuedJobView(job)
 
 
 class JobResource(Resource):
@@ -75,12 +74,12 @@ class JobResource(Resource):
             if call.microversion < V2_10 or not call.caller.is_admin:
                 raise
             return self._find_queued(call, uuid)
-        return JobView.build(job, call.links, call.fields)
+        return JobView(job)
 
     def _find_queued(self, call: Call, uuid: str) -> QueuedJobView:
         query = Query(filters={'uuid': (uuid,)})
         for job in self.conductor.list_jobs(call.caller, query):
-            return QueuedJobView.build(job, call.links, call.fields)
+            return QueuedJobView(job)
         raise JobNotFound(uuid=uuid)
 
 

@@ -30,7 +30,7 @@ class ProfileAccess(Resource):
         """
         uuid = self._find_uuid(call)
         projects = self.conductor.list_profile_access(call.caller, uuid)
-        return AccessList(projects=list(projects))
+        return AccessList(projects=projects)
 
     @expose(AccessList)
     @requires('cyborg:device_profile:access')
@@ -45,7 +45,7 @@ class ProfileAccess(Resource):
         uuid = self._find_uuid(call)
         project_ids = call.body['projects']
         projects = self.conductor.grant_profile_access(call.caller, uuid, project_ids)
-        return AccessList(projects=list(projects))
+        return AccessList(projects=projects)
 
     @expose(status=204)
     @requires('cyborg:device_profile:access')

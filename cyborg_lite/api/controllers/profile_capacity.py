@@ -31,4 +31,4 @@ class ProfileCapacityResource(Resource):
         capacity = self.conductor.count_profile_capacity(
             call.caller, profile.uuid, hostname
         )
-        return ProfileCapacityView.build(profile, capacity)
+        return ProfileCapacityView(profile=profile, capacity=capacity)

@@ -28,4 +28,4 @@ class ProfileExplain(Resource):
         explanation = self.conductor.explain_device_profile(
             call.caller, profile.uuid, hostname
         )
-        return ExplanationView.build(profile, explanation, call)
+        return ExplanationView(profile=profile, explanation=explanation)

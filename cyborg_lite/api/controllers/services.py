@@ -36,8 +36,7 @@ class ServiceCollection(Resource):
         filters = arguments.select_filters(call.arguments, _EXACT)
         query = paging.build_query(call, **filters)
         records = self.conductor.list_services(call.caller, query)
-        next_links = paging.build_next_link(call, query, records)
-        return ServiceList.build(records, next_links, call.fields)
+        return ServiceList(records, paging.build_next_link(call, query, records))
 
 
 class ServiceResource(Resource):

@@ -37,7 +37,9 @@ class UsageCollection(Resource):
         if query.project_id != call.caller.project_id:
             _check_admin(call)
         report = self.conductor.sum_usages(call.caller, query)
-        return UsageList.build(query, report, call)
+        return UsageList(
+            start=_to_time(query.start), end=_to_time(report.end), usages=report.usages
+        )
 
 
 def _check_admin(call: Call) -> None:
@@ -94,6 +96,10 @@ def _parse_time(name: str, text: str) -> datetime:
             f'not {format_value(text)}.'
         )
     return aware
+
+
+def _to_time(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 def _to_ms(time: datetime) -> int:

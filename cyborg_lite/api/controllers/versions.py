@@ -17,7 +17,14 @@ class RootDocument(Resource):
         The response names the lowest and the highest microversion. No token is
         required.
         """
-        return versions.RootView.build(call.links)
+        version = versions.build_version(call, 'v2', 'v2').item
+        return versions.RootView(
+            # Clients identify the service by the name of the original project.
+            name='OpenStack Cyborg API',
+            description='Management of accelerators: GPUs, FPGAs and other devices.',
+            versions=[version],
+            default_version=version,
+        )
 
 
 class VersionDocument(Resource):
@@ -30,4 +37,4 @@ class VersionDocument(Resource):
         The response names the lowest and the highest microversion. No token is
         required.
         """
-        return versions.VersionView.build_bare(call.links)
+        return versions.build_version(call, 'v2.0', 'v2/')

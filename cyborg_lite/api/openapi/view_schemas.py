@@ -10,7 +10,12 @@ from wsme import types
 
 from cyborg_lite.api.field_selection import LINKS
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, Microversion
-from cyborg_lite.api.views.shapes import Shape, read_since, resolve_wsme_type
+from cyborg_lite.api.views.shapes import (
+    Shape,
+    read_optional,
+    read_since,
+    resolve_wsme_type,
+)
 
 Document = dict[str, Any]  # JSON
 
@@ -167,5 +172,4 @@ class ViewSchemas:
 
     def _is_always_present(self, kind: Any) -> bool:
         """Check whether every response has the field."""
-        is_optional = isinstance(kind, Shape) and kind.optional
-        return not is_optional and read_since(kind) <= self._oldest
+        return not read_optional(kind) and read_since(kind) <= self._oldest

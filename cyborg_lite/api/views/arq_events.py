@@ -1,39 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """History of an ARQ in the responses of the API."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import zip_longest
-from typing import Self
+from typing import Any, NamedTuple
 
-from cyborg_lite.api.views.shapes import enum_of, nullable
+from cyborg_lite.api.call import Call
+from cyborg_lite.api.views.shapes import enum_of, nullable, source
 from cyborg_lite.api.views.view import View
 from cyborg_lite.model.arqs import Actor, Step
+
+
+class _Pair(NamedTuple):
+    step: Step
+    following: Step | None  # ends the duration; None: not yet reached
 
 
 class EventView(View):
     """A step of an ARQ; ``duration`` is in seconds, null for the last step."""
 
-    step = str
-    actor = enum_of(Actor)
-    at = datetime
+    step = source('step.step', str)
+    actor = source('step.actor', enum_of(Actor))
+    at = source('step.at', datetime)
     duration = nullable(float)
-    reason = nullable(str)
+    reason = source('step.reason', nullable(str))
 
-    @classmethod
-    def build(cls, step: Step, following: Step | None) -> Self:
-        """Build the view.
-
-        :param following: the next step, which ends the duration; None: not yet reached
-        """
-        duration = following and max(0.0, (following.at - step.at).total_seconds())
-        return cls(
-            step=step.step,
-            actor=step.actor.value,
-            at=step.at,
-            duration=duration,
-            reason=step.reason,
-        )
+    @staticmethod
+    def render_duration(pair: _Pair, call: Call) -> float | None:
+        """Return the seconds until the next step."""
+        step, following = pair
+        if following is None:
+            return None
+        return max(0.0, (following.at - step.at).total_seconds())
 
 
 class EventList(View):
@@ -41,10 +40,7 @@ class EventList(View):
 
     events = [EventView]
 
-    @classmethod
-    def build(cls, steps: Sequence[Step]) -> Self:
-        """Build the view."""
-        pairs = zip_longest(steps, steps[1:])
-        return cls(
-            events=[EventView.build(step, following) for step, following in pairs]
-        )
+    @staticmethod
+    def render_events(steps: Sequence[Step], call: Call) -> Iterator[Any]:
+        """Return each step with the next one."""
+        return map(_Pair._make, zip_longest(steps, steps[1:]))

@@ -1,26 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """ARQs in the responses of the API."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
-
-from wsme import types
+from typing import Final
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.links import Links
-from cyborg_lite.api.microversion import V2_4, V2_20, Microversion
-from cyborg_lite.api.views.content import (
-    Content,
-    build_content,
-    build_self_link,
-    render_links,
-    render_time,
-)
-from cyborg_lite.api.views.link import Link
-from cyborg_lite.api.views.selection import select_content
-from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, optional, since
-from cyborg_lite.api.views.view import View
+from cyborg_lite.api.microversion import V2_4, V2_20
+from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
+from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, since
+from cyborg_lite.api.views.view import ListView, View
 from cyborg_lite.model.arqs import HANDLE_SHOWN_STATES, Arq, State
 from cyborg_lite.model.device_profiles import AttachTarget
 
@@ -40,6 +29,8 @@ _HANDLE_SHOWN_AT_2_4: Final = _HANDLE_SHOWN | {AttachTarget.HOST}
 class ArqView(View):
     """An ARQ; the attach handle is set when its device is ready."""
 
+    _path = 'v2/accelerator_requests/{uuid}'
+
     uuid = UUID
     state = enum_of(State)
     device_profile_name = str
@@ -51,7 +42,7 @@ class ArqView(View):
     attach_handle_type = str
     attach_handle_uuid = nullable(UUID)
     attach_handle_info = {str: str}
-    links = [Link]
+    links = LINKS
     created_at = datetime
     updated_at = nullable(datetime)
     status_reason = since(V2_4, nullable(str))
@@ -62,65 +53,36 @@ class ArqView(View):
     alternative = since(V2_20, int)
 
     @staticmethod
-    def build(arq: Arq, call: Call) -> Content:
-        """Build the view."""
-        content = _build_arq(arq, call.links, call.microversion)
-        return select_content(content, call.fields)
+    def render_state(arq: Arq, call: Call) -> State:
+        """Return the state, or before 2.4 the nearest state of 2.0."""
+        is_newer = call.microversion >= V2_4
+        return arq.state if is_newer else _SHOWN_AS.get(arq.state, arq.state)
+
+    @staticmethod
+    def render_attach_handle_type(arq: Arq, call: Call) -> str:
+        """Return the type of the handle; empty: it is not shown."""
+        return (arq.attach_handle_type or '') if _shows_handle(arq, call) else ''
+
+    @staticmethod
+    def render_attach_handle_uuid(arq: Arq, call: Call) -> str | None:
+        """Return the uuid of the handle; None: it is not shown."""
+        return arq.attach_handle_uuid if _shows_handle(arq, call) else None
+
+    @staticmethod
+    def render_attach_handle_info(arq: Arq, call: Call) -> Mapping[str, str]:
+        """Return the address of the handle; empty: it is not shown."""
+        return arq.attach_handle_info if _shows_handle(arq, call) else {}
 
 
-def _build_arq(arq: Arq, links: Links, version: Microversion) -> Content:
-    is_newer = version >= V2_4
-    state = arq.state if is_newer else _SHOWN_AS.get(arq.state, arq.state)
-    target = arq.attach_target
-    visible_targets = _HANDLE_SHOWN_AT_2_4 if is_newer else _HANDLE_SHOWN
-    ready = arq.state in HANDLE_SHOWN_STATES and target in visible_targets
-    content: Content = {
-        'uuid': arq.uuid,
-        'state': state.value,
-        'device_profile_name': arq.device_profile_name,
-        'device_profile_group_id': arq.device_profile_group_id,
-        'hostname': arq.hostname,
-        'device_rp_uuid': arq.device_rp_uuid,
-        'instance_uuid': arq.instance_uuid,
-        'project_id': arq.project_id,
-        'attach_handle_type': (arq.attach_handle_type or '') if ready else '',
-        'attach_handle_uuid': arq.attach_handle_uuid if ready else None,
-        'attach_handle_info': dict(arq.attach_handle_info) if ready else {},
-        'links': build_self_link(links, f'v2/accelerator_requests/{arq.uuid}'),
-        'created_at': arq.created_at.isoformat(),
-        'updated_at': render_time(arq.updated_at),
-    }
-    if is_newer:
-        times = arq.state_times.items()
-        content['status_reason'] = arq.status_reason
-        content['attach_target'] = target.value
-        content['deployable_uuid'] = arq.deployable_uuid
-        content['device_uuid'] = arq.device_uuid
-        content['state_times'] = {str(name): at.isoformat() for name, at in times}
-    if version >= V2_20:
-        content['alternative'] = arq.alternative
-    return content
+def _shows_handle(arq: Arq, call: Call) -> bool:
+    if arq.state not in HANDLE_SHOWN_STATES:
+        return False
+    is_newer = call.microversion >= V2_4
+    return arq.attach_target in (_HANDLE_SHOWN_AT_2_4 if is_newer else _HANDLE_SHOWN)
 
 
-class ArqList(View):
+class ArqList(ListView):
     """A page of ARQs."""
 
     arqs = [ArqView]
-    arqs_links = since(V2_4, optional([Link]))
-
-    @staticmethod
-    def build(
-        arqs: Iterable[Arq], call: Call, next_links: Any = types.Unset
-    ) -> Content:
-        """Build the view.
-
-        :param next_links: result of ``paging.build_next_link``
-        """
-        links, version = call.links, call.microversion
-        return build_content(
-            arqs=[
-                select_content(_build_arq(arq, links, version), call.fields)
-                for arq in arqs
-            ],
-            arqs_links=render_links(next_links),
-        )
+    arqs_links = NEXT_LINKS

@@ -1,13 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bitstreams in the responses of the API."""
 
-from collections.abc import Iterable
-from typing import Self
+from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
+from typing import Final
 
-from cyborg_lite.api.views.selection import select_view
+from cyborg_lite.api.call import Call
 from cyborg_lite.api.views.shapes import UUID, nullable
 from cyborg_lite.api.views.view import View
 from cyborg_lite.model.bitstream_list import ListedBitstream
+
+_PROPERTIES: Final = {
+    'name': 'bs-name',
+    'uuid': 'bs-uuid',
+    **{
+        name: name
+        for name in (
+            'vendor',
+            'board',
+            'shell_id',
+            'version',
+            'driver',
+            'driver_ver',
+            'driver_path',
+            'description',
+            'region_uuid',
+            'function_uuid',
+            'function_name',
+        )
+    },
+}
+"""Properties of the image, by field."""
 
 
 class BitstreamView(View):
@@ -35,46 +58,24 @@ class BitstreamView(View):
     accepted = bool
     reasons = [str]
 
-    @classmethod
-    def build(cls, bitstream: ListedBitstream) -> Self:
-        """Build the view."""
-        properties = bitstream.properties
-        return cls(
-            image_uuid=bitstream.image_uuid,
-            image_name=bitstream.image_name,
-            size=bitstream.size,
-            name=properties.get('bs-name'),
-            uuid=properties.get('bs-uuid'),
-            vendor=properties.get('vendor'),
-            board=properties.get('board'),
-            shell_id=properties.get('shell_id'),
-            version=properties.get('version'),
-            driver=properties.get('driver'),
-            driver_ver=properties.get('driver_ver'),
-            driver_path=properties.get('driver_path'),
-            description=properties.get('description'),
-            region_uuid=properties.get('region_uuid'),
-            function_uuid=properties.get('function_uuid'),
-            function_name=properties.get('function_name'),
-            accepted=not bitstream.reasons,
-            reasons=list(bitstream.reasons),
-        )
-
 
 class BitstreamList(View):
     """The bitstreams in Glance."""
 
     bitstreams = [BitstreamView]
 
-    @classmethod
-    def build(
-        cls,
-        bitstreams: Iterable[ListedBitstream],
-        fields: frozenset[str] | None = None,
-    ) -> Self:
-        """Build the view.
-
-        :param fields: the requested fields; None: all fields
-        """
-        views = [select_view(BitstreamView.build(item), fields) for item in bitstreams]
-        return cls(bitstreams=views)
+    @staticmethod
+    def render_bitstreams(
+        bitstreams: Iterable[ListedBitstream], call: Call
+    ) -> Iterator[SimpleNamespace]:
+        """Return the bitstreams with their image properties as fields."""
+        for bitstream in bitstreams:
+            values = bitstream.properties
+            yield SimpleNamespace(
+                image_uuid=bitstream.image_uuid,
+                image_name=bitstream.image_name,
+                size=bitstream.size,
+                **{field: values.get(name) for field, name in _PROPERTIES.items()},
+                accepted=not bitstream.reasons,
+                reasons=bitstream.reasons,
+            )

@@ -1,31 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configurations of devices in the responses of the API."""
 
-import json
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, Self
+from typing import Final
 
-from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import V2_29, Microversion
-from cyborg_lite.api.views.link import Link
-from cyborg_lite.api.views.shapes import UUID, JsonValue, enum_of, nullable
-from cyborg_lite.api.views.view import View
-from cyborg_lite.model.reconfiguration import (
-    DeviceConfiguration,
-    Phase,
-    Reconfiguration,
-    ReconfigurationState,
-    SetView,
+from cyborg_lite.api.microversion import V2_29
+from cyborg_lite.api.views.link import LINKS
+from cyborg_lite.api.views.shapes import (
+    JSON_TEXT,
+    TEXT_OR_NULL,
+    UUID,
+    Json,
+    enum_of,
+    nullable,
+    source,
 )
+from cyborg_lite.api.views.view import View
+from cyborg_lite.model.reconfiguration import Phase, ReconfigurationState
 
-_SETTINGS: Final = JsonValue(type=['string', 'object'])
-
-
-# Any: JSON.
-def _show_settings(settings: Mapping[str, Any], version: Microversion) -> Any:
-    """Return settings, before 2.29 as JSON text."""
-    return json.dumps(settings) if version < V2_29 else dict(settings)
+_SETTINGS: Final = Json(JSON_TEXT, text_before=V2_29, type=['string', 'object'])
 
 
 class HardwareSetView(View):
@@ -38,15 +31,6 @@ class HardwareSetView(View):
     settings = _SETTINGS
     required = [str]
 
-    @classmethod
-    def build(cls, item: SetView, version: Microversion) -> Self:
-        """Build the view of a microversion."""
-        return cls(
-            name=item.name,
-            settings=_show_settings(item.settings, version),
-            required=list(item.required),
-        )
-
 
 class ReconfigurationView(View):
     """A change by a hardware set. ``tasks`` is the number of tasks that have ended.
@@ -55,33 +39,16 @@ class ReconfigurationView(View):
     """
 
     uuid = UUID
-    set = str
+    set = source('hardware_set', str)
     settings = _SETTINGS
     state = enum_of(ReconfigurationState)
     phase = nullable(enum_of(Phase))
     tasks = int
     log = str
-    reason = nullable(str)
+    reason = TEXT_OR_NULL
     actor = str
     created_at = datetime
     finished_at = nullable(datetime)
-
-    @classmethod
-    def build(cls, change: Reconfiguration, version: Microversion) -> Self:
-        """Build the view of a microversion."""
-        return cls(
-            uuid=change.uuid,
-            set=change.hardware_set,
-            settings=_show_settings(change.settings, version),
-            state=change.state.value,
-            phase=change.phase and change.phase.value,
-            tasks=change.tasks,
-            log=change.log,
-            reason=change.reason or None,
-            actor=change.actor,
-            created_at=change.created_at,
-            finished_at=change.finished_at,
-        )
 
 
 class DeviceConfigurationView(View):
@@ -90,24 +57,10 @@ class DeviceConfigurationView(View):
     ``arqs`` use the device, or another device that a change would affect.
     """
 
+    _path = 'v2/devices/{device_uuid}/configuration'
+
     device_uuid = UUID
     sets = [HardwareSetView]
     arqs = [UUID]
     changes = [ReconfigurationView]
-    links = [Link]
-
-    @classmethod
-    def build(cls, configuration: DeviceConfiguration, call: Call) -> Self:
-        """Build the view."""
-        version = call.microversion
-        path = f'v2/devices/{configuration.device_uuid}/configuration'
-        return cls(
-            device_uuid=configuration.device_uuid,
-            sets=[HardwareSetView.build(item, version) for item in configuration.sets],
-            arqs=list(configuration.arqs),
-            changes=[
-                ReconfigurationView.build(item, version)
-                for item in configuration.changes
-            ],
-            links=Link.build_self_links(call.links, path),
-        )
+    links = LINKS

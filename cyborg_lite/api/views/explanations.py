@@ -1,23 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explanations of device profiles in the responses of the API."""
 
-from typing import Self
-
-from wsme import types
+from typing import Any
 
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_20, V2_28
-from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, since
-from cyborg_lite.api.views.view import View
-from cyborg_lite.model.device_profiles import DeviceProfile
-from cyborg_lite.model.explanations import (
-    Explanation,
-    FitResult,
-    GroupFit,
-    HostFit,
-    Reason,
-    ReasonCode,
+from cyborg_lite.api.views.shapes import (
+    TEXT_OR_NULL,
+    UUID,
+    enum_of,
+    nullable,
+    since,
+    source,
 )
+from cyborg_lite.api.views.view import View
+from cyborg_lite.model.explanations import FitResult, ReasonCode
 
 
 class ReasonView(View):
@@ -26,21 +23,9 @@ class ReasonView(View):
     code = enum_of(ReasonCode)
     text = str
     group = nullable(int)
-    resource_class = nullable(str)
+    resource_class = TEXT_OR_NULL
     traits = [str]
     providers = [str]
-
-    @classmethod
-    def build(cls, reason: Reason) -> Self:
-        """Build the view."""
-        return cls(
-            code=reason.code.value,
-            text=reason.text,
-            group=reason.group,
-            resource_class=reason.resource_class or None,
-            traits=list(reason.traits),
-            providers=list(reason.providers),
-        )
 
 
 class GroupVerdictView(View):
@@ -49,15 +34,6 @@ class GroupVerdictView(View):
     group = int
     fits = bool
     reasons = [ReasonView]
-
-    @classmethod
-    def build(cls, verdict: GroupFit) -> Self:
-        """Build the view."""
-        return cls(
-            group=verdict.group,
-            fits=verdict.fits,
-            reasons=[ReasonView.build(reason) for reason in verdict.reasons],
-        )
 
 
 class HostVerdictView(View):
@@ -68,45 +44,20 @@ class HostVerdictView(View):
     groups = [GroupVerdictView]
     reasons = [ReasonView]
 
-    @classmethod
-    def build(cls, verdict: HostFit) -> Self:
-        """Build the view."""
-        return cls(
-            hostname=verdict.hostname,
-            fits=verdict.fits,
-            groups=[GroupVerdictView.build(group) for group in verdict.groups],
-            reasons=[ReasonView.build(reason) for reason in verdict.reasons],
-        )
-
 
 class ExplanationView(View):
     """The result for all hosts, with a summary."""
 
-    device_profile_uuid = UUID
-    device_profile_name = str
-    verdict = enum_of(FitResult)
-    summary = str
+    device_profile_uuid = source('profile.uuid', UUID)
+    device_profile_name = source('profile.name', str)
+    verdict = source('explanation.result', enum_of(FitResult))
+    summary = source('explanation.summary', str)
     warnings = [ReasonView]
-    hosts = [HostVerdictView]
-    alternatives = since(V2_20, [int])
+    hosts = source('explanation.hosts', [HostVerdictView])
+    alternatives = since(V2_20, source('explanation.choice', [int]))
 
-    @classmethod
-    def build(
-        cls, profile: DeviceProfile, explanation: Explanation, call: Call
-    ) -> Self:
-        """Build the view."""
-        has_cautions = call.microversion >= V2_28
-        cautions = explanation.cautions if has_cautions else ()
-        warnings = (*explanation.warnings, *cautions)
-        return cls(
-            device_profile_uuid=profile.uuid,
-            device_profile_name=profile.name,
-            verdict=explanation.result.value,
-            summary=explanation.summary,
-            warnings=[ReasonView.build(reason) for reason in warnings],
-            hosts=[HostVerdictView.build(host) for host in explanation.hosts],
-            # Unset fields are omitted.
-            alternatives=list(explanation.choice)
-            if call.microversion >= V2_20
-            else types.Unset,
-        )
+    @staticmethod
+    def render_warnings(item: Any, call: Call) -> Any:
+        """Return the warnings, which include the cautions since 2.28."""
+        warnings, cautions = item.explanation.warnings, item.explanation.cautions
+        return (*warnings, *cautions) if call.microversion >= V2_28 else warnings

@@ -1,29 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topology of a host in the responses of the API."""
 
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
 from wsme import types
 
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_30
-from cyborg_lite.api.views.link import Link
-from cyborg_lite.api.views.reasons import render_reason
-from cyborg_lite.api.views.selection import select_view
-from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, optional, since
+from cyborg_lite.api.views.link import LINKS
+from cyborg_lite.api.views.shapes import (
+    REASON,
+    REASON_OR_NULL,
+    UUID,
+    enum_of,
+    nullable,
+    optional,
+    since,
+)
 from cyborg_lite.api.views.view import View
 from cyborg_lite.model.arqs import State
 from cyborg_lite.model.devices import DeviceStatus
-from cyborg_lite.model.host_topology import (
-    Availability,
-    HostTopology,
-    NumaNode,
-    TopologyDeployable,
-    TopologyDevice,
-    TopologyUnit,
-    UnitUser,
-)
+from cyborg_lite.model.host_topology import Availability, HostTopology, TopologyUnit
 from cyborg_lite.model.inventory import Health
 from cyborg_lite.model.services import ServiceState
 
@@ -37,17 +35,6 @@ class UnitUserView(View):
     instance_uuid = nullable(UUID)
     project_id = nullable(str)
 
-    @classmethod
-    def build(cls, user: UnitUser) -> Self:
-        """Build the view."""
-        return cls(
-            arq_uuid=user.arq_uuid,
-            arq_state=user.arq_state,
-            device_profile_name=user.device_profile_name,
-            instance_uuid=user.instance_uuid,
-            project_id=user.project_id,
-        )
-
 
 class TopologyUnitView(View):
     """A unit; only administrators see ``user`` and the UUIDs in ``reason``."""
@@ -55,20 +42,14 @@ class TopologyUnitView(View):
     name = str
     type = str
     availability = enum_of(Availability)
-    reason = nullable(str)
+    reason = REASON_OR_NULL
     user = optional(nullable(UnitUserView))
 
-    @classmethod
-    def build(cls, unit: TopologyUnit, is_admin: bool) -> Self:
-        """Build the view."""
-        user: Any = unit.user and UnitUserView.build(unit.user)
-        return cls(
-            name=unit.name,
-            type=unit.type,
-            availability=unit.availability.value,
-            reason=render_reason(unit.reason, shows_uuids=is_admin) or None,
-            user=user if is_admin else types.Unset,
-        )
+    # Any: ``Unset`` has no type.
+    @staticmethod
+    def render_user(unit: TopologyUnit, call: Call) -> Any:
+        """Return the ARQ of the unit to an administrator."""
+        return unit.user if call.caller.is_admin else types.Unset
 
 
 class TopologyDeployableView(View):
@@ -89,22 +70,6 @@ class TopologyDeployableView(View):
     bitstream_id = nullable(str)
     units = [TopologyUnitView]
 
-    @classmethod
-    def build(cls, item: TopologyDeployable, is_admin: bool) -> Self:
-        """Build the view."""
-        return cls(
-            uuid=item.uuid,
-            name=item.name,
-            parent_uuid=item.parent_uuid,
-            resource_class=item.resource_class,
-            traits=list(item.traits),
-            total=item.total,
-            reserved=item.reserved,
-            rp_uuid=item.rp_uuid,
-            bitstream_id=item.bitstream_id,
-            units=[TopologyUnitView.build(unit, is_admin) for unit in item.units],
-        )
-
 
 class TopologyDeviceView(View):
     """A device; ``address`` is the PCI address of the function that manages it.
@@ -120,35 +85,11 @@ class TopologyDeviceView(View):
     vendor = str
     model = str
     status = enum_of(DeviceStatus)
-    status_reason = str
+    status_reason = REASON
     health = enum_of(Health)
-    health_reason = str
+    health_reason = REASON
     pci_bridges = since(V2_30, [str])
     deployables = [TopologyDeployableView]
-
-    @classmethod
-    def build(cls, device: TopologyDevice, call: Call) -> Self:
-        """Build the view."""
-        bridges: Any = types.Unset
-        if call.microversion >= V2_30:
-            bridges = list(device.pci_bridges)
-        is_admin = bool(call.caller.is_admin)
-        return cls(
-            uuid=device.uuid,
-            address=device.address,
-            type=device.type,
-            vendor=device.vendor,
-            model=device.model,
-            status=device.status,
-            status_reason=render_reason(device.status_reason, shows_uuids=is_admin),
-            health=device.health.value,
-            health_reason=render_reason(device.health_reason, shows_uuids=is_admin),
-            pci_bridges=bridges,
-            deployables=[
-                TopologyDeployableView.build(item, is_admin)
-                for item in device.deployables
-            ],
-        )
 
 
 class NumaNodeView(View):
@@ -156,14 +97,6 @@ class NumaNodeView(View):
 
     number = nullable(int)
     devices = [TopologyDeviceView]
-
-    @classmethod
-    def build(cls, node: NumaNode, call: Call) -> Self:
-        """Build the view."""
-        return cls(
-            number=node.number,
-            devices=[TopologyDeviceView.build(device, call) for device in node.devices],
-        )
 
 
 class HostTopologyView(View):
@@ -175,17 +108,10 @@ class HostTopologyView(View):
     hostname = str
     agent_state = nullable(enum_of(ServiceState))
     numa_nodes = [NumaNodeView]
-    links = [Link]
+    links = LINKS
 
-    @classmethod
-    def build(cls, topology: HostTopology, call: Call) -> Self:
-        """Build the view."""
-        path = f'v2/hosts/{quote(topology.hostname, safe="")}/topology'
-        nodes = topology.numa_nodes if call.selects('numa_nodes') else ()
-        view = cls(
-            hostname=topology.hostname,
-            agent_state=topology.agent_state,
-            numa_nodes=[NumaNodeView.build(node, call) for node in nodes],
-            links=Link.build_self_links(call.links, path),
-        )
-        return select_view(view, call.fields)
+    @staticmethod
+    def render_links(topology: HostTopology, call: Call) -> Any:
+        """Return the link to the topology; the name of a host may need quotes."""
+        name = quote(topology.hostname, safe='')
+        return call.links.build_self_links(f'v2/hosts/{name}/topology')

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links in the responses of the API."""
+"""Links in the responses of the API; ``api/links.py`` builds them."""
 
-from typing import Self
+from typing import Final
 
-from cyborg_lite.api.links import Links
+from cyborg_lite.api.microversion import V2_4
+from cyborg_lite.api.views.shapes import Json, optional, since
 from cyborg_lite.api.views.view import View
 
 
@@ -13,7 +14,8 @@ class Link(View):
     href = str
     rel = str
 
-    @classmethod
-    def build_self_links(cls, links: Links, path: str) -> list[Self]:
-        """Return the list with the ``self`` link of an object."""
-        return [cls(href=links.build_url(path), rel='self')]
+
+LINKS: Final = Json([Link])
+
+NEXT_LINKS: Final = since(V2_4, optional(LINKS))
+"""The link to the next page of a list."""

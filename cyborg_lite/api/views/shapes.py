@@ -7,16 +7,27 @@ functions of this module:
     hostname = nullable(str)
     status = since(V2_3, enum_of(DeviceStatus))
 
-The responses and the API document are built from the same fields, see ``api/openapi``.
+The responses and the API document are built from the same fields, see ``encoding.py``
+and ``api/openapi``.
 """
 
 import copy
 import enum
+import json
+import re
+from collections.abc import Callable
 from typing import Any, Final
 
 from wsme import types
 
+from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import MINIMUM, Microversion
+
+Convert = Callable[[Any, Call], Any]
+"""Returns the JSON of a value for a call."""
+
+_UUID: Final = re.compile('[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
+_HIDDEN: Final = '(hidden)'
 
 
 class Shape(types.UserType):  # type: ignore[misc]  # untyped base
@@ -34,22 +45,79 @@ class Shape(types.UserType):  # type: ignore[misc]  # untyped base
         self.nullable: bool = inner.nullable if inner else False
         self.optional: bool = inner.optional if inner else False
         self.since: Microversion = inner.since if inner else MINIMUM
+        # None: the attribute of the model has the name of the field
+        self.source: str | None = inner.source if inner else None
 
     def validate(self, value: Any) -> Any:
         """Validate a value; WSME calls this method."""
         return types.validate_value(self.basetype, value)
 
+    def compile(
+        self, version: Microversion, compile_kind: Callable[[Any], Convert | None]
+    ) -> Convert | None:
+        """Return the function that converts a value to JSON.
 
-class JsonValue(Shape):
-    """A JSON value, which older microversions show as text."""
+        :param version: microversion of the response
+        :param compile_kind: does the same for a WSME type
+        :returns: None: the value is JSON
+        """
+        return compile_kind(self.basetype)
 
-    def __init__(self, **schema: Any) -> None:
-        # The keyword has no effect on values that are no text.
-        super().__init__(JSON_TEXT, **schema)
+
+class Json(Shape):
+    """A value that is JSON already, in the form that the kind describes."""
+
+    def __init__(
+        self, kind: Any, text_before: Microversion = MINIMUM, **schema: Any
+    ) -> None:
+        """Store the arguments.
+
+        :param text_before: older microversions show the value as JSON text
+        """
+        super().__init__(kind, **schema)
+        self._text_before = text_before
 
     def validate(self, value: Any) -> Any:
         """Return the value; WSME has no type for a choice of types."""
         return value
+
+    def compile(
+        self, version: Microversion, compile_kind: Callable[[Any], Convert | None]
+    ) -> Convert | None:
+        """Return the conversion to text, which older microversions need."""
+        if version >= self._text_before:
+            return None
+        return lambda value, call: None if value is None else json.dumps(value)
+
+
+class _Text(Shape):
+    """A text of the model in which the empty text stands for null."""
+
+    def compile(
+        self, version: Microversion, compile_kind: Callable[[Any], Convert | None]
+    ) -> Convert | None:
+        """Return the conversion of the empty text."""
+        return lambda text, call: text or None
+
+
+class _Reason(Shape):
+    """A text whose UUIDs only administrators see.
+
+    They may be the UUIDs of ARQs and instances of other projects.
+    """
+
+    def compile(
+        self, version: Microversion, compile_kind: Callable[[Any], Convert | None]
+    ) -> Convert | None:
+        """Return the function that hides UUIDs."""
+        empty = None if self.nullable else ''
+
+        def convert(reason: str, call: Call) -> str | None:
+            if not reason:
+                return empty
+            return reason if call.caller.is_admin else _UUID.sub(_HIDDEN, reason)
+
+        return convert
 
 
 def _copy(kind: Any) -> Shape:
@@ -78,9 +146,29 @@ def since(version: Microversion, kind: Any) -> Shape:
     return shape
 
 
+def source(path: str, kind: Any) -> Shape:
+    """Return a shape for fields with another name than the attribute of the model.
+
+    :param path: name of the attribute, with dots for attributes of attributes
+    """
+    shape = _copy(kind)
+    shape.source = path
+    return shape
+
+
 def read_since(kind: Any) -> Microversion:
     """Return the microversion that added a field of a type."""
     return kind.since if isinstance(kind, Shape) else MINIMUM
+
+
+def read_source(kind: Any) -> str | None:
+    """Return the attribute of the model; None: it has the name of the field."""
+    return kind.source if isinstance(kind, Shape) else None
+
+
+def read_optional(kind: Any) -> bool:
+    """Return True if a field of a type may be missing."""
+    return isinstance(kind, Shape) and kind.optional
 
 
 def enum_of(values: type[enum.StrEnum]) -> Shape:
@@ -99,3 +187,6 @@ def resolve_wsme_type(kind: Any) -> Any:
 
 UUID: Final = Shape(str, format='uuid')
 JSON_TEXT: Final = Shape(str, contentMediaType='application/json')
+TEXT_OR_NULL: Final = nullable(_Text(str))
+REASON: Final = _Reason(str)
+REASON_OR_NULL: Final = nullable(REASON)

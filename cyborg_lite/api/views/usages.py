@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Use of units in the responses of the API."""
 
-from datetime import UTC, datetime
-from typing import Self
+from datetime import datetime
 
-from cyborg_lite.api.call import Call
-from cyborg_lite.api.views.link import Link
+from cyborg_lite.api.views.link import LINKS
 from cyborg_lite.api.views.shapes import nullable
 from cyborg_lite.api.views.view import View
-from cyborg_lite.model.usages import UnitUsage, UsageQuery, UsageReport
 
 
 class UnitUsageView(View):
@@ -22,16 +19,6 @@ class UnitUsageView(View):
     device_profile_name = str
     unit_hours = float
 
-    @classmethod
-    def build(cls, usage: UnitUsage) -> Self:
-        """Build the view."""
-        return cls(
-            project_id=usage.project_id,
-            resource_class=usage.resource_class,
-            device_profile_name=usage.device_profile_name,
-            unit_hours=usage.unit_hours,
-        )
-
 
 class UsageList(View):
     """The use of units in a period, by project, resource class and device profile.
@@ -39,21 +26,9 @@ class UsageList(View):
     ``end`` is the present time if the end of the request lies in the future.
     """
 
+    _path = 'v2/usages'
+
     start = datetime
     end = datetime
     usages = [UnitUsageView]
-    links = [Link]
-
-    @classmethod
-    def build(cls, query: UsageQuery, report: UsageReport, call: Call) -> Self:
-        """Build the view."""
-        return cls(
-            start=_to_time(query.start),
-            end=_to_time(report.end),
-            usages=[UnitUsageView.build(usage) for usage in report.usages],
-            links=Link.build_self_links(call.links, 'v2/usages'),
-        )
-
-
-def _to_time(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    links = LINKS

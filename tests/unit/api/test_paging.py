@@ -23,8 +23,8 @@ def test_next_link_repeats_arguments_with_marker() -> None:
     call = build_call('/accelerator/v2/devices?limit=2&type=GPU', version=V2_4)
     call.parse_arguments(('limit', 'type', 'marker'), ())
     (link,) = paging.build_next_link(call, Query(limit=2), PAGE)
-    assert link.rel == 'next'
-    parts = urlsplit(link.href)
+    assert link['rel'] == 'next'
+    parts = urlsplit(link['href'])
     assert parts.path.endswith('/v2/devices')
     assert parse_qs(parts.query) == {'limit': ['2'], 'type': ['GPU'], 'marker': ['b']}
 
@@ -33,7 +33,7 @@ def test_next_link_replaces_marker() -> None:
     call = build_call('/v2/devices?limit=2&marker=0', version=V2_4)
     call.parse_arguments(('limit', 'marker'), ())
     (link,) = paging.build_next_link(call, Query(limit=2, marker='0'), PAGE)
-    assert parse_qs(urlsplit(link.href).query)['marker'] == ['b']
+    assert parse_qs(urlsplit(link['href']).query)['marker'] == ['b']
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def _read_marker(page: Any, limit: int = 2) -> list[str] | None:
     links = paging.build_next_link(call, Query(limit=limit), page)
     if links is types.Unset:
         return None
-    return parse_qs(urlsplit(links[0].href).query)['marker']
+    return parse_qs(urlsplit(links[0]['href']).query)['marker']
 
 
 def test_next_link_has_cursor_of_page() -> None:

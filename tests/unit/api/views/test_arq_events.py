@@ -16,7 +16,7 @@ def build_step(name: str, seconds: float, reason: str | None = None) -> Step:
 
 def test_event_list_has_duration_until_following_step() -> None:
     steps = [build_step('BindStarted', 0), build_step('Bound', 2.5)]
-    events = render(EventList.build(steps))['events']
+    events = render(EventList(steps))['events']
     assert [(event['step'], event['duration']) for event in events] == [
         ('BindStarted', 2.5),
         ('Bound', None),
@@ -25,15 +25,13 @@ def test_event_list_has_duration_until_following_step() -> None:
 
 def test_event_list_negative_duration_is_zero() -> None:
     steps = [build_step('BindStarted', 5), build_step('Bound', 0)]
-    assert render(EventList.build(steps))['events'][0]['duration'] == 0
+    assert render(EventList(steps))['events'][0]['duration'] == 0
 
 
 def test_event_list_shows_actor_and_reason() -> None:
-    (event,) = render(EventList.build([build_step('BindFailed', 0, 'CRC error')]))[
-        'events'
-    ]
+    (event,) = render(EventList([build_step('BindFailed', 0, 'CRC error')]))['events']
     assert (event['actor'], event['reason']) == ('conductor', 'CRC error')
 
 
 def test_event_list_without_steps_is_empty() -> None:
-    assert render(EventList.build([])) == {'events': []}
+    assert render(EventList([])) == {'events': []}

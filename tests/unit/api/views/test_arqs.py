@@ -9,7 +9,7 @@ import pytest
 from cyborg_lite.api.microversion import V2_3, V2_4
 from cyborg_lite.api.views.arqs import ArqList, ArqView
 from cyborg_lite.model.arqs import Arq, State
-from tests.builders.api_calls import build_call, render
+from tests.builders.api_calls import render
 
 CREATED_AT = datetime(2026, 11, 21, tzinfo=UTC)
 INFO = {'domain': '0000', 'bus': '3b', 'device': '00', 'function': '0'}
@@ -36,7 +36,7 @@ NEW_FIELDS = {
 
 
 def test_arq_view_bound_shows_attach_handle() -> None:
-    body = render(ArqView.build(BOUND, build_call()))
+    body = render(ArqView(BOUND))
     assert body['attach_handle_uuid'] == BOUND.attach_handle_uuid
     assert (body['attach_handle_type'], body['attach_handle_info']) == ('PCI', INFO)
     href = f'http://api/v2/accelerator_requests/{BOUND.uuid}'
@@ -47,7 +47,7 @@ def test_arq_view_bound_shows_attach_handle() -> None:
     'state', [State.INITIAL, State.BIND_STARTED, State.PROVISIONING, State.DELETING]
 )
 def test_arq_view_unready_hides_attach_handle(state: State) -> None:
-    body = render(ArqView.build(replace(BOUND, state=state), build_call(V2_4)))
+    body = render(ArqView(replace(BOUND, state=state)), V2_4)
     assert body['attach_handle_uuid'] is None
     assert (body['attach_handle_type'], body['attach_handle_info']) == ('', {})
 
@@ -64,13 +64,13 @@ def test_arq_view_before_2_4_replaces_new_states(
     state: State, older_state: str
 ) -> None:
     arq = replace(BOUND, state=state)
-    assert render(ArqView.build(arq, build_call(V2_3)))['state'] == older_state
-    assert render(ArqView.build(arq, build_call(V2_4)))['state'] == state.value
+    assert render(ArqView(arq), V2_3)['state'] == older_state
+    assert render(ArqView(arq), V2_4)['state'] == state.value
 
 
 def test_arq_view_details_need_2_4() -> None:
-    older = render(ArqView.build(BOUND, build_call(V2_3)))
-    newer = render(ArqView.build(BOUND, build_call(V2_4)))
+    older = render(ArqView(BOUND), V2_3)
+    newer = render(ArqView(BOUND), V2_4)
     assert newer.keys() - older.keys() == NEW_FIELDS
     assert newer['status_reason'] == 'hot'
     assert newer['attach_target'] == 'VM'
@@ -88,11 +88,11 @@ def test_arq_view_shows_handle_by_attach_target(
     assert versions == {
         str(version)
         for version in (V2_3, V2_4)
-        if render(ArqView.build(arq, build_call(version)))['attach_handle_uuid']
+        if render(ArqView(arq), version)['attach_handle_uuid']
     }
 
 
 def test_arq_list_without_next_page_has_no_links() -> None:
-    body = render(ArqList.build([BOUND], build_call()))
+    body = render(ArqList([BOUND]))
     assert [arq['uuid'] for arq in body['arqs']] == [BOUND.uuid]
     assert 'arqs_links' not in body

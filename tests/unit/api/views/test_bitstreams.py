@@ -19,7 +19,7 @@ def build_body(**fields: object) -> dict[str, object]:
             **fields,
         }
     )
-    (body,) = render(BitstreamList.build([bitstream]))['bitstreams']
+    (body,) = render(BitstreamList([bitstream]))['bitstreams']
     assert isinstance(body, dict)
     return body
 

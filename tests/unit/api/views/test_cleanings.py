@@ -14,7 +14,7 @@ from cyborg_lite.model.cleaning import (
     UnitState,
 )
 from cyborg_lite.model.inventory import CleaningPolicy
-from tests.builders.api_calls import LINKS, render
+from tests.builders.api_calls import render
 
 TIME = datetime(2026, 11, 21, tzinfo=UTC)
 STEP = CleanStepResult('sanitize', TIME, TIME, 'nvme 2.4')
@@ -25,7 +25,8 @@ RECORD = CleaningRecord(
 
 # Any: JSON.
 def build(device: DeviceCleanings) -> Any:
-    return render(CleaningList.build('d', device, LINKS, shows_uuids=True))
+    view = CleaningList(uuid='d', units=device.units, cleanings=device.cleanings)
+    return render(view, is_admin=True)
 
 
 def test_cleaning_list_shows_units_and_steps() -> None:

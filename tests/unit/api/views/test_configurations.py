@@ -15,7 +15,7 @@ from cyborg_lite.model.reconfiguration import (
     ReconfigurationState,
     SetView,
 )
-from tests.builders.api_calls import build_call, render
+from tests.builders.api_calls import render
 
 TIME = datetime(2026, 11, 21, tzinfo=UTC)
 SCHEMA = {'vfs': {'type': 'integer'}}
@@ -29,7 +29,7 @@ def test_configuration_view_has_settings_of_version(version: Microversion) -> No
     configuration = DeviceConfiguration(
         'd', 'compute-1', (SetView('nic', SCHEMA, ('vfs',)),), ('arq',), (CHANGE,)
     )
-    body = render(DeviceConfigurationView.build(configuration, build_call(version)))
+    body = render(DeviceConfigurationView(configuration), version)
     (hardware_set,) = body['sets']
     (change,) = body['changes']
     settings = [hardware_set['settings'], change['settings']]
@@ -59,6 +59,5 @@ def test_configuration_view_names_phase_of_change() -> None:
         reason='rc 2',
     )
     configuration = DeviceConfiguration('d', 'compute-1', changes=(change,))
-    call = build_call(V2_14)
-    (view,) = render(DeviceConfigurationView.build(configuration, call))['changes']
+    (view,) = render(DeviceConfigurationView(configuration), V2_14)['changes']
     assert (view['phase'], view['reason']) == ('setup', 'rc 2')

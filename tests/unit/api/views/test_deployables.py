@@ -4,11 +4,9 @@
 import json
 from datetime import UTC, datetime
 
-from wsme import types
-
 from cyborg_lite.api.views.deployables import DeployableList, DeployableView
 from cyborg_lite.model.devices import Attribute, DeployableRecord
-from tests.builders.api_calls import build_call, render
+from tests.builders.api_calls import render
 
 UUID = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
 CREATED_AT = datetime(2026, 11, 21, tzinfo=UTC)
@@ -32,7 +30,7 @@ DEPLOYABLE = DeployableRecord(
 
 
 def test_deployable_view_lists_attributes_as_json_text() -> None:
-    body = render(DeployableView.build(DEPLOYABLE, build_call()))
+    body = render(DeployableView(DEPLOYABLE))
     assert json.loads(body['attributes_list']) == [
         {'rc': 'FPGA'},
         {'traits1': 'CUSTOM_A'},
@@ -40,7 +38,7 @@ def test_deployable_view_lists_attributes_as_json_text() -> None:
 
 
 def test_deployable_view_has_self_and_bookmark_links() -> None:
-    body = render(DeployableView.build(DEPLOYABLE, build_call()))
+    body = render(DeployableView(DEPLOYABLE))
     assert body['links'] == [
         {'href': f'http://api/v2/deployables/{UUID}', 'rel': 'self'},
         {'href': f'http://api/deployables/{UUID}', 'rel': 'bookmark'},
@@ -48,13 +46,13 @@ def test_deployable_view_has_self_and_bookmark_links() -> None:
 
 
 def test_deployable_view_hides_internal_id() -> None:
-    body = render(DeployableView.build(DEPLOYABLE, build_call()))
+    body = render(DeployableView(DEPLOYABLE))
     assert 'id' not in body
     assert (body['device_id'], body['parent_id'], body['root_id']) == (1, 2, 2)
     assert body['rp_uuid'] is None
 
 
 def test_deployable_list_contains_all_deployables() -> None:
-    body = render(DeployableList.build([DEPLOYABLE] * 2, build_call(), types.Unset))
+    body = render(DeployableList([DEPLOYABLE] * 2))
     assert body.keys() == {'deployables'}
     assert len(body['deployables']) == 2

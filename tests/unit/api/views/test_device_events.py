@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from cyborg_lite.api.views.device_events import DeviceEventList
 from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
-from tests.builders.api_calls import LINKS, render
+from tests.builders.api_calls import render
 
 TIME = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -15,7 +15,7 @@ def test_event_list_has_null_for_empty_fields() -> None:
         DeviceEvent(DeviceEventKind.CLEANED, TIME, 'compute-1', unit='0000:3b:00.0'),
         DeviceEvent(DeviceEventKind.PROGRAMMED, TIME, 'compute-1', value='image'),
     ]
-    assert render(DeviceEventList.build('d', events, LINKS)) == {
+    assert render(DeviceEventList(uuid='d', events=events)) == {
         'events': [
             {
                 'event': 'cleaned',

@@ -8,10 +8,9 @@ from cyborg_lite.api.views.device_profiles import (
     ProfileList,
     ProfileView,
     WrappedProfile,
-    build_created_view,
 )
 from cyborg_lite.model.device_profiles import DeviceProfile
-from tests.builders.api_calls import build_call, render
+from tests.builders.api_calls import render
 
 PROFILE = DeviceProfile(
     uuid='5c9a477a-d3d4-426a-9e9c-b2660917780e',
@@ -23,7 +22,7 @@ PROFILE = DeviceProfile(
 
 
 def test_profile_view_shows_groups_and_self_link() -> None:
-    body = render(ProfileView.build(PROFILE, build_call()))
+    body = render(ProfileView(PROFILE))
     assert body['groups'] == [{'resources:PGPU': '1'}, {'resources:FPGA': '2'}]
     assert body['description'] is None
     assert body['links'] == [
@@ -32,24 +31,17 @@ def test_profile_view_shows_groups_and_self_link() -> None:
 
 
 def test_profile_view_visibility_needs_2_4() -> None:
-    older = render(ProfileView.build(PROFILE, build_call(V2_3)))
-    newer = render(ProfileView.build(PROFILE, build_call(V2_4)))
+    older = render(ProfileView(PROFILE), V2_3)
+    newer = render(ProfileView(PROFILE), V2_4)
     assert newer.keys() - older.keys() == {'enabled', 'is_public'}
     assert (newer['enabled'], newer['is_public']) == (True, True)
 
 
 def test_wrapped_profile_has_required_key() -> None:
-    body = render(WrappedProfile.build(PROFILE, build_call()))
-    assert body == {'device_profile': render(ProfileView.build(PROFILE, build_call()))}
+    body = render(WrappedProfile(device_profile=PROFILE))
+    assert body == {'device_profile': render(ProfileView(PROFILE))}
 
 
 def test_profile_list_without_next_page_has_no_links() -> None:
-    body = render(ProfileList.build([PROFILE], build_call(V2_4)))
+    body = render(ProfileList([PROFILE]), V2_4)
     assert body.keys() == {'device_profiles'}
-
-
-def test_created_view_depends_on_number_of_profiles() -> None:
-    call = build_call(V2_4)
-    assert isinstance(build_created_view([PROFILE], call), ProfileView)
-    body = render(build_created_view([PROFILE, PROFILE], call))
-    assert len(body['device_profiles']) == 2

@@ -15,7 +15,6 @@ from cyborg_lite.model.explanations import (
     ReasonCode,
 )
 from tests.builders.api_calls import render
-from tests.support.api.calls import build_call
 
 UUID = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
 PROFILE = DeviceProfile(UUID, 'gpu', None, (), datetime(2026, 11, 21, tzinfo=UTC))
@@ -26,7 +25,7 @@ FULL = Reason(
 
 def build_body(*hosts: HostFit, warnings: tuple[Reason, ...] = ()) -> Any:
     explanation = Explanation(FitResult.NOT_NOW, '0 of 1 hosts', hosts, warnings)
-    return render(ExplanationView.build(PROFILE, explanation, build_call()))
+    return render(ExplanationView(profile=PROFILE, explanation=explanation))
 
 
 def test_explanation_view_shows_profile_and_result() -> None:

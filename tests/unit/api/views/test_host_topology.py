@@ -17,7 +17,7 @@ from cyborg_lite.model.host_topology import (
     UnitUser,
 )
 from cyborg_lite.model.inventory import Health
-from tests.builders.api_calls import build_call, render
+from tests.builders.api_calls import render
 
 UNIT = TopologyUnit(
     '0000:3b:00.0', 'PCI', Availability.USED, user=UnitUser('a', 'Bound', 'gpu')
@@ -47,7 +47,7 @@ def render_unit(body: Any) -> Any:
 
 
 def test_topology_view_quotes_name_of_host() -> None:
-    body = render(HostTopologyView.build(TOPOLOGY, build_call()))
+    body = render(HostTopologyView(TOPOLOGY))
     assert (body['hostname'], body['agent_state']) == ('rack 1/host', None)
     assert body['links'][0]['href'] == 'http://api/v2/hosts/rack%201%2Fhost/topology'
     assert body['numa_nodes'][0]['number'] is None
@@ -55,15 +55,14 @@ def test_topology_view_quotes_name_of_host() -> None:
 
 @pytest.mark.parametrize('is_admin', [True, False])
 def test_topology_view_has_users_for_administrators_only(is_admin: bool) -> None:
-    call = build_call(is_admin=is_admin)
-    unit = render_unit(render(HostTopologyView.build(TOPOLOGY, call)))
+    unit = render_unit(render(HostTopologyView(TOPOLOGY), is_admin=is_admin))
     assert unit['availability'] == 'used'
     assert ('user' in unit) is is_admin
 
 
 @pytest.mark.parametrize('version', [V2_9, V2_29, V2_30])
 def test_topology_view_has_bridges_of_version(version: Microversion) -> None:
-    body = render(HostTopologyView.build(TOPOLOGY, build_call(version)))
+    body = render(HostTopologyView(TOPOLOGY), version)
     device = body['numa_nodes'][0]['devices'][0]
     expected = None if version < V2_30 else ['0000:3a:00.0']
     assert device.get('pci_bridges') == expected

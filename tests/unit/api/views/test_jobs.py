@@ -3,14 +3,10 @@
 
 from datetime import UTC, datetime
 
-from wsme import types
-
-from cyborg_lite.api.microversion import V2_10
 from cyborg_lite.api.views.jobs import JobView, QueuedJobList
 from cyborg_lite.model.jobs import JobRecord, JobState
 from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
-from tests.builders.api_calls import LINKS, render
-from tests.support.api.calls import build_call
+from tests.builders.api_calls import render
 
 TIME = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -19,7 +15,7 @@ def test_job_view_has_progress_of_step() -> None:
     job = ProgramJob(
         'u', 'd', 'i', ProgramState.RUNNING, ProgramStep.LOADING, 'slow', TIME
     )
-    body = render(JobView.build(job, LINKS))
+    body = render(JobView(job))
     assert (body['step'], body['progress'], body['reason']) == ('loading', 25, 'slow')
     assert body['links'] == [{'href': 'http://api/v2/jobs/u', 'rel': 'self'}]
 
@@ -41,7 +37,6 @@ def test_queued_job_list_describes_payload() -> None:
         last_error='',
         request_id=None,
     )
-    call = build_call(version=V2_10)
-    (job,) = render(QueuedJobList.build([record], call, types.Unset))['jobs']
+    (job,) = render(QueuedJobList([record]))['jobs']
     assert (job['kind'], job['subject']) == ('of-later-release', 'host compute-1')
     assert (job['step'], job['reason'], job['due_in']) == (None, None, -1.0)

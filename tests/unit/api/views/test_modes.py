@@ -3,7 +3,7 @@
 
 from cyborg_lite.api.views.modes import DeviceModesView
 from cyborg_lite.model.modes import DevicePlan, ModeChange, ModePlan, OfferedInventory
-from tests.builders.api_calls import LINKS, render
+from tests.builders.api_calls import render
 
 WHOLE = OfferedInventory('PGPU', 1, ('CUSTOM_A',))
 PARTS = OfferedInventory('VGPU', 7)
@@ -15,7 +15,7 @@ PLANS = (
 
 def test_modes_view_shows_effect_of_each_mode() -> None:
     plan = DevicePlan('d', 'compute-1', '0000:3b:00.0', PLANS, arqs=('arq',))
-    body = render(DeviceModesView.build(plan, LINKS))
+    body = render(DeviceModesView(plan))
     undivided, parts = body['modes']
     assert (undivided['is_current'], undivided['appears'], undivided['vanishes']) == (
         True,
@@ -30,7 +30,7 @@ def test_modes_view_shows_effect_of_each_mode() -> None:
 def test_modes_view_shows_failed_change() -> None:
     change = ModeChange('7x1g.5gb', 'failed', 'it has vGPUs')
     plan = DevicePlan('d', 'compute-1', '0000:3b:00.0', PLANS, change=change)
-    assert render(DeviceModesView.build(plan, LINKS))['change'] == {
+    assert render(DeviceModesView(plan))['change'] == {
         'mode': '7x1g.5gb',
         'state': 'failed',
         'reason': 'it has vGPUs',

@@ -16,7 +16,7 @@ SHORTAGE = Shortage((0, 1), ('PGPU',), ('CUSTOM_T4',), 'No unit is free.', 2)
 
 
 def build_body(capacity: ProfileCapacity) -> Any:
-    return render(ProfileCapacityView.build(PROFILE, capacity))
+    return render(ProfileCapacityView(profile=PROFILE, capacity=capacity))
 
 
 def test_capacity_without_hosts_has_no_shortage() -> None:
