@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite.clients.glance import Glance
 from cyborg_lite.exceptions import BitstreamRefused, DriverError, RemoteError
 from cyborg_lite.model.bitstreams import Bitstream
 
@@ -28,14 +29,6 @@ _CHUNK_SIZE: Final = 1 << 20  # bytes
 _READ_ONLY: Final = 0o400
 
 
-class ImageSource(Protocol):
-    """The part of the Glance client that downloads images."""
-
-    def content(self, uuid: str, algorithm: str, expected: str) -> Iterator[bytes]:
-        """Yield the content of an image in chunks."""
-        ...
-
-
 class ImageCache:
     """Downloads bitstreams and deletes the least recently used ones.
 
@@ -43,7 +36,7 @@ class ImageCache:
     """
 
     def __init__(
-        self, directory: Path, source: ImageSource, *, largest: int, capacity: int
+        self, directory: Path, source: Glance, *, largest: int, capacity: int
     ) -> None:
         """Store the arguments.
 

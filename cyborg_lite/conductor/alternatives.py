@@ -9,12 +9,9 @@ the instance, and its allocation in Placement shows the alternative that Nova
 received. The bind corrects the ARQs before it claims handles.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
-
 from oslo_log import log
 
-from cyborg_lite.clients.placement import Consumer, ProviderTraits
+from cyborg_lite.clients.placement import Consumer, Placement
 from cyborg_lite.conductor.device_profiles import viewing_project
 from cyborg_lite.db import alternatives
 from cyborg_lite.db.device_profiles import choices, profiles
@@ -26,7 +23,7 @@ from cyborg_lite.exceptions import (
     ServiceUnavailable,
 )
 from cyborg_lite.model.alternatives import Choice, apply_choice, list_choices
-from cyborg_lite.model.device_profiles import DeviceProfile, Group, GroupRequirements
+from cyborg_lite.model.device_profiles import DeviceProfile, Group
 from cyborg_lite.model.jobs import BindPayload
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
@@ -34,31 +31,10 @@ from cyborg_lite.rpc.context import RequestContext
 LOG = log.getLogger(__name__)
 
 
-class FindsCandidates(Protocol):
-    """The part of the Placement client that a choice needs."""
-
-    def has_candidates(self, groups: Sequence[GroupRequirements]) -> bool:
-        """Check whether a host can serve all groups of an instance now."""
-        ...
-
-
-class ReadsTraits(Protocol):
-    """The part of the Placement client that a correction needs."""
-
-    def get_traits(self, uuid: str) -> ProviderTraits:
-        """Return the traits of a provider.
-
-        :raises PlacementConflict: the provider does not exist
-        """
-        ...
-
-
 class AlternativeService:
     """Chooses alternatives by the free capacity in Placement."""
 
-    def __init__(
-        self, database: Database, placement: FindsCandidates, lifetime: int
-    ) -> None:
+    def __init__(self, database: Database, placement: Placement, lifetime: int) -> None:
         """Store the arguments.
 
         :param lifetime: seconds for which a choice is valid
@@ -109,7 +85,7 @@ class AlternativeService:
 
 
 def correct_alternatives(
-    database: Database, placement: ReadsTraits, payload: BindPayload, consumer: Consumer
+    database: Database, placement: Placement, payload: BindPayload, consumer: Consumer
 ) -> None:
     """Store which alternatives an instance got.
 
@@ -135,7 +111,7 @@ def correct_alternatives(
             )
 
 
-def _read_traits(placement: ReadsTraits, uuid: str) -> frozenset[str]:
+def _read_traits(placement: Placement, uuid: str) -> frozenset[str]:
     try:
         return placement.get_traits(uuid).traits
     except PlacementConflict:

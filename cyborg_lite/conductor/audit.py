@@ -7,13 +7,15 @@ its device.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite.clients.nova import Nova
+from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db import audit, clock
 from cyborg_lite.db.device_profiles import former_servers
 from cyborg_lite.db.engine import Database
@@ -33,26 +35,6 @@ _PAGE_SIZE: Final = 1000  # rows
 _INSTANCES_UNKNOWN: Final = 'Deleted instances cannot be determined'
 
 
-class FindsInstances(Protocol):
-    """The part of the Nova client that an audit needs."""
-
-    def find_missing_instances(self, uuids: Collection[str]) -> frozenset[str] | None:
-        """Return the instances that do not exist, or None without a Nova."""
-        ...
-
-    def is_placed(self, uuid: str) -> bool | None:
-        """Check whether the instance is on a host. None means unknown."""
-        ...
-
-
-class ListsConsumers(Protocol):
-    """The part of the Placement client that an audit needs."""
-
-    def list_consumers(self, provider: str) -> frozenset[str]:
-        """Return the consumers with an allocation on the provider."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class AuditRules:
     """Options of the operator for audits."""
@@ -67,8 +49,8 @@ class Audit:
     def __init__(
         self,
         database: Database,
-        nova: FindsInstances,
-        placement: ListsConsumers,
+        nova: Nova,
+        placement: Placement,
         rules: AuditRules,
     ) -> None:
         self._database = database

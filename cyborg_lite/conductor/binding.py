@@ -10,16 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 from oslo_log import log
 
-from cyborg_lite.clients.placement import Consumer
-from cyborg_lite.conductor.alternatives import ReadsTraits, correct_alternatives
+from cyborg_lite.clients.placement import Consumer, Placement
+from cyborg_lite.conductor.alternatives import correct_alternatives
 from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
 from cyborg_lite.conductor.liveness import check_hosts_up
 from cyborg_lite.conductor.nova_support import (
-    FindsNamesWithTrait,
     NovaRules,
     NovaSupport,
 )
@@ -50,14 +49,6 @@ from cyborg_lite.rpc.context import request_context
 LOG = log.getLogger(__name__)
 
 _CLAIM_ATTEMPTS: Final = 5
-
-
-class ReadsConsumers(FindsNamesWithTrait, ReadsTraits, Protocol):
-    """The part of the Placement client that a bind needs."""
-
-    def find_consumer(self, uuid: str) -> Consumer | None:
-        """Return the allocations of a consumer, or None if it has none."""
-        ...
 
 
 TimesStage = Callable[[str], AbstractContextManager[object]]
@@ -131,7 +122,7 @@ class BindHandler:
         self,
         database: Database,
         agents: AgentAPI,
-        placement: ReadsConsumers,
+        placement: Placement,
         rules: BindRules,
         loader: BitstreamLoader | None = None,
     ) -> None:

@@ -2,8 +2,8 @@
 """The catalog of bitstreams: images in Glance, and their choice for a region."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
+from cyborg_lite.clients.glance import Glance
 from cyborg_lite.exceptions import (
     BitstreamNotFound,
     BitstreamRefused,
@@ -20,24 +20,6 @@ from cyborg_lite.model.bitstream_list import ListedBitstream
 from cyborg_lite.model.bitstreams import Bitstream, Image
 
 
-class ReadsImages(Protocol):
-    """The part of the Glance client that the catalog needs."""
-
-    def image(self, uuid: str) -> Image:
-        """Return an image.
-
-        :raises NotFound: Glance has no such image, or does not show it
-        """
-        ...
-
-    def bitstreams(self, properties: Mapping[str, str]) -> tuple[Image, ...]:
-        """Return the bitstream images with the properties.
-
-        The property ``name`` is the name of the image.
-        """
-        ...
-
-
 class BitstreamCatalog:
     """Finds bitstreams in Glance.
 
@@ -46,7 +28,7 @@ class BitstreamCatalog:
     """
 
     def __init__(
-        self, images: ReadsImages | None, largest: int, defaults: Sequence[str] = ()
+        self, images: Glance | None, largest: int, defaults: Sequence[str] = ()
     ) -> None:
         """Prepare the catalog.
 
@@ -84,7 +66,7 @@ class BitstreamCatalog:
             images = self._images.bitstreams({})
         return bitstream_choice.choose_bitstream(query, images, region, self._largest)
 
-    def _find_by_name(self, source: ReadsImages, name: str) -> tuple[Image, ...]:
+    def _find_by_name(self, source: Glance, name: str) -> tuple[Image, ...]:
         """Return the images with a name of the bitstream or of the image."""
         images = (
             *source.bitstreams({'bs-name': name}),

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.group_candidates import (
     CandidateFinder,
-    FindsProviders,
     Groups,
     has_guest_group,
 )
@@ -45,7 +45,7 @@ class ExplanationService:
     def __init__(
         self,
         database: Database,
-        placement: FindsProviders,
+        placement: Placement,
         nova_rules: NovaRules | None = None,
     ) -> None:
         self._database = database

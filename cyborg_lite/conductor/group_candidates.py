@@ -7,10 +7,9 @@ have no ARQ yet, and what an operator has reserved there.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
+from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.nova_support import (
-    FindsNamesWithTrait,
     NovaRules,
     NovaSupport,
 )
@@ -23,32 +22,13 @@ from cyborg_lite.model.selector_keys import find_selector
 Groups = Sequence[Mapping[str, str]]  # of a device profile
 
 
-class FindsProviders(FindsNamesWithTrait, Protocol):
-    """The part of the Placement client that finds providers for groups."""
-
-    def list_candidates(
-        self,
-        amounts: Mapping[str, int],
-        required: Collection[str],
-        forbidden: Collection[str],
-    ) -> Mapping[str, Mapping[str, int]]:
-        """Return the free amounts of each provider that satisfies the query now."""
-        ...
-
-    def list_providers_with_traits(
-        self, required: Collection[str], forbidden: Collection[str]
-    ) -> frozenset[str]:
-        """Return the providers with the traits, whatever their free capacity."""
-        ...
-
-
 class CandidateFinder:
     """Finds the providers for groups, and what the database has about providers."""
 
     def __init__(
         self,
         database: Database,
-        placement: FindsProviders,
+        placement: Placement,
         nova_rules: NovaRules | None = None,
     ) -> None:
         self._database = database

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts: maintenance of all their devices, and their removal."""
 
-from typing import Protocol
-
 from oslo_log import log
 
+from cyborg_lite.conductor.placement.host_jobs import HostSyncJobs
 from cyborg_lite.conductor.placement.sync import SyncMode, SyncResult
 from cyborg_lite.db import hosts, providers, services
 from cyborg_lite.db.engine import Database
@@ -17,25 +16,13 @@ from cyborg_lite.model.services import AGENT, Service, ServiceState
 LOG = log.getLogger(__name__)
 
 
-class SyncsHosts(Protocol):
-    """Runs the Placement sync job of a host; see ``placement.host_jobs``."""
-
-    def sync(self, hostname: str) -> None:
-        """Run the job that the caller has written, or wait for it."""
-        ...
-
-    def sync_in_mode(self, hostname: str, mode: SyncMode) -> SyncResult:
-        """Write a job, run it and return its result."""
-        ...
-
-
 class HostService:
     """Changes hosts in the database and in Placement.
 
     If Placement does not answer, a conductor completes the change later.
     """
 
-    def __init__(self, database: Database, sync_jobs: SyncsHosts) -> None:
+    def __init__(self, database: Database, sync_jobs: HostSyncJobs) -> None:
         self._database = database
         self._sync_jobs = sync_jobs
 

@@ -6,10 +6,11 @@ The agent is the only one to know the modes of a device. Each plan therefore cal
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db import modes
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.modes import ModeDevice
@@ -45,14 +46,6 @@ _RETRIED: Final = (
     PlacementConflict,
     ServiceUnavailable,
 )
-
-
-class ListsConsumers(Protocol):
-    """The part of the client of Placement that a change of modes needs."""
-
-    def list_consumers(self, provider: str, /) -> frozenset[str]:
-        """Return the consumers with allocations of a provider."""
-        ...
 
 
 class ModeService:
@@ -125,7 +118,7 @@ class ModeHandler:
         self,
         database: Database,
         agents: AgentAPI,
-        placement: ListsConsumers,
+        placement: Placement,
         sync_placement: Callable[[str], object],
     ) -> None:
         """Store the arguments.

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from oslo_log import log
 from prometheus_client.core import GaugeMetricFamily
@@ -21,7 +21,7 @@ from cyborg_lite.db import outbox
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError, ServiceUnavailable
 from cyborg_lite.model.jobs import Owner
-from cyborg_lite.model.notifications import Notification
+from cyborg_lite.rpc.notifications import NotificationBus
 
 LOG = log.getLogger(__name__)
 
@@ -38,17 +38,6 @@ DROPPED: Final = 'dropped'
 Count = Callable[[str, int], None]  # result and number
 
 
-class SendsNotifications(Protocol):
-    """A topic for notifications."""
-
-    def send(self, notification: Notification) -> None:
-        """Send a notification and return after it was confirmed.
-
-        :raises ServiceUnavailable: it was not confirmed
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class NotificationRules:
     """Options of the operator."""
@@ -62,7 +51,7 @@ class NotificationSender:
     def __init__(
         self,
         database: Database,
-        bus: SendsNotifications,
+        bus: NotificationBus,
         owner: Owner,
         rules: NotificationRules,
         count: Count = lambda _result, _number: None,

@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Final, Protocol
+from typing import Final
 
+from cyborg_lite.clients.placement import Placement
 from cyborg_lite.exceptions import HandleNotAttachable
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.explanations import ProviderCapacity, ReasonCode
@@ -42,16 +43,6 @@ _MANAGED_TEXT: Final = (
 )
 
 
-class FindsNamesWithTrait(Protocol):
-    """The part of the Placement client that these rules need."""
-
-    def list_names_with_trait(
-        self, trait: str, name: str | None = None
-    ) -> frozenset[str]:
-        """Return the names of the providers with a trait, in one request."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class NovaRules:
     """Options of the operator about what Nova attaches."""
@@ -72,7 +63,7 @@ class NovaSupport:
 
     def __init__(
         self,
-        placement: FindsNamesWithTrait,
+        placement: Placement,
         rules: NovaRules,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

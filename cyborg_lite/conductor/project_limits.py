@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of projects: what to read before the transaction that creates ARQs."""
 
-from collections.abc import Collection, Mapping
-from typing import Protocol
-
+from cyborg_lite.clients.limits import KeystoneLimits
 from cyborg_lite.conductor.device_profiles import viewing_project
 from cyborg_lite.db import arqs, project_limits
 from cyborg_lite.db.engine import Database
@@ -11,21 +9,10 @@ from cyborg_lite.model.project_limits import ProjectLimits, list_resources
 from cyborg_lite.rpc.context import RequestContext
 
 
-class ReadsLimits(Protocol):
-    """Reads the limits of projects."""
-
-    def read_limits(self, project_id: str, names: Collection[str]) -> Mapping[str, int]:
-        """Return the limits of resources; -1: unlimited.
-
-        :raises ServiceUnavailable: Keystone does not answer
-        """
-        ...
-
-
 class LimitService:
     """Prepares the check of limits. Keystone is not called within a transaction."""
 
-    def __init__(self, database: Database, limits: ReadsLimits) -> None:
+    def __init__(self, database: Database, limits: KeystoneLimits) -> None:
         self._database = database
         self._limits = limits
         self._locked_projects: set[str] = set()  # projects whose lock exists

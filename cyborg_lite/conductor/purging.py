@@ -6,10 +6,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db import clock, device_events, providers, purging, usages
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import CyborgError
@@ -20,14 +21,6 @@ _INTERVAL: Final = 3600.0  # seconds
 _DAY: Final = 86400  # seconds
 _MONTH: Final = 30 * _DAY
 _MAX_PROVIDERS: Final = 100  # per purge; one request each
-
-
-class FindsProviders(Protocol):
-    """Reads resource providers of Placement."""
-
-    def find_provider(self, uuid: str) -> object | None:
-        """Return the provider, or None if it does not exist."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +46,7 @@ class Purger:
     def __init__(
         self,
         database: Database,
-        placement: FindsProviders,
+        placement: Placement,
         stopping: threading.Event,
         retention: Retention = DEFAULT_RETENTION,
     ) -> None:

@@ -9,12 +9,12 @@ An interrupted change starts over with the teardown.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite.clients.playbooks import PlaybookOrder, PlaybookResult
-from cyborg_lite.conductor.modes import ListsConsumers
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.clients.playbooks import PlaybookOrder, PlaybookRunner
 from cyborg_lite.db import reconfigurations, services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.reconfigurations import NewReconfiguration, ReconfigurationWork
@@ -45,16 +45,6 @@ LOG = log.getLogger(__name__)
 # A change may start over once; the rest is for Placement and for the report.
 _RUNS: Final = 2
 _MARGIN: Final = 600  # seconds
-
-
-class RunsPlaybooks(Protocol):
-    """Runs playbooks, as ``clients/playbooks.py`` does."""
-
-    def run(
-        self, order: PlaybookOrder, confirm: Callable[[Sequence[str]], bool]
-    ) -> PlaybookResult:
-        """See ``PlaybookRunner.run``."""
-        ...
 
 
 class ReconfigurationService:
@@ -148,7 +138,7 @@ class HostPeers:
     """The peers that a change of the devices of a host needs."""
 
     agents: AgentAPI
-    placement: ListsConsumers
+    placement: Placement
     sync_placement: Callable[[str], object]  # updates the providers of a host
 
 
@@ -159,7 +149,7 @@ class ReconfigureHandler:
         self,
         database: Database,
         sets: HardwareSets,
-        playbooks: RunsPlaybooks,
+        playbooks: PlaybookRunner,
         peers: HostPeers,
     ) -> None:
         self._database = database

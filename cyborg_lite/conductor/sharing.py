@@ -6,59 +6,21 @@ the allocations of this service for its own. A flavor that requests the class ma
 provider of this service, and the instance has no device.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
 
-from cyborg_lite.clients.placement import ProviderInventories
+from cyborg_lite.clients.nova import Nova
+from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db import provider_capacity
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import PlacementConflict
 from cyborg_lite.model import ownership, sharing
-from cyborg_lite.model.providers import TreeNode
 from cyborg_lite.model.sharing import OwnProvider, SharingFinding
-
-
-class ReadsProviders(Protocol):
-    """The part of the Placement client that the check needs."""
-
-    def find_provider_by_name(self, name: str) -> TreeNode | None:
-        """Return the provider with the name, or None."""
-        ...
-
-    def list_tree(self, uuid: str) -> tuple[TreeNode, ...]:
-        """Return the providers in the tree of a provider."""
-        ...
-
-    def get_inventories(self, uuid: str) -> ProviderInventories:
-        """Return the inventories of a provider."""
-        ...
-
-    def list_consumers(self, provider: str) -> frozenset[str]:
-        """Return the consumers with an allocation on the provider."""
-        ...
-
-
-class FindsNodes(Protocol):
-    """The part of the Nova client that the check needs."""
-
-    def find_missing_instances(self, uuids: Collection[str]) -> frozenset[str] | None:
-        """Return the instances that do not exist, or None without a Nova.
-
-        :raises RemoteError: instances of other projects are not visible
-        """
-        ...
-
-    def find_settled_node(self, uuid: str) -> str | None:
-        """Return the compute node of an instance without a task, or None."""
-        ...
 
 
 class SharingCheck:
     """Compares the tree and the allocations of a host with its ARQs."""
 
-    def __init__(
-        self, database: Database, placement: ReadsProviders, nova: FindsNodes
-    ) -> None:
+    def __init__(self, database: Database, placement: Placement, nova: Nova) -> None:
         self._database = database
         self._placement = placement
         self._nova = nova

@@ -12,12 +12,13 @@ from cyborg_lite.agent.cleaning import Cleaning
 from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
-from cyborg_lite.agent.image_cache import ImageCache, ImageSource
+from cyborg_lite.agent.image_cache import ImageCache
 from cyborg_lite.agent.journal import Journal
 from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
 from cyborg_lite.agent.modes import Modes, ModeStore
 from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.agent.programming import BitstreamStore, Programming
+from cyborg_lite.clients.glance import Glance
 from cyborg_lite.drivers.base import Driver, TracksHandles
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import HostAway
@@ -44,9 +45,7 @@ _INTERVALS: Final = AgentIntervals(
 class AgentProcess:
     """A process of the agent, with the state that it read at its start."""
 
-    def __init__(
-        self, driver: Driver, host: Host, state: Path, images: ImageSource
-    ) -> None:
+    def __init__(self, driver: Driver, host: Host, state: Path, images: Glance) -> None:
         """Start the process and scan the host.
 
         :param state: directory of the state files
@@ -104,7 +103,7 @@ class CrashableHost:
     """A host whose files persist while agent processes crash and restart."""
 
     def __init__(
-        self, bench: Bench, images: ImageSource, root: Path, crash_point: CrashPoint
+        self, bench: Bench, images: Glance, root: Path, crash_point: CrashPoint
     ) -> None:
         """Build the host of the bench in a new directory ``root``."""
         self.crash_point = crash_point

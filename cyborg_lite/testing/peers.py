@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from cyborg_lite.clients.glance import Glance
 from cyborg_lite.clients.nova import BoundEvent, EventOutcome, Nova
-from cyborg_lite.clients.placement import Consumer, ProviderTraits
+from cyborg_lite.clients.placement import Consumer, Placement, ProviderTraits
 from cyborg_lite.exceptions import NotFound, RemoteError
 from cyborg_lite.model.bitstreams import Image
 from cyborg_lite.testing.crash_points import CrashPoint
@@ -15,7 +16,7 @@ from cyborg_lite.testing.crash_points import CrashPoint
 PROJECT: Final = 'a' * 32
 
 
-class FakeGlance:
+class FakeGlance(Glance):
     """An image service with fixed images."""
 
     def __init__(self, images: Sequence[tuple[Image, bytes]]) -> None:
@@ -66,7 +67,7 @@ class CrashableNova(Nova):
 
 
 @dataclass
-class FakePlacementClient:
+class FakePlacementClient(Placement):
     """A placement service in which each instance has an allocation at one provider."""
 
     crash_point: CrashPoint

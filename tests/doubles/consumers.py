@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allocations of instances in Placement, as far as a bind reads them."""
 
-from cyborg_lite.clients.placement import Consumer, ProviderTraits
+from cyborg_lite.clients.placement import Consumer, Placement, ProviderTraits
 from cyborg_lite.exceptions import ServiceUnavailable
 
 
-class FakeConsumers:
+class FakeConsumers(Placement):
     """Instances and their allocations."""
 
     def __init__(self) -> None:

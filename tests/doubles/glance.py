@@ -4,11 +4,12 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 
+from cyborg_lite.clients.glance import Glance
 from cyborg_lite.exceptions import NotFound, RemoteError, ServiceUnavailable
 from cyborg_lite.model.bitstreams import TAG, Image
 
 
-class FakeGlance:
+class FakeGlance(Glance):
     """Images that tests add, and the uuids that were downloaded."""
 
     def __init__(self, *images: Image) -> None:

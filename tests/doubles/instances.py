@@ -3,10 +3,11 @@
 
 from collections.abc import Collection
 
+from cyborg_lite.clients.nova import Nova
 from cyborg_lite.exceptions import RemoteError, ServiceUnavailable
 
 
-class FakeInstances:
+class FakeInstances(Nova):
     """Host of each instance by uuid; None: the instance has no host."""
 
     def __init__(self) -> None:

@@ -95,7 +95,7 @@ class RecoveryReceiver(ConductorAPI):
         )
 
 
-class DisconnectableGlance:
+class DisconnectableGlance(Glance):
     """Real Glance that can be disconnected."""
 
     def __init__(self, glance: Glance) -> None:

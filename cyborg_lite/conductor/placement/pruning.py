@@ -2,8 +2,8 @@
 """Deletion of custom traits and resource classes of this service that nobody uses."""
 
 from collections.abc import Callable, Collection, Iterator
-from typing import Protocol
 
+from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db import providers
 from cyborg_lite.db.device_profiles import profiles
 from cyborg_lite.db.engine import Database
@@ -12,28 +12,8 @@ from cyborg_lite.model.queries import Query
 from cyborg_lite.model.traits import EMPTIED
 
 
-class DeletesNames(Protocol):
-    """The part of the Placement client that the deletion needs."""
-
-    def list_unused_traits(self) -> frozenset[str]:
-        """Return the custom traits that no provider has."""
-        ...
-
-    def delete_trait(self, name: str) -> bool:
-        """Delete a custom trait; return False if a provider has it."""
-        ...
-
-    def list_custom_classes(self) -> frozenset[str]:
-        """Return the custom resource classes."""
-        ...
-
-    def delete_resource_class(self, name: str) -> bool:
-        """Delete a custom class; return False if a provider has it."""
-        ...
-
-
 def prune_names(
-    database: Database, placement: DeletesNames, published: Collection[str]
+    database: Database, placement: Placement, published: Collection[str]
 ) -> Iterator[str]:
     """Delete unused names, and yield a text for each of them.
 

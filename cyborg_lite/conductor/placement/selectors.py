@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluation of all deployables after a change of the selectors of device profiles."""
 
-from collections.abc import Iterable
-from typing import Final, Protocol
+from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db import selectors
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
@@ -16,16 +16,6 @@ LOG = log.getLogger(__name__)
 _HOSTS: Final = 500  # whose jobs one transaction writes
 
 
-class CreatesTraits(Protocol):
-    """The part of the Placement client that the evaluation needs."""
-
-    def create_custom_names(
-        self, classes: Iterable[str], traits: Iterable[str]
-    ) -> None:
-        """Create custom resource classes and traits that do not exist."""
-        ...
-
-
 class SelectorsHandler:
     """Runs the job that follows a change of selectors. It has no deadline.
 
@@ -34,7 +24,7 @@ class SelectorsHandler:
     A report that is stored meanwhile has a sync of its own.
     """
 
-    def __init__(self, database: Database, placement: CreatesTraits) -> None:
+    def __init__(self, database: Database, placement: Placement) -> None:
         self._database = database
         self._placement = placement
 

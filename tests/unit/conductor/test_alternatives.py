@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.alternatives import AlternativeService
 from cyborg_lite.conductor.binding import BindHandler, build_bind_job
 from cyborg_lite.db import arqs, binding
@@ -32,7 +33,7 @@ USER = RequestContext(project_id=PROJECT)
 
 
 @dataclass
-class Capacity:
+class Capacity(Placement):
     """A Placement that has capacity for some groups."""
 
     groups: list[dict[str, str]]

@@ -16,12 +16,13 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import ServiceUnavailable
 from cyborg_lite.model.jobs import Owner
 from cyborg_lite.model.notifications import DevicePayload, Notification, ObjectKind
+from cyborg_lite.rpc.notifications import NotificationBus
 from tests.servers.databases import find_url
 
 RULES = NotificationRules(max_backlog=1000)
 
 
-class Topic:
+class Topic(NotificationBus):
     """A topic that can fail."""
 
     def __init__(self) -> None:

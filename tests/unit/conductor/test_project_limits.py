@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
+from cyborg_lite.clients.limits import KeystoneLimits
 from cyborg_lite.conductor.project_limits import LimitService
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import DeviceProfileNotFound
@@ -13,7 +14,7 @@ from cyborg_lite.rpc.context import RequestContext
 from tests.builders.selector_fleets import create_profile
 
 
-class FakeKeystone:
+class FakeKeystone(KeystoneLimits):
     """Keystone with the same limit for all resources."""
 
     def __init__(self) -> None:

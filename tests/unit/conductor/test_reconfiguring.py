@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select, update
 
 from cyborg_lite.clients.placement import Consumer
-from cyborg_lite.clients.playbooks import PlaybookOrder, PlaybookResult
+from cyborg_lite.clients.playbooks import PlaybookOrder, PlaybookResult, PlaybookRunner
 from cyborg_lite.conductor.reconfiguring import (
     HostPeers,
     ReconfigurationService,
@@ -59,7 +59,7 @@ _SETS = HardwareSets('/srv/ansible', 'hosts.yml', (_SET,))
 
 
 @dataclass
-class FakePlaybooks:
+class FakePlaybooks(PlaybookRunner):
     """Records orders, and answers them in their order; SUCCESS without an answer."""
 
     answers: list[PlaybookResult | Exception] = field(default_factory=list)
