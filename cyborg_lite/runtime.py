@@ -6,12 +6,8 @@ import of the libraries that it patches. The backend is therefore selected by an
 environment variable: no configuration file has been parsed yet.
 
 With native threads the import of eventlet is refused. oslo.service installs eventlet,
-and other libraries import it only to check whether it is active. The import takes 11
-to 18 MB of each process.
-
-The libraries that guess the encoding of a text are refused too. Requests imports one,
-which takes 3 MB. The services of OpenStack declare the encoding or send UTF-8, which
-Requests assumes without such a library.
+and other libraries import it only to check whether it is active. The import takes 12
+to 20 MB of each process: 36 % of an agent, 26 % of a conductor, 16 % of an API.
 """
 
 import os
@@ -30,8 +26,6 @@ _IMPORTED_AFTER_PATCHING: Final = (
     'sqlalchemy',
     'openstack',
 )
-
-_ENCODING_DETECTORS: Final = ('chardet', 'charset_normalizer')
 
 BACKEND: Final = os.environ.get(VARIABLE, 'threading').lower()
 
@@ -60,9 +54,6 @@ def _select_backend() -> None:
         # A WSGI server may have imported it earlier. None makes an import raise
         # ModuleNotFoundError, see "The module cache" in the Python reference.
         sys.modules.setdefault('eventlet', None)  # type: ignore[arg-type]  # typeshed omits None
-    for name in _ENCODING_DETECTORS:
-        sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # as above
-    warnings.filterwarnings('ignore', message='Unable to find acceptable character')
     from oslo_service import backend
 
     backend.init_backend(backend.BackendType(BACKEND))

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assembly of the WSGI application from the router and its middleware."""
 
-from cyborg_lite.api.pecan_loading import pecan  # isort: skip  # hides libraries from the others
+import io
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
-from collections.abc import Callable
-from typing import Any
-
+import pecan
+import webob
 from oslo_config import cfg
 from oslo_middleware.http_proxy_to_wsgi import HTTPProxyToWSGI
 from oslo_middleware.request_id import RequestId
 from oslo_middleware.sizelimit import RequestBodySizeLimiter
-from webob.multidict import MultiDict
 
 from cyborg_lite.api import auth, cross_origin, policy, routes
+from cyborg_lite.api.expose import REQUEST
 from cyborg_lite.api.healthcheck import HealthcheckMiddleware
 from cyborg_lite.api.microversion import MINIMUM
 from cyborg_lite.api.middleware import MICROVERSION, Observe, ResponseMiddleware
@@ -21,6 +22,16 @@ from cyborg_lite.api.prefix import PrefixMiddleware
 from cyborg_lite.api.resource import ApiContext
 from cyborg_lite.model.device_profiles import Limits
 from cyborg_lite.rpc.conductor import ConductorAPI
+
+# Pecan would parse the input before the policy is checked, and fails on some bodies.
+# Controllers parse it, see ``expose``.
+_NO_INPUT: Final = {
+    'QUERY_STRING': '',
+    'CONTENT_TYPE': 'text/plain',
+    'CONTENT_LENGTH': '0',
+    'wsgi.input': io.BytesIO(),
+    'HTTP_ACCEPT': '',  # ResponseMiddleware has checked the header
+}
 
 
 def assemble(
@@ -81,47 +92,37 @@ def _build_context(conf: cfg.ConfigOpts, conductor: ConductorAPI) -> ApiContext:
     )
 
 
-def _build_router(context: ApiContext) -> pecan.Pecan:
-    return _Router(
-        context,
-        request_cls=_Request,
+def _build_router(context: ApiContext) -> Any:
+    application = pecan.Pecan(
+        _Root(context),
+        use_context_locals=False,
         # A name or uuid may end in .json, and a path has no canonical form with a
         # slash at its end.
         guess_content_type_from_ext=False,
         force_canonical=False,
     )
 
+    def hide_input(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        hidden = {**environ, **_NO_INPUT, REQUEST: webob.Request(environ)}
+        body: Iterable[bytes] = application(hidden, start_response)
+        return body
 
-class _Router(pecan.Pecan):  # type: ignore[misc]  # untyped base
-    """Pecan application that routes by ``routes.ROUTES``.
+    return hide_input
 
-    It calls each method with the request. Pecan would inspect the signature of the
-    method for every request, and look the request up for every access.
-    """
 
-    def route(
-        self, req: Any, node: ApiContext, path: str
-    ) -> tuple[Callable[[Any], Any], list[str]]:
-        """Return the method that handles the request, and no further path segments."""
+class _Root:
+    """Root controller; Pecan asks it for the method that handles a request."""
+
+    def __init__(self, context: ApiContext) -> None:
+        self._context = context
+
+    @pecan.expose()  # type: ignore[untyped-decorator]  # untyped library
+    def _route(
+        self, segments: Sequence[str], request: pecan.Request
+    ) -> tuple[Callable[..., webob.Response], list[str]]:
+        """Return the method, and no further segments."""
+        path = '/' + '/'.join(segments)
         controller, identifiers = routes.find_controller(path)
-        resource = controller(node, identifiers)
-        version = req.environ.get(MICROVERSION, MINIMUM)
-        return getattr(resource, controller.find_method(req.method, version)), []
-
-    # Any: Pecan is untyped. Controller methods return a response.
-    def invoke_controller(
-        self, controller: Any, _arguments: Any, _keywords: Any, state: Any
-    ) -> None:
-        """Call the method; it returns the response."""
-        state.response = controller(state.request)
-
-
-class _Request(pecan.Request):  # type: ignore[misc]  # untyped base
-    """Request without the query, form and content type parsing of Pecan.
-
-    Pecan would read the body before the caller is authorized, and fails on some bodies.
-    """
-
-    GET = params = property(lambda self: MultiDict())
-    json = property(lambda self: {})
-    accept = None  # ResponseMiddleware has checked the header
+        version = request.environ.get(MICROVERSION, MINIMUM)
+        name = controller.find_method(request.method, version)
+        return getattr(controller(self._context, identifiers), name), []

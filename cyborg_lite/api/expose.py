@@ -20,22 +20,25 @@ from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, Final
 
+import pecan
 import webob
 
 from cyborg_lite.api import field_selection
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_4, V2_23, Microversion
-from cyborg_lite.api.pecan_loading import pecan
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.validation import Schema
 from cyborg_lite.api.views.encoding import encode
 from cyborg_lite.api.views.view import View
 
+REQUEST: Final = 'cyborg_lite.request'
+"""Key of the request with its input in the WSGI environment that Pecan gets."""
+
 _NO_VERSIONS: Final[Mapping[str, Microversion]] = MappingProxyType({})
 
 Method = Callable[[Any, Call], Any]  # of a controller; returns a view or None
 Decorator = Callable[[Method], Method]
-Exposed = Callable[[Resource, webob.Request], webob.Response]
+Exposed = Callable[[Resource, pecan.Request, pecan.Response], webob.Response]
 
 
 # Any: the facts have various types.
@@ -59,8 +62,10 @@ def expose(
 
     def decorate(method: Method) -> Exposed:
         @functools.wraps(method)
-        def respond(self: Resource, request: webob.Request) -> webob.Response:
-            call = Call(request, self.context)
+        def respond(
+            self: Resource, request: pecan.Request, _response: pecan.Response
+        ) -> webob.Response:
+            call = Call(request.environ[REQUEST], self.context)
             view = method(self, call)
             if not views:
                 return _build_empty_response(status)

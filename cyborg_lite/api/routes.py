@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Map of the API: the controller of each path."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from cyborg_lite.api.controllers import (
@@ -72,15 +72,10 @@ ROUTES: Final[Mapping[str, type[Resource]]] = {
 }
 
 _VERSION: Final = 'v2'
-
-
-@dataclass(slots=True)
-class _Node:
-    """A path segment with the segments below it."""
-
-    controller: type[Resource] | None = None  # None: no path of ROUTES ends here
-    literals: dict[str, '_Node'] = field(default_factory=dict)
-    parameter: '_Node | None' = None  # None: no path parameter stands below
+_PATTERNS: Final = [
+    (re.compile(re.sub(r'{\w+}', '([^/]*)', path)), controller)
+    for path, controller in ROUTES.items()
+]
 
 
 def find_controller(path: str) -> tuple[type[Resource], list[str]]:
@@ -90,40 +85,28 @@ def find_controller(path: str) -> tuple[type[Resource], list[str]]:
     the paths below ``/v2`` are also served at the root.
 
     :param path: decoded path that starts with a slash, without the mount prefix
-    :raises NotFound: no path of ``ROUTES`` matches
+    :raises NotFound: no path of ``ROUTES`` matches; the error has the first unknown
+        segment
     """
-    segments = path.split('/')[1:]
-    if segments and not segments[-1]:
-        segments = segments[:-1]
+    segments = path.removesuffix('/').split('/')[1:]
     if segments and segments[0] != _VERSION:
         segments = [_VERSION, *segments]
-    node = _ROOT
-    identifiers = []
-    for segment in segments:
-        child = node.literals.get(segment)
-        if child is None:
-            child = node.parameter
-            identifiers.append(segment)
-        if child is None:
-            raise NotFound(what='Resource', name=format_value(segment))
-        node = child
-    if node.controller is None:
-        raise NotFound(what='Resource', name=format_value(path))
-    return node.controller, identifiers
+    match = _match(segments)
+    if match is None:
+        # A path stands in ``ROUTES`` if another path begins with it.
+        unknown = next(
+            segment
+            for number, segment in enumerate(segments, 1)
+            if _match(segments[:number]) is None
+        )
+        raise NotFound(what='Resource', name=format_value(unknown))
+    return match
 
 
-def _build_tree() -> _Node:
-    root = _Node()
-    for path, controller in ROUTES.items():
-        node = root
-        for segment in path.split('/')[1:]:
-            if segment.startswith('{'):
-                node.parameter = node.parameter or _Node()
-                node = node.parameter
-            elif segment:
-                node = node.literals.setdefault(segment, _Node())
-        node.controller = controller
-    return root
-
-
-_ROOT: Final = _build_tree()
+def _match(segments: Sequence[str]) -> tuple[type[Resource], list[str]] | None:
+    path = '/' + '/'.join(segments)
+    for pattern, controller in _PATTERNS:
+        match = pattern.fullmatch(path)
+        if match is not None:
+            return controller, list(match.groups())
+    return None

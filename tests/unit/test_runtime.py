@@ -90,16 +90,3 @@ def test_runtime_patching_after_import_exits() -> None:
 def test_runtime_threading_after_import_starts() -> None:
     process = run('threading', IMPORT + SHOW)
     assert process.stdout == 'threading threading False\n', process.stderr
-
-
-def test_requests_decodes_text_without_guessing() -> None:
-    code = (
-        'from cyborg_lite import runtime\n'
-        'import requests, sys\n'
-        'answer = requests.Response()\n'
-        'answer._content = "Größe".encode()\n'
-        'print(ascii(answer.text), sys.modules["charset_normalizer"])\n'
-    )
-    process = run('threading', code)
-    assert process.stdout == "'Gr\\xf6\\xdfe' None\n"
-    assert not process.stderr

@@ -3,6 +3,8 @@
 
 import http.client
 import json
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -83,3 +85,13 @@ def test_stop_before_start_does_nothing() -> None:
 def test_start_missing_certificate_raises(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError):
         start_daemon(tmp_path, 'certificate_file = /nonexistent\n')
+
+
+def test_api_daemon_imports_no_unused_library() -> None:
+    unused = ('alembic', 'eventlet', 'prometheus_client', 'cyborg_lite.db')
+    code = (
+        'import sys, cyborg_lite.cmd.api\n'
+        f'print([name for name in {unused} if sys.modules.get(name)])'
+    )
+    command = [sys.executable, '-W', 'ignore', '-c', code]
+    assert subprocess.check_output(command, text=True).strip() == '[]'

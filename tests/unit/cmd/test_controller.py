@@ -58,7 +58,7 @@ def test_main_runs_both_parts_in_each_worker(
 
 
 def test_controller_imports_no_unused_library() -> None:
-    unused = ('alembic', 'pygments', 'eventlet', 'cyborg_lite.agent')
+    unused = ('alembic', 'eventlet', 'cyborg_lite.agent')
     code = (
         'import sys, cyborg_lite.cmd.controller\n'
         f'print([name for name in {unused} if sys.modules.get(name)])'
