@@ -50,10 +50,12 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import Job, Service
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.report_changes import diff_reports
 from cyborg_lite.model.services import AGENT, Heartbeat, HeartbeatDetails
 from cyborg_lite.model.usage import Usage
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.client import connect_conductor, is_reachable
 from cyborg_lite.rpc.context import bare_context, daemon_context
+from cyborg_lite.rpc.interface import Conductor
 from cyborg_lite.version import VERSION
 from tests.builders.reports import HOST, list_cards
 from tests.servers.stack import expect
@@ -92,7 +94,7 @@ class Floor:
 class Fleet:
     """The simulated agents."""
 
-    def __init__(self, plan: Plan, conductor: ConductorAPI, database: Database) -> None:
+    def __init__(self, plan: Plan, conductor: Conductor, database: Database) -> None:
         self.plan = plan
         self.conductor = conductor
         self.database = database
@@ -120,7 +122,8 @@ class Fleet:
         while True:
             try:
                 if self.send_heartbeat(name, report.digest):
-                    self.conductor.report_host(daemon_context(), report)
+                    changes = diff_reports(report)
+                    self.conductor.report_changes(daemon_context(), name, changes)
                 return name, report.digest
             except CyborgError as error:
                 print(f'{name}: {error.text}', file=sys.stderr)
@@ -165,7 +168,7 @@ class Fleet:
 
     def echo(self) -> None:
         """Send an RPC without any work."""
-        self.conductor.is_reachable(daemon_context(), 60.0)
+        is_reachable(self.conductor, daemon_context())
 
     def age_heartbeats(self, seconds: float) -> None:
         """Make the last heartbeats of all hosts old."""
@@ -416,7 +419,7 @@ def run(plan: Plan, kind: str, directory: Path) -> None:
         conductor_process = cloud.start('conductor')
         bus = connect(url, directory)
         database = Database(connection)
-        fleet = Fleet(plan, ConductorAPI(bus), database)
+        fleet = Fleet(plan, connect_conductor(bus), database)
         try:
             for name in fleet.names[: plan.starting]:
                 node = {'name': name, 'uuid': str(uuid4())}

@@ -45,8 +45,9 @@ from cyborg_lite.db.tables import (
     DeviceProfile,
     Job,
 )
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.client import connect_conductor, is_reachable
 from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.interface import Conductor
 from tests.builders.bound_arqs import add_bound_arqs
 from tests.builders.reports import HOST, host
 from tests.servers.stack import ADMIN, Cloud
@@ -61,7 +62,6 @@ _MANY: Final = 200  # requests of which one is too short for the clock of /proc
 _NEWEST: Final = 'accelerator latest'
 _OLDEST: Final = 'accelerator 2.0'
 _MEGABYTE: Final = 10**6
-_TIMEOUT: Final = 60.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +194,12 @@ class Measurement:
         for _ in range(repetitions):
             yield self._time(listing.path, listing.version, _MANY)
 
-    def measure_call(self, conductor: ConductorAPI) -> float:
+    def measure_call(self, conductor: Conductor) -> float:
         """Return the CPU milliseconds of an RPC without any work, of both sides."""
-        conductor.is_reachable(daemon_context(), _TIMEOUT)
+        is_reachable(conductor, daemon_context())
         before = time.process_time() + sum(meter.read_cpu() for meter in self._meters)
         for _ in range(_MANY):
-            conductor.is_reachable(daemon_context(), _TIMEOUT)
+            is_reachable(conductor, daemon_context())
         after = time.process_time() + sum(meter.read_cpu() for meter in self._meters)
         return (after - before) * 1e3 / _MANY
 
@@ -265,7 +265,7 @@ def run(plan: Plan, kind: str, directory: Path, daemons: Sequence[str]) -> None:
             floor = measurement.measure_floor(listing)
             if 'controller' not in daemons:
                 bus = connect(url, directory)
-                floor += measurement.measure_call(ConductorAPI(bus))
+                floor += measurement.measure_call(connect_conductor(bus))
                 bus.cleanup()
             _print_costs(listing, costs, floor)
             print()

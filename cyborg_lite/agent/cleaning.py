@@ -45,6 +45,8 @@ from cyborg_lite.model.cleaning import (
 from cyborg_lite.model.device_errors import CleanAborted
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.rpc.dispatcher import serves_host
+from cyborg_lite.rpc.interface import Agents
 
 LOG = log.getLogger(__name__)
 
@@ -94,6 +96,7 @@ class Cleaning:
         self._guard = threading.Lock()
         self._runs: dict[str, _Run] = {}  # the latest, by uuid of the handle
 
+    @serves_host(Agents.read_cleaning)
     def read(self, order: CleanOrder) -> CleanProgress:
         """Return what this process has done for an order.
 
@@ -103,6 +106,7 @@ class Cleaning:
             run = self._find_run(order)
             return self._build_unknown() if run is None else run.progress
 
+    @serves_host(Agents.start_cleaning)
     def start(self, order: CleanOrder, session: str) -> CleanProgress:
         """Start the clean in the background, unless it has started.
 
@@ -131,6 +135,7 @@ class Cleaning:
         self._start_thread(lambda: self._run(run, driver), f'clean-{order.number}')
         return run.progress
 
+    @serves_host(Agents.abort_cleaning)
     def abort(self, order: CleanOrder) -> CleanProgress:
         """Start no further step and abort an abortable one; return the progress.
 

@@ -15,6 +15,8 @@ from cyborg_lite.agent.journal import Journal, NewEvent
 from cyborg_lite.agent.moved_devices import follow_devices
 from cyborg_lite.model.host_events import HostEventKind
 from cyborg_lite.model.inventory import Device, DiscoveryResult
+from cyborg_lite.rpc.dispatcher import serves_host
+from cyborg_lite.rpc.interface import Agents
 
 LOG = log.getLogger(__name__)
 
@@ -50,6 +52,8 @@ class HardwareMonitor:
         self._journal = journal
         self._intervals = intervals
         self._stopping = stopping
+        # Called after the host report has changed, and after each requested scan.
+        self.on_change: Callable[[], None] = lambda: None
         self._scan_requested = threading.Event()
         self._scanning = threading.RLock()
         self._fingerprint: int | None = None  # None: not computed yet
@@ -64,21 +68,16 @@ class HardwareMonitor:
             self._discovery.restore_results(results)
             self._devices = _devices_by_address(results)
 
-    def run(
-        self,
-        on_change: Callable[[], None],
-        on_scan: Callable[[], None] = lambda: None,
-    ) -> None:
+    def run(self, on_scan: Callable[[], None] = lambda: None) -> None:
         """Check for changes until the stop event is set. The caller scans first.
 
-        :param on_change: called after the host report has changed
         :param on_scan: called after each scan
         """
         while not self._stopping.wait(self._intervals.fingerprint_interval):
             try:
                 before = self._devices
                 if self.check():
-                    on_change()
+                    self.on_change()
                 if self._devices is not before:
                     on_scan()
             except Exception:
@@ -105,13 +104,11 @@ class HardwareMonitor:
         """Request a scan after a change that the fingerprint does not detect."""
         self._scan_requested.set()
 
-    def scan_now(self, on_change: Callable[[], None]) -> str:
-        """Scan the host; return the digest of the host report.
-
-        :param on_change: called after the scan, to send the report
-        """
+    @serves_host(Agents.scan)
+    def scan_now(self) -> str:
+        """Scan the host, report it and return the digest of the host report."""
         self.scan()
-        on_change()
+        self.on_change()
         return self._discovery.report().digest
 
     def scan(self, fingerprint: int | None = None) -> None:

@@ -8,15 +8,15 @@ next one. `agent_down_after` is above three intervals, so that several further a
 follow before the host counts as down.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.telemetry import TelemetryCollector
 from cyborg_lite.model.services import Heartbeat, HeartbeatDetails
 from cyborg_lite.model.usage import Usage
-from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import bare_context, daemon_context
+from cyborg_lite.rpc.interface import Conductor
 from cyborg_lite.version import VERSION
 
 _SHORTEST_TIMEOUT: Final = 1.0  # seconds
@@ -34,19 +34,20 @@ class HeartbeatSender:
         discovery: Discovery,
         telemetry: TelemetryCollector,
         identity: str,
-        conductor: ConductorAPI,
+        connect: Callable[[float], Conductor],
         interval: float,
     ) -> None:
         """Store the arguments.
 
         :param identity: of the agent
+        :param connect: returns a client whose calls wait that many seconds
         :param interval: seconds between two heartbeats
         """
         self._discovery = discovery
         self._telemetry = telemetry
         self._identity = identity
         timeout = max(_SHORTEST_TIMEOUT, interval / _HEARTBEATS_PER_INTERVAL)
-        self._conductor = conductor.with_timeout(timeout)
+        self._conductor = connect(timeout)
         self._is_start_reported = False
         # The last whole heartbeat. None: the next heartbeat must be whole.
         self._heartbeat: Heartbeat | None = None

@@ -31,6 +31,8 @@ from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.modes import DeviceModes, ModeOrder, list_inventory
 from cyborg_lite.rpc import wire
+from cyborg_lite.rpc.dispatcher import serves_host
+from cyborg_lite.rpc.interface import Agents
 
 LOG = log.getLogger(__name__)
 
@@ -135,6 +137,7 @@ class Modes:
         self._ordered_at: dict[str, int] = {}
         self._failures: dict[str, str] = {}  # of restores, by device address
 
+    @serves_host(Agents.list_modes)
     def list_modes(self) -> tuple[DeviceModes, ...]:
         """Return the modes of all devices that have any, by address."""
         listings = []
@@ -152,6 +155,7 @@ class Modes:
                 listings.append(listing)
         return tuple(listings)
 
+    @serves_host(Agents.set_mode)
     def set_mode(self, order: ModeOrder) -> Device:
         """Set the mode of an unused device and return the changed device.
 

@@ -29,6 +29,8 @@ from cyborg_lite.exceptions import DeviceGone, DriverError, ServiceUnavailable
 from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import HostEventKind
+from cyborg_lite.rpc.dispatcher import serves_host
+from cyborg_lite.rpc.interface import Agents
 
 LOG = log.getLogger(__name__)
 
@@ -61,6 +63,7 @@ class Preparation:
         # that the earlier process completed.
         self._released_generations: dict[str, int] = {}
 
+    @serves_host(Agents.prepare)
     def prepare(self, handles: Sequence[AllocatedHandle]) -> tuple[str, ...]:
         """Prepare all handles or none.
 
@@ -97,6 +100,7 @@ class Preparation:
             if isinstance(self._find_driver(handle), ConnectsHandles)
         )
 
+    @serves_host(Agents.connect)
     def connect(self, handles: Sequence[AllocatedHandle]) -> None:
         """Connect the handles of an instance that is spawned.
 
@@ -163,6 +167,7 @@ class Preparation:
             raise DriverError(reason=reason)
         self._load(order)
 
+    @serves_host(Agents.release)
     def release(self, handles: Sequence[AllocatedHandle]) -> None:
         """Release as many of the handles as possible.
 

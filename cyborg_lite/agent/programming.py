@@ -19,6 +19,8 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.inventory import Device, DiscoveryResult
+from cyborg_lite.rpc.dispatcher import serves_host
+from cyborg_lite.rpc.interface import Agents
 
 LOG = log.getLogger(__name__)
 
@@ -29,6 +31,16 @@ class BitstreamStore:
 
     cache: ImageCache
     loaded: LoadedBitstreams
+
+
+class NoProgramming:
+    """Refuses to load bitstreams."""
+
+    @serves_host(Agents.program)
+    def program(self, order: LoadOrder) -> Device:
+        """Raise DriverError: Glance is not configured."""
+        reason = 'This host cannot load bitstreams: section [glance] is empty.'
+        raise DriverError(reason=reason)
 
 
 class Programming:
@@ -55,6 +67,7 @@ class Programming:
         # receive several orders at once; the conductor has given up the older ones.
         self._ordered_at: dict[str, int] = {}
 
+    @serves_host(Agents.program)
     def program(self, order: LoadOrder) -> Device:
         """Load a bitstream and return the changed device.
 

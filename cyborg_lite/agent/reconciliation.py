@@ -13,8 +13,8 @@ from oslo_log import log
 
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.interface import Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -38,13 +38,12 @@ class Reconciliation:
         self._cache = cache
         self._release = release
         self._due = 0.0  # by the monotonic clock; the first is due at once
-        self._is_unsupported = False  # the last conductor was of an earlier release
 
     def request(self) -> None:
         """Compare with the next call: a host report was sent."""
         self._due = 0.0
 
-    def reconcile(self, conductor: ConductorAPI) -> None:
+    def reconcile(self, conductor: Conductor) -> None:
         """Compare the handles if that is due.
 
         :raises CyborgError: the conductor does not answer; retry later
@@ -55,19 +54,8 @@ class Reconciliation:
         if handles:
             context = daemon_context()
             uuids = conductor.reconcile_handles(context, self._hostname, list(handles))
-            self._record_support(uuids is not None)
-            self._release_abandoned([handles[u] for u in uuids or () if u in handles])
+            self._release_abandoned([handles[u] for u in uuids if u in handles])
         self._due = time.monotonic() + _INTERVAL
-
-    def _record_support(self, is_supported: bool) -> None:
-        """Log the first answer of a conductor of an earlier release."""
-        if not is_supported and not self._is_unsupported:
-            LOG.warning(
-                'The conductor is of an earlier release and does not compare prepared '
-                'handles; the next comparison is due in %.0f s',
-                _INTERVAL,
-            )
-        self._is_unsupported = not is_supported
 
     def _release_abandoned(self, handles: Sequence[AllocatedHandle]) -> None:
         for handle in handles:

@@ -21,8 +21,9 @@ from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import HostEventKind, RecoveryResult
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
-from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.dispatcher import serves_host
+from cyborg_lite.rpc.interface import Agents, Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -66,6 +67,11 @@ class HostRecovery:
         # Of the last attempt, by device address and handle uuid.
         self._failures: dict[str, Mapping[str, str]] = {}
 
+    @serves_host(Agents.read_boot_id)
+    def read_boot_id(self) -> str:
+        """Return the boot id. The agent serves calls after the rebuild."""
+        return self._discovery.host.boot_id
+
     def rebuild(
         self,
         stopping: threading.Event,
@@ -84,7 +90,7 @@ class HostRecovery:
             self._retry_until_rebuilt(stopping, pause, longest_attempt)
         return bool(missing)
 
-    def report_recovery(self, conductor: ConductorAPI) -> bool:
+    def report_recovery(self, conductor: Conductor) -> bool:
         """Report rebuilt and lost handles. Return False if another report is needed.
 
         Handles that the conductor stores and the cache lacks are rebuilt as well: the
@@ -105,7 +111,7 @@ class HostRecovery:
         result = RecoveryResult(
             host.name, host.boot_id, tuple(prepared), reasons, connecting
         )
-        expected = conductor.report_recovery(daemon_context(), result)
+        expected = conductor.report_recovery(daemon_context(), host.name, result)
         reported = {*reasons, *prepared}
         missing = [handle for handle in expected if handle.uuid not in reported]
         if not missing:

@@ -23,11 +23,12 @@ from cyborg_lite.exceptions import (
     AgentIdentityRefused,
     ConfigurationError,
     CyborgError,
+    ServiceUnavailable,
 )
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.report_changes import diff_reports
-from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.interface import Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -58,25 +59,26 @@ class Reporter:
     def __init__(
         self,
         sources: ReportSources,
-        conductor: ConductorAPI,
+        connect: Callable[[float], Conductor],
         heartbeat_interval: float,
         stopping: threading.Event,
         set_accepted: Callable[[bool], None] = lambda _accepted: None,
     ) -> None:
         """Store the arguments.
 
+        :param connect: returns a client whose calls wait that many seconds
         :param heartbeat_interval: seconds
         :param set_accepted: called after each heartbeat: True if the conductor accepts
             this agent, False if it refuses it because the host has another agent
         """
         self._sources = sources
         timeout = max(_SHORTEST_TIMEOUT, heartbeat_interval)
-        self._conductor = conductor.with_timeout(timeout)
+        self._conductor = connect(timeout)
         self._heartbeats = HeartbeatSender(
             sources.discovery,
             sources.telemetry,
             sources.identity,
-            conductor,
+            connect,
             heartbeat_interval,
         )
         self._heartbeat_interval = heartbeat_interval
@@ -195,13 +197,15 @@ class Reporter:
             self._sources.reconciliation.request()
 
     def _send_changes(self, report: HostReport) -> int:
-        """Send a report in the shortest form; see ``ConductorAPI.report_host``."""
-        context, base = daemon_context(), self._accepted_report
-        number = self._conductor.report_changes(context, diff_reports(report, base))
-        if number is None and base is not None:
-            number = self._conductor.report_changes(context, diff_reports(report))
+        """Send the changes of a report; send all of it if the base is not known."""
+        context, host = daemon_context(), report.hostname
+        changes = diff_reports(report, self._accepted_report)
+        number = self._conductor.report_changes(context, host, changes)
         if number is None:
-            number = self._conductor.report_host(context, report)
+            changes = diff_reports(report)
+            number = self._conductor.report_changes(context, host, changes)
+        if number is None:
+            raise ServiceUnavailable(what='cyborg-lite-conductor')
         return number
 
     def _send_heartbeat(self, digest: str) -> None:

@@ -8,8 +8,9 @@ import threading
 
 from oslo_log import log
 
-from cyborg_lite.agent.manager import Manager
-from cyborg_lite.rpc.transport import AGENT_TOPIC, Server, Transport, serve
+from cyborg_lite.rpc.dispatcher import Dispatcher
+from cyborg_lite.rpc.methods import AGENTS
+from cyborg_lite.rpc.transport import Server, Transport, serve
 
 LOG = log.getLogger(__name__)
 
@@ -21,7 +22,8 @@ class ServerGate:
         self._transport = transport
         self._hostname = hostname
         self._guard = threading.Lock()
-        self._manager: Manager | None = None  # None: the handles are not rebuilt yet
+        # None: the handles are not rebuilt yet.
+        self._dispatcher: Dispatcher | None = None
         self._accepted = False
         self._closed = False
         self._server: Server | None = None  # None: calls are not served
@@ -32,15 +34,16 @@ class ServerGate:
 
         :raises ConfigurationError: the broker refuses the user or the queues
         """
-        serve(self._transport, AGENT_TOPIC, self._hostname, []).check_queues()
+        dispatcher = Dispatcher(AGENTS, ())
+        serve(self._transport, self._hostname, dispatcher).check_queues()
 
-    def set_endpoints(self, manager: Manager) -> None:
-        """Serve these endpoints as soon as the conductor accepts the agent.
+    def set_services(self, dispatcher: Dispatcher) -> None:
+        """Serve calls as soon as the conductor accepts the agent.
 
         :raises ConfigurationError: the broker refuses the user or the queues
         """
         with self._guard:
-            self._manager = manager
+            self._dispatcher = dispatcher
             self._update()
 
     def set_accepted(self, accepted: bool) -> None:
@@ -69,9 +72,7 @@ class ServerGate:
                 self._server.stop()
                 self._stopped.append(self._server)
             self._server = None
-        elif self._server is None and self._manager is not None:
-            server = serve(
-                self._transport, AGENT_TOPIC, self._hostname, [self._manager]
-            )
+        elif self._server is None and self._dispatcher is not None:
+            server = serve(self._transport, self._hostname, self._dispatcher)
             server.start()
             self._server = server

@@ -18,12 +18,15 @@ from cyborg_lite.agent.handle_repair import HandleRepair
 from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
 from cyborg_lite.agent.identity import StateLock, check_host, load_identity
 from cyborg_lite.agent.journal import Journal
-from cyborg_lite.agent.manager import Manager
 from cyborg_lite.agent.modes import Modes, ModeStore
 from cyborg_lite.agent.ownership import Ownership
 from cyborg_lite.agent.pci_errors import PciErrorLimits, PciErrors
 from cyborg_lite.agent.preparation import Preparation
-from cyborg_lite.agent.programming import BitstreamStore, Programming
+from cyborg_lite.agent.programming import (
+    BitstreamStore,
+    NoProgramming,
+    Programming,
+)
 from cyborg_lite.agent.readiness import Readiness
 from cyborg_lite.agent.reconciliation import Reconciliation
 from cyborg_lite.agent.recovery import HostRecovery
@@ -34,7 +37,9 @@ from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.inventory import DiscoveryResult
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.client import connect_conductor
+from cyborg_lite.rpc.dispatcher import Dispatcher
+from cyborg_lite.rpc.methods import AGENTS
 from cyborg_lite.rpc.transport import Transport
 
 LOG = log.getLogger(__name__)
@@ -128,13 +133,12 @@ class AgentService:
         Readiness(resources.state_path).record(resources.host.boot_id)
         reporter.set_rebuilt()
         self._start_monitor(monitor, reporter, repair)
-        boot_id = resources.host.boot_id
         LOG.info('Enabled drivers: %s', ', '.join(resources.drivers) or 'none')
         cleaning = Cleaning(discovery, self._cache, locks)
         self._gate.check_queues()
-        manager = Manager(preparation, programming, boot_id, cleaning, modes)
-        manager.scan_host = partial(monitor.scan_now, reporter.wake)
-        self._gate.set_endpoints(manager)
+        loader = programming or NoProgramming()
+        services = preparation, loader, recovery, cleaning, modes, monitor
+        self._gate.set_services(Dispatcher(AGENTS, services))
 
     def _open_state(self) -> None:
         """Lock the state directory and read its files.
@@ -178,7 +182,7 @@ class AgentService:
         )
         reporter = Reporter(
             sources,
-            ConductorAPI(self._transport),
+            partial(connect_conductor, self._transport),
             self._intervals.heartbeat_interval,
             self._stopping,
             self._gate.set_accepted,
@@ -202,6 +206,7 @@ class AgentService:
         self, monitor: HardwareMonitor, reporter: Reporter, repair: HandleRepair
     ) -> None:
         """Start scans and repairs; after a scan, set up devices before handles."""
+        monitor.on_change = reporter.wake
         self._telemetry.set_health_callback(monitor.request_scan)
         self._wake_calls.append(repair.wake)
         self._start_loop('repair', repair.run)
@@ -211,7 +216,7 @@ class AgentService:
                 self._modes.restore_all()
             repair.wake()
 
-        self._start_loop('monitor', lambda: monitor.run(reporter.wake, set_up))
+        self._start_loop('monitor', lambda: monitor.run(set_up))
 
     def _start_loop(self, name: str, loop: Callable[[], None]) -> None:
         # Daemon threads, because a driver or the conductor may never answer.

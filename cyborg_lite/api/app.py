@@ -21,7 +21,7 @@ from cyborg_lite.api.openapi import document
 from cyborg_lite.api.prefix import PrefixMiddleware
 from cyborg_lite.api.resource import ApiContext
 from cyborg_lite.model.device_profiles import Limits
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.interface import Conductor
 
 # Pecan would parse the input before the policy is checked, and fails on some bodies.
 # Controllers parse it, see ``expose``.
@@ -35,7 +35,7 @@ _NO_INPUT: Final = {
 
 
 def assemble(
-    conf: cfg.ConfigOpts, conductor: ConductorAPI, observe: Observe | None = None
+    conf: cfg.ConfigOpts, conductor: Conductor, observe: Observe | None = None
 ) -> Any:
     """Build the WSGI application of the API.
 
@@ -69,7 +69,7 @@ def assemble(
     return RequestId(application, conf)
 
 
-def _build_context(conf: cfg.ConfigOpts, conductor: ConductorAPI) -> ApiContext:
+def _build_context(conf: cfg.ConfigOpts, conductor: Conductor) -> ApiContext:
     return ApiContext(
         conductor=conductor,
         policy=policy.load_policy(conf),

@@ -16,16 +16,14 @@ from oslo_log import log
 from oslo_middleware.healthcheck import Healthcheck
 
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.queries import Query
-from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.interface import Conductor
 
 LOG = log.getLogger(__name__)
 
 _PATH: Final = '/healthcheck'
 _READY_PATH: Final = '/healthcheck/ready'
 
-_TIMEOUT: Final = 3.0  # seconds; load balancers wait for about five
 # Anybody may call the check, so it must not cause one RPC per request.
 _CACHE_SECONDS: Final = 1.0
 
@@ -34,7 +32,7 @@ class HealthcheckMiddleware:
     """Serves the two health checks."""
 
     def __init__(
-        self, application: Any, conf: cfg.ConfigOpts, conductor: ConductorAPI
+        self, application: Any, conf: cfg.ConfigOpts, conductor: Conductor
     ) -> None:
         """Store the application.
 
@@ -61,7 +59,7 @@ class Readiness:
     """Asks a conductor for one row of the database, at most once a second."""
 
     def __init__(
-        self, conductor: ConductorAPI, clock: Callable[[], float] = time.monotonic
+        self, conductor: Conductor, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._conductor = conductor
         self._clock = clock
@@ -81,8 +79,7 @@ class Readiness:
 
     def _ask_conductor(self) -> str | None:
         try:
-            conductor = self._conductor.with_timeout(_TIMEOUT)
-            conductor.list_services(daemon_context(), Query(limit=1))
+            self._conductor.check_database(daemon_context())
         except CyborgError as error:
             return error.text
         return None

@@ -22,7 +22,7 @@ from cyborg_lite.model.device_profiles import DeviceProfile, Limits, ProfileChan
 from cyborg_lite.model.selector_keys import SAME, SELECTING_KEYS
 from cyborg_lite.model.text import format_value
 from cyborg_lite.model.typed_attributes import AttributeDeclaration
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.interface import Conductor
 
 _SWITCHES: Final = ('enabled', 'is_public')
 _MAX_ALTERNATIVES: Final = 8  # with the group itself
@@ -107,7 +107,7 @@ def _select_limits(call: Call, limits: Limits) -> Limits:
     )
 
 
-def add_declarations(call: Call, limits: Limits, conductor: ConductorAPI) -> Limits:
+def add_declarations(call: Call, limits: Limits, conductor: Conductor) -> Limits:
     """Return the limits with the attributes that selectors in the body may use.
 
     Before 2.13 selectors are not compiled. The conductor is asked only if a group has a

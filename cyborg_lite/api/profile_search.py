@@ -10,10 +10,10 @@ from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.profile_grammar import is_valid_name
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import format_value
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.interface import Conductor
 
 
-def find_profile(conductor: ConductorAPI, call: Call, identifier: str) -> DeviceProfile:
+def find_profile(conductor: Conductor, call: Call, identifier: str) -> DeviceProfile:
     """Return a profile by its uuid, or else by its current or a former name.
 
     :raises DeviceProfileNotFound: no profile that the caller may see matches
@@ -23,7 +23,7 @@ def find_profile(conductor: ConductorAPI, call: Call, identifier: str) -> Device
 
 
 def find_first_profile(
-    conductor: ConductorAPI, call: Call, **keys: str | None
+    conductor: Conductor, call: Call, **keys: str | None
 ) -> DeviceProfile:
     """Return the first profile that matches a key, in the order of the keys.
 
@@ -40,7 +40,7 @@ def find_first_profile(
 
 
 def choose_alternatives(
-    conductor: ConductorAPI, call: Call, profile: DeviceProfile
+    conductor: Conductor, call: Call, profile: DeviceProfile
 ) -> DeviceProfile:
     """Return a profile as a client without alternatives must see it.
 

@@ -10,7 +10,7 @@ from cyborg_lite.api.policy import Policy
 from cyborg_lite.exceptions import MethodNotAllowed, NotFound
 from cyborg_lite.model.device_profiles import Limits
 from cyborg_lite.model.text import format_value
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.interface import Conductor
 
 _METHODS: Final = {
     'GET': 'get',
@@ -25,7 +25,7 @@ _METHODS: Final = {
 class ApiContext:
     """Services and settings that all controllers use."""
 
-    conductor: ConductorAPI
+    conductor: Conductor
     policy: Policy
     # Builds the API document of a microversion, or of all of them for None. The
     # document describes the controllers, so they cannot import its builder.
@@ -64,7 +64,7 @@ class Resource:
         return self.identifiers[0]
 
     @property
-    def conductor(self) -> ConductorAPI:
+    def conductor(self) -> Conductor:
         """RPC client of the conductor."""
         return self.context.conductor
 

@@ -86,8 +86,7 @@ def build(conf: cfg.ConfigOpts) -> AgentService:
     )
     signer = message_keys.create_signer(conf, Role.AGENT)
     bus = transport.connect(conf, signer=signer)
-    # An agent cannot read the versions of conductors: with `auto` it calls the newest
-    # method, and then the one of the earlier release.
+    # An agent cannot read the versions of conductors: `auto` is that of this release.
     transport.pin_versions(bus, Pins(conf.upgrade_levels, lambda: ()))
     return AgentService(bus, resources, timing)
 

@@ -17,7 +17,7 @@ from cyborg_lite.api.server import ApiServer
 from cyborg_lite.cmd import api_application, daemon
 from cyborg_lite.cmd.api_application import BINARY
 from cyborg_lite.rpc import transport
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.client import connect_conductor
 
 __all__ = ['BINARY', 'ApiDaemon', 'build', 'main', 'runtime']
 
@@ -56,7 +56,7 @@ class ApiDaemon:
         """
         self._bus = self._connect(self._conf)
         observe = _serve_metrics(self._conf)
-        application = assemble(self._conf, ConductorAPI(self._bus), observe)
+        application = assemble(self._conf, connect_conductor(self._bus), observe)
         self._server = ApiServer(application, self._conf.api)
         self._server.start()
 

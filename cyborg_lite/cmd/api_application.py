@@ -17,8 +17,9 @@ from cyborg_lite.cmd import garbage_collection, message_keys
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import CONDUCTOR, ServiceState
 from cyborg_lite.rpc import transport
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.interface import Conductor
 from cyborg_lite.rpc.keys import Role
 from cyborg_lite.rpc.upgrade_levels import Pins
 from cyborg_lite.version import VERSION
@@ -41,7 +42,7 @@ def build_from_files() -> Any:
     """
     conf = configuration.parse([], BINARY)
     configuration.set_up_logging(conf)
-    application = assemble(conf, ConductorAPI(connect(conf)))
+    application = assemble(conf, connect_conductor(connect(conf)))
     garbage_collection.exempt_objects_of_start()
     return application
 
@@ -53,14 +54,13 @@ def connect(conf: cfg.ConfigOpts) -> transport.Transport:
     """
     signer = message_keys.create_signer(conf, Role.API)
     bus = transport.connect(conf, RPC_TIMEOUT, signer)
-    read_versions = partial(
-        _read_versions, ConductorAPI(bus).with_timeout(_VERSIONS_TIMEOUT)
-    )
+    conductor = connect_conductor(bus, _VERSIONS_TIMEOUT)
+    read_versions = partial(_read_versions, conductor)
     transport.pin_versions(bus, Pins(conf.upgrade_levels, read_versions))
     return bus
 
 
-def _read_versions(conductor: ConductorAPI) -> Iterator[tuple[str, str]]:
+def _read_versions(conductor: Conductor) -> Iterator[tuple[str, str]]:
     """Yield binary and version of each running conductor of another version."""
     query = Query(filters={'binary': (CONDUCTOR,), 'state': (ServiceState.UP,)})
     for service in conductor.list_services(daemon_context(), query):

@@ -27,6 +27,8 @@ from cyborg_lite.model.device_profiles import DeviceProfile, Group
 from cyborg_lite.model.jobs import BindPayload
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -43,6 +45,7 @@ class AlternativeService:
         self._placement = placement
         self._lifetime = lifetime
 
+    @serves(Conductor.choose_alternatives)
     def choose(self, context: RequestContext, uuid: str) -> Choice:
         """Return the choice that is valid now for a profile.
 

@@ -30,8 +30,9 @@ from cyborg_lite.model.arqs import Arq, Binding, Scope, State, Step
 from cyborg_lite.model.jobs import NovaEventPayload
 from cyborg_lite.model.project_errors import ProjectLimitExceeded
 from cyborg_lite.model.queries import Query, replace_records
-from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Agents, Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -48,7 +49,7 @@ class ArqService:
         runner: JobRunner,
         rules: BindRules,
         catalog: BitstreamCatalog | None = None,
-        agents: AgentAPI | None = None,
+        agents: Agents | None = None,
         limits: LimitService | None = None,
     ) -> None:
         self._database = database
@@ -58,6 +59,7 @@ class ArqService:
         self._rules = rules
         self._catalog = catalog or BitstreamCatalog(None, 0)
 
+    @serves(Conductor.create_arqs)
     def create(
         self,
         context: RequestContext,
@@ -92,6 +94,7 @@ class ArqService:
             LOG.info('No ARQs of %s created: %s', device_profile_name, error.text)
             raise
 
+    @serves(Conductor.list_arqs)
     def list(self, context: RequestContext, query: Query) -> tuple[Arq, ...]:
         """Return the ARQs that match the query and that the caller may see.
 
@@ -150,7 +153,7 @@ class ArqService:
             )
             return False
         stored = self._database.read(services.find_digest_and_boot_id, host)[1]
-        # Empty: an agent of an earlier release, or one that has not reported yet.
+        # Empty: the host does not tell its boot, or the agent has not reported yet.
         return not (boot_id and stored) or boot_id == stored
 
     def _select_attachable(
@@ -185,6 +188,7 @@ class ArqService:
         self._runner.wake()
         return attachable
 
+    @serves(Conductor.list_arq_steps)
     def list_steps(self, context: RequestContext, uuid: str) -> tuple[Step, ...]:
         """Return the history of an ARQ, oldest step first.
 
@@ -193,6 +197,7 @@ class ArqService:
         scope = _build_scope(context, names_arqs=True)
         return self._database.read(arqs.list_steps, uuid, scope)
 
+    @serves(Conductor.bind_arqs)
     def bind(self, context: RequestContext, bindings: Mapping[str, Binding]) -> None:
         """Accept the bind of all ARQs of one instance, and start the bind job.
 
@@ -217,6 +222,7 @@ class ArqService:
             new_job.host,
         )
 
+    @serves(Conductor.unbind_arqs)
     def unbind(self, context: RequestContext, uuids: Sequence[str]) -> None:
         """Release the handles of ARQs. The ARQs can be bound again.
 
@@ -227,6 +233,7 @@ class ArqService:
         self._database.write(release.unbind_arqs, uuids, scope, context.request_id)
         self._runner.wake()
 
+    @serves(Conductor.delete_arqs)
     def delete(self, context: RequestContext, uuids: Sequence[str]) -> None:
         """Delete ARQs and release their handles.
 
@@ -243,6 +250,7 @@ class ArqService:
         if missing:
             raise ArqNotFound(uuid=', '.join(missing))
 
+    @serves(Conductor.delete_arqs_of_instance)
     def delete_of_instance(self, context: RequestContext, instance: str) -> None:
         """Delete all ARQs of an instance and release their handles.
 

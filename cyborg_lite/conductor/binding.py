@@ -43,8 +43,8 @@ from cyborg_lite.model.jobs import (
     NewJob,
     NovaEventPayload,
 )
-from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import request_context
+from cyborg_lite.rpc.interface import Agents
 
 LOG = log.getLogger(__name__)
 
@@ -121,7 +121,7 @@ class BindHandler:
     def __init__(
         self,
         database: Database,
-        agents: AgentAPI,
+        agents: Agents,
         placement: Placement,
         rules: BindRules,
         loader: BitstreamLoader | None = None,

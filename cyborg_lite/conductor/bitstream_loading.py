@@ -35,8 +35,8 @@ from cyborg_lite.model.bitstreams import Bitstream, LoadOrder
 from cyborg_lite.model.device_profiles import Group
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import request_context
+from cyborg_lite.rpc.interface import Agents
 
 LOG = log.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class BitstreamLoader:
     def __init__(
         self,
         database: Database,
-        agents: AgentAPI,
+        agents: Agents,
         catalog: BitstreamCatalog,
         sync_placement: Callable[[str], object] = lambda hostname: None,
     ) -> None:
@@ -61,7 +61,7 @@ class BitstreamLoader:
         self._sync_placement = sync_placement
 
     @classmethod
-    def without_glance(cls, database: Database, agents: AgentAPI) -> Self:
+    def without_glance(cls, database: Database, agents: Agents) -> Self:
         """Create a loader that loads only bitstreams which the agent still stores.
 
         A bind of an ARQ that requires another one fails.

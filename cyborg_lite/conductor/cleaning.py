@@ -25,8 +25,9 @@ from cyborg_lite.model.cleaning import (
     UnitSelection,
 )
 from cyborg_lite.model.jobs import Job
-from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import request_context
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Agents, Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -39,7 +40,7 @@ _TO_START: Final = (CleanProgressState.UNKNOWN, CleanProgressState.WAITING)
 class CleanHandler:
     """Runs clean jobs. The unit cannot be claimed until its job has succeeded."""
 
-    def __init__(self, database: Database, agents: AgentAPI) -> None:
+    def __init__(self, database: Database, agents: Agents) -> None:
         self._database = database
         self._agents = agents
 
@@ -134,6 +135,7 @@ class CleaningService:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @serves(Conductor.list_cleanings)
     def list(self, device_uuid: str) -> DeviceCleanings:
         """Return the units of a device and its cleans.
 
@@ -141,6 +143,7 @@ class CleaningService:
         """
         return self._database.read(cleanings.list_cleanings, device_uuid)
 
+    @serves(Conductor.retry_cleaning)
     def retry(self, selection: UnitSelection, actor: str) -> int:
         """Clean units again that wait for an operator; return their number.
 
@@ -153,6 +156,7 @@ class CleaningService:
         )
         return number
 
+    @serves(Conductor.accept_units)
     def accept(self, selection: UnitSelection, actor: str) -> int:
         """Declare units clean that wait for an operator; return their number.
 

@@ -15,8 +15,8 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import InstanceNotSpawned
 from cyborg_lite.model.jobs import ConnectPayload, Job
-from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import request_context
+from cyborg_lite.rpc.interface import Agents
 
 LOG = log.getLogger(__name__)
 
@@ -24,7 +24,7 @@ LOG = log.getLogger(__name__)
 class ConnectHandler:
     """Runs connect jobs."""
 
-    def __init__(self, database: Database, nova: Nova, agents: AgentAPI) -> None:
+    def __init__(self, database: Database, nova: Nova, agents: Agents) -> None:
         self._database = database
         self._nova = nova
         self._agents = agents

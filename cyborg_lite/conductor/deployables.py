@@ -5,6 +5,8 @@ from cyborg_lite.db import deployables
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.devices import DeployableRecord
 from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
 
 
 class DeployableService:
@@ -13,6 +15,7 @@ class DeployableService:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @serves(Conductor.list_deployables)
     def list(self, query: Query) -> tuple[DeployableRecord, ...]:
         """Return the deployables that match the query."""
         return self._database.read(deployables.list_deployables, query)

@@ -13,6 +13,8 @@ from cyborg_lite.model.queries import Query
 from cyborg_lite.model.server_capacity import ProfileCapacity
 from cyborg_lite.model.typed_attributes import AttributeDeclaration
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
 
 
 class DeviceProfileService:
@@ -35,11 +37,13 @@ class DeviceProfileService:
         self._explanations = explanations
         self._wake = wake
 
+    @serves(Conductor.create_device_profiles)
     def create(
         self,
         context: RequestContext,
         new_profiles: Sequence[DeviceProfile],
-        possible: bool,
+        *,
+        possible: bool = False,
     ) -> tuple[DeviceProfile, ...]:
         """Create all of the profiles or none.
 
@@ -60,34 +64,40 @@ class DeviceProfileService:
         for profile in new_profiles:
             self._explanations.check(profile.name, profile.groups, profile.alternatives)
 
+    @serves(Conductor.list_attribute_declarations)
     def list_declarations(self) -> tuple[AttributeDeclaration, ...]:
         """Return the attributes that selectors may use."""
         return self._database.read(selectors.list_declarations)
 
+    @serves(Conductor.list_device_profiles)
     def list(self, context: RequestContext, query: Query) -> tuple[DeviceProfile, ...]:
         """Return the profiles that match the query and that the caller may see."""
         project = viewing_project(context)
         return self._database.read(profiles.list_profiles, query, project)
 
+    @serves(Conductor.explain_device_profile)
     def explain(
-        self, context: RequestContext, uuid: str, hostname: str | None
+        self, context: RequestContext, uuid: str, hostname: str | None = None
     ) -> Explanation:
         """Explain on which hosts the profile fits; see ``ExplanationService``."""
         return self._explanations.explain(viewing_project(context), uuid, hostname)
 
+    @serves(Conductor.count_profile_capacity)
     def count_capacity(
-        self, context: RequestContext, uuid: str, hostname: str | None
+        self, context: RequestContext, uuid: str, hostname: str | None = None
     ) -> ProfileCapacity:
         """Return how many further servers fit; see ``ExplanationService``."""
         project = viewing_project(context)
         return self._explanations.count_capacity(project, uuid, hostname)
 
+    @serves(Conductor.change_device_profile)
     def change(
         self,
         context: RequestContext,
         uuid: str,
         change: ProfileChange,
-        possible: bool,
+        *,
+        possible: bool = False,
         generation: int | None = None,
     ) -> DeviceProfile:
         """Change a profile and return it.
@@ -108,6 +118,7 @@ class DeviceProfileService:
         self._wake()
         return profile
 
+    @serves(Conductor.delete_device_profiles)
     def delete(
         self,
         context: RequestContext,
@@ -123,11 +134,13 @@ class DeviceProfileService:
         self._database.write(profiles.delete_profiles, names, project, generation)
         self._wake()
 
+    @serves(Conductor.list_profile_access)
     def list_access(self, context: RequestContext, uuid: str) -> tuple[str, ...]:
         """Return the projects that may use the profile."""
         project = viewing_project(context)
         return self._database.read(profiles.list_projects, uuid, project)
 
+    @serves(Conductor.grant_profile_access)
     def grant_access(
         self, context: RequestContext, uuid: str, projects: Sequence[str]
     ) -> tuple[str, ...]:
@@ -135,6 +148,7 @@ class DeviceProfileService:
         viewer = viewing_project(context)
         return self._database.write(profiles.grant_access, uuid, projects, viewer)
 
+    @serves(Conductor.revoke_profile_access)
     def revoke_access(
         self, context: RequestContext, uuid: str, projects: Sequence[str]
     ) -> None:

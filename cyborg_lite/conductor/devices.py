@@ -12,6 +12,8 @@ from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.device_events import DeviceEvent
 from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -33,10 +35,12 @@ class DeviceService:
         self._database = database
         self._sync_placement = sync_placement
 
+    @serves(Conductor.list_devices)
     def list(self, query: Query) -> tuple[DeviceRecord, ...]:
         """Return the devices that match the query."""
         return self._database.read(devices.list_devices, query)
 
+    @serves(Conductor.list_device_events)
     def list_events(self, uuid: str) -> tuple[DeviceEvent, ...]:
         """Return the latest events of a device, the latest first.
 
@@ -44,6 +48,7 @@ class DeviceService:
         """
         return self._database.read(device_events.list_events, uuid)
 
+    @serves(Conductor.set_device_status)
     def set_status(
         self,
         uuid: str,

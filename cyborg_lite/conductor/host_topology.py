@@ -4,6 +4,8 @@
 from cyborg_lite.db import host_topology
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.host_topology import HostTopology
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
 
 
 class HostTopologyService:
@@ -12,6 +14,7 @@ class HostTopologyService:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @serves(Conductor.show_host_topology)
     def show(self, hostname: str) -> HostTopology:
         """Return the topology of a host.
 

@@ -12,6 +12,8 @@ from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.hosts import RemovedHost
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.services import AGENT, Service, ServiceState
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -69,6 +71,7 @@ class HostService:
             self._database.write(providers.delete_unused_traits, removed.provider_uuids)
         return removed, result
 
+    @serves(Conductor.delete_service)
     def forget_service(self, uuid: str) -> None:
         """Delete a daemon that is down; for an agent, its host with all devices.
 

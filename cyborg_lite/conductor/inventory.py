@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Host reports and heartbeats of agents."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
 
 from oslo_log import log
 
@@ -23,11 +22,12 @@ from cyborg_lite.model.message_rules import check_heartbeat
 from cyborg_lite.model.report_changes import ReportChanges, apply_changes
 from cyborg_lite.model.report_rules import check_report
 from cyborg_lite.model.services import AgentRecord, Heartbeat, HeartbeatDetails
+from cyborg_lite.model.usage import Usage
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import NO_DETAILS, NO_TELEMETRY, Conductor
 
 LOG = log.getLogger(__name__)
-
-_NO_DETAILS: Final = HeartbeatDetails()
 
 
 class InventoryService:
@@ -92,6 +92,7 @@ class InventoryService:
             self._wake()
         return report.number
 
+    @serves(Conductor.report_changes)
     def store_changes(
         self, context: RequestContext, host: str, changes: ReportChanges
     ) -> int | None:
@@ -115,12 +116,13 @@ class InventoryService:
             self._reports.remember(report)
         return number
 
+    @serves(Conductor.heartbeat)
     def record_heartbeat(
         self,
         host: str,
         digest: str,
         version: str,
-        details: HeartbeatDetails = _NO_DETAILS,
+        details: HeartbeatDetails = NO_DETAILS,
     ) -> bool:
         """Record a heartbeat of an agent.
 
@@ -140,23 +142,24 @@ class InventoryService:
             self._heartbeats.remember(heartbeat)
         return needs_report
 
+    @serves(Conductor.repeat)
     def repeat_heartbeat(
-        self, host: str, token: str, details: HeartbeatDetails = _NO_DETAILS
+        self, host: str, token: str, telemetry: Mapping[str, Usage] = NO_TELEMETRY
     ) -> bool:
-        """Record a heartbeat that repeats the last one of an agent.
-
-        :param token: ``Heartbeat.token`` of the last heartbeat
-        :param details: only the telemetry is read
-        :returns: False: nothing was recorded, because this conductor does not know the
-            token; the agent must send a whole heartbeat
-        :raises InvalidInput: the telemetry cannot be stored
-        """
-        if details.telemetry:
-            check_heartbeat(host, details)
-        if not self._heartbeats.repeat(host, token, details.telemetry):
+        """Record a heartbeat that repeats the last one of an agent."""
+        if telemetry:
+            check_heartbeat(host, HeartbeatDetails(telemetry=telemetry))
+        if not self._heartbeats.repeat(host, token, telemetry):
             return False
         self._count_heartbeat()
         return True
+
+    @serves(Conductor.repeat_without_answer)
+    def repeat_without_answer(
+        self, host: str, token: str, telemetry: Mapping[str, Usage] = NO_TELEMETRY
+    ) -> None:
+        """Record a heartbeat as ``repeat_heartbeat`` does."""
+        self.repeat_heartbeat(host, token, telemetry)
 
 
 def _is_outdated(report: HostReport, agent: AgentRecord) -> bool:

@@ -11,6 +11,8 @@ from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.model.jobs import JobRecord, JobRequest, JobRequestKind, NewJob
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -29,10 +31,12 @@ class JobService:
         self._database = database
         self._wake = wake
 
+    @serves(Conductor.list_jobs)
     def list(self, query: Query) -> tuple[JobRecord, ...]:
         """Return the unfinished and failed jobs that match the query."""
         return self._database.read(administration.list_job_page, query)
 
+    @serves(Conductor.request_job)
     def request(self, context: RequestContext, request: JobRequest) -> JobRecord:
         """Write a job and return it.
 
@@ -54,6 +58,7 @@ class JobService:
         self._wake()
         return job
 
+    @serves(Conductor.retry_job)
     def retry(self, context: RequestContext, uuid: str) -> None:
         """Run a waiting or failed job now.
 
@@ -64,6 +69,7 @@ class JobService:
         LOG.info('User %s retries job %s', context.user_id, uuid)
         self._wake()
 
+    @serves(Conductor.cancel_job)
     def cancel(self, context: RequestContext, uuid: str) -> None:
         """Have a conductor end a job as if its deadline had passed.
 

@@ -34,8 +34,9 @@ from cyborg_lite.model.modes import (
     ModeOrder,
     plan_modes,
 )
-from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import RequestContext, request_context
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Agents, Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class ModeService:
     """Plans changes of modes and starts them."""
 
     def __init__(
-        self, database: Database, agents: AgentAPI, wake: Callable[[], None]
+        self, database: Database, agents: Agents, wake: Callable[[], None]
     ) -> None:
         """Store the arguments.
 
@@ -62,6 +63,7 @@ class ModeService:
         self._agents = agents
         self._wake = wake
 
+    @serves(Conductor.plan_modes)
     def plan(self, context: RequestContext, uuid: str) -> DevicePlan:
         """Return what a change of a device to each of its modes would do.
 
@@ -86,6 +88,7 @@ class ModeService:
             changes.get(device.uuid),
         )
 
+    @serves(Conductor.change_mode)
     def change(
         self,
         context: RequestContext,
@@ -117,7 +120,7 @@ class ModeHandler:
     def __init__(
         self,
         database: Database,
-        agents: AgentAPI,
+        agents: Agents,
         placement: Placement,
         sync_placement: Callable[[str], object],
     ) -> None:

@@ -26,6 +26,8 @@ from cyborg_lite.model.jobs import Job, JobType, NewJob, ProgramPayload
 from cyborg_lite.model.program_jobs import ProgramJob, ProgramStep
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -51,8 +53,9 @@ class ProgrammingService:
         self._runner = runner
         self._waiters = waiters
 
+    @serves(Conductor.program_deployable)
     def program(
-        self, context: RequestContext, uuid: str, image_id: str
+        self, context: RequestContext, uuid: str, image_uuid: str
     ) -> DeployableRecord:
         """Load an image into an unused deployable, and wait for the result.
 
@@ -61,7 +64,7 @@ class ProgrammingService:
         :raises DriverError: the image does not fit, or the agent could not load it
         :raises ProgrammingTimedOut: the job takes longer than 50 s; it continues
         """
-        job = self._accept(context, uuid, image_id)
+        job = self._accept(context, uuid, image_uuid)
         result = self._waiters.add(job.uuid)
         self._runner.run(job)
         try:
@@ -76,18 +79,20 @@ class ProgrammingService:
         # The host reports other regions after the load.
         raise DeployableNotFound(uuid=uuid)
 
-    def start(self, context: RequestContext, uuid: str, image_id: str) -> ProgramJob:
+    @serves(Conductor.start_programming)
+    def start(self, context: RequestContext, uuid: str, image_uuid: str) -> ProgramJob:
         """Start a job that loads an image, and return it without waiting.
 
         :raises DeployableNotFound: no deployable has the uuid
         :raises DeployableInUse: an ARQ uses the deployable, or it is being programmed
         :raises DriverError: the image does not fit
         """
-        job = self._accept(context, uuid, image_id)
+        job = self._accept(context, uuid, image_uuid)
         program_job = self._database.read(programming.find_program_job, job.uuid, None)
         self._runner.run(job)
         return program_job
 
+    @serves(Conductor.show_program_job)
     def show_job(self, context: RequestContext, uuid: str) -> ProgramJob:
         """Return a programming job.
 
@@ -96,6 +101,7 @@ class ProgrammingService:
         project = None if context.is_admin else context.project_id or ''
         return self._database.read(programming.find_program_job, uuid, project)
 
+    @serves(Conductor.list_bitstreams)
     def list_bitstreams(
         self, filters: Mapping[str, str], deployable: str
     ) -> tuple[ListedBitstream, ...]:
@@ -110,10 +116,10 @@ class ProgrammingService:
             region = self._database.read(programming.find_region, deployable)
         return self._loader.list_bitstreams(filters, region)
 
-    def _accept(self, context: RequestContext, uuid: str, image_id: str) -> Job:
+    def _accept(self, context: RequestContext, uuid: str, image_uuid: str) -> Job:
         region = self._database.read(programming.find_region, uuid)
-        bitstream = self._loader.find_image(region, image_id)
-        payload = ProgramPayload(uuid, image_id, bitstream.is_shell)
+        bitstream = self._loader.find_image(region, image_uuid)
+        payload = ProgramPayload(uuid, image_uuid, bitstream.is_shell)
         new_job = NewJob(
             JobType.PROGRAM,
             payload.to_json(),
@@ -205,9 +211,11 @@ class ProgramHandler:
     def _find_region(self, payload: ProgramPayload) -> programming.StoredRegion:
         return self._database.read(programming.find_region, payload.deployable_uuid)
 
-    def _load(self, job: Job, region: programming.StoredRegion, image_id: str) -> None:
+    def _load(
+        self, job: Job, region: programming.StoredRegion, image_uuid: str
+    ) -> None:
         self._record_step(job, ProgramStep.CHECKING)
-        bitstream = self._loader.find_image(region, image_id)
+        bitstream = self._loader.find_image(region, image_uuid)
         self._record_step(job, ProgramStep.LOADING)
         self._loader.load(region, bitstream, (), job.request_id)
         self._loader.try_update_placement(region.hostname)

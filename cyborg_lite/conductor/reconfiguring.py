@@ -37,8 +37,9 @@ from cyborg_lite.model.reconfiguration import (
     HardwareSets,
     Phase,
 )
-from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import RequestContext, request_context
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Agents, Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -61,6 +62,7 @@ class ReconfigurationService:
         self._sets = sets
         self._wake = wake
 
+    @serves(Conductor.show_configuration)
     def show(self, uuid: str) -> DeviceConfiguration:
         """Return the hardware sets of a device and its changes.
 
@@ -81,6 +83,7 @@ class ReconfigurationService:
             self._database.read(reconfigurations.list_changes, uuid),
         )
 
+    @serves(Conductor.change_configuration)
     def change(
         self,
         context: RequestContext,
@@ -137,7 +140,7 @@ class ReconfigurationService:
 class HostPeers:
     """The peers that a change of the devices of a host needs."""
 
-    agents: AgentAPI
+    agents: Agents
     placement: Placement
     sync_placement: Callable[[str], object]  # updates the providers of a host
 
@@ -261,7 +264,7 @@ class ReconfigureHandler:
         """
         digest = self._agents.scan(request_context(job.request_id), hostname)
         stored = self._database.read(services.find_digest, hostname)
-        if digest is not None and digest != stored:
+        if digest != stored:
             reason = f'Host {hostname} has not reported its devices yet.'
             raise ReconfigurationDelayed(reason=reason)
 

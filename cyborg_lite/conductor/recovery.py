@@ -7,6 +7,7 @@ from oslo_log import log
 
 from cyborg_lite.db import attach_handles, hosts, recovery
 from cyborg_lite.db.engine import Database
+from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import HostEvent, RecoveryResult
 from cyborg_lite.model.message_rules import (
@@ -14,6 +15,8 @@ from cyborg_lite.model.message_rules import (
     check_prepared_handles,
     check_recovery_result,
 )
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
 
 LOG = log.getLogger(__name__)
 
@@ -43,12 +46,17 @@ class RecoveryService:
             event_deadline * 1000, connect_deadline * 1000
         )
 
-    def record_result(self, result: RecoveryResult) -> tuple[AllocatedHandle, ...]:
+    @serves(Conductor.report_recovery)
+    def record_result(
+        self, host: str, result: RecoveryResult
+    ) -> tuple[AllocatedHandle, ...]:
         """Update the ARQs of handles that the agent has rebuilt or lost.
 
         :returns: handles that the agent must rebuild and did not mention
         :raises InvalidInput: the result cannot be stored
         """
+        if result.host != host:
+            raise InvalidInput(reason='The result names another host.')
         check_recovery_result(result)
         unmentioned = self._database.write(
             recovery.record_recovery, result, self._limits
@@ -70,6 +78,7 @@ class RecoveryService:
         self._wake()
         return unmentioned
 
+    @serves(Conductor.reconcile_handles)
     def list_abandoned_handles(
         self, host: str, handles: Sequence[str]
     ) -> tuple[str, ...]:
@@ -95,6 +104,7 @@ class RecoveryService:
             )
         return abandoned
 
+    @serves(Conductor.report_events)
     def record_events(self, host: str, events: Sequence[HostEvent]) -> int:
         """Store the events that are new.
 

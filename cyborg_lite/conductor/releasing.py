@@ -13,8 +13,8 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.jobs import Job, ReleasePayload
-from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import request_context
+from cyborg_lite.rpc.interface import Agents
 
 
 class ReleaseHandler:
@@ -23,7 +23,7 @@ class ReleaseHandler:
     def __init__(
         self,
         database: Database,
-        agents: AgentAPI,
+        agents: Agents,
         loader: BitstreamLoader | None = None,
     ) -> None:
         self._database = database

@@ -36,7 +36,6 @@ from cyborg_lite.conductor.job_administration import JobService
 from cyborg_lite.conductor.job_attempts import Handler
 from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
 from cyborg_lite.conductor.liveness import LivenessMonitor
-from cyborg_lite.conductor.manager import ConductorServices, Manager
 from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.conductor.modes import ModeHandler, ModeService
 from cyborg_lite.conductor.notifications import (
@@ -73,12 +72,13 @@ from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.reconfiguration import HardwareSets
 from cyborg_lite.model.services import CONDUCTOR
-from cyborg_lite.rpc.agent import AgentAPI
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.client import connect_agents, connect_conductor, is_reachable
 from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.dispatcher import Dispatcher
+from cyborg_lite.rpc.interface import Agents
+from cyborg_lite.rpc.methods import CONDUCTOR as INTERFACE
 from cyborg_lite.rpc.notifications import NotificationBus
 from cyborg_lite.rpc.transport import (
-    CONDUCTOR_TOPIC,
     Server,
     Transport,
     find_signer,
@@ -100,7 +100,7 @@ class JobDependencies:
     database: Database
     placement: Placement
     nova: Nova
-    agents: AgentAPI
+    agents: Agents
     loader: BitstreamLoader
     sync: PlacementSync
     sync_jobs: HostSyncJobs
@@ -241,9 +241,10 @@ class ConductorService:
             self._metrics,
         )
         heartbeats = HeartbeatBatch(database, self._stopping)
-        manager = Manager(self._build_services(dependencies, runner, heartbeats))
+        services = self._build_services(dependencies, runner, heartbeats)
+        dispatcher = Dispatcher(INTERFACE, services)
         self._servers = [
-            serve(bus, CONDUCTOR_TOPIC, settings.host, [manager])
+            serve(bus, settings.host, dispatcher)
             for bus in (connections.own_api, connections.transport)
             if bus is not None
         ]
@@ -283,7 +284,7 @@ class ConductorService:
             database, connections.placement, settings.hosts_without_compute
         )
         sync_jobs = HostSyncJobs(database, sync, create_owner(settings.job_lease))
-        agents = AgentAPI(
+        agents = connect_agents(
             connections.transport, settings.agent_timeout, settings.load_timeout
         )
         return JobDependencies(
@@ -317,16 +318,17 @@ class ConductorService:
         dependencies: JobDependencies,
         runner: JobRunner,
         heartbeats: HeartbeatBatch,
-    ) -> ConductorServices:
+    ) -> tuple[object, ...]:
+        """Return the services that serve the calls of the conductor."""
         settings = self._settings
         database, rules = dependencies.database, settings.rules
         explanations = ExplanationService(database, dependencies.placement, rules.nova)
-        return ConductorServices(
-            profiles=self._build_profiles(explanations, runner),
-            alternatives=AlternativeService(
+        return (
+            self._build_profiles(explanations, runner),
+            AlternativeService(
                 database, dependencies.placement, settings.alternative_lifetime
             ),
-            arqs=ArqService(
+            ArqService(
                 database,
                 runner,
                 rules,
@@ -334,30 +336,28 @@ class ConductorService:
                 dependencies.agents,
                 self._build_limits(),
             ),
-            devices=DeviceService(database, dependencies.sync_jobs.sync),
-            deployables=DeployableService(database),
-            attributes=AttributeService(database),
-            cleaning=CleaningService(database),
-            programming=ProgrammingService(
+            DeviceService(database, dependencies.sync_jobs.sync),
+            DeployableService(database),
+            AttributeService(database),
+            CleaningService(database),
+            ProgrammingService(
                 database, dependencies.loader, runner, dependencies.program_waiters
             ),
-            daemons=ServiceRegistry(database),
-            hosts=HostService(database, dependencies.sync_jobs),
-            inventory=InventoryService(
+            ServiceRegistry(database),
+            HostService(database, dependencies.sync_jobs),
+            InventoryService(
                 database,
                 runner.wake,
                 heartbeats,
                 self._metrics.count_heartbeat,
                 settings.new_status,
             ),
-            usages=UsageService(database),
-            modes=ModeService(database, dependencies.agents, runner.wake),
-            jobs=JobService(database, runner.wake),
-            topology=HostTopologyService(database),
-            configurations=ReconfigurationService(
-                database, dependencies.hardware_sets, runner.wake
-            ),
-            recovery=RecoveryService(
+            UsageService(database),
+            ModeService(database, dependencies.agents, runner.wake),
+            JobService(database, runner.wake),
+            HostTopologyService(database),
+            ReconfigurationService(database, dependencies.hardware_sets, runner.wake),
+            RecoveryService(
                 database, runner.wake, rules.event_deadline, rules.connect_deadline
             ),
         )
@@ -380,13 +380,13 @@ class ConductorService:
         """Return the functions that run until the stop, by the name of their thread."""
         settings, stopping = self._settings, self._stopping
         database = self._connections.database
-        bus = ConductorAPI(self._connections.transport)
+        conductor = connect_conductor(self._connections.transport)
         liveness = LivenessMonitor(
             database,
             wake,
             settings.agent_down_after,
             stopping,
-            lambda: bus.is_reachable(daemon_context()),
+            lambda: is_reachable(conductor, daemon_context()),
         )
         audits = AuditScheduler(database, wake, settings.audit_interval, stopping)
         placement_audits = PlacementAuditScheduler(

@@ -4,6 +4,8 @@
 from cyborg_lite.db import usages
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.usages import UsageQuery, UsageReport
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
 
 
 class UsageService:
@@ -12,6 +14,7 @@ class UsageService:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @serves(Conductor.sum_usages)
     def sum(self, query: UsageQuery) -> UsageReport:
         """Return the use of units by project, resource class and device profile.
 

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import ClassVar, Final
 
 from cyborg_lite.model.usage import Usage
 
@@ -41,6 +41,8 @@ class Service:
 @dataclass(frozen=True, slots=True)
 class HeartbeatDetails:
     """State of a host that an agent sends with a heartbeat."""
+
+    OMITS_DEFAULTS: ClassVar[bool] = True  # in messages
 
     boot_id: str = ''  # changes with each host reboot; empty: not known
     # By control address of the device; only values changed since the last heartbeat.

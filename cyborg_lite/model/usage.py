@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from cyborg_lite.model.inventory import Health
 
@@ -11,6 +11,8 @@ from cyborg_lite.model.inventory import Health
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Telemetry of one device. None means not known, which differs from 0."""
+
+    OMITS_DEFAULTS: ClassVar[bool] = True  # in messages
 
     health: Health = Health.OK
     reason: str = ''  # of a health other than OK

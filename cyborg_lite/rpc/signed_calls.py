@@ -9,8 +9,9 @@ import oslo_messaging
 from cyborg_lite.exceptions import CyborgError, MessageRefused, ServiceUnavailable
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.keys import Peer
+from cyborg_lite.rpc.methods import HOST, SHORT_METHODS
 from cyborg_lite.rpc.replay import Challenged
-from cyborg_lite.rpc.signing import KEY, SHORT_METHODS, Signer
+from cyborg_lite.rpc.signing import KEY, Signer
 
 # Each receiver process challenges a new sender once. Any of them may get a repetition.
 _MAX_ATTEMPTS: Final = 64
@@ -31,9 +32,7 @@ class SignedCaller:
         self._receiver = receiver
 
     # Any: values of JSON.
-    def call(
-        self, context: RequestContext, method: str, arguments: Mapping[str, Any]
-    ) -> Any:
+    def call(self, context: RequestContext, method: str, /, **arguments: Any) -> Any:
         """Send a signed request, and return the result in its signed reply.
 
         A challenge is answered by a repetition; the receiver has done nothing before
@@ -42,7 +41,8 @@ class SignedCaller:
         :raises CyborgError: the error in the signed reply
         :raises MessageRefused: a signature is wrong or missing
         """
-        arguments = _drop_host(method, arguments)
+        if method in SHORT_METHODS:
+            del arguments[HOST]
         values = context.to_wire()
         tokens: dict[str, str] = {}
         for _attempt in range(_MAX_ATTEMPTS):
@@ -58,14 +58,13 @@ class SignedCaller:
                 tokens[challenge.receiver] = challenge.token
         raise ServiceUnavailable(what=f'cyborg-lite-{self._receiver.role}')
 
-    def cast(
-        self, context: RequestContext, method: str, arguments: Mapping[str, Any]
-    ) -> None:
+    def cast(self, context: RequestContext, method: str, /, **arguments: Any) -> None:
         """Send a signed request of a short method that gets no reply.
 
         A receiver that would challenge it drops it.
         """
-        arguments = _drop_host(method, arguments)
+        if method in SHORT_METHODS:
+            del arguments[HOST]
         values = context.to_wire()
         request = self._signer.sign(self._receiver, method, values, arguments, {})
         self._client.cast({**values, KEY: request.short_proof}, method, **arguments)
@@ -81,13 +80,3 @@ class SignedCaller:
             if not self._signer.is_required or isinstance(error, MessageRefused):
                 raise
             raise self._signer.refuse('unsigned error', str(self._receiver)) from error
-
-
-def _drop_host(method: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the arguments of a short method without the host.
-
-    The signature of such a method names the host.
-    """
-    if method not in SHORT_METHODS:
-        return arguments
-    return {name: value for name, value in arguments.items() if name != 'host'}

@@ -1,91 +1,81 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Endpoints that serve only signed requests of daemons that may send them."""
+"""Receives messages for a dispatcher, and checks their signatures."""
 
-import functools
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import oslo_messaging
 
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import Dispatcher
 from cyborg_lite.rpc.keys import Peer, Role
+from cyborg_lite.rpc.methods import HOST, SHORT_METHODS
 from cyborg_lite.rpc.replay import Challenged
-from cyborg_lite.rpc.signing import SHORT_METHODS, Signer
+from cyborg_lite.rpc.signing import Signer
+from cyborg_lite.rpc.terms import Terms
 
-_AGENT_METHODS: Final = frozenset(
-    {
-        'heartbeat',
-        'reconcile_handles',
-        'repeat',
-        'report_changes',
-        'report_events',
-        'report_host',
-        'report_recovery',
-    }
-)
-_ECHO: Final = 'echo'
+_expect_errors: Final = oslo_messaging.expected_exceptions(CyborgError)
 
 
-def is_allowed(sender: Peer, method: str, arguments: Mapping[str, Any]) -> bool:
+# Any, in this module: JSON values.
+def is_allowed(sender: Peer, terms: Terms, arguments: Mapping[str, Any]) -> bool:
     """Check whether a daemon may call a method of the conductor.
 
-    An agent may speak for its own host only.
-
-    :param arguments: JSON of any type
+    An agent may name its own host only.
     """
-    if method == _ECHO:
-        return True
-    if method not in _AGENT_METHODS:
-        return sender.role is Role.API
-    host = arguments.get('host')
-    if method == 'report_host':
-        report = arguments.get('report')
-        host = report.get('hostname') if isinstance(report, dict) else None
-    return sender == Peer(Role.AGENT, str(host))
+    if sender.role not in terms.senders:
+        return False
+    is_of_agents = terms.senders == {Role.AGENT}
+    return not is_of_agents or arguments.get(HOST) == sender.host
 
 
-class SignedEndpoint:
-    """The endpoints of a server, behind the check of the signatures."""
+class Endpoint:
+    """The methods that the server of a topic calls."""
 
-    def __init__(self, endpoint: Any, signer: Signer) -> None:
+    def __init__(self, dispatcher: Dispatcher, signer: Signer | None) -> None:
         """Store the arguments.
 
-        :param endpoint: object with RPC methods, of any class
+        :param signer: None: the messages are not signed
         """
-        self.target = endpoint.target
-        self._endpoint = endpoint
+        version = dispatcher.interface.version
+        self.target = oslo_messaging.Target(version=version)
+        self._dispatcher = dispatcher
         self._signer = signer
 
-    # Any: a method with any arguments and result.
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return the RPC method behind the check."""
-        method = getattr(self._endpoint, name)
-        guarded = functools.partial(self._call, name, method)
-        wrap = oslo_messaging.expected_exceptions(CyborgError)
-        return wrap(guarded)  # type: ignore[no-any-return]  # the library is untyped
+        """Return the function that serves a method."""
+        if not self._dispatcher.implements(name):
+            raise AttributeError(name)
+        if self._signer is None:
+            serve = partial(self._serve, name)
+        else:
+            serve = partial(self._serve_signed, self._signer, name)
+        function: Callable[..., Any] = _expect_errors(serve)
+        return function
 
-    def _call(
-        self,
-        name: str,
-        method: Callable[..., Any],
-        context: RequestContext,
-        **arguments: Any,
+    def _serve(self, name: str, context: RequestContext, /, **arguments: Any) -> Any:
+        return self._dispatcher.call(name, context, arguments)
+
+    def _serve_signed(
+        self, signer: Signer, name: str, context: RequestContext, /, **arguments: Any
     ) -> Any:
-        signer = self._signer
+        dispatcher = self._dispatcher
         request = signer.verify(name, context.received, arguments)
         if request is None:
-            return method(context, **arguments)
+            return dispatcher.call(name, context, arguments)
         try:
             signer.accept(request)
         except Challenged as challenge:
             return signer.sign_challenge(request, challenge)
         if name in SHORT_METHODS:
-            arguments.setdefault('host', request.sender.host)
-        if signer.is_conductor and not is_allowed(request.sender, name, arguments):
+            arguments.setdefault(HOST, request.sender.host)
+        terms = dispatcher.interface.methods[name].terms
+        if signer.is_conductor and not is_allowed(request.sender, terms, arguments):
             raise signer.refuse('not allowed', str(request.sender))
         try:
-            result = method(context, **arguments)
-        except oslo_messaging.ExpectedException as error:
-            return signer.sign_error(request, error.exc_info[1])
+            result = dispatcher.call(name, context, arguments)
+        except CyborgError as error:
+            return signer.sign_error(request, error)
         return signer.sign_result(request, result)

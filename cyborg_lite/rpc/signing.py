@@ -27,10 +27,6 @@ LOG = log.getLogger(__name__)
 
 KEY: Final = 'signature'  # in the context of a request
 
-# Most frequent calls of agents, newer than 1.12 of the conductor. Their signature is
-# short, and the host of the sender is their argument `host`.
-SHORT_METHODS: Final = frozenset({'repeat'})
-
 # Keys that the library adds to the context on the way.
 _TRANSPORT_KEYS: Final = frozenset(
     {KEY, 'client_timeout', 'traceparent', 'tracestate', 'baggage'}

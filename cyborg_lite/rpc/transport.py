@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Message bus: servers, clients, and the request context of every message."""
 
-import copy
-import functools
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, Self
+from dataclasses import dataclass
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import oslo_messaging
@@ -20,26 +19,21 @@ from oslo_messaging import opts
 from oslo_messaging import server as messaging_server
 from oslo_messaging._drivers.impl_rabbit import amqpdriver
 
-from cyborg_lite.exceptions import (
-    ConfigurationError,
-    CyborgError,
-    ServiceUnavailable,
-)
+from cyborg_lite.exceptions import ConfigurationError, ServiceUnavailable
 from cyborg_lite.rpc import broker_errors, local
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import Dispatcher
 from cyborg_lite.rpc.keys import Peer, Role
 from cyborg_lite.rpc.signed_calls import SignedCaller
-from cyborg_lite.rpc.signed_endpoint import SignedEndpoint
+from cyborg_lite.rpc.signed_endpoint import Endpoint
 from cyborg_lite.rpc.signing import Signer
+from cyborg_lite.rpc.terms import FIRST_VERSION
 from cyborg_lite.rpc.upgrade_levels import Pins, parse_level
 
 LOG = log.getLogger(__name__)
 
 # For annotations in other packages: only this package imports the library.
 Transport = oslo_messaging.Transport
-
-CONDUCTOR_TOPIC: Final = 'cyborg_lite.conductor'
-AGENT_TOPIC: Final = 'cyborg_lite.agent'
 
 # Modules whose exceptions are rebuilt by class. Daemons of the previous revision send
 # MalformedMessage as a class of `rpc.wire`.
@@ -56,10 +50,6 @@ EXCEPTION_MODULES: Final = [
 # Measured: 16 threads serve twice the calls of the library default of 64, at a third of
 # the latency, because they compete less for the interpreter lock.
 _WORKERS: Final = 16
-
-# All servers have it, so the oldest one need not be found.
-_FIRST_VERSION: Final = '1.0'
-
 
 # Seconds between the checks of an idle connection for a stop. The library default is 5,
 # and a stopping daemon waits for two connections in turn. The value must be set after
@@ -309,32 +299,33 @@ class Server:
 
 
 def serve(
-    transport: oslo_messaging.Transport,
-    topic: str,
-    host: str,
-    endpoints: Sequence[object],
+    transport: oslo_messaging.Transport, host: str, dispatcher: Dispatcher
 ) -> Server:
-    """Return a server of a topic; the caller starts it."""
-    signer = find_signer(transport)
-    if signer is not None:
-        endpoints = [SignedEndpoint(endpoint, signer) for endpoint in endpoints]
+    """Return a server of an interface; the caller starts it."""
     inner = oslo_messaging.get_rpc_server(
         transport,
-        oslo_messaging.Target(topic=topic, server=host),
-        endpoints,
+        oslo_messaging.Target(topic=dispatcher.interface.topic, server=host),
+        [Endpoint(dispatcher, find_signer(transport))],
         serializer=_ContextSerializer(),
         access_policy=oslo_messaging.DefaultRPCAccessPolicy,
     )
     return Server(inner)
 
 
-def interface(version: str) -> oslo_messaging.Target:
-    """Return the ``target`` of an endpoint class, with the version that it serves."""
-    return oslo_messaging.Target(version=version)
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Call of a server, as the clients send it."""
+
+    method: str
+    arguments: Mapping[str, Any]  # JSON values by name
+    since: str  # lowest interface version that can serve the call
+    timeout: float | None = None  # seconds to wait for the answer; None: configured
+    has_answer: bool = True
+    host: str = ''  # of the server; empty: any server
 
 
 class Caller:
-    """Sends calls for the typed clients."""
+    """Sends the messages of the clients."""
 
     def __init__(
         self, transport: oslo_messaging.Transport, topic: str, version: str
@@ -347,113 +338,47 @@ class Caller:
             retry=_RETRIES,
             transport_options=_MANDATORY_DELIVERY,
         )
-        self._peer = topic.rpartition('.')[2]
-        self._timeout: float | None = None  # of calls without one; None: configured
+        self._role = Role(topic.rpartition('.')[2])
         self._last_reason: str | None = None  # logged; None: none since then
 
-    def with_timeout(self, seconds: float) -> Self:
-        """Return a copy with another timeout for the calls that state none."""
-        caller = copy.copy(self)
-        caller._timeout = seconds
-        return caller
+    def send(self, context: RequestContext, message: Message) -> Any:
+        """Send a message to a server of the topic and return the answer, if it has one.
 
-    def call(
-        self,
-        context: RequestContext,
-        method: str,
-        /,
-        *,
-        since: str,
-        timeout: float | None = None,
-        **arguments: Any,
-    ) -> Any:
-        """Call any server of the topic and return its reply.
-
-        :param since: interface version that introduced the method
-        :param timeout: seconds; None: the configured timeout
-        :raises ServiceUnavailable: no server replied; the call may still be executed
+        :raises ServiceUnavailable: the broker did not accept the message, or no server
+            answered; the call may still be executed
         :raises CyborgError: the error that the server raised
         """
-        self._check_level(method, since)
-        client = self._prepare_client(since, timeout=timeout)
-        receiver = Peer(Role.CONDUCTOR)
-        return self._call(client, receiver, context, method, arguments)
-
-    def call_host(
-        self,
-        context: RequestContext,
-        host: str,
-        method: str,
-        /,
-        *,
-        since: str,
-        timeout: float | None = None,
-        **arguments: Any,
-    ) -> Any:
-        """Call the server on one host; see ``call``."""
-        self._check_level(method, since)
-        client = self._prepare_client(since, server=host, timeout=timeout)
-        receiver = Peer(Role.AGENT, host)
-        return self._call(client, receiver, context, method, arguments)
-
-    def cast(
-        self, context: RequestContext, method: str, /, *, since: str, **arguments: Any
-    ) -> None:
-        """Send a message to any server of the topic, without waiting for a reply.
-
-        :param since: interface version that introduced the method
-        :raises ServiceUnavailable: the broker did not accept the message
-        """
-        self._check_level(method, since)
-        client = self._prepare_client(since)
+        self._check_level(message)
+        client, arguments = self._prepare_client(message), message.arguments
         signer = find_signer(self._transport)
-        with self._translate_failures(method):
+        with self._translate_failures(message.method):
             _check_reachable(self._transport)
-            if signer is None:
-                client.cast(context, method, **arguments)
-            else:
-                sender = SignedCaller(signer, client, Peer(Role.CONDUCTOR))
-                sender.cast(context, method, arguments)
+            if signer is not None:
+                receiver = Peer(self._role, message.host)
+                client = SignedCaller(signer, client, receiver)
+            send = client.call if message.has_answer else client.cast
+            return send(context, message.method, **arguments)
 
-    def _check_level(self, method: str, since: str) -> None:
+    def _check_level(self, message: Message) -> None:
         """Refuse a call that a server of an earlier release cannot serve.
 
         :raises ServiceUnavailable: as from such a server
         """
-        pins = _pins.get(self._transport)
-        if pins is None or since == _FIRST_VERSION:
+        pins, since = _pins.get(self._transport), message.since
+        if pins is None or since == FIRST_VERSION:
             return
-        level = pins.find_level(self._peer)
+        level = pins.find_level(self._role)
         if level is not None and parse_level(since) > parse_level(level):
-            error = oslo_messaging.UnsupportedVersion(since, method)
-            raise ServiceUnavailable(what=f'cyborg-lite-{self._peer}') from error
+            error = oslo_messaging.UnsupportedVersion(since, message.method)
+            raise ServiceUnavailable(what=f'cyborg-lite-{self._role}') from error
 
-    def _prepare_client(
-        self, since: str, server: str | None = None, timeout: float | None = None
-    ) -> oslo_messaging.RPCClient:
-        options: dict[str, Any] = {'version': since}
-        if server is not None:
-            options['server'] = server
-        timeout = self._timeout if timeout is None else timeout
-        if timeout is not None:
-            options['timeout'] = timeout
+    def _prepare_client(self, message: Message) -> oslo_messaging.RPCClient:
+        options: dict[str, Any] = {'version': message.since}
+        if message.host:
+            options['server'] = message.host
+        if message.timeout is not None:
+            options['timeout'] = message.timeout
         return self._client.prepare(**options)
-
-    def _call(
-        self,
-        client: oslo_messaging.RPCClient,
-        receiver: Peer,
-        context: RequestContext,
-        method: str,
-        arguments: Mapping[str, Any],
-    ) -> Any:
-        signer = find_signer(self._transport)
-        with self._translate_failures(method):
-            _check_reachable(self._transport)
-            if signer is None:
-                return client.call(context, method, **arguments)
-            sender = SignedCaller(signer, client, receiver)
-            return sender.call(context, method, arguments)
 
     @contextmanager
     def _translate_failures(self, method: str) -> Iterator[None]:
@@ -462,9 +387,9 @@ class Caller:
             yield
         except FAILURES as error:
             # The caller logs the error at a fitting level: agents retry for ever.
-            LOG.info('%s of %s failed: %s', method, self._peer, type(error).__name__)
+            LOG.info('%s of %s failed: %s', method, self._role, type(error).__name__)
             self._log_reason(broker_errors.explain_error(error))
-            raise ServiceUnavailable(what=f'cyborg-lite-{self._peer}') from error
+            raise ServiceUnavailable(what=f'cyborg-lite-{self._role}') from error
 
     def _log_reason(self, reason: str | None) -> None:
         """Log what to change in the configuration, when it begins."""
@@ -504,26 +429,3 @@ def _check_reachable(bus: oslo_messaging.Transport) -> None:
     if brokered and driver._reply_q is None:
         with driver._get_connection(retry=_RETRIES):
             pass
-
-
-def endpoint(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an RPC method whose errors go to the caller and not to the log.
-
-    An unexpected error is logged. The caller receives a CyborgError without its text.
-    """
-
-    @functools.wraps(method)
-    def call_guarded(*arguments: Any, **keywords: Any) -> Any:
-        """Call the method and replace unexpected errors."""
-        try:
-            return method(*arguments, **keywords)
-        except CyborgError:
-            raise
-        except Exception:
-            # One request must not end the server. The library would send a built-in
-            # error to the caller by its class, with the traceback as text.
-            LOG.exception('%s failed', method.__qualname__)
-            raise CyborgError from None
-
-    marked = oslo_messaging.expected_exceptions(CyborgError)(call_guarded)
-    return marked  # type: ignore[no-any-return]  # the library is untyped

@@ -21,9 +21,7 @@ LOG = log.getLogger(__name__)
 AUTO: Final = 'auto'
 
 # Interface versions of the releases that may still run, oldest first.
-_RELEASES: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (
-    ('0.1.0', {'conductor': '1.2', 'agent': '1.2'}),
-)
+_RELEASES: Final[tuple[tuple[str, Mapping[str, str]], ...]] = ()
 _BINARIES: Final = {'conductor': CONDUCTOR, 'agent': AGENT}
 _INTERVAL: Final = 60.0  # seconds between two reads of the versions
 _RELEASE_NUMBER: Final = re.compile(r'(\d+)\.(\d+)\.(\d+)')

@@ -7,6 +7,8 @@ Unknown fields are ignored and missing fields take their defaults. A class may
 therefore gain fields that have defaults without a new major version. A class that
 states a ``VERSION`` is rejected when the major number differs.
 
+A class with ``OMITS_DEFAULTS`` sends only the fields that differ from their defaults.
+
 A field may have another name in messages. Its metadata then contains that name:
 ``field(metadata={'wire': 'turn'})``. Names in messages never change.
 """
@@ -52,6 +54,8 @@ def _encoder(kind: Hashable) -> Encoder:
 
 def _dataclass_encoder(cls: type[Any]) -> Encoder:
     names = tuple(_field_names(cast(Hashable, cls)).items())
+    if getattr(cls, 'OMITS_DEFAULTS', False):
+        return functools.partial(_encode_changes, names, cls())
     version = getattr(cls, 'VERSION', None)
     start = {} if version is None else {_VERSION_KEY: version}
 
@@ -64,6 +68,17 @@ def _dataclass_encoder(cls: type[Any]) -> Encoder:
         return data
 
     return encode
+
+
+def _encode_changes(
+    names: Sequence[tuple[str, str]], default: Any, value: Any
+) -> dict[str, Any]:
+    """Convert the fields of an object that differ from those of another one."""
+    return {
+        key: dump(item)
+        for key, name in names
+        if (item := getattr(value, name)) != getattr(default, name)
+    }
 
 
 def _encode(value: Any) -> Any:
@@ -221,7 +236,7 @@ def _decoder(annotation: Any) -> Decoder:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
         return _optional_decoder(arguments)
-    if origin is tuple:
+    if origin in (tuple, Sequence):
         decode = _decoder(arguments[0])
         return lambda value: tuple(decode(item) for item in _expect(list, value))
     if isinstance(origin, type) and issubclass(origin, Mapping):

@@ -52,7 +52,7 @@ from cyborg_lite.model.queries import Query
 from cyborg_lite.testing.crash_points import CrashableDatabase, CrashPoint
 from cyborg_lite.testing.driver_checks import HOSTNAME, Bench, ConformanceError
 from cyborg_lite.testing.fault_injection import ProcessCrash
-from cyborg_lite.testing.host import MAX_IMAGE_SIZE, CrashableAgents, CrashableHost
+from cyborg_lite.testing.host import MAX_IMAGE_SIZE, CrashableHost, connect_crashable
 from cyborg_lite.testing.peers import (
     PROJECT,
     CrashableNova,
@@ -130,7 +130,7 @@ class _Conductor:
         crash_point = cloud.crash_point
         self.database = cloud.databases.conductor
         self.owner = Owner(f'kit:{uuid4()}', _LEASE_MS)
-        agents = CrashableAgents(cloud.host)
+        agents = connect_crashable(cloud.host)
         catalog = BitstreamCatalog(cloud.glance, MAX_IMAGE_SIZE)
         loader = BitstreamLoader(self.database, agents, catalog)
         placement = FakePlacementClient(crash_point, cloud.provider)

@@ -3,9 +3,9 @@
 
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.cleaning import Cleaning
@@ -22,14 +22,13 @@ from cyborg_lite.clients.glance import Glance
 from cyborg_lite.drivers.base import Driver, TracksHandles
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import HostAway
-from cyborg_lite.model.bitstreams import LoadOrder
-from cyborg_lite.model.cleaning import CleanOrder, CleanProgress
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import Device, DiscoveryResult, HostReport
-from cyborg_lite.model.modes import ModeOrder
-from cyborg_lite.rpc import wire
-from cyborg_lite.rpc.agent import AgentAPI
+from cyborg_lite.model.inventory import DiscoveryResult, HostReport
+from cyborg_lite.rpc.client import build_agents, serve_locally
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import Dispatcher
+from cyborg_lite.rpc.interface import Agents
+from cyborg_lite.rpc.methods import AGENTS
+from cyborg_lite.rpc.transport import Message
 from cyborg_lite.testing.crash_points import CrashableKernel, CrashPoint
 from cyborg_lite.testing.driver_checks import HOSTNAME, Bench
 from cyborg_lite.testing.fault_injection import ProcessCrash
@@ -72,21 +71,24 @@ class AgentProcess:
         store = BitstreamStore(image_cache, loaded)
         self.programming = Programming(self._discovery, store, locks)
         self.modes = Modes(self._discovery, self.cache, ModeStore(state), locks)
+        services = self.preparation, self.cleaning, self.programming, self.modes
+        self._serve = serve_locally(Dispatcher(AGENTS, services))
         self._monitor.scan()
         self.modes.restore_all()
 
     def _defer_clean(self, work: Callable[[], None], _name: str) -> None:
-        """Keep a clean until its progress is read.
+        """Keep a cleaning run until the next call.
 
         Without a thread each crash point is reached in the same order.
         """
         self._deferred_cleans.append(work)
 
-    def read_cleaning(self, order: CleanOrder) -> CleanProgress:
-        """Run the cleans that have started, and return the progress of one."""
+    # Any: the answer is JSON.
+    def answer(self, context: RequestContext, message: Message) -> Any:
+        """Complete the cleaning runs that have started, and serve a call."""
         while self._deferred_cleans:
             self._deferred_cleans.pop()()
-        return self.cleaning.read(order)
+        return self._serve(context, message)
 
     @property
     def results(self) -> tuple[DiscoveryResult, ...]:
@@ -159,73 +161,17 @@ class CrashableHost:
         self._state = frozen
 
 
-class CrashableAgents(AgentAPI):
-    """The RPC client of the conductor. Each call is a step of both processes."""
+def connect_crashable(host: CrashableHost) -> Agents:
+    """Return the RPC client of the conductor. Each call is a step of both processes."""
+    crash_point = host.crash_point
 
-    def __init__(self, host: CrashableHost) -> None:
-        self._host = host
+    # Any: the answer is JSON.
+    def send(context: RequestContext, message: Message) -> Any:
+        def work(agent: AgentProcess) -> Any:
+            with crash_point.step(f'the work of {message.method}'):
+                return agent.answer(context, message)
 
-    def prepare(
-        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
-    ) -> Sequence[str]:
-        """Prepare handles, as ``AgentAPI.prepare``."""
-        return self._call(
-            'prepare', lambda agent: agent.preparation.prepare(_transfer(handles))
-        )
+        with crash_point.step(f'the call of {message.method}'):
+            return host.call(work)
 
-    def connect(
-        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
-    ) -> None:
-        """Connect handles, as ``AgentAPI.connect``."""
-        self._call(
-            'connect', lambda agent: agent.preparation.connect(_transfer(handles))
-        )
-
-    def release(
-        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
-    ) -> None:
-        """Release handles, as ``AgentAPI.release``."""
-        self._call(
-            'release', lambda agent: agent.preparation.release(_transfer(handles))
-        )
-
-    def read_cleaning(
-        self, context: RequestContext, host: str, order: CleanOrder
-    ) -> CleanProgress:
-        """Read the progress of a clean, as ``AgentAPI.read_cleaning``."""
-        received = wire.load(CleanOrder, wire.dump(order))
-        return self._call('read_cleaning', lambda agent: agent.read_cleaning(received))
-
-    def start_cleaning(
-        self, context: RequestContext, host: str, order: CleanOrder, session: str
-    ) -> CleanProgress:
-        """Start a clean, as ``AgentAPI.start_cleaning``."""
-        received = wire.load(CleanOrder, wire.dump(order))
-        return self._call(
-            'start_cleaning', lambda agent: agent.cleaning.start(received, session)
-        )
-
-    def program(self, context: RequestContext, host: str, order: LoadOrder) -> Device:
-        """Load a bitstream, as ``AgentAPI.program``."""
-        received = wire.load(LoadOrder, wire.dump(order))
-        return self._call('program', lambda agent: agent.programming.program(received))
-
-    def set_mode(self, context: RequestContext, host: str, order: ModeOrder) -> Device:
-        """Set the mode of a device, as ``AgentAPI.set_mode``."""
-        received = wire.load(ModeOrder, wire.dump(order))
-        return self._call('set_mode', lambda agent: agent.modes.set_mode(received))
-
-    def _call(self, method: str, operation: Callable[[AgentProcess], T]) -> T:
-        crash_point = self._host.crash_point
-
-        def work(agent: AgentProcess) -> T:
-            with crash_point.step(f'the work of {method}'):
-                return operation(agent)
-
-        with crash_point.step(f'the call of {method}'):
-            return self._host.call(work)
-
-
-def _transfer(handles: Sequence[AllocatedHandle]) -> tuple[AllocatedHandle, ...]:
-    """Return handles as they arrive over the message bus."""
-    return wire.load_all(AllocatedHandle, wire.dump(list(handles)))
+    return build_agents(send)

@@ -23,7 +23,7 @@ from cyborg_lite.db import binding, loaded_regions, programming, release
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.jobs import Job, JobType
-from cyborg_lite.rpc.agent import AgentAPI
+from cyborg_lite.rpc.transport import Caller
 
 __all__ = ['STEPS', 'VARIABLE', 'runtime']
 
@@ -31,10 +31,10 @@ VARIABLE: Final = 'CYBORG_LITE_TEST_DIE_AT'
 
 CALLS: Final = {
     'find_consumer': (Placement, 'find_consumer'),
-    'prepare': (AgentAPI, 'prepare'),
-    'release': (AgentAPI, 'release'),
+    'prepare': (Caller, 'send'),
+    'release': (Caller, 'send'),
     'post_events': (Nova, 'post_events'),
-    'program': (AgentAPI, 'program'),
+    'program': (Caller, 'send'),
 }
 # The names come from the functions, so that a rename fails at import.
 TRANSACTIONS: Final = tuple(
@@ -77,14 +77,21 @@ def _die() -> None:
 
 def arm(step: str) -> None:
     """Patch the step so that the process is killed there."""
+    # Any, in this function: arguments and result of the step.
     side, _, name = step.partition(':')
     if name in CALLS:
         owner, method = CALLS[name]
-        setattr(owner, method, _dying(getattr(owner, method), side))
+        act = getattr(owner, method)
+        dying = _dying(act, side)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            is_other = owner is Caller and args[-1].method != name
+            return (act if is_other else dying)(*args, **kwargs)
+
+        setattr(owner, method, call)
         return
     write = Database.write
 
-    # Any: arguments and result of the transaction.
     def run_step(
         self: Database, work: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from cyborg_lite.exceptions import CyborgError, HostAway
 from cyborg_lite.model.bitstreams import LoadOrder
+from cyborg_lite.model.cleaning import CleanOrder, CleanProgress
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.model.modes import (
@@ -14,13 +15,13 @@ from cyborg_lite.model.modes import (
     ModeOrder,
     list_inventory,
 )
-from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.interface import Agents
 from tests.builders.fpga_reports import holding, with_shell
 from tests.builders.reports import card, with_root
 
 
-class FakeAgents(AgentAPI):
+class FakeAgents(Agents):
     """Agents that record their calls and answer as the test configures."""
 
     def __init__(self) -> None:
@@ -75,6 +76,32 @@ class FakeAgents(AgentAPI):
         if self.forgets_to_answer:
             raise HostAway(host=host)
         return card
+
+    # --- calls that only the doubles derived from this one answer ---
+
+    def scan(self, context: RequestContext, host: str) -> str:
+        raise NotImplementedError
+
+    def list_modes(self, context: RequestContext, host: str) -> tuple[DeviceModes, ...]:
+        raise NotImplementedError
+
+    def set_mode(self, context: RequestContext, host: str, order: ModeOrder) -> Device:
+        raise NotImplementedError
+
+    def read_cleaning(
+        self, context: RequestContext, host: str, order: CleanOrder
+    ) -> CleanProgress:
+        raise NotImplementedError
+
+    def start_cleaning(
+        self, context: RequestContext, host: str, order: CleanOrder, session: str
+    ) -> CleanProgress:
+        raise NotImplementedError
+
+    def abort_cleaning(
+        self, context: RequestContext, host: str, order: CleanOrder
+    ) -> CleanProgress:
+        raise NotImplementedError
 
     def _record_call(
         self, method: str, host: str, handles: Sequence[AllocatedHandle]

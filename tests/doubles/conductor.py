@@ -4,7 +4,7 @@
 import dataclasses
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Self
+from typing import Any
 from uuid import uuid4
 
 from cyborg_lite.exceptions import (
@@ -34,6 +34,7 @@ from cyborg_lite.model.device_errors import (
 )
 from cyborg_lite.model.device_events import DeviceEvent
 from cyborg_lite.model.devices import (
+    AllocatedHandle,
     Attribute,
     DeployableRecord,
     DeviceRecord,
@@ -51,7 +52,7 @@ from cyborg_lite.model.reconfiguration import (
     Reconfiguration,
     ReconfigurationState,
 )
-from cyborg_lite.model.services import HeartbeatDetails, Service, ServiceState
+from cyborg_lite.model.services import Service, ServiceState
 from cyborg_lite.model.typed_attributes import AttributeDeclaration
 from cyborg_lite.model.usages import UnitUsage, UsageQuery, UsageReport
 from cyborg_lite.rpc.context import RequestContext
@@ -391,26 +392,30 @@ class FakeConductor(ArqsInMemory):
             raise ServiceAlive(binary=service.binary, host=service.host)
         del self.services[uuid]
 
-    def with_timeout(self, seconds: float) -> Self:
-        return self
-
-    # --- agents ---
-
-    def report_host(self, context: RequestContext, report: HostReport) -> int:
-        self.calls.append('report_host')
+    # Any: arguments that no test of the API passes.
+    def check_database(self, context: RequestContext) -> None:
         self._record_call(context)
-        self.reports[report.hostname] = report
-        return report.number
 
-    def heartbeat(
-        self,
-        context: RequestContext,
-        host: str,
-        digest: str,
-        version: str,
-        vitals: HeartbeatDetails | None = None,
-    ) -> bool:
-        self.calls.append('heartbeat')
+    def echo(self, context: RequestContext) -> None:
         self._record_call(context)
-        stored = self.reports.get(host)
-        return stored is None or stored.digest != digest
+
+    def report_changes(self, *_: Any) -> int | None:
+        raise NotImplementedError
+
+    def heartbeat(self, *_: Any) -> bool:
+        raise NotImplementedError
+
+    def repeat(self, *_: Any) -> bool:
+        raise NotImplementedError
+
+    def repeat_without_answer(self, *_: Any) -> None:
+        raise NotImplementedError
+
+    def report_recovery(self, *_: Any) -> tuple[AllocatedHandle, ...]:
+        raise NotImplementedError
+
+    def reconcile_handles(self, *_: Any) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    def report_events(self, *_: Any) -> int:
+        raise NotImplementedError

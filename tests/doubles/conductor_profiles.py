@@ -28,13 +28,13 @@ from cyborg_lite.model.profile_errors import (
 )
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.server_capacity import ProfileCapacity, count_capacity
-from cyborg_lite.rpc.conductor import ConductorAPI
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.interface import Conductor
 from tests.doubles.generations import check_generation
 from tests.doubles.paging import page
 
 
-class ProfilesInMemory(ConductorAPI):
+class ProfilesInMemory(Conductor):
     """Conductor without a transport."""
 
     def __init__(self) -> None:

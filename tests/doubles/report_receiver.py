@@ -2,7 +2,6 @@
 """Conductor as agents see it, without a message bus or database; it records reports."""
 
 from collections.abc import Mapping, Sequence
-from typing import Self
 
 from cyborg_lite.exceptions import CyborgError, ServiceUnavailable
 from cyborg_lite.model.devices import AllocatedHandle
@@ -11,12 +10,15 @@ from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.report_changes import ReportChanges, apply_changes
 from cyborg_lite.model.services import Heartbeat, HeartbeatDetails
 from cyborg_lite.model.usage import Usage
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.client import build_conductor, serve_locally
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import Dispatcher, serves
+from cyborg_lite.rpc.interface import NO_DETAILS, NO_TELEMETRY, Conductor
+from cyborg_lite.rpc.methods import CONDUCTOR
 
 
-class ReportKeeper(ConductorAPI):
-    """Conductor that answers the calls of agents."""
+class ReportKeeper:
+    """Services that answer the calls of agents."""
 
     def __init__(self) -> None:
         self.reports: dict[str, HostReport] = {}  # by host
@@ -28,65 +30,67 @@ class ReportKeeper(ConductorAPI):
         self.last_event = 0
         self.last_report = 0
         self.abandoned: set[str] = set()  # uuids of handles that no ARQ owns
-        self.compares_handles = True  # False: as in an earlier release
         self.answer_lost = False  # report_events: executed, then not answered
-        self.stores_changes = False  # False: as in an earlier release
-        self.remembers_heartbeats = False  # False: as in an earlier release
+        self.remembers_heartbeats = False  # False: it has just started
         self.token = ''  # of the last whole heartbeat
         self.refusal: Exception | None = None  # raised by every call
         self.timeouts: list[float] = []  # seconds; one per client
 
-    def with_timeout(self, seconds: float) -> Self:
-        self.timeouts.append(seconds)
-        return self
+    @property
+    def client(self) -> Conductor:
+        """A client of the services."""
+        return build_conductor(serve_locally(Dispatcher(CONDUCTOR, [self])))
 
+    def connect(self, seconds: float) -> Conductor:
+        """Return a client that records its timeout."""
+        self.timeouts.append(seconds)
+        return self.client
+
+    @serves(Conductor.heartbeat)
     def heartbeat(
         self,
         context: RequestContext,
         host: str,
         digest: str,
         version: str,
-        vitals: HeartbeatDetails | None = None,
+        details: HeartbeatDetails = NO_DETAILS,
     ) -> bool:
         self._record_call('heartbeat', context)
-        details = vitals or HeartbeatDetails()
         self.heartbeats.append(details)
         identity = details.boot_id, details.identity
         self.token = Heartbeat(host, version, digest, *identity).token
         stored = self.reports.get(host)
         return stored is None or stored.digest != digest
 
+    @serves(Conductor.repeat)
     def repeat(
         self,
         context: RequestContext,
         host: str,
         token: str,
-        telemetry: Mapping[str, Usage] | None = None,
+        telemetry: Mapping[str, Usage] = NO_TELEMETRY,
     ) -> bool:
         if not self.remembers_heartbeats:
             return False
-        self.calls.append('repeat_heartbeat')
+        self.calls.append('repeat')
         if self.refusal is not None:
             raise self.refusal
         if token != self.token:
             return False
-        self.heartbeats.append(HeartbeatDetails(telemetry=telemetry or {}))
+        self.heartbeats.append(HeartbeatDetails(telemetry=telemetry))
         return True
 
+    @serves(Conductor.repeat_without_answer)
     def repeat_without_answer(
         self,
         context: RequestContext,
         host: str,
         token: str,
-        telemetry: Mapping[str, Usage] | None = None,
+        telemetry: Mapping[str, Usage] = NO_TELEMETRY,
     ) -> None:
         self.calls.append('repeat_without_answer')
         if token == self.token:
-            self.heartbeats.append(HeartbeatDetails(telemetry=telemetry or {}))
-
-    def report_host(self, context: RequestContext, report: HostReport) -> int:
-        self._record_call('report_host', context)
-        return self._store(report)
+            self.heartbeats.append(HeartbeatDetails(telemetry=telemetry))
 
     def _store(self, report: HostReport) -> int:
         if report.number > self.last_report:
@@ -95,11 +99,10 @@ class ReportKeeper(ConductorAPI):
             return report.number
         return self.last_report + 1
 
+    @serves(Conductor.report_changes)
     def report_changes(
-        self, context: RequestContext, changes: ReportChanges
+        self, context: RequestContext, host: str, changes: ReportChanges
     ) -> int | None:
-        if not self.stores_changes:
-            return None
         self._record_call('report_changes', context)
         base = self.reports.get(changes.report.hostname)
         if not changes.base:
@@ -109,16 +112,16 @@ class ReportKeeper(ConductorAPI):
         report = apply_changes(changes, base)
         return None if report is None else self._store(report)
 
+    @serves(Conductor.reconcile_handles)
     def reconcile_handles(
         self, context: RequestContext, host: str, handles: Sequence[str]
-    ) -> tuple[str, ...] | None:
+    ) -> tuple[str, ...]:
         self._record_call('reconcile_handles', context)
-        if not self.compares_handles:
-            return None
         return tuple(uuid for uuid in handles if uuid in self.abandoned)
 
+    @serves(Conductor.report_recovery)
     def report_recovery(
-        self, context: RequestContext, result: RecoveryResult
+        self, context: RequestContext, host: str, result: RecoveryResult
     ) -> tuple[AllocatedHandle, ...]:
         self._record_call('report_recovery', context)
         self.outcomes.append(result)
@@ -128,6 +131,7 @@ class ReportKeeper(ConductorAPI):
         ]
         return tuple(self.provisioning)
 
+    @serves(Conductor.report_events)
     def report_events(
         self, context: RequestContext, host: str, events: Sequence[HostEvent]
     ) -> int:

@@ -76,7 +76,7 @@ class ReportingAgent:
                 'identity-1',
                 reconciliation,
             ),
-            self.conductor,
+            self.conductor.connect,
             heartbeat_interval,
             self.stopping,
             self.set_accepted,

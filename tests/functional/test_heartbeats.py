@@ -5,15 +5,19 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from queue import Queue
+from typing import Any
 
 import pytest
 from oslo_config import cfg
 
 from cyborg_lite.exceptions import ServiceUnavailable
-from cyborg_lite.rpc import conductor, transport
-from cyborg_lite.rpc.conductor import ConductorAPI
-from cyborg_lite.rpc.context import RequestContext, bare_context
+from cyborg_lite.rpc import transport
+from cyborg_lite.rpc.client import connect_conductor
+from cyborg_lite.rpc.context import bare_context
+from cyborg_lite.rpc.dispatcher import Dispatcher, serves
+from cyborg_lite.rpc.interface import Conductor
 from cyborg_lite.rpc.keys import OwnKey, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.methods import CONDUCTOR as CALLS
 from cyborg_lite.rpc.signing import Signer
 from tests.servers import rabbitmq
 
@@ -22,18 +26,21 @@ AGENT, CONDUCTOR = Peer(Role.AGENT, 'compute-1'), Peer(Role.CONDUCTOR, 'controll
 _TIMEOUT = 30.0  # seconds
 
 
-class Conductor:
-    """Endpoint that records the tokens of the heartbeats."""
-
-    target = transport.interface(conductor.VERSION)
+class Services:
+    """Services that record the tokens of the heartbeats."""
 
     def __init__(self) -> None:
         self.tokens: Queue[tuple[str, str]] = Queue()
 
-    @transport.endpoint
-    def repeat(self, context: RequestContext, host: str, token: str) -> bool:
+    # Any: arguments that the tests do not read.
+    @serves(Conductor.repeat)
+    def repeat(self, host: str, token: str, *_: Any, **__: Any) -> bool:
         self.tokens.put((host, token))
         return True
+
+    @serves(Conductor.repeat_without_answer)
+    def repeat_without_answer(self, host: str, token: str, *_: Any, **__: Any) -> None:
+        self.tokens.put((host, token))
 
 
 @pytest.fixture
@@ -50,11 +57,11 @@ def agent_bus(tmp_path: Path) -> Iterator[transport.Transport]:
 
 
 @pytest.fixture
-def endpoint(agent_bus: transport.Transport) -> Iterator[Conductor]:
+def endpoint(agent_bus: transport.Transport) -> Iterator[Services]:
     signer = Signer(CONDUCTOR, SecretKeys(SECRET))
     bus = transport.connect(agent_bus.conf, signer=signer)
-    served = Conductor()
-    server = transport.serve(bus, transport.CONDUCTOR_TOPIC, 'controller', [served])
+    served = Services()
+    server = transport.serve(bus, 'controller', Dispatcher(CALLS, [served]))
     server.start()
     yield served
     server.stop()
@@ -63,9 +70,9 @@ def endpoint(agent_bus: transport.Transport) -> Iterator[Conductor]:
 
 
 def test_heartbeats_without_answer_arrive(
-    agent_bus: transport.Transport, endpoint: Conductor
+    agent_bus: transport.Transport, endpoint: Services
 ) -> None:
-    client = ConductorAPI(agent_bus)
+    client = connect_conductor(agent_bus)
     assert client.repeat(bare_context(), 'compute-1', 'token')
     for _ in range(3):
         client.repeat_without_answer(bare_context(), 'compute-1', 'token')
@@ -76,6 +83,6 @@ def test_heartbeats_without_answer_arrive(
 def test_heartbeat_without_queue_fails(agent_bus: transport.Transport) -> None:
     """No conductor has ever started, so the broker returns the message."""
     with pytest.raises(ServiceUnavailable, match='cyborg-lite-conductor'):
-        ConductorAPI(agent_bus).repeat_without_answer(
+        connect_conductor(agent_bus).repeat_without_answer(
             bare_context(), 'compute-1', 'token'
         )

@@ -14,8 +14,9 @@ from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.project_errors import ProjectLimitExceeded
 from cyborg_lite.model.services import CONDUCTOR
 from cyborg_lite.rpc import transport
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.interface import Conductor
 from tests.servers.databases import create_sqlite_file
 from tests.servers.keystone import RealKeystone, keystone
 
@@ -36,7 +37,7 @@ connect_retries = 0
 @pytest.fixture(scope='module')
 def limited_cloud(
     keystone: RealKeystone, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[ConductorAPI, str, str]]:
+) -> Iterator[tuple[Conductor, str, str]]:
     """Return a client of a conductor with limits, a limited project, and another."""
     kind = f'accelerator-{uuid4().hex[:8]}'
     service = keystone.publish(kind, 'http://127.0.0.1:6666')
@@ -55,13 +56,13 @@ def limited_cloud(
     conf = configuration.parse(['--config-file', str(file)], CONDUCTOR)
     daemon = conductor.build(conf)
     daemon.start()
-    yield ConductorAPI(transport.connect(conf)), projects[0], projects[1]
+    yield connect_conductor(transport.connect(conf)), projects[0], projects[1]
     daemon.stop()
     daemon.wait()
     keystone.withdraw(service)
 
 
-def add_profile(client: ConductorAPI, resource_class: str) -> str:
+def add_profile(client: Conductor, resource_class: str) -> str:
     name = f'profile-{uuid4()}'
     groups = ({f'resources:{resource_class}': '2'},)
     admin = RequestContext(user_id='u', project_id='admin', is_admin=True)
@@ -72,7 +73,7 @@ def add_profile(client: ConductorAPI, resource_class: str) -> str:
 
 
 def test_project_and_registered_limits_are_enforced(
-    limited_cloud: tuple[ConductorAPI, str, str],
+    limited_cloud: tuple[Conductor, str, str],
 ) -> None:
     client, first, second = limited_cloud
     name = add_profile(client, 'PGPU')
@@ -91,7 +92,7 @@ def test_project_and_registered_limits_are_enforced(
 
 
 def test_unregistered_class_is_refused(
-    limited_cloud: tuple[ConductorAPI, str, str],
+    limited_cloud: tuple[Conductor, str, str],
 ) -> None:
     client, first, _ = limited_cloud
     name = add_profile(client, 'VGPU')

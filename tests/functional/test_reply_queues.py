@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from cyborg_lite.exceptions import ServiceUnavailable
 from cyborg_lite.rpc import transport
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.context import daemon_context
 from tests.servers import rabbitmq
 
@@ -51,7 +51,7 @@ def list_reply_queues(conf: cfg.ConfigOpts, broker: str, *, is_daemon: bool) -> 
     bus = transport.connect(conf, is_daemon=is_daemon)
     try:
         with pytest.raises(ServiceUnavailable):
-            ConductorAPI(bus).delete_service(daemon_context(), 'x')
+            connect_conductor(bus).delete_service(daemon_context(), 'x')
         return ' '.join(rabbitmq.list_queues(broker))
     finally:
         bus.cleanup()

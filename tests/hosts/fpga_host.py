@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 from cyborg_lite.agent.cache import Cache
@@ -35,16 +35,16 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ServiceUnavailable
 from cyborg_lite.model.arqs import Arq, Binding, Scope
-from cyborg_lite.model.bitstreams import Image, LoadOrder
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.host_events import RecoveryResult
-from cyborg_lite.model.inventory import Deployable, Device
+from cyborg_lite.model.bitstreams import Image
+from cyborg_lite.model.inventory import Deployable
 from cyborg_lite.model.jobs import Job, JobType
 from cyborg_lite.model.queries import Query
-from cyborg_lite.rpc import wire
-from cyborg_lite.rpc.agent import AgentAPI
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.client import build_agents, build_conductor, serve_locally
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import Dispatcher
+from cyborg_lite.rpc.interface import Agents
+from cyborg_lite.rpc.methods import AGENTS, CONDUCTOR
+from cyborg_lite.rpc.transport import Message
 from tests.builders.bind_rules import RULES
 from tests.builders.bitstream_files import LARGEST
 from tests.builders.rows import OWNER, PROJECT, add_profile
@@ -58,41 +58,15 @@ _HIDDEN: Final = ('fpga_region', 'xclbinuuid', 'interface_uuids', 'logic_uuids')
 _EVERYBODY: Final = Scope(project_id=None)
 
 
-class HostAgents(AgentAPI):
-    """Agent of the host at the time of the call."""
+def connect_site(site: 'FpgaHost') -> Agents:
+    """Return a client of the agent of the host at the time of the call."""
 
-    def __init__(self, site: 'FpgaHost') -> None:
-        self._site = site
+    # Any: the answer is JSON.
+    def send(context: RequestContext, message: Message) -> Any:
+        services = site.preparation, site.programming
+        return serve_locally(Dispatcher(AGENTS, services))(context, message)
 
-    def prepare(
-        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
-    ) -> Sequence[str]:
-        message = wire.load_all(AllocatedHandle, wire.dump(list(handles)))
-        return self._site.preparation.prepare(message)
-
-    def release(
-        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
-    ) -> None:
-        message = wire.load_all(AllocatedHandle, wire.dump(list(handles)))
-        self._site.preparation.release(message)
-
-    def program(self, context: RequestContext, host: str, order: LoadOrder) -> Device:
-        message = wire.load(LoadOrder, wire.dump(order))
-        return wire.load(Device, wire.dump(self._site.programming.program(message)))
-
-
-class RecoveryReceiver(ConductorAPI):
-    """Conductor that receives the recovery results of an agent."""
-
-    def __init__(self, conductor: RecoveryService) -> None:
-        self._conductor = conductor
-
-    def report_recovery(
-        self, context: RequestContext, result: RecoveryResult
-    ) -> tuple[AllocatedHandle, ...]:
-        return self._conductor.record_result(
-            wire.load(RecoveryResult, wire.dump(result))
-        )
+    return build_agents(send)
 
 
 class DisconnectableGlance(Glance):
@@ -146,7 +120,7 @@ class FpgaHost:
         self.placement.create_provider(str(uuid4()), self.host.name, None)
         self.sync = PlacementSync(database, self.placement)
         self.consumers = FakeConsumers()
-        agents = HostAgents(self)
+        agents = connect_site(self)
         loader = BitstreamLoader(
             database, agents, BitstreamCatalog(shop, LARGEST), self.sync.sync
         )
@@ -281,5 +255,6 @@ class FpgaHost:
         self.start()
         self.recovery.rebuild(threading.Event(), 0)
         conductor = RecoveryService(self.database, lambda: None, 60, 3600)
-        self.recovery.report_recovery(RecoveryReceiver(conductor))
+        receiver = Dispatcher(CONDUCTOR, [conductor])
+        self.recovery.report_recovery(build_conductor(serve_locally(receiver)))
         self.report()

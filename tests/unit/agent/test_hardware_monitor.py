@@ -143,7 +143,8 @@ def test_run_survives_exception_and_stops_on_event(agent: Agent) -> None:
         return True
 
     agent.monitor.check = check  # type: ignore[method-assign]  # what it calls is tested above
-    agent.monitor.run(lambda: calls.append('changed'))
+    agent.monitor.on_change = lambda: calls.append('changed')
+    agent.monitor.run()
     assert calls == ['check', 'check', 'changed', 'check', 'changed']
 
 

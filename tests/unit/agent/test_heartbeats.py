@@ -60,7 +60,7 @@ def test_unchanged_host_sends_short_heartbeats(
     heartbeat_agent.driver.power = 75.0
     # The first whole heartbeat tells that the process has started.
     calls = [heartbeat_agent.send_reports() for _ in range(23)]
-    short = [['repeat_heartbeat'], ['repeat_without_answer']]
+    short = [['repeat'], ['repeat_without_answer']]
     assert calls == [['heartbeat'], *short * 10, ['heartbeat'], short[0]]
     # From time to time all telemetry is sent again.
     powers = list_power_values(heartbeat_agent)
@@ -76,9 +76,9 @@ def test_refused_short_heartbeat_is_followed_by_whole_one(
         heartbeat_agent.send_reports()
     assert conductor.calls[-1] == 'repeat_without_answer'
     conductor.token = ''
-    assert heartbeat_agent.send_reports() == ['repeat_heartbeat', 'heartbeat']
+    assert heartbeat_agent.send_reports() == ['repeat', 'heartbeat']
     assert list_power_values(heartbeat_agent)[-1] == [50.0]
-    assert heartbeat_agent.send_reports() == ['repeat_heartbeat']
+    assert heartbeat_agent.send_reports() == ['repeat']
 
 
 def test_telemetry_without_answer_is_sent_again(
@@ -112,11 +112,11 @@ def test_failure_is_followed_by_heartbeat_with_answer(
         heartbeat_agent.send_reports()
     conductor.refusal = _UNAVAILABLE
     calls = [heartbeat_agent.send_reports() for _ in range(3)]
-    assert calls == [['repeat_heartbeat']] * 3
+    assert calls == [['repeat']] * 3
     assert not heartbeat_agent.reporter.is_answered
     conductor.refusal = None
     calls = [heartbeat_agent.send_reports() for _ in range(2)]
-    assert calls == [['repeat_heartbeat'], ['repeat_without_answer']]
+    assert calls == [['repeat'], ['repeat_without_answer']]
 
 
 def test_heartbeat_unknown_digest_sends_telemetry_again(

@@ -30,13 +30,13 @@ def test_reconcile_releases_handles_without_arq(
     conductor = ReportKeeper()
     conductor.abandoned = {'b'}
     cache.add_handles([handle(_ADDRESS, 'a'), handle(_ADDRESS, 'b')])
-    comparison.reconcile(conductor)
+    comparison.reconcile(conductor.client)
     assert [item.uuid for item in released_handles] == ['b']
 
 
 def test_reconcile_without_handles_does_not_call(comparison: Reconciliation) -> None:
     conductor = ReportKeeper()
-    comparison.reconcile(conductor)
+    comparison.reconcile(conductor.client)
     assert conductor.calls == []
 
 
@@ -45,16 +45,16 @@ def test_reconcile_repeats_after_interval_or_request(
 ) -> None:
     conductor = ReportKeeper()
     cache.add_handles([handle(_ADDRESS, 'a')])
-    comparison.reconcile(conductor)
-    comparison.reconcile(conductor)
+    comparison.reconcile(conductor.client)
+    comparison.reconcile(conductor.client)
     assert len(conductor.calls) == 1
     comparison.request()
-    comparison.reconcile(conductor)
+    comparison.reconcile(conductor.client)
     assert len(conductor.calls) == 2
     monkeypatch.setattr(reconciliation, '_INTERVAL', -1.0)
     comparison.request()
-    comparison.reconcile(conductor)
-    comparison.reconcile(conductor)
+    comparison.reconcile(conductor.client)
+    comparison.reconcile(conductor.client)
     assert len(conductor.calls) == 4
 
 
@@ -65,23 +65,7 @@ def test_reconcile_after_failure_is_repeated(
     cache.add_handles([handle(_ADDRESS, 'a')])
     conductor.refusal = ServiceUnavailable(what='cyborg-lite-conductor')
     with pytest.raises(ServiceUnavailable):
-        comparison.reconcile(conductor)
+        comparison.reconcile(conductor.client)
     conductor.refusal = None
-    comparison.reconcile(conductor)
+    comparison.reconcile(conductor.client)
     assert len(conductor.calls) == 2
-
-
-def test_reconcile_with_earlier_conductor_logs_once(
-    comparison: Reconciliation, cache: Cache, caplog: pytest.LogCaptureFixture
-) -> None:
-    conductor = ReportKeeper()
-    conductor.compares_handles = False
-    cache.add_handles([handle(_ADDRESS, 'a')])
-    for _ in range(3):
-        comparison.reconcile(conductor)
-    assert len(conductor.calls) == 1
-    comparison.request()
-    comparison.reconcile(conductor)
-    assert len(conductor.calls) == 2
-    assert len(caplog.records) == 1
-    assert 'earlier release' in caplog.text

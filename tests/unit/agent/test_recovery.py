@@ -173,7 +173,7 @@ def test_rebuild_timeout_reports_lost_handle(
     agent.rebuild()
     assert agent.driver.prepared == {'a', 'c'}
     conductor = ReportKeeper()
-    assert agent.recovery.report_recovery(conductor)
+    assert agent.recovery.report_recovery(conductor.client)
     (result,) = conductor.outcomes
     assert sorted(result.rebuilt) == ['a', 'c']
     assert result.lost == {'b': 'No such type.'}
@@ -191,7 +191,7 @@ def test_rebuild_reason_of_any_text_can_be_reported(
     agent.recovery = agent.recover_within(0.0)
     agent.rebuild()
     conductor = ReportKeeper()
-    assert agent.recovery.report_recovery(conductor)
+    assert agent.recovery.report_recovery(conductor.client)
     (result,) = conductor.outcomes
     check_recovery_result(result)
     check_events('compute-1', agent.journal.list_unsent(9))
@@ -224,12 +224,12 @@ def test_rebuild_stuck_driver_affects_only_its_device(
         assert agent.recovery.rebuild(agent.stopping, 0.0, longest_attempt=0.5)
         assert agent.driver.prepared == expected
         conductor = ReportKeeper()
-        assert agent.recovery.report_recovery(conductor)
+        assert agent.recovery.report_recovery(conductor.client)
         assert set(conductor.outcomes[0].rebuilt) == expected
         assert conductor.outcomes[0].lost['a'] == 'The driver has not returned.'
     while {entry.boot_id for entry in agent.cache.handles.values()} != {'boot-2'}:
         agent.stopping.wait(0.01)
-    assert agent.recovery.report_recovery(conductor)
+    assert agent.recovery.report_recovery(conductor.client)
     assert conductor.outcomes[1].lost == {}
 
 
@@ -255,7 +255,7 @@ def test_rebuild_stopped_reports_nothing_lost(
     agent.stopping.set()
     agent.rebuild()
     conductor = ReportKeeper()
-    agent.recovery.report_recovery(conductor)
+    agent.recovery.report_recovery(conductor.client)
     assert conductor.outcomes == [RecoveryResult('compute-1', 'boot-2')]
 
 
@@ -270,7 +270,7 @@ def test_report_recovery_omits_released_lost_handle(
     del agent_in_use.driver.refusals['b']
     agent.preparation.release([handle(_FIRST, 'b')])
     conductor = ReportKeeper()
-    agent.recovery.report_recovery(conductor)
+    agent.recovery.report_recovery(conductor.client)
     assert conductor.outcomes[0].lost == {}
 
 
@@ -280,9 +280,9 @@ def test_report_recovery_omits_released_lost_handle(
 def test_report_recovery_rebuilds_handles_of_conductor(start: Start) -> None:
     agent, conductor = start(), ReportKeeper()
     conductor.provisioning = [handle(_FIRST, 'a'), handle(_SECOND, 'c')]
-    assert not agent.recovery.report_recovery(conductor)
+    assert not agent.recovery.report_recovery(conductor.client)
     assert agent.driver.prepared == {'a', 'c'}
-    assert agent.recovery.report_recovery(conductor)
+    assert agent.recovery.report_recovery(conductor.client)
     assert sorted(conductor.outcomes[-1].rebuilt) == ['a', 'c']
     assert set(agent.cache.handles) == {'a', 'c'}
 
@@ -291,10 +291,12 @@ def test_report_recovery_handle_of_conductor_waits_until_timeout(start: Start) -
     agent, conductor = start(), ReportKeeper()
     conductor.provisioning = [handle(_FIRST, 'a')]
     agent.driver.refusals['a'] = refusal('No such type.')
-    assert [agent.recovery.report_recovery(conductor) for _ in range(3)] == [False] * 3
+    assert [agent.recovery.report_recovery(conductor.client) for _ in range(3)] == [
+        False
+    ] * 3
     agent.recovery = agent.recover_within(0.0)
-    assert not agent.recovery.report_recovery(conductor)
-    assert agent.recovery.report_recovery(conductor)
+    assert not agent.recovery.report_recovery(conductor.client)
+    assert agent.recovery.report_recovery(conductor.client)
     assert conductor.outcomes[-1].lost == {'a': 'No such type.'}
 
 
@@ -311,7 +313,7 @@ def test_report_recovery_names_handles_to_connect(tmp_path: Path) -> None:
     agent = AgentProcess(tmp_path, driver)
     agent.rebuild()
     conductor = ReportKeeper()
-    agent.recovery.report_recovery(conductor)
+    agent.recovery.report_recovery(conductor.client)
     (result,) = conductor.outcomes
     assert (result.rebuilt, result.connecting) == (('a',), ('a',))
 
@@ -322,9 +324,9 @@ def test_report_recovery_unavailable_conductor_retries(
     conductor = ReportKeeper()
     conductor.refusal = ServiceUnavailable(what='cyborg-lite-conductor')
     with pytest.raises(ServiceUnavailable):
-        agent_in_use.recovery.report_recovery(conductor)
+        agent_in_use.recovery.report_recovery(conductor.client)
     conductor.refusal = None
-    assert agent_in_use.recovery.report_recovery(conductor)
+    assert agent_in_use.recovery.report_recovery(conductor.client)
     assert sorted(conductor.outcomes[0].rebuilt) == ['a', 'b', 'c']
 
 
@@ -372,7 +374,7 @@ def test_rebuild_loads_bitstream_before_preparation(
     assert load.orders == [with_load().load]
     assert agent.driver.attempts == ['a']
     conductor = ReportKeeper()
-    agent.recovery.report_recovery(conductor)
+    agent.recovery.report_recovery(conductor.client)
     assert conductor.outcomes[-1].rebuilt == ('a',)
 
 
@@ -398,6 +400,6 @@ def test_rebuild_failed_load_is_lost_with_reason(
     agent.recovery = agent.recover_within(0)
     agent.rebuild()
     conductor = ReportKeeper()
-    agent.recovery.report_recovery(conductor)
+    agent.recovery.report_recovery(conductor.client)
     reason = conductor.outcomes[-1].lost['a']
     assert ('CRC error' if with_glance else 'section [glance] is empty') in reason

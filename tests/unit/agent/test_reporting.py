@@ -5,6 +5,7 @@ import logging
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,8 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.model.host_events import HostEventKind
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
 from tests.doubles.drivers import discovery_result, handle
 from tests.doubles.report_receiver import ReportKeeper
 from tests.doubles.reporting_agent import ADDRESS, ALWAYS_DUE, ReportingAgent
@@ -26,7 +29,7 @@ from tests.support.wall_clock import STEPS, step_wall_clock
 _UNAVAILABLE = ServiceUnavailable(what='cyborg-lite-conductor')
 
 # The first calls of each process.
-_FIRST_CALLS = ['heartbeat', 'report_recovery', 'report_host', 'report_events']
+_FIRST_CALLS = ['heartbeat', 'report_recovery', 'report_changes', 'report_events']
 
 
 @pytest.fixture
@@ -78,22 +81,13 @@ def test_unchanged_host_sends_heartbeats_only(heartbeat_agent: ReportingAgent) -
 def test_changed_host_is_reported_at_once(agent: ReportingAgent) -> None:
     agent.send_reports()
     agent.driver.results = []
-    assert agent.send_reports() == ['report_host']
-    assert agent.conductor.reports['compute-1'].devices == ()
-
-
-def test_changed_host_sends_changes(agent: ReportingAgent) -> None:
-    agent.conductor.stores_changes = True
-    first = agent.send_reports()
-    agent.driver.results = []
-    assert (first[2], agent.send_reports()) == ('report_changes', ['report_changes'])
+    assert agent.send_reports() == ['report_changes']
     assert agent.conductor.reports['compute-1'].devices == ()
 
 
 def test_changes_without_base_are_followed_by_whole_report(
     agent: ReportingAgent,
 ) -> None:
-    agent.conductor.stores_changes = True
     agent.send_reports()
     agent.conductor.reports.clear()
     agent.driver.results = []
@@ -110,7 +104,7 @@ def test_heartbeat_unknown_digest_repeats_reports(
     assert heartbeat_agent.send_reports() == [
         'heartbeat',
         'report_recovery',
-        'report_host',
+        *['report_changes'] * 2,
     ]
     assert heartbeat_agent.send_reports() == ['heartbeat']
 
@@ -132,9 +126,9 @@ def test_failed_host_report_is_sent_again(agent: ReportingAgent) -> None:
     agent.send_reports()
     agent.driver.results = []
     agent.conductor.refusal = _UNAVAILABLE
-    assert agent.send_reports() == ['report_host']
+    assert agent.send_reports() == ['report_changes']
     agent.conductor.refusal = None
-    assert agent.send_reports() == ['report_host']
+    assert agent.send_reports() == ['report_changes']
     assert agent.conductor.reports['compute-1'].devices == ()
 
 
@@ -261,7 +255,7 @@ def test_wall_clock_step_changes_no_interval(
     step_wall_clock(monkeypatch, step)
     assert agent.send_reports() == []
     agent.driver.results = []
-    assert agent.send_reports() == ['report_host']
+    assert agent.send_reports() == ['report_changes']
 
 
 class HalfDeadConductor(ReportKeeper):
@@ -287,12 +281,17 @@ class HalfDeadConductor(ReportKeeper):
         if is_heartbeat:
             self.received_at.append(self.now)
 
-    def repeat(self, context: RequestContext, *_arguments: object) -> bool:
+    # Any, here and below: arguments that the test does not read.
+    @serves(Conductor.repeat)
+    def repeat(self, context: RequestContext, *_: Any, **__: Any) -> bool:
         if self.remembers_heartbeats:
             self._record_call('heartbeat', context)
         return self.remembers_heartbeats
 
-    def repeat_without_answer(self, *_arguments: object) -> None:
+    @serves(Conductor.repeat_without_answer)
+    def repeat_without_answer(
+        self, context: RequestContext, *_: Any, **__: Any
+    ) -> None:
         if not self._is_next_dead():
             self.received_at.append(self.now)
 
@@ -364,7 +363,7 @@ def test_report_after_restart_exceeds_stored_number(
 ) -> None:
     agent.conductor.last_report = stored
     calls = agent.send_reports()
-    assert calls.count('report_host') == 2
+    assert calls.count('report_changes') == 2
     assert agent.conductor.reports['compute-1'].number == stored + 1
 
 

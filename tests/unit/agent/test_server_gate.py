@@ -11,14 +11,15 @@ from cyborg_lite.agent.cache import Cache
 from cyborg_lite.agent.device_locks import DeviceLocks
 from cyborg_lite.agent.discovery import Discovery
 from cyborg_lite.agent.journal import Journal
-from cyborg_lite.agent.manager import Manager
 from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.agent.server_gate import ServerGate
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import HostAway
 from cyborg_lite.rpc import transport
-from cyborg_lite.rpc.agent import AgentAPI
+from cyborg_lite.rpc.client import connect_agents
 from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.dispatcher import Dispatcher
+from cyborg_lite.rpc.methods import AGENTS
 
 
 @pytest.fixture
@@ -35,24 +36,25 @@ def bus(
 
 
 @pytest.fixture
-def manager(cache: Cache, journal: Journal, tmp_path: Path) -> Manager:
+def dispatcher(cache: Cache, journal: Journal, tmp_path: Path) -> Dispatcher:
     discovery = Discovery(Host('compute-1', tmp_path), {}, 60.0)
-    return Manager(Preparation(discovery, cache, journal, DeviceLocks()))
+    preparation = Preparation(discovery, cache, journal, DeviceLocks())
+    return Dispatcher(AGENTS, [preparation])
 
 
 def _is_served(bus: transport.Transport) -> bool:
     try:
-        AgentAPI(bus, 0.2).release(daemon_context(), 'compute-1', [])
+        connect_agents(bus, 0.2).release(daemon_context(), 'compute-1', [])
     except HostAway:
         return False
     return True
 
 
 def test_gate_serves_only_while_accepted(
-    bus: transport.Transport, manager: Manager
+    bus: transport.Transport, dispatcher: Dispatcher
 ) -> None:
     gate = ServerGate(bus, 'compute-1')
-    gate.set_endpoints(manager)
+    gate.set_services(dispatcher)
     assert not _is_served(bus)
     gate.set_accepted(True)
     gate.set_accepted(True)
@@ -68,12 +70,12 @@ def test_gate_serves_only_while_accepted(
 
 
 def test_gate_accepted_before_endpoints_serves_then(
-    bus: transport.Transport, manager: Manager
+    bus: transport.Transport, dispatcher: Dispatcher
 ) -> None:
     gate = ServerGate(bus, 'compute-1')
     gate.set_accepted(True)
     assert not _is_served(bus)
-    gate.set_endpoints(manager)
+    gate.set_services(dispatcher)
     assert _is_served(bus)
     gate.close()
     gate.wait()

@@ -4,7 +4,7 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import pytest
 from oslo_config import cfg
@@ -24,11 +24,17 @@ from cyborg_lite.exceptions import ConfigurationError, DriverError, HostAway
 from cyborg_lite.model.bitstreams import Bitstream, LoadOrder
 from cyborg_lite.model.cleaning import CleanOrder, CleanProgressState
 from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.host_events import HostEvent, RecoveryResult
 from cyborg_lite.model.inventory import Device, HostReport
 from cyborg_lite.model.modes import DeviceMode, ModeOrder
-from cyborg_lite.rpc import conductor, transport, wire
-from cyborg_lite.rpc.agent import AgentAPI
+from cyborg_lite.model.report_changes import ReportChanges
+from cyborg_lite.model.services import HeartbeatDetails
+from cyborg_lite.rpc import transport
+from cyborg_lite.rpc.client import connect_agents
 from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.dispatcher import Dispatcher, serves
+from cyborg_lite.rpc.interface import NO_DETAILS, Agents, Conductor
+from cyborg_lite.rpc.methods import CONDUCTOR
 from tests.builders.bitstream_files import LARGEST, bitstream
 from tests.doubles.cleaning import CleaningDriver
 from tests.doubles.drivers import PreparingDriver, discovery_result, handle, refusal
@@ -40,37 +46,41 @@ _TIMEOUT = 30.0  # seconds; only a failing test waits this long
 
 
 class RecordingConductor:
-    """Endpoints that record reports and signal the first one."""
-
-    target = transport.interface(conductor.VERSION)
+    """Services that record reports and signal the first one."""
 
     def __init__(self) -> None:
         self.reports: list[HostReport] = []
-        self.results: list[dict[str, Any]] = []
+        self.results: list[RecoveryResult] = []
         self.boots: list[str] = []
         self.reported = threading.Event()
 
-    # Any, here and below: RPC arguments have no known type.
-    @transport.endpoint
+    @serves(Conductor.heartbeat)
     def heartbeat(
-        self, context: object, host: str, digest: str, version: str, vitals: Any
+        self,
+        host: str,
+        digest: str,
+        version: str,
+        details: HeartbeatDetails = NO_DETAILS,
     ) -> bool:
-        self.boots.append(vitals['boot_id'])
+        self.boots.append(details.boot_id)
         return not self.reports
 
-    @transport.endpoint
-    def report_recovery(self, context: object, **result: Any) -> list[Any]:
+    @serves(Conductor.report_recovery)
+    def report_recovery(
+        self, host: str, result: RecoveryResult
+    ) -> tuple[AllocatedHandle, ...]:
         self.results.append(result)
-        return []
+        return ()
 
-    @transport.endpoint
-    def report_events(self, context: object, host: str, events: Any) -> int:
+    @serves(Conductor.report_events)
+    def report_events(self, host: str, events: Sequence[HostEvent]) -> int:
         return 0
 
-    @transport.endpoint
-    def report_host(self, context: object, report: Any) -> None:
-        self.reports.append(wire.load(HostReport, report))
+    @serves(Conductor.report_changes)
+    def report_changes(self, host: str, changes: ReportChanges) -> int | None:
+        self.reports.append(changes.report)
         self.reported.set()
+        return changes.report.number
 
 
 @pytest.fixture
@@ -87,10 +97,10 @@ def conf(request: pytest.FixtureRequest, tmp_path: Path) -> cfg.ConfigOpts:
 @pytest.fixture
 def listener(conf: cfg.ConfigOpts) -> Iterator[RecordingConductor]:
     bus = transport.connect(conf)
-    endpoints = RecordingConductor()
-    server = transport.serve(bus, transport.CONDUCTOR_TOPIC, 'any', [endpoints])
+    services = RecordingConductor()
+    server = transport.serve(bus, 'any', Dispatcher(CONDUCTOR, [services]))
     server.start()
-    yield endpoints
+    yield services
     server.stop()
     server.wait()
     bus.cleanup()
@@ -137,7 +147,7 @@ def test_start_reports_devices_and_serves_calls(
     service = build_service(scripted=driver)
     service.start()
     bus = transport.connect(conf)
-    agents = AgentAPI(bus, _TIMEOUT)
+    agents = connect_agents(bus, _TIMEOUT)
     try:
         assert listener.reported.wait(_TIMEOUT)
         assert [device.control_address for device in listener.reports[0].devices] == [
@@ -168,7 +178,7 @@ def test_stop_makes_agent_unreachable(
     service.wait()
     bus = transport.connect(conf)
     with pytest.raises(HostAway):
-        AgentAPI(bus, 0.1).prepare(daemon_context(), 'compute-1', [handle()])
+        connect_agents(bus, 0.1).prepare(daemon_context(), 'compute-1', [handle()])
     assert driver.prepared == set()
 
 
@@ -226,7 +236,7 @@ def test_start_reports_recovery_before_inventory(
         assert listener.reported.wait(_TIMEOUT)
         assert listener.boots[0] == 'boot-2'
         (result,) = listener.results
-        assert (result['rebuilt'], result['lost']) == (['a'], {})
+        assert (result.rebuilt, result.lost) == (('a',), {})
     finally:
         service.stop()
         service.wait()
@@ -320,7 +330,7 @@ class _VersatileDriver(CleaningDriver, PreparingDriver):
 
 _PLACE = daemon_context(), 'compute-1'
 _ADDRESS = handle().control_address
-_CHANGES: dict[str, Callable[[AgentAPI], object]] = {
+_CHANGES: dict[str, Callable[[Agents], object]] = {
     'prepare': lambda agents: agents.prepare(*_PLACE, [handle(uuid='a')]),
     'set_mode': lambda agents: agents.set_mode(*_PLACE, ModeOrder(_ADDRESS, 'x')),
     'program': lambda agents: agents.program(
@@ -354,7 +364,7 @@ def test_change_of_device_during_clean_is_postponed(
     service = AgentService(transport.connect(conf), resources, intervals)
     service.start()
     bus = transport.connect(conf)
-    agents = AgentAPI(bus, _TIMEOUT)
+    agents = connect_agents(bus, _TIMEOUT)
     try:
         assert listener.reported.wait(_TIMEOUT)
         order = CleanOrder(1, handle(uuid='b'))

@@ -1,30 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Health checks of the API."""
 
-from typing import Any
-
 import pytest
 
+from cyborg_lite.api.app import assemble
 from cyborg_lite.api.healthcheck import Readiness
 from cyborg_lite.exceptions import ServiceUnavailable
-from tests.doubles.conductor import FakeConductor
-from tests.support.api.conversation import Client
+from cyborg_lite.rpc.client import build_conductor, serve_locally
+from cyborg_lite.rpc.dispatcher import Dispatcher, serves
+from cyborg_lite.rpc.interface import Conductor
+from cyborg_lite.rpc.methods import CONDUCTOR
+from tests.support.api.conversation import Client, build_configuration
 
 READY = '/healthcheck/ready'
 NOBODY = {'X-Roles': ''}
 
 
-class UnreachableConductor(FakeConductor):
-    """Conductor that answers only while ``answers`` is True."""
+class ServiceRegistry:
+    """Service that answers only while ``answers`` is True."""
 
     answers = False
     questions = 0
 
-    def list_services(self, *arguments: Any) -> Any:
+    @serves(Conductor.check_database)
+    def check_database(self) -> None:
         self.questions += 1
         if not self.answers:
             raise ServiceUnavailable(what='cyborg-lite-conductor')
-        return super().list_services(*arguments)
+
+
+def connect(registry: ServiceRegistry) -> Conductor:
+    return build_conductor(serve_locally(Dispatcher(CONDUCTOR, [registry])))
 
 
 @pytest.mark.parametrize('prefix', ['', '/accelerator'])
@@ -34,7 +40,8 @@ def test_ready_conductor_answers_returns_200(prefix: str) -> None:
 
 
 def test_ready_conductor_silent_returns_503_with_reason() -> None:
-    client = Client(UnreachableConductor(), headers=NOBODY, prefix='')
+    application = assemble(build_configuration(), connect(ServiceRegistry()))
+    client = Client(application=application, headers=NOBODY, prefix='')
     answer = client.get(READY)
     assert answer.status == 503
     assert b'cyborg-lite-conductor does not answer' in answer.body
@@ -43,12 +50,12 @@ def test_ready_conductor_silent_returns_503_with_reason() -> None:
 
 
 def test_readiness_is_asked_once_a_second() -> None:
-    conductor, seconds = UnreachableConductor(), [0.0]
-    readiness = Readiness(conductor, lambda: seconds[0])
+    registry, seconds = ServiceRegistry(), [0.0]
+    readiness = Readiness(connect(registry), lambda: seconds[0])
     assert readiness.find_failure()
-    conductor.answers = True
+    registry.answers = True
     seconds[0] = 0.5
     assert readiness.find_failure()
     seconds[0] = 1.0
     assert readiness.find_failure() is None
-    assert conductor.questions == 2
+    assert registry.questions == 2

@@ -12,7 +12,8 @@ from cyborg_lite.api import errors
 from cyborg_lite.api.app import assemble
 from cyborg_lite.exceptions import ServiceUnavailable
 from cyborg_lite.rpc import transport
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.client import connect_conductor
+from cyborg_lite.rpc.interface import Conductor
 from tests.support.api.conversation import Client, build_configuration
 
 
@@ -25,7 +26,7 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-def unreachable(port: int) -> Iterator[ConductorAPI]:
+def unreachable(port: int) -> Iterator[Conductor]:
     """Return a client of a conductor whose broker is unreachable."""
     conf = cfg.ConfigOpts()
     conf([])
@@ -35,11 +36,11 @@ def unreachable(port: int) -> Iterator[ConductorAPI]:
     # Much longer than the time limit of a test.
     conf.register_opts(rpc_client._client_opts)
     conf.set_override('rpc_response_timeout', 3600)
-    yield ConductorAPI(connected)
+    yield connect_conductor(connected)
     connected.cleanup()
 
 
-def test_broker_unreachable_returns_503_at_once(unreachable: ConductorAPI) -> None:
+def test_broker_unreachable_returns_503_at_once(unreachable: Conductor) -> None:
     client = Client(application=assemble(build_configuration(), unreachable))
     for path in ('/devices', '/accelerator_requests', '/device_profiles'):
         answer = client.get(path)

@@ -6,12 +6,12 @@ from unittest import mock
 
 from cyborg_lite.cmd import api_application
 from cyborg_lite.model.services import CONDUCTOR, Service, ServiceState
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.interface import Conductor
 from cyborg_lite.version import VERSION
 
 
 def test_read_versions_asks_for_running_conductors() -> None:
-    conductor = mock.create_autospec(ConductorAPI, instance=True)
+    conductor = mock.create_autospec(Conductor, instance=True)
     moment = datetime(2026, 11, 22, tzinfo=UTC)
     conductor.list_services.return_value = [
         Service('u', CONDUCTOR, 'ctl', text, ServiceState.UP, moment, moment)

@@ -25,7 +25,7 @@ def test_attribute_is_listed_until_deleted(
     database: Database, deployable: DeployableRecord
 ) -> None:
     service = AttributeService(database)
-    attribute = service.create(deployable.id, 'rack', 'r1')
+    attribute = service.create(deployable.id, key='rack', value='r1')
     assert attribute in service.list(Query())
     service.delete(attribute.uuid)
     assert attribute not in service.list(Query())
@@ -37,6 +37,6 @@ def test_second_attribute_with_key_is_refused(
     database: Database, deployable: DeployableRecord
 ) -> None:
     service = AttributeService(database)
-    service.create(deployable.id, 'rack', 'r1')
+    service.create(deployable.id, key='rack', value='r1')
     with pytest.raises(AttributeExists):
-        service.create(deployable.id, 'rack', 'r2')
+        service.create(deployable.id, key='rack', value='r2')

@@ -17,8 +17,8 @@ from cyborg_lite.model.cleaning import (
     UnitSelection,
 )
 from cyborg_lite.model.jobs import JobType
-from cyborg_lite.rpc.agent import AgentAPI
 from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.interface import Agents
 from tests.builders.rows import OWNER
 from tests.builders.service_rows import mark_down
 from tests.builders.unclean_units import (
@@ -28,17 +28,19 @@ from tests.builders.unclean_units import (
     read_units,
     release_unit,
 )
+from tests.doubles.agents import FakeAgents
 
 UNKNOWN, RUNNING = CleanProgressState.UNKNOWN, CleanProgressState.RUNNING
 SUCCEEDED, FAILED = CleanProgressState.SUCCEEDED, CleanProgressState.FAILED
 
 
-class ScriptedAgents(AgentAPI):
+class ScriptedAgents(FakeAgents):
     """Agents that answer with the given progress."""
 
     def __init__(self, *answers: CleanProgress | CyborgError) -> None:
+        super().__init__()
         self.answers = list(answers)
-        self.calls: list[tuple[str, CleanOrder]] = []
+        self.orders: list[tuple[str, CleanOrder]] = []
 
     def read_cleaning(
         self, context: RequestContext, host: str, order: CleanOrder
@@ -57,14 +59,14 @@ class ScriptedAgents(AgentAPI):
         return self._answer('abort', order)
 
     def _answer(self, method: str, order: CleanOrder) -> CleanProgress:
-        self.calls.append((method, order))
+        self.orders.append((method, order))
         answer = self.answers.pop(0)
         if isinstance(answer, CyborgError):
             raise answer
         return answer
 
 
-def run(database: Database, agents: AgentAPI) -> None:
+def run(database: Database, agents: Agents) -> None:
     """Lease the clean job and run one attempt."""
     handlers: dict[str, Handler] = {JobType.CLEAN: CleanHandler(database, agents)}
     JobAttempts(database, handlers, Metrics()).run(lease_clean_job(database))
@@ -76,7 +78,7 @@ def cancel(database: Database) -> None:
     database.write(administration.cancel_job, job.uuid)
 
 
-def run_cancelled(database: Database, agents: AgentAPI) -> None:
+def run_cancelled(database: Database, agents: Agents) -> None:
     """Run the attempt that ends a cancelled job."""
     (job,) = database.write(queue.lease_jobs, OWNER, 9, [JobType.CLEAN])
     assert job.expired
@@ -95,9 +97,9 @@ def test_clean_is_started_then_polled(database: Database) -> None:
     for _ in range(3):
         assert read_units(database, device)[0].state == 'dirty'
         run(database, agents)
-    assert [method for method, _ in agents.calls] == ['read', 'start', 'read', 'read']
-    assert agents.calls[-1][1].completed == ('erase',)
-    assert len({order.number for _, order in agents.calls}) == 1
+    assert [method for method, _ in agents.orders] == ['read', 'start', 'read', 'read']
+    assert agents.orders[-1][1].completed == ('erase',)
+    assert len({order.number for _, order in agents.orders}) == 1
     assert read_units(database, device)[0].state == 'clean'
     assert count_clean_jobs(database) == 0
 
@@ -110,7 +112,7 @@ def test_restarted_agent_gets_completed_steps(database: Database) -> None:
     )
     run(database, agents)
     run(database, agents)
-    method, order = agents.calls[-1]
+    method, order = agents.orders[-1]
     assert (method, order.completed) == ('start', ('erase',))
 
 
@@ -142,7 +144,7 @@ def test_host_down_is_not_called(database: Database) -> None:
     mark_down(database, 'compute-1')
     agents = ScriptedAgents()
     run(database, agents)
-    assert agents.calls == []
+    assert agents.orders == []
 
 
 @pytest.mark.parametrize(

@@ -160,8 +160,7 @@ ADDRESS = '0000:00:00.0'
 
 
 def repeat(inventory: InventoryService, telemetry: dict[str, Usage]) -> bool:
-    details = HeartbeatDetails(telemetry=telemetry)
-    return inventory.repeat_heartbeat(HOST, HEARTBEAT.token, details)
+    return inventory.repeat_heartbeat(HOST, HEARTBEAT.token, telemetry)
 
 
 def list_usages(database: Database) -> list[Usage | None]:

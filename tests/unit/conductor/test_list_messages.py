@@ -25,7 +25,9 @@ from cyborg_lite.db.tables import Arq, AttachHandle, Job
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.services import CONDUCTOR
 from cyborg_lite.rpc import transport
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.client import build_conductor
+from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.methods import CONDUCTOR as CONDUCTOR_CALLS
 from tests.builders.bound_arqs import add_bound_arqs
 from tests.builders.reports import HOST, host
 from tests.builders.rows import add_profile
@@ -34,17 +36,6 @@ from tests.support.api.conversation import Client, build_configuration
 
 _HOSTS, _CARDS = 20, 50
 _ROWS = _HOSTS * _CARDS
-
-
-class MeasuringCaller(transport.Caller):
-    """Caller that records the methods and the bytes of their replies."""
-
-    replies: list[tuple[str, int]]
-
-    def call(self, *arguments: Any, **keywords: Any) -> Any:
-        reply = super().call(*arguments, **keywords)
-        self.replies.append((arguments[1], len(json.dumps(reply))))
-        return reply
 
 
 @pytest.fixture(scope='module')
@@ -110,14 +101,17 @@ def replies() -> list[tuple[str, int]]:
 
 
 @pytest.fixture
-def client(
-    bus: transport.Transport,
-    replies: list[tuple[str, int]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Client:
-    monkeypatch.setattr('cyborg_lite.rpc.conductor.Caller', MeasuringCaller)
-    monkeypatch.setattr(MeasuringCaller, 'replies', replies, raising=False)
-    application = assemble(build_configuration(), ConductorAPI(bus))
+def client(bus: transport.Transport, replies: list[tuple[str, int]]) -> Client:
+    """Return a client of the API that records methods and bytes of the replies."""
+    caller = transport.Caller(bus, CONDUCTOR_CALLS.topic, CONDUCTOR_CALLS.version)
+
+    # Any: the reply is JSON.
+    def send(context: RequestContext, message: transport.Message) -> Any:
+        reply = caller.send(context, message)
+        replies.append((message.method, len(json.dumps(reply))))
+        return reply
+
+    application = assemble(build_configuration(), build_conductor(send))
     return Client(application=application, is_described=False)
 
 

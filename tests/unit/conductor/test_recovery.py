@@ -66,13 +66,14 @@ def test_record_events_invalid_raises(
         RecoveryResult(HOST, 'boot-1', ('u' * 65,)),
         RecoveryResult(HOST, 'boot-1', (), {'u': '\0'}),
         RecoveryResult(HOST, 'boot-1', ('u',) * 16385),
+        RecoveryResult('another-host', 'boot-1'),
     ],
 )
 def test_record_result_invalid_raises(
     service: RecoveryService, database: Database, result: RecoveryResult
 ) -> None:
     with pytest.raises(InvalidInput), statements(database) as sql:
-        service.record_result(result)
+        service.record_result(HOST, result)
     assert sql == []
 
 
@@ -80,9 +81,8 @@ def test_record_result_without_handles_is_two_statements(
     service: RecoveryService, database: Database
 ) -> None:
     with statements(database) as sql:
-        assert (
-            service.record_result(RecoveryResult(HOST, 'boot-1', ('unheard-of',))) == ()
-        )
+        result = RecoveryResult(HOST, 'boot-1', ('unheard-of',))
+        assert service.record_result(HOST, result) == ()
     assert len(sql) == 2
 
 

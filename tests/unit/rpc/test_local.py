@@ -5,13 +5,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import oslo_messaging
 import pytest
 from oslo_config import cfg
 
-from cyborg_lite.exceptions import ArqNotFound
+from cyborg_lite.exceptions import ArqNotFound, CyborgError
 from cyborg_lite.rpc import local, local_broker, transport
 
 TOPIC = 'topic'
@@ -38,6 +38,15 @@ def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
         connected.cleanup()
 
 
+F = TypeVar('F', bound=Callable[..., Any])
+
+
+def expect_errors(method: F) -> F:
+    """Return a method whose errors go to the caller, as those of the service."""
+    mark = oslo_messaging.expected_exceptions(CyborgError)
+    return mark(method)  # type: ignore[no-any-return]  # the library is untyped
+
+
 class Echo:
     """Endpoint that returns the name of its server and records its arguments."""
 
@@ -60,11 +69,11 @@ class Echo:
         self.received.append(value)
         return value
 
-    @transport.endpoint
+    @expect_errors
     def fail(self, context: Any) -> None:
         raise ArqNotFound(uuid='one')
 
-    @transport.endpoint
+    @expect_errors
     def keep(self, context: Any, values: list[object]) -> list[object]:
         values.append(self.name)
         return values

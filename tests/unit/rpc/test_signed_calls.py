@@ -55,21 +55,20 @@ class Bus:
 
 def test_call_returns_result_of_signed_reply() -> None:
     bus = Bus()
-    result = bus.caller().call(daemon_context(), 'prepare', {'handles': ['a']})
+    result = bus.caller().call(daemon_context(), 'prepare', handles=['a'])
     assert result == {'handles': ['a']}
     assert bus.tokens == [{}]
 
 
 def test_cast_names_the_sender_in_its_signature_only() -> None:
     bus = Bus()
-    arguments = {'host': 'controller', 'token': 'a'}
-    bus.caller().cast(daemon_context(), 'repeat', arguments)
+    bus.caller().cast(daemon_context(), 'repeat', host='controller', token='a')
     assert bus.casts == [(CONDUCTOR, {'token': 'a'})]
 
 
 def test_call_repeats_with_all_tokens() -> None:
     bus = Bus(challenges=2)
-    assert bus.caller().call(daemon_context(), 'prepare', {}) == {}
+    assert bus.caller().call(daemon_context(), 'prepare') == {}
     assert [sorted(tokens) for tokens in bus.tokens] == [
         [],
         ['agent-1'],
@@ -80,7 +79,7 @@ def test_call_repeats_with_all_tokens() -> None:
 def test_call_always_challenged_ends_as_unavailable() -> None:
     bus = Bus(challenges=10**6)
     with pytest.raises(ServiceUnavailable, match='cyborg-lite-agent'):
-        bus.caller().call(daemon_context(), 'prepare', {})
+        bus.caller().call(daemon_context(), 'prepare')
     assert len(bus.tokens) == 64
 
 
@@ -97,5 +96,5 @@ def test_call_unsigned_error_is_trusted_only_if_optional(
 ) -> None:
     caller = Bus(error=error).caller(is_required=is_required)
     with pytest.raises(expected) as raised:
-        caller.call(daemon_context(), 'prepare', {})
+        caller.call(daemon_context(), 'prepare')
     assert (raised.value is error) is (type(error) is expected)

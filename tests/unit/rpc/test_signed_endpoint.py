@@ -1,40 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """Endpoints that serve signed requests: permissions, challenges and replies."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import oslo_messaging
 import pytest
 
 from cyborg_lite.exceptions import DeviceProfileNotFound, MessageRefused
-from cyborg_lite.rpc import conductor, transport
-from cyborg_lite.rpc.context import RequestContext, daemon_context
+from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.dispatcher import Dispatcher, serves
+from cyborg_lite.rpc.interface import Conductor
 from cyborg_lite.rpc.keys import OwnKey, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.methods import CONDUCTOR as CONDUCTOR_METHODS
 from cyborg_lite.rpc.replay import Challenged
-from cyborg_lite.rpc.signed_endpoint import SignedEndpoint, is_allowed
+from cyborg_lite.rpc.signed_endpoint import Endpoint, is_allowed
 from cyborg_lite.rpc.signing import KEY, Request, Signer
 
 SECRET = 's' * 32
 AGENT, API = Peer(Role.AGENT, 'compute-1'), Peer(Role.API)
 CONDUCTOR = Peer(Role.CONDUCTOR, 'controller')
+HEARTBEAT = {'host': 'compute-1', 'digest': 'd', 'version': '1.0'}
 
 
-class Methods:
-    """Endpoint that counts its calls."""
-
-    target = transport.interface(conductor.VERSION)
+class Services:
+    """Services that count their calls."""
 
     def __init__(self) -> None:
         self.calls = 0
 
-    # Any: JSON.
-    @transport.endpoint
-    def heartbeat(self, context: RequestContext, **_arguments: Any) -> bool:
+    # Any: arguments that the tests do not read.
+    @serves(Conductor.heartbeat)
+    def heartbeat(self, *_: Any, **__: Any) -> bool:
         self.calls += 1
         return True
 
-    @transport.endpoint
-    def delete_device_profiles(self, context: RequestContext, names: list[str]) -> None:
+    @serves(Conductor.delete_device_profiles)
+    def delete_device_profiles(self, names: Sequence[str], *_: Any, **__: Any) -> None:
         self.calls += 1
         raise DeviceProfileNotFound(name=names[0])
 
@@ -44,9 +46,10 @@ class Sender:
 
     def __init__(self, peer: Peer) -> None:
         self.signer = Signer(peer, OwnKey(peer, derive_key(SECRET, peer)))
-        self.methods = Methods()
+        self.services = Services()
         receiver = Signer(CONDUCTOR, SecretKeys(SECRET))
-        self.endpoint = SignedEndpoint(self.methods, receiver)
+        dispatcher = Dispatcher(CONDUCTOR_METHODS, [self.services])
+        self.endpoint = Endpoint(dispatcher, receiver)
         self.tokens: dict[str, str] = {}
 
     # Any, here and below: JSON.
@@ -69,7 +72,7 @@ class Sender:
         with pytest.raises(Challenged) as challenge:
             self.signer.read_reply(request, reply)
         self.tokens[challenge.value.receiver] = challenge.value.token
-        assert self.methods.calls == 0
+        assert self.services.calls == 0
         return self.signer.read_reply(*self.send(method, **arguments))
 
 
@@ -86,9 +89,9 @@ def read_refusal(error: oslo_messaging.ExpectedException) -> str:
         (AGENT, 'heartbeat', {'host': 'compute-1'}, True),
         (AGENT, 'heartbeat', {'host': 'compute-2'}, False),
         (AGENT, 'heartbeat', {}, False),
-        (AGENT, 'report_host', {'report': {'hostname': 'compute-1'}}, True),
-        (AGENT, 'report_host', {'report': {'hostname': 'compute-2'}}, False),
-        (AGENT, 'report_host', {'report': 'compute-1', 'host': 'compute-1'}, False),
+        (AGENT, 'report_recovery', {'host': 'compute-2'}, False),
+        (AGENT, 'reconcile_handles', {'host': 'compute-1'}, True),
+        (AGENT, 'report_events', {'host': ['compute-1']}, False),
         (AGENT, 'report_changes', {'host': 'compute-1'}, True),
         (AGENT, 'report_changes', {'host': 'compute-2'}, False),
         (AGENT, 'repeat', {'host': 'compute-2'}, False),
@@ -102,13 +105,14 @@ def read_refusal(error: oslo_messaging.ExpectedException) -> str:
 def test_is_allowed_by_role_and_host(
     sender: Peer, method: str, arguments: dict[str, Any], allowed: bool
 ) -> None:
-    assert is_allowed(sender, method, arguments) is allowed
+    terms = CONDUCTOR_METHODS.methods[method].terms
+    assert is_allowed(sender, terms, arguments) is allowed
 
 
 def test_call_after_challenge_returns_signed_result() -> None:
     sender = Sender(AGENT)
-    assert sender.call('heartbeat', host='compute-1') is True
-    assert sender.methods.calls == 1
+    assert sender.call('heartbeat', **HEARTBEAT) is True
+    assert sender.services.calls == 1
 
 
 def test_call_error_is_signed() -> None:
@@ -118,9 +122,9 @@ def test_call_error_is_signed() -> None:
 
 def test_call_repeated_is_refused() -> None:
     sender = Sender(AGENT)
-    sender.call('heartbeat', host='compute-1')
+    sender.call('heartbeat', **HEARTBEAT)
     values = daemon_context().to_wire()
-    arguments = {'host': 'compute-1'}
+    arguments = HEARTBEAT
     request = sender.signer.sign(
         CONDUCTOR, 'heartbeat', values, arguments, sender.tokens
     )
@@ -128,19 +132,19 @@ def test_call_repeated_is_refused() -> None:
     with pytest.raises(oslo_messaging.ExpectedException) as refusal:
         sender.deliver('heartbeat', values, request, **arguments)
     assert read_refusal(refusal.value) == 'repeated, from agent:compute-1'
-    assert sender.methods.calls == 2
+    assert sender.services.calls == 2
 
 
 def test_call_of_another_host_runs_nothing() -> None:
     sender = Sender(AGENT)
-    request, reply = sender.send('heartbeat', host='compute-2')
+    request, reply = sender.send('heartbeat', **{**HEARTBEAT, 'host': 'compute-2'})
     with pytest.raises(Challenged) as challenge:
         sender.signer.read_reply(request, reply)
     sender.tokens[challenge.value.receiver] = challenge.value.token
     with pytest.raises(oslo_messaging.ExpectedException) as refusal:
-        sender.send('heartbeat', host='compute-2')
+        sender.send('heartbeat', **{**HEARTBEAT, 'host': 'compute-2'})
     assert read_refusal(refusal.value) == 'not allowed, from agent:compute-1'
-    assert sender.methods.calls == 0
+    assert sender.services.calls == 0
 
 
 @pytest.mark.parametrize(
@@ -166,7 +170,7 @@ def test_call_malformed_signature_is_refused(
     context = daemon_context()
     context.received = {KEY: proof}
     with pytest.raises(oslo_messaging.ExpectedException) as refusal:
-        sender.endpoint.heartbeat(context, host='compute-1')
+        sender.endpoint.heartbeat(context, **HEARTBEAT)
     assert read_refusal(refusal.value).split(',')[0] in ('unsigned', 'wrong signature')
     assert all(len(line) < 400 for line in caplog.text.splitlines())
     assert 'All is well' not in caplog.text
@@ -174,7 +178,7 @@ def test_call_malformed_signature_is_refused(
 
 def test_reply_with_malformed_signature_is_refused() -> None:
     sender = Sender(AGENT)
-    request, _ = sender.send('heartbeat', host='compute-1')
+    request, _ = sender.send('heartbeat', **HEARTBEAT)
     reply = {'signed_reply': ['result', True, '\N{LATIN SMALL LETTER E WITH ACUTE}']}
     with pytest.raises(MessageRefused):
         sender.signer.read_reply(request, reply)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages between conductors and agents with signatures, on a bus in this process."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,16 @@ from cyborg_lite.exceptions import (
     HostAway,
     MessageRefused,
 )
+from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.rpc import agent as agent_interface
-from cyborg_lite.rpc import conductor, transport
-from cyborg_lite.rpc.agent import AgentAPI
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.model.report_changes import diff_reports
+from cyborg_lite.rpc import transport
+from cyborg_lite.rpc.client import connect_agents, connect_conductor, is_reachable
 from cyborg_lite.rpc.context import RequestContext, bare_context, daemon_context
+from cyborg_lite.rpc.dispatcher import Dispatcher, serves, serves_host
+from cyborg_lite.rpc.interface import Agents, Conductor
 from cyborg_lite.rpc.keys import OwnKey, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.methods import AGENTS, CONDUCTOR
 from cyborg_lite.rpc.signed_calls import SignedCaller
 from cyborg_lite.rpc.signing import KEY, Signer
 
@@ -28,53 +31,52 @@ _SECRET = 's' * 32
 _AGENT, _OTHER = Peer(Role.AGENT, 'compute-1'), Peer(Role.AGENT, 'compute-2')
 _API, _CONDUCTOR = Peer(Role.API), Peer(Role.CONDUCTOR, 'controller')
 
+CHANGES = diff_reports(HostReport('compute-1', 'boot', ()))
+
 Connect = Callable[..., transport.Transport]
 
 
-class Conductor:
-    """Endpoints that record what arrives."""
-
-    target = transport.interface(conductor.VERSION)
+class Services:
+    """Services of a conductor that record what arrives."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.contexts: list[RequestContext] = []
 
-    @transport.endpoint
-    def heartbeat(self, context: RequestContext, **_arguments: Any) -> bool:
+    # Any, here and below: arguments that the tests do not read.
+    @serves(Conductor.heartbeat)
+    def heartbeat(self, context: RequestContext, *_: Any, **__: Any) -> bool:
         self.calls.append('heartbeat')
         self.contexts.append(context)
         return True
 
-    @transport.endpoint
-    def repeat(self, context: RequestContext, host: str, token: str) -> bool:
+    @serves(Conductor.repeat)
+    def repeat(self, host: str, *_: Any, **__: Any) -> bool:
         self.calls.append(f'repeat_heartbeat of {host}')
         return True
 
-    @transport.endpoint
-    def report_host(self, context: RequestContext, report: Any) -> int:
-        self.calls.append('report_host')
+    @serves(Conductor.report_changes)
+    def report_changes(self, *_: Any, **__: Any) -> int | None:
+        self.calls.append('report_changes')
         return 7
 
-    @transport.endpoint
-    def delete_device_profiles(self, context: RequestContext, names: list[str]) -> None:
+    @serves(Conductor.delete_device_profiles)
+    def delete_device_profiles(self, names: Sequence[str], *_: Any, **__: Any) -> None:
         self.calls.append('delete_device_profiles')
         raise DeviceProfileNotFound(name=names[0])
 
-    @transport.endpoint
-    def echo(self, context: RequestContext) -> None:
+    @serves(Conductor.echo)
+    def echo(self) -> None:
         self.calls.append('echo')
 
 
-class Agent:
-    target = transport.interface(agent_interface.VERSION)
-
-    @transport.endpoint
-    def prepare(self, context: RequestContext, handles: Any) -> None:
+class HostServices:
+    @serves_host(Agents.prepare)
+    def prepare(self, handles: Sequence[AllocatedHandle]) -> Sequence[str]:
         raise DriverError(reason='The card is busy.')
 
-    @transport.endpoint
-    def release(self, context: RequestContext, handles: Any) -> None:
+    @serves_host(Agents.release)
+    def release(self, handles: Sequence[AllocatedHandle]) -> None:
         """Do nothing."""
 
 
@@ -111,10 +113,10 @@ def connect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connect]
 def serve() -> Iterator[Callable[..., None]]:
     servers = []
 
-    def _serve(bus: transport.Transport, endpoint: Any, host: str = 'any') -> None:
-        is_agent = isinstance(endpoint, Agent)
-        topic = transport.AGENT_TOPIC if is_agent else transport.CONDUCTOR_TOPIC
-        servers.append(transport.serve(bus, topic, host, [endpoint]))
+    def _serve(bus: transport.Transport, services: object, host: str = 'any') -> None:
+        interface = AGENTS if isinstance(services, HostServices) else CONDUCTOR
+        dispatcher = Dispatcher(interface, [services])
+        servers.append(transport.serve(bus, host, dispatcher))
         servers[-1].start()
 
     yield _serve
@@ -124,38 +126,39 @@ def serve() -> Iterator[Callable[..., None]]:
 
 
 @pytest.fixture
-def endpoint(connect: Connect, serve: Callable[..., None]) -> Conductor:
-    endpoint = Conductor()
+def endpoint(connect: Connect, serve: Callable[..., None]) -> Services:
+    endpoint = Services()
     serve(connect(signer(_CONDUCTOR)), endpoint)
     return endpoint
 
 
 def send_heartbeat(bus: transport.Transport, host: str = 'compute-1') -> bool:
-    return ConductorAPI(bus).heartbeat(daemon_context(), host, 'digest', '1')
+    return connect_conductor(bus).heartbeat(daemon_context(), host, 'digest', '1')
 
 
 def test_signed_calls_succeed_with_results_and_errors(
-    connect: Connect, endpoint: Conductor
+    connect: Connect, endpoint: Services
 ) -> None:
-    agent = ConductorAPI(connect(signer(_AGENT)))
+    agent = connect_conductor(connect(signer(_AGENT)))
     for _ in range(3):
         assert agent.heartbeat(daemon_context(), 'compute-1', 'digest', '1') is True
-    report = HostReport('compute-1', 'boot', ())
-    assert agent.report_host(daemon_context(), report) == 7
-    api = ConductorAPI(connect(signer(_API)))
+    assert agent.report_changes(daemon_context(), 'compute-1', CHANGES) == 7
+    api = connect_conductor(connect(signer(_API)))
     with pytest.raises(DeviceProfileNotFound, match='x'):
         api.delete_device_profiles(daemon_context(), ['x'])
     assert endpoint.calls == [
         *['heartbeat'] * 3,
-        'report_host',
+        'report_changes',
         'delete_device_profiles',
     ]
 
 
 def test_short_heartbeat_is_of_the_host_of_its_signature(
-    connect: Connect, endpoint: Conductor
+    connect: Connect, endpoint: Services
 ) -> None:
-    agent, impostor = (ConductorAPI(connect(signer(peer))) for peer in (_AGENT, _OTHER))
+    agent, impostor = (
+        connect_conductor(connect(signer(peer))) for peer in (_AGENT, _OTHER)
+    )
     for client in (agent, agent, impostor):
         assert client.repeat(bare_context(), 'compute-1', 'token')
     assert endpoint.calls == [
@@ -165,24 +168,24 @@ def test_short_heartbeat_is_of_the_host_of_its_signature(
 
 
 def test_short_heartbeat_of_wrong_key_is_refused(
-    connect: Connect, endpoint: Conductor
+    connect: Connect, endpoint: Services
 ) -> None:
     bus = connect(signer(_AGENT, 'another secret'))
     with pytest.raises(MessageRefused):
-        ConductorAPI(bus).repeat(bare_context(), 'compute-1', 'token')
+        connect_conductor(bus).repeat(bare_context(), 'compute-1', 'token')
     assert endpoint.calls == []
 
 
 def test_conductor_calls_agent_and_itself(
-    connect: Connect, serve: Callable[..., None], endpoint: Conductor
+    connect: Connect, serve: Callable[..., None], endpoint: Services
 ) -> None:
-    serve(connect(signer(_AGENT)), Agent(), 'compute-1')
+    serve(connect(signer(_AGENT)), HostServices(), 'compute-1')
     bus = connect(signer(_CONDUCTOR))
-    agents = AgentAPI(bus, 30.0)
+    agents = connect_agents(bus, 30.0)
     agents.release(daemon_context(), 'compute-1', [])
     with pytest.raises(DriverError, match=r'The card is busy\.'):
         agents.prepare(daemon_context(), 'compute-1', [])
-    assert ConductorAPI(bus).is_reachable(daemon_context())
+    assert is_reachable(connect_conductor(bus), daemon_context())
 
 
 @pytest.mark.parametrize(
@@ -202,7 +205,7 @@ def test_heartbeat_of_wrong_sender_is_refused_and_counted(
     host: str,
 ) -> None:
     reasons: list[str] = []
-    receiver, endpoint = signer(_CONDUCTOR), Conductor()
+    receiver, endpoint = signer(_CONDUCTOR), Services()
     receiver.observe_refusals(reasons.append)
     serve(connect(receiver), endpoint)
     with pytest.raises(MessageRefused):
@@ -213,25 +216,23 @@ def test_heartbeat_of_wrong_sender_is_refused_and_counted(
 
 
 def test_report_of_another_host_is_refused(
-    connect: Connect, endpoint: Conductor
+    connect: Connect, endpoint: Services
 ) -> None:
-    agent = ConductorAPI(connect(signer(_OTHER)))
+    agent = connect_conductor(connect(signer(_OTHER)))
     with pytest.raises(MessageRefused):
-        agent.report_host(daemon_context(), HostReport('compute-1', 'boot', ()))
+        agent.report_changes(daemon_context(), 'compute-1', CHANGES)
     assert endpoint.calls == []
 
 
-def test_agent_cannot_call_methods_of_api(
-    connect: Connect, endpoint: Conductor
-) -> None:
+def test_agent_cannot_call_methods_of_api(connect: Connect, endpoint: Services) -> None:
     """The roles in the message are those that the sender states."""
-    agent = ConductorAPI(connect(signer(_AGENT)))
+    agent = connect_conductor(connect(signer(_AGENT)))
     with pytest.raises(MessageRefused):
         agent.delete_device_profiles(daemon_context(), ['x'])
     assert endpoint.calls == []
 
 
-def test_unsigned_request_is_refused(connect: Connect, endpoint: Conductor) -> None:
+def test_unsigned_request_is_refused(connect: Connect, endpoint: Services) -> None:
     with pytest.raises(MessageRefused):
         send_heartbeat(connect())
     assert endpoint.calls == []
@@ -240,12 +241,12 @@ def test_unsigned_request_is_refused(connect: Connect, endpoint: Conductor) -> N
 def test_unsigned_reply_is_refused(
     connect: Connect, serve: Callable[..., None]
 ) -> None:
-    endpoint = Conductor()
+    endpoint = Services()
     serve(connect(), endpoint)
     with pytest.raises(MessageRefused):
         send_heartbeat(connect(signer(_AGENT)))
     with pytest.raises(MessageRefused):
-        ConductorAPI(connect(signer(_API))).delete_device_profiles(
+        connect_conductor(connect(signer(_API))).delete_device_profiles(
             daemon_context(), ['x']
         )
 
@@ -253,24 +254,24 @@ def test_unsigned_reply_is_refused(
 def test_agent_refuses_another_agent(
     connect: Connect, serve: Callable[..., None]
 ) -> None:
-    serve(connect(signer(_AGENT)), Agent(), 'compute-1')
+    serve(connect(signer(_AGENT)), HostServices(), 'compute-1')
     for bus in (connect(), connect(signer(_OTHER)), connect(signer(_CONDUCTOR, 'x'))):
         with pytest.raises((HostAway, MessageRefused)):
-            AgentAPI(bus, 30.0).release(daemon_context(), 'compute-1', [])
+            connect_agents(bus, 30.0).release(daemon_context(), 'compute-1', [])
 
 
 def test_optional_signatures_accept_peers_of_both_kinds(
     connect: Connect, serve: Callable[..., None]
 ) -> None:
     """During an upgrade some daemons do not sign their messages."""
-    endpoint = Conductor()
+    endpoint = Services()
     serve(connect(signer(_CONDUCTOR, is_required=False)), endpoint)
     assert send_heartbeat(connect())
     assert send_heartbeat(connect(signer(_AGENT)))
     with pytest.raises(MessageRefused):
         send_heartbeat(connect(signer(_AGENT, 'another secret')))
-    serve(connect(), Agent(), 'compute-1')
-    agents = AgentAPI(connect(signer(_CONDUCTOR, is_required=False)), 30.0)
+    serve(connect(), HostServices(), 'compute-1')
+    agents = connect_agents(connect(signer(_CONDUCTOR, is_required=False)), 30.0)
     agents.release(daemon_context(), 'compute-1', [])
     with pytest.raises(DriverError):
         agents.prepare(daemon_context(), 'compute-1', [])
@@ -313,7 +314,7 @@ def test_verify_changed_request_is_refused(changed: dict[str, Any]) -> None:
 
 
 def test_repeated_request_is_refused(
-    connect: Connect, endpoint: Conductor, monkeypatch: pytest.MonkeyPatch
+    connect: Connect, endpoint: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client of the bus repeats a message that it has recorded."""
     send_heartbeat(connect(signer(_AGENT)))

@@ -6,9 +6,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Protocol
 
 import oslo_messaging
 import pytest
@@ -22,16 +22,24 @@ from cyborg_lite.exceptions import (
     ConfigurationError,
     CyborgError,
     HostAway,
-    MalformedMessage,
     ServiceUnavailable,
 )
 from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.rpc import transport, wire
-from cyborg_lite.rpc.agent import AgentAPI
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc import transport
+from cyborg_lite.rpc.client import (
+    Client,
+    connect_agents,
+    connect_conductor,
+    is_reachable,
+)
 from cyborg_lite.rpc.context import RequestContext, daemon_context
+from cyborg_lite.rpc.dispatcher import Dispatcher, serves, serves_host
+from cyborg_lite.rpc.interface import Agents, Conductor
 from cyborg_lite.rpc.keys import OwnKey, Peer, Role
+from cyborg_lite.rpc.methods import AGENTS, CONDUCTOR, read_interface
 from cyborg_lite.rpc.signing import KEY, Signer
+from cyborg_lite.rpc.terms import Terms
 from cyborg_lite.rpc.upgrade_levels import Pins
 
 HANDLE = AllocatedHandle(
@@ -46,49 +54,43 @@ HANDLE = AllocatedHandle(
 )
 
 
-class Conductor:
-    """Endpoints that record the request context of each caller."""
+class Services:
+    """Services that record the request context of each caller."""
 
     def __init__(self) -> None:
         self.callers: list[RequestContext] = []
         self.current: list[Any] = []
 
-    @transport.endpoint
-    def heartbeat(self, context: RequestContext, **inventory: str) -> bool:
+    # Any: arguments that the tests do not read.
+    @serves(Conductor.heartbeat)
+    def heartbeat(self, context: RequestContext, *_: Any, **__: Any) -> bool:
         self.callers.append(context)
         self.current.append(oslo_context.get_current())
         return True
 
-    @transport.endpoint
-    def delete_arqs(self, context: RequestContext, uuids: list[str]) -> None:
+    @serves(Conductor.delete_arqs)
+    def delete_arqs(self, uuids: Sequence[str]) -> None:
         raise ArqNotFound(uuid=uuids[0])
 
-    @transport.endpoint
-    def list_arqs(self, context: RequestContext, query: Any) -> list[Any]:
-        raise MalformedMessage(reason='of a test')
+    @serves(Conductor.echo)
+    def echo(self) -> None:
+        """Do nothing."""
 
-    @transport.endpoint
-    def echo(self, context: RequestContext) -> None:
-        self.callers.append(context)
-
-    @transport.endpoint
-    def delete_device_profiles(self, context: RequestContext, names: list[str]) -> None:
+    @serves(Conductor.delete_device_profiles)
+    def delete_device_profiles(self, *_: Any, **__: Any) -> None:
         raise ZeroDivisionError('password=secret')
 
 
-class Agent:
+class Preparation:
+    """Service of an agent that records handles."""
+
     def __init__(self) -> None:
-        self.prepared: list[Any] = []
+        self.prepared: list[AllocatedHandle] = []
 
-    @transport.endpoint
-    def prepare(self, context: RequestContext, handles: list[Any]) -> None:
+    @serves_host(Agents.prepare)
+    def prepare(self, handles: Sequence[AllocatedHandle]) -> Sequence[str]:
         self.prepared += handles
-
-
-class EarlierAgent:
-    """Endpoints of an agent of an earlier release."""
-
-    target = transport.interface('1.0')
+        return ()
 
 
 @pytest.fixture
@@ -109,25 +111,26 @@ def bus(conf: cfg.ConfigOpts) -> Iterator[Any]:
 
 
 @pytest.fixture
-def conductor(bus: Any) -> Iterator[Conductor]:
-    served = Conductor()
-    server = transport.serve(bus, transport.CONDUCTOR_TOPIC, 'one', [served])
+def services(bus: Any) -> Iterator[Services]:
+    served = Services()
+    server = transport.serve(bus, 'one', Dispatcher(CONDUCTOR, [served]))
     server.start()
     yield served
     server.stop()
 
 
 def test_is_reachable_running_conductor_returns_true(
-    bus: Any, conductor: Conductor
+    bus: Any, services: Services
 ) -> None:
-    assert ConductorAPI(bus).is_reachable(daemon_context()) is True
+    assert is_reachable(connect_conductor(bus), daemon_context())
 
 
-def test_is_reachable_without_conductor_returns_false(bus: Any) -> None:
-    assert ConductorAPI(bus).is_reachable(daemon_context(), within=0) is False
+def test_call_without_server_ends_after_timeout(bus: Any) -> None:
+    with pytest.raises(ServiceUnavailable):
+        connect_conductor(bus, timeout=0).list_arqs(daemon_context(), Query())
 
 
-def test_call_transmits_request_id_and_user(bus: Any, conductor: Conductor) -> None:
+def test_call_transmits_request_id_and_user(bus: Any, services: Services) -> None:
     caller = RequestContext(
         user_id='joe',
         project_id='lab',
@@ -136,8 +139,8 @@ def test_call_transmits_request_id_and_user(bus: Any, conductor: Conductor) -> N
         global_request_id='req-0',
         service_request=True,
     )
-    assert ConductorAPI(bus).heartbeat(caller, 'cpu1', 'digest', '1') is True
-    (received,) = conductor.callers
+    assert connect_conductor(bus).heartbeat(caller, 'cpu1', 'digest', '1') is True
+    (received,) = services.callers
     assert (received.user_id, received.project_id, received.roles) == (
         'joe',
         'lab',
@@ -147,16 +150,18 @@ def test_call_transmits_request_id_and_user(bus: Any, conductor: Conductor) -> N
     assert received.service_request is True
 
 
-def test_call_sets_current_context_of_server(bus: Any, conductor: Conductor) -> None:
-    ConductorAPI(bus).heartbeat(RequestContext(request_id='req-1'), 'cpu1', 'd', '1')
-    (current,) = conductor.current
+def test_call_sets_current_context_of_server(bus: Any, services: Services) -> None:
+    connect_conductor(bus).heartbeat(
+        RequestContext(request_id='req-1'), 'cpu1', 'd', '1'
+    )
+    (current,) = services.current
     assert current.request_id == 'req-1'
 
 
-def test_call_never_transmits_token(bus: Any, conductor: Conductor) -> None:
+def test_call_never_transmits_token(bus: Any, services: Services) -> None:
     caller = RequestContext(auth_token='gAAAA-secret')
-    ConductorAPI(bus).heartbeat(caller, 'cpu1', 'digest', '1')
-    assert conductor.callers[0].auth_token is None
+    connect_conductor(bus).heartbeat(caller, 'cpu1', 'digest', '1')
+    assert services.callers[0].auth_token is None
     assert 'gAAAA-secret' not in str(caller.to_dict())
 
 
@@ -165,19 +170,17 @@ def test_daemon_context_has_unique_request_id() -> None:
 
 
 def test_call_own_exception_is_raised_with_its_type(
-    bus: Any, conductor: Conductor
+    bus: Any, services: Services
 ) -> None:
     with pytest.raises(ArqNotFound) as caught:
-        ConductorAPI(bus).delete_arqs(daemon_context(), ['x'])
+        connect_conductor(bus).delete_arqs(daemon_context(), ['x'])
     assert caught.value.text == 'ARQ x not found.'
 
 
-def test_call_unexpected_exception_hides_its_text(
-    bus: Any, conductor: Conductor
-) -> None:
+def test_call_unexpected_exception_hides_its_text(bus: Any, services: Services) -> None:
     """The text of an unexpected exception may contain a password."""
     with pytest.raises(CyborgError) as caught:
-        ConductorAPI(bus).delete_device_profiles(daemon_context(), ['x'])
+        connect_conductor(bus).delete_device_profiles(daemon_context(), ['x'])
     assert caught.value.text == CyborgError.message
     assert caught.value.code == 500
 
@@ -185,7 +188,7 @@ def test_call_unexpected_exception_hides_its_text(
 def test_call_without_conductor_raises_service_unavailable(
     conf: cfg.ConfigOpts, bus: Any
 ) -> None:
-    api = ConductorAPI(bus)
+    api = connect_conductor(bus)
     # oslo.messaging registers the option with the first client.
     oslo_messaging.get_rpc_client(bus, oslo_messaging.Target(topic='any'))
     conf.set_override('rpc_response_timeout', 0)
@@ -194,42 +197,95 @@ def test_call_without_conductor_raises_service_unavailable(
 
 
 def test_agent_call_reaches_server_of_host(bus: Any) -> None:
-    served = Agent()
-    server = transport.serve(bus, transport.AGENT_TOPIC, 'cpu1', [served])
+    served = Preparation()
+    server = transport.serve(bus, 'cpu1', Dispatcher(AGENTS, [served]))
     server.start()
-    AgentAPI(bus, timeout=30).prepare(daemon_context(), 'cpu1', [HANDLE])
+    connect_agents(bus, timeout=30).prepare(daemon_context(), 'cpu1', [HANDLE])
     server.stop()
-    assert wire.load_all(AllocatedHandle, served.prepared) == (HANDLE,)
+    assert served.prepared == [HANDLE]
 
 
-def test_read_boot_id_earlier_agent_returns_empty(bus: Any) -> None:
-    server = transport.serve(bus, transport.AGENT_TOPIC, 'cpu1', [EarlierAgent()])
+def test_method_that_no_service_implements_is_unavailable(bus: Any) -> None:
+    server = transport.serve(bus, 'cpu1', Dispatcher(AGENTS, [Preparation()]))
     server.start()
-    assert AgentAPI(bus, timeout=30).read_boot_id(daemon_context(), 'cpu1') == ''
-    server.stop()
-
-
-def test_pinned_call_is_not_sent(bus: Any) -> None:
-    """The answer is as from an agent of the earlier release, without waiting for it."""
-    transport.pin_versions(bus, Pins({'agent': '1.1'}, lambda: ()))
-    assert AgentAPI(bus, timeout=30).read_boot_id(daemon_context(), 'cpu1') == ''
     with pytest.raises(HostAway):
-        AgentAPI(bus, timeout=30).connect(daemon_context(), 'cpu1', [HANDLE])
-    conductor = ConductorAPI(bus)
-    transport.pin_versions(bus, Pins({'conductor': '1.1'}, lambda: ()))
+        connect_agents(bus, timeout=30).read_boot_id(daemon_context(), 'cpu1')
+    server.stop()
+
+
+class NextConductor(Protocol):
+    """A later version of an interface."""
+
+    @Terms(added={'generation': '1.2'})
+    def change(self, context: RequestContext, generation: int | None = None) -> None:
+        """Return nothing."""
+
+    @Terms(since='1.1')
+    def create(self, context: RequestContext) -> None:
+        """Return nothing."""
+
+    @Terms(since='1.1', has_answer=False)
+    def notify(self, context: RequestContext) -> None:
+        """Return nothing."""
+
+
+class NextServices:
+    @serves(NextConductor.change)
+    def change(self, generation: int | None = None) -> None:
+        """Do nothing."""
+
+    @serves(NextConductor.create)
+    def create(self) -> None:
+        """Do nothing."""
+
+
+NEXT: Final = read_interface('cyborg_lite.conductor', NextConductor)
+
+
+@pytest.fixture
+def next_client(bus: Any) -> Iterator[Any]:
+    """Return a client of a conductor of a later release."""
+    server = transport.serve(bus, 'one', Dispatcher(NEXT, [NextServices()]))
+    server.start()
+    caller = transport.Caller(bus, NEXT.topic, NEXT.version)
+    yield Client(NEXT, caller.send, timeout=30.0)
+    server.stop()
+
+
+def test_pinned_call_sends_only_what_the_version_has(
+    bus: Any, next_client: Any
+) -> None:
+    context = daemon_context()
+    next_client.create(context)
+    next_client.change(context, 3)
+    transport.pin_versions(bus, Pins({'conductor': '1.0'}, lambda: ()))
+    next_client.change(context)
+    for call in (next_client.create, next_client.notify):
+        with pytest.raises(ServiceUnavailable, match='cyborg-lite-conductor'):
+            call(context)
     with pytest.raises(ServiceUnavailable, match='cyborg-lite-conductor'):
-        conductor.delete_service(daemon_context(), 'x')
-    with pytest.raises(ServiceUnavailable, match='cyborg-lite-conductor'):
-        conductor.repeat_without_answer(daemon_context(), 'cpu1', 'token')
+        next_client.change(context, generation=3)
+
+
+def test_server_of_earlier_release_refuses_later_calls(bus: Any) -> None:
+    """The library finds no endpoint that is as new as the call."""
+    server = transport.serve(bus, 'one', Dispatcher(CONDUCTOR, [Services()]))
+    server.start()
+    caller = transport.Caller(bus, NEXT.topic, NEXT.version)
+    client: Any = Client(NEXT, caller.send, timeout=30.0)
+    with pytest.raises(ServiceUnavailable) as refusal:
+        client.create(daemon_context())
+    server.stop()
+    assert 'UnsupportedVersion' in repr(refusal.value.__cause__)
 
 
 def test_agent_call_without_server_raises_with_host(bus: Any) -> None:
     with pytest.raises(HostAway, match='host cpu2'):
-        AgentAPI(bus, timeout=0).prepare(daemon_context(), 'cpu2', [HANDLE])
+        connect_agents(bus, timeout=0).prepare(daemon_context(), 'cpu2', [HANDLE])
 
 
 def test_serve_sets_sixteen_worker_threads(bus: Any) -> None:
-    transport.serve(bus, transport.AGENT_TOPIC, 'cpu1', [])
+    transport.serve(bus, 'cpu1', Dispatcher(AGENTS, ()))
     assert bus.conf.executor_thread_pool_size == 16
 
 

@@ -5,7 +5,15 @@ import pytest
 
 from cyborg_lite.exceptions import ServiceUnavailable
 from cyborg_lite.model.services import AGENT, CONDUCTOR
+from cyborg_lite.rpc import upgrade_levels
 from cyborg_lite.rpc.upgrade_levels import Pins, find_lowest_level
+
+
+@pytest.fixture(autouse=True)
+def release(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pretend that one release came before this one."""
+    release = ('0.1.0', {'conductor': '1.2', 'agent': '1.2'})
+    monkeypatch.setattr(upgrade_levels, '_RELEASES', (release,))
 
 
 class Daemons:

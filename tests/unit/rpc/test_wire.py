@@ -4,7 +4,6 @@
 import dataclasses
 import enum
 import hashlib
-import inspect
 import json
 import re
 import types
@@ -21,18 +20,16 @@ from cyborg_lite.model.arqs import Arq, Binding, State
 from cyborg_lite.model.inventory import Device, HostReport
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc import wire
-from cyborg_lite.rpc.agent import AgentAPI
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.methods import AGENTS, CONDUCTOR
 from tests.builders.wire_names import WIRE_NAMES
 
 ADVICE: Final = """
-The wire format of {name} differs from version {version} of the interface.
-For a new field: give it a default, raise the minor number of VERSION in
-cyborg_lite/rpc/{{conductor,agent}}.py (and of the class, if it has one), and add a line
-to the history at the top of that file. For a renamed field or class: keep its name in
-messages, see cyborg_lite/rpc/wire.py and tests/builders/wire_names.py. Any other change
-breaks daemons of the last release: raise the major number. Then record the new
-fingerprint in this file:
+The wire format of {name} (version {version}) has changed.
+Before release 1.0.0 any change is possible. Afterwards, for a new field: give it a
+default, and raise the minor number of the class, if it has one. For a renamed field or
+class: keep its name in messages, see cyborg_lite/rpc/wire.py and
+tests/builders/wire_names.py. Any other change breaks daemons of the last release. Then
+record the new fingerprint in this file:
     {name!r}: {fingerprint!r},
 """
 
@@ -144,9 +141,9 @@ def _message_classes() -> dict[str, type[Any]]:
     """Return all classes in the messages of both interfaces, by wire name."""
     waiting = [
         cls
-        for interface in (ConductorAPI, AgentAPI)
-        for _name, method in inspect.getmembers(interface, inspect.isfunction)
-        for hint in typing.get_type_hints(method).values()
+        for interface in (CONDUCTOR, AGENTS)
+        for method in interface.methods.values()
+        for hint in method.annotations
         for cls in _list_classes(hint)
     ]
     classes: set[type[Any]] = set()

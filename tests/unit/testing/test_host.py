@@ -10,7 +10,7 @@ from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.testing.crash_points import CrashPoint
 from cyborg_lite.testing.driver_checks import HOSTNAME
-from cyborg_lite.testing.host import AgentProcess, CrashableAgents, CrashableHost
+from cyborg_lite.testing.host import AgentProcess, CrashableHost, connect_crashable
 from cyborg_lite.testing.peers import FakeGlance
 from cyborg_lite.testing.preparation_checks import build_handle
 from tests.doubles.file_driver import build_bench
@@ -41,7 +41,7 @@ def test_agent_is_started_once_until_restart(tmp_path: Path) -> None:
 
 def test_prepare_and_release_change_host(tmp_path: Path) -> None:
     host = build_host(tmp_path / 'root', CrashPoint())
-    agents, handle = CrashableAgents(host), allocate(host.agent)
+    agents, handle = connect_crashable(host), allocate(host.agent)
     agents.prepare(daemon_context(), HOSTNAME, [handle])
     assert set(host.agent.cache.handles) == {handle.uuid}
     host.agent.report()
@@ -66,7 +66,7 @@ def test_crash_during_call_raises_host_away(
 ) -> None:
     crash_point = CrashPoint(number)
     host = build_host(tmp_path / 'root', crash_point)
-    agents, handle = CrashableAgents(host), allocate(host.agent)
+    agents, handle = connect_crashable(host), allocate(host.agent)
     with crash_point.activate(), pytest.raises(HostAway):
         agents.prepare(daemon_context(), HOSTNAME, [handle])
     assert crash_point.reached == point
@@ -81,7 +81,7 @@ def test_restarted_agent_has_state_from_crash(tmp_path: Path) -> None:
     host = build_host(tmp_path / 'root', crash_point)
     handle = allocate(host.agent)
     with crash_point.activate(), pytest.raises(HostAway):
-        CrashableAgents(host).prepare(daemon_context(), HOSTNAME, [handle])
+        connect_crashable(host).prepare(daemon_context(), HOSTNAME, [handle])
     # The crashed process removes the handle in its cleanup, which has no effect.
     assert set(host.agent.cache.handles) == {handle.uuid}
     assert host.agent.cache.handles[handle.uuid].boot_id is None

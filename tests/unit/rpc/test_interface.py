@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the RPC endpoints: the client calls a whole conductor in one process."""
+"""Tests of the interface: the client calls a whole conductor in one process."""
 
-import inspect
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.cmd import conductor
-from cyborg_lite.conductor.manager import Manager
 from cyborg_lite.exceptions import (
     ArqNotFound,
     AttributeNotFound,
@@ -27,11 +25,15 @@ from cyborg_lite.model.arqs import Binding, State
 from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.devices import DeployableRecord, DeviceStatus
 from cyborg_lite.model.host_events import HostEvent, HostEventKind, RecoveryResult
+from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.queries import Query
+from cyborg_lite.model.report_changes import diff_reports
 from cyborg_lite.model.services import AGENT, CONDUCTOR, HeartbeatDetails
 from cyborg_lite.rpc import transport
-from cyborg_lite.rpc.conductor import ConductorAPI
+from cyborg_lite.rpc.client import connect_conductor, is_reachable
 from cyborg_lite.rpc.context import RequestContext, daemon_context
+from cyborg_lite.rpc.interface import Conductor
+from cyborg_lite.rpc.methods import CONDUCTOR as INTERFACE
 from tests.builders.reports import HOST, card, report
 from tests.servers.databases import create_sqlite_file
 
@@ -59,8 +61,13 @@ def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[transport.Transpor
 
 
 @pytest.fixture
-def client(bus: transport.Transport) -> ConductorAPI:
-    return ConductorAPI(bus)
+def client(bus: transport.Transport) -> Conductor:
+    return connect_conductor(bus)
+
+
+def report_host(client: Conductor, host_report: HostReport) -> None:
+    changes = diff_reports(host_report)
+    client.report_changes(daemon_context(), host_report.hostname, changes)
 
 
 @pytest.fixture
@@ -72,7 +79,7 @@ def context() -> RequestContext:
 
 
 @pytest.fixture
-def profile(client: ConductorAPI, context: RequestContext) -> DeviceProfile:
+def profile(client: Conductor, context: RequestContext) -> DeviceProfile:
     name = f'gpu-{uuid4()}'
     groups = ({'resources:PGPU': '2'},)
     profile = DeviceProfile(str(uuid4()), name, None, groups, NOW)
@@ -81,31 +88,17 @@ def profile(client: ConductorAPI, context: RequestContext) -> DeviceProfile:
 
 
 @pytest.fixture
-def deployable(client: ConductorAPI, context: RequestContext) -> DeployableRecord:
-    client.report_host(context, report(card(0x3B)))
+def deployable(client: Conductor, context: RequestContext) -> DeployableRecord:
+    report_host(client, report(card(0x3B)))
     (record,) = client.list_deployables(context, ALL)
     return record
-
-
-def list_names(owner: type) -> set[str]:
-    return {
-        name
-        for name, _ in inspect.getmembers(owner, inspect.isfunction)
-        if not name.startswith('_')
-    }
-
-
-def test_endpoints_are_those_of_client() -> None:
-    names_of_client_only = {'with_timeout', 'is_reachable', 'repeat_without_answer'}
-    of_client = list_names(ConductorAPI) - names_of_client_only
-    assert list_names(Manager) == of_client | {'echo'}
 
 
 # --- device profiles ------------------------------------------------------------------
 
 
 def test_profile_is_created_changed_and_deleted(
-    client: ConductorAPI, context: RequestContext, profile: DeviceProfile
+    client: Conductor, context: RequestContext, profile: DeviceProfile
 ) -> None:
     change = ProfileChange(('description',), description='two cards')
     changed = client.change_device_profile(context, profile.uuid, change)
@@ -119,7 +112,7 @@ def test_profile_is_created_changed_and_deleted(
 
 
 def test_profile_access_is_granted_and_revoked(
-    client: ConductorAPI, context: RequestContext, profile: DeviceProfile
+    client: Conductor, context: RequestContext, profile: DeviceProfile
 ) -> None:
     change = ProfileChange(('is_public',), is_public=False)
     client.change_device_profile(context, profile.uuid, change)
@@ -132,7 +125,7 @@ def test_profile_access_is_granted_and_revoked(
 
 
 def test_arqs_are_created_bound_unbound_and_deleted(
-    client: ConductorAPI, context: RequestContext, profile: DeviceProfile
+    client: Conductor, context: RequestContext, profile: DeviceProfile
 ) -> None:
     uuids = [arq.uuid for arq in client.create_arqs(context, profile.name)]
     assert len(uuids) == 2
@@ -151,7 +144,7 @@ def test_arqs_are_created_bound_unbound_and_deleted(
 
 
 def test_delete_arqs_of_instance_deletes_bound_arqs(
-    client: ConductorAPI, context: RequestContext, profile: DeviceProfile
+    client: Conductor, context: RequestContext, profile: DeviceProfile
 ) -> None:
     uuids = [arq.uuid for arq in client.create_arqs(context, profile.name)]
     instance = str(uuid4())
@@ -165,7 +158,7 @@ def test_delete_arqs_of_instance_deletes_bound_arqs(
 
 
 def test_device_status_placement_unreachable_is_unchanged(
-    client: ConductorAPI, context: RequestContext, deployable: DeployableRecord
+    client: Conductor, context: RequestContext, deployable: DeployableRecord
 ) -> None:
     (device,) = client.list_devices(context, ALL)
     with pytest.raises(ServiceUnavailable, match='Placement'):
@@ -176,7 +169,7 @@ def test_device_status_placement_unreachable_is_unchanged(
 
 
 def test_attribute_is_created_listed_and_deleted(
-    client: ConductorAPI, context: RequestContext, deployable: DeployableRecord
+    client: Conductor, context: RequestContext, deployable: DeployableRecord
 ) -> None:
     attribute = client.create_attribute(context, deployable.id, key='rack', value='7')
     assert (attribute.key, attribute.value) == ('rack', '7')
@@ -187,7 +180,7 @@ def test_attribute_is_created_listed_and_deleted(
         client.delete_attribute(context, attribute.uuid)
 
 
-Call = Callable[[ConductorAPI, RequestContext], object]
+Call = Callable[[Conductor, RequestContext], object]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +193,7 @@ Call = Callable[[ConductorAPI, RequestContext], object]
     ],
 )
 def test_programming_unknown_object_raises(
-    client: ConductorAPI, context: RequestContext, call: Call, error: type[CyborgError]
+    client: Conductor, context: RequestContext, call: Call, error: type[CyborgError]
 ) -> None:
     with pytest.raises(error):
         call(client, context)
@@ -210,18 +203,18 @@ def test_programming_unknown_object_raises(
 
 
 def test_conductor_is_reachable_and_listed(
-    client: ConductorAPI, context: RequestContext
+    client: Conductor, context: RequestContext
 ) -> None:
-    assert client.is_reachable(context)
+    assert is_reachable(client, context)
     query = Query(filters={'binary': (CONDUCTOR,)})
     (service,) = client.list_services(context, query)
     assert service.host == 'controller-1'
 
 
-def test_heartbeat_requires_unknown_report(client: ConductorAPI) -> None:
+def test_heartbeat_requires_unknown_report(client: Conductor) -> None:
     context = daemon_context()
     host_report = report(card(0x3B))
-    client.report_host(context, host_report)
+    report_host(client, host_report)
     arguments: Any = (context, HOST, host_report.digest, '1.0', HeartbeatDetails())
     assert not client.heartbeat(*arguments)
     assert client.heartbeat(context, HOST, 'another digest', '1.0', HeartbeatDetails())
@@ -230,14 +223,14 @@ def test_heartbeat_requires_unknown_report(client: ConductorAPI) -> None:
 
 
 def test_explain_profile_placement_unreachable_raises(
-    client: ConductorAPI, context: RequestContext, profile: DeviceProfile
+    client: Conductor, context: RequestContext, profile: DeviceProfile
 ) -> None:
     with pytest.raises(ServiceUnavailable, match='Placement'):
         client.explain_device_profile(context, profile.uuid, HOST)
 
 
 def test_host_events_are_counted_once(
-    client: ConductorAPI, deployable: DeployableRecord
+    client: Conductor, deployable: DeployableRecord
 ) -> None:
     events = [HostEvent(n, HostEventKind.HEALTH, '0000:3b:00.0', NOW) for n in (1, 2)]
     assert client.report_events(daemon_context(), HOST, events) == 2
@@ -245,10 +238,10 @@ def test_host_events_are_counted_once(
 
 
 def test_recovery_result_is_accepted(
-    client: ConductorAPI, deployable: DeployableRecord
+    client: Conductor, deployable: DeployableRecord
 ) -> None:
     result = RecoveryResult(HOST, 'boot', ('unknown',), {'lost': 'no room'}, ('new',))
-    assert client.report_recovery(daemon_context(), result) == ()
+    assert client.report_recovery(daemon_context(), HOST, result) == ()
 
 
 @pytest.mark.parametrize(
@@ -256,7 +249,7 @@ def test_recovery_result_is_accepted(
     [
         ('list_arqs', {'query': 'text'}),
         ('bind_arqs', {'bindings': {'a': {'hostname': 3}}}),
-        ('report_host', {'report': {'host': HOST}}),
+        ('report_changes', {'host': HOST, 'changes': 'text'}),
         ('report_events', {'host': HOST, 'events': [{'number': 'x'}]}),
     ],
 )
@@ -266,6 +259,6 @@ def test_malformed_argument_raises(
     method: str,
     arguments: dict[str, Any],
 ) -> None:
-    caller = transport.Caller(bus, transport.CONDUCTOR_TOPIC, '1.1')
+    caller = transport.Caller(bus, INTERFACE.topic, INTERFACE.version)
     with pytest.raises(MalformedMessage):
-        caller.call(context, method, since='1.0', **arguments)
+        caller.send(context, transport.Message(method, arguments, '1.0'))

@@ -1,0 +1,700 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The RPC interfaces: what the API and the agents call, and what the conductor calls.
+
+A method is declared here and implemented by one service, which marks its own method
+with ``serves``. Clients and servers follow from the declarations. Before release 1.0.0
+an interface is changed in place. Afterwards it only grows: ``Terms`` names the version
+that introduced a method or a parameter, and data classes gain fields with defaults.
+
+The first argument of each method is the context of the request. Every method of a
+client raises the errors of the service, or ServiceUnavailable if no server answers.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from cyborg_lite.model.arqs import Arq, Binding, Step
+from cyborg_lite.model.bitstream_list import ListedBitstream
+from cyborg_lite.model.bitstreams import LoadOrder
+from cyborg_lite.model.cleaning import (
+    CleanOrder,
+    CleanProgress,
+    DeviceCleanings,
+    UnitSelection,
+)
+from cyborg_lite.model.device_events import DeviceEvent
+from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
+from cyborg_lite.model.devices import (
+    AllocatedHandle,
+    Attribute,
+    DeployableRecord,
+    DeviceRecord,
+    DeviceStatus,
+)
+from cyborg_lite.model.explanations import Explanation
+from cyborg_lite.model.host_events import HostEvent, RecoveryResult
+from cyborg_lite.model.host_topology import HostTopology
+from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.jobs import JobRecord, JobRequest
+from cyborg_lite.model.modes import DeviceModes, DevicePlan, ModeOrder
+from cyborg_lite.model.program_jobs import ProgramJob
+from cyborg_lite.model.queries import Query
+from cyborg_lite.model.reconfiguration import ConfigurationRequest, DeviceConfiguration
+from cyborg_lite.model.report_changes import ReportChanges
+from cyborg_lite.model.server_capacity import ProfileCapacity
+from cyborg_lite.model.services import HeartbeatDetails, Service
+from cyborg_lite.model.typed_attributes import AttributeDeclaration
+from cyborg_lite.model.usage import Usage
+from cyborg_lite.model.usages import UsageQuery, UsageReport
+from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.keys import Role
+from cyborg_lite.rpc.terms import Terms
+
+_FROM_AGENTS: Final = frozenset({Role.AGENT})
+_FROM_ALL: Final = frozenset(Role)
+
+NO_DETAILS: Final = HeartbeatDetails()
+NO_TELEMETRY: Final[Mapping[str, Usage]] = {}
+
+
+class Conductor(Protocol):
+    """Calls of the API and of the agents.
+
+    A device profile that the caller may not see raises the same error as a missing one.
+    """
+
+    # --- ARQs ---
+
+    def create_arqs(
+        self,
+        context: RequestContext,
+        device_profile_name: str,
+        image_uuid: str | None = None,
+    ) -> tuple[Arq, ...]:
+        """Create one ARQ per accelerator of the profile, in the order of its groups.
+
+        :param image_uuid: image of the instance; its properties extend the groups
+        :raises InvalidInput: the image does not exist or has an invalid property
+        :raises DeviceProfileNotFound: the profile does not exist
+        :raises DeviceProfileDisabled: the profile is disabled, and the caller is no
+            service or no former server had accelerators of the profile
+        :raises EmptyDeviceProfile: the profile requests no accelerator
+        :raises ProjectLimitExceeded: the project would exceed its limits
+        """
+
+    def list_arqs(self, context: RequestContext, query: Query) -> tuple[Arq, ...]:
+        """Return the ARQs that match the query and that the caller may see.
+
+        Filters: ``instance_uuid``, ``uuid``, ``state``, ``hostname``,
+        ``device_rp_uuid``, ``device_profile_name``, ``project_id``.
+        """
+
+    def list_arq_steps(self, context: RequestContext, uuid: str) -> tuple[Step, ...]:
+        """Return the history of one ARQ, oldest step first.
+
+        :raises ArqNotFound: the ARQ is unknown, or belongs to another project
+        """
+
+    def bind_arqs(
+        self, context: RequestContext, bindings: Mapping[str, Binding]
+    ) -> None:
+        """Accept the bind of all ARQs or of none; a job completes it later.
+
+        :param bindings: by uuid of the ARQ
+        :raises InvalidPatch: the bindings name more than one instance
+        :raises ServiceTokenRequired: the caller sent no service token
+        :raises ArqNotFound: an ARQ is unknown, or belongs to another project
+        :raises InstanceHasArqs: the instance has other ARQs
+        :raises ArqStateConflict: an ARQ is in a state that does not allow a bind
+        :raises DeviceProfileDisabled: an ARQ is for former servers only, and the
+            instance is none
+        """
+
+    def unbind_arqs(self, context: RequestContext, uuids: Sequence[str]) -> None:
+        """Release the attach handles of the ARQs; the ARQs can be bound again.
+
+        :raises ServiceTokenRequired: the caller sent no service token
+        :raises ArqNotFound: an ARQ is unknown, or belongs to another project
+        :raises ArqStateConflict: an ARQ is being deleted
+        """
+
+    def delete_arqs(self, context: RequestContext, uuids: Sequence[str]) -> None:
+        """Delete the ARQs that exist, then raise an error for the missing ones.
+
+        :raises ServiceTokenRequired: an ARQ has an instance; nothing is deleted
+        :raises ArqNotFound: some ARQs are unknown, or belong to another project
+        """
+
+    def delete_arqs_of_instance(self, context: RequestContext, instance: str) -> None:
+        """Delete all ARQs of the instance; succeed if it has none.
+
+        :raises ServiceTokenRequired: the caller sent no service token
+        """
+
+    # --- device profiles ---
+
+    def create_device_profiles(
+        self,
+        context: RequestContext,
+        new_profiles: Sequence[DeviceProfile],
+        *,
+        possible: bool = False,
+    ) -> tuple[DeviceProfile, ...]:
+        """Create all profiles or none; the database sets their ``created_at``.
+
+        :param possible: True: refuse profiles that no device can ever serve
+        :raises DeviceProfileExists: a name or a uuid is taken
+        :raises ImpossibleDeviceProfile: no device can ever serve a profile
+        """
+
+    def list_device_profiles(
+        self, context: RequestContext, query: Query
+    ) -> tuple[DeviceProfile, ...]:
+        """Return the profiles that match the query and that the caller may see.
+
+        Filters: ``name`` (current and former names), ``name_prefix`` (current names),
+        ``uuid``, ``enabled``, ``is_public``.
+        """
+
+    def change_device_profile(
+        self,
+        context: RequestContext,
+        uuid: str,
+        change: ProfileChange,
+        *,
+        possible: bool = False,
+        generation: int | None = None,
+    ) -> DeviceProfile:
+        """Change a profile and return it; its former name stays an alias.
+
+        :param possible: True: refuse groups that no device can ever serve
+        :param generation: that the profile must have; None: any
+        :raises DeviceProfileNotFound: the profile does not exist
+        :raises GenerationConflict: the profile has another generation
+        :raises ImpossibleDeviceProfile: no device can ever serve the profile
+        :raises DeviceProfileExists: another profile has or had the new name
+        :raises DeviceProfileHasAlternatives: new groups would delete the alternatives
+        """
+
+    def explain_device_profile(
+        self, context: RequestContext, uuid: str, hostname: str | None = None
+    ) -> Explanation:
+        """Explain for each host why the profile fits or does not fit.
+
+        :param hostname: the only host to explain; None: all hosts
+        :raises DeviceProfileNotFound: the profile does not exist
+        """
+
+    def choose_alternatives(
+        self, context: RequestContext, uuid: str
+    ) -> tuple[int, ...]:
+        """Return the choice of the alternatives of a profile that is valid now.
+
+        :raises DeviceProfileNotFound: the profile does not exist
+        """
+
+    def delete_device_profiles(
+        self,
+        context: RequestContext,
+        names: Sequence[str],
+        generation: int | None = None,
+    ) -> None:
+        """Delete all profiles or none.
+
+        :param names: name or uuid of each profile
+        :param generation: that each profile must have; None: any
+        :raises DeviceProfileNotFound: a profile does not exist
+        :raises GenerationConflict: a profile has another generation
+        :raises DeviceProfileInUse: an ARQ was created from a profile
+        """
+
+    def list_profile_access(
+        self, context: RequestContext, uuid: str
+    ) -> tuple[str, ...]:
+        """Return the ids of the projects that see a profile that is not public.
+
+        :raises DeviceProfileNotFound: the profile does not exist
+        """
+
+    def grant_profile_access(
+        self, context: RequestContext, uuid: str, projects: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Let projects see the profile; return all projects that see it.
+
+        :raises DeviceProfileNotFound: the profile does not exist
+        """
+
+    def revoke_profile_access(
+        self, context: RequestContext, uuid: str, projects: Sequence[str]
+    ) -> None:
+        """Hide the profile from projects; ignore projects that do not see it.
+
+        :raises DeviceProfileNotFound: the profile does not exist
+        """
+
+    # --- capacity ---
+
+    def count_profile_capacity(
+        self, context: RequestContext, uuid: str, hostname: str | None = None
+    ) -> ProfileCapacity:
+        """Return how many further servers with a device profile fit on each host.
+
+        :param hostname: the only host to count; None: all hosts
+        :raises DeviceProfileNotFound: the profile does not exist
+        """
+
+    # --- devices, deployables, attributes ---
+
+    def list_devices(
+        self, context: RequestContext, query: Query
+    ) -> tuple[DeviceRecord, ...]:
+        """Return the devices that match the query.
+
+        Filters: ``uuid``, ``type``, ``vendor``, ``hostname``, ``status``, ``model``,
+        ``health``. A detailed query also returns the ARQs that use each device.
+        """
+
+    def list_device_events(
+        self, context: RequestContext, uuid: str
+    ) -> tuple[DeviceEvent, ...]:
+        """Return the latest events of a device, the latest first.
+
+        :raises DeviceNotFound: there is neither a device nor an event with the uuid
+        """
+
+    def set_device_status(
+        self,
+        context: RequestContext,
+        uuid: str,
+        status: DeviceStatus,
+        reason: str = '',
+        generation: int | None = None,
+    ) -> None:
+        """Set the status of a device, and update its providers in Placement.
+
+        If the device has the status already, only the reason changes.
+
+        :param reason: of a maintenance; stored, and shown with the device
+        :param generation: that the device must have; None: any
+        :raises DeviceNotFound: the device does not exist
+        :raises GenerationConflict: the device has another generation
+        :raises Conflict: the device is to be enabled while a job changes it
+        :raises PlacementConflict: other clients kept changing the provider; the device
+            has its former status, or that of a later call
+        :raises ServiceUnavailable: Placement is unreachable; likewise
+        """
+
+    def list_deployables(
+        self, context: RequestContext, query: Query
+    ) -> tuple[DeployableRecord, ...]:
+        """Return the deployables that match the query.
+
+        Filters: ``uuid``, ``name``, ``name_prefix``, ``parent_uuid``, ``root_uuid``,
+        ``device_id``, ``rp_uuid``, ``driver_name``, ``bitstream_id``.
+        """
+
+    def list_attribute_declarations(
+        self, context: RequestContext
+    ) -> tuple[AttributeDeclaration, ...]:
+        """Return the typed attributes that selectors of device profiles may use."""
+
+    def list_attributes(
+        self, context: RequestContext, query: Query
+    ) -> tuple[Attribute, ...]:
+        """Return the attributes that match the query.
+
+        Filters: ``uuid``, ``deployable_id``, ``key``.
+        """
+
+    def create_attribute(
+        self, context: RequestContext, deployable_id: int, *, key: str, value: str
+    ) -> Attribute:
+        """Add an attribute to a deployable.
+
+        :raises DeployableNotFound: the deployable does not exist
+        :raises AttributeExists: the deployable has an attribute with the key
+        """
+
+    def delete_attribute(
+        self, context: RequestContext, uuid: str, generation: int | None = None
+    ) -> None:
+        """Delete an attribute.
+
+        :param generation: that the attribute must have; None: any
+        :raises AttributeNotFound: the attribute does not exist
+        :raises GenerationConflict: the attribute has another generation
+        """
+
+    def sum_usages(self, context: RequestContext, query: UsageQuery) -> UsageReport:
+        """Return the use of units by project, resource class and device profile.
+
+        :raises UsageTooLarge: the answer would be too large
+        """
+
+    # --- changes of devices ---
+
+    def plan_modes(self, context: RequestContext, uuid: str) -> DevicePlan:
+        """Return what a change of a device to each of its modes would do.
+
+        :raises DeviceNotFound: the device does not exist
+        :raises DriverError: the agent of its host has no modes
+        :raises HostAway: the agent of its host does not answer
+        """
+
+    def change_mode(
+        self,
+        context: RequestContext,
+        uuid: str,
+        mode: str,
+        generation: int | None = None,
+    ) -> DevicePlan:
+        """Start to change the mode of a device; return the plan.
+
+        :param generation: that the device must have; None: any
+        :raises DeviceNotFound: the device does not exist
+        :raises GenerationConflict: the device has another generation
+        :raises ModeRefused: the device has no such mode, or is in use
+        :raises HostAway: the agent of its host does not answer
+        """
+
+    def show_configuration(
+        self, context: RequestContext, uuid: str
+    ) -> DeviceConfiguration:
+        """Return the hardware sets of a device and its changes.
+
+        :raises DeviceNotFound: the device does not exist
+        """
+
+    def change_configuration(
+        self,
+        context: RequestContext,
+        uuid: str,
+        request: ConfigurationRequest,
+        generation: int | None = None,
+    ) -> DeviceConfiguration:
+        """Start to change the configuration of a device; return its changes.
+
+        :param generation: that the device must have; None: any
+        :raises DeviceNotFound: the device does not exist
+        :raises GenerationConflict: the device has another generation
+        :raises InvalidSettings: the set declares no such settings
+        :raises ReconfigurationRefused: the set is not for the device, or it is in use
+        """
+
+    def list_cleanings(
+        self, context: RequestContext, device_uuid: str
+    ) -> DeviceCleanings:
+        """Return the attach handles of a device and its cleaning runs, latest first.
+
+        :raises DeviceNotFound: the device does not exist
+        """
+
+    def retry_cleaning(
+        self, context: RequestContext, selection: UnitSelection, actor: str
+    ) -> int:
+        """Clean attach handles again that wait for an operator; return their number.
+
+        :raises DeviceNotFound: the device does not exist
+        :raises CleaningRefused: no selected handle waits for an operator
+        """
+
+    def accept_units(
+        self, context: RequestContext, selection: UnitSelection, actor: str
+    ) -> int:
+        """Declare handles clean that wait for an operator; return their number.
+
+        :raises DeviceNotFound: the device does not exist
+        :raises CleaningRefused: no selected handle waits for an operator
+        """
+
+    # --- bitstreams ---
+
+    def list_bitstreams(
+        self, context: RequestContext, filters: Mapping[str, str], deployable: str
+    ) -> tuple[ListedBitstream, ...]:
+        """Return the images that match the filters: loadable images first, best first.
+
+        :param filters: values by ``vendor``, ``board``, ``region``, ``function``
+        :param deployable: uuid of the deployable to load into; empty: none
+        :raises DeployableNotFound: the deployable does not exist
+        :raises ServiceUnavailable: Glance does not answer
+        """
+
+    # The conductor answers earlier, with ProgrammingTimedOut if it must.
+    @Terms(timeout=60.0)
+    def program_deployable(
+        self, context: RequestContext, uuid: str, image_uuid: str
+    ) -> DeployableRecord:
+        """Load a bitstream into a deployable; return after it is loaded.
+
+        :raises DeployableNotFound: the deployable does not exist
+        :raises DeployableInUse: an ARQ owns a handle of it, or a job changes it
+        :raises DriverError: the image does not fit, or the host cannot load it
+        :raises ProgrammingTimedOut: the load has not ended yet; it may still succeed
+        """
+
+    def start_programming(
+        self, context: RequestContext, uuid: str, image_uuid: str
+    ) -> ProgramJob:
+        """Start to load a bitstream; return after the job is accepted.
+
+        :raises DeployableNotFound: the deployable does not exist
+        :raises DeployableInUse: an ARQ owns a handle of it, or a job changes it
+        :raises DriverError: the image does not fit
+        """
+
+    def show_program_job(self, context: RequestContext, uuid: str) -> ProgramJob:
+        """Return a programming job.
+
+        :raises JobNotFound: the job is unknown, or belongs to another project
+        """
+
+    # --- hosts, jobs, daemons ---
+
+    def show_host_topology(
+        self, context: RequestContext, hostname: str
+    ) -> HostTopology:
+        """Return the devices of a host and who uses them.
+
+        :raises HostNotFound: no agent and no device of the host is stored
+        """
+
+    def list_jobs(self, context: RequestContext, query: Query) -> tuple[JobRecord, ...]:
+        """Return the unfinished and failed jobs that match the query.
+
+        Filters: ``uuid``, ``kind``, ``state``.
+        """
+
+    def request_job(self, context: RequestContext, request: JobRequest) -> JobRecord:
+        """Write a job, or find the unfinished job that does the same work.
+
+        :raises HostNotFound: no agent of the host is stored
+        """
+
+    def retry_job(self, context: RequestContext, uuid: str) -> None:
+        """Run a waiting or failed job now.
+
+        :raises JobNotFound: the job does not exist
+        :raises JobRefused: the job is running or was cancelled
+        """
+
+    def cancel_job(self, context: RequestContext, uuid: str) -> None:
+        """Have a conductor end a job as if its deadline had passed.
+
+        :raises JobNotFound: the job does not exist
+        :raises JobRefused: the job is a failed release
+        """
+
+    def list_services(
+        self, context: RequestContext, query: Query
+    ) -> tuple[Service, ...]:
+        """Return the daemons that match the query.
+
+        Filters: ``uuid``, ``binary``, ``host``, ``state``.
+        """
+
+    def delete_service(self, context: RequestContext, uuid: str) -> None:
+        """Delete a daemon that is down; for an agent, its host with all devices.
+
+        :raises ServiceNotFound: no daemon has the uuid
+        :raises ServiceAlive: the daemon is up
+        :raises HostInUse: ARQs of instances use the host of the agent
+        :raises ServiceUnavailable: Placement does not answer
+        """
+
+    # A load balancer waits for about five seconds.
+    @Terms(timeout=3.0)
+    def check_database(self, context: RequestContext) -> None:
+        """Read one row of the database.
+
+        :raises ServiceUnavailable: the database does not answer
+        """
+
+    @Terms(senders=_FROM_ALL, timeout=5.0)
+    def echo(self, context: RequestContext) -> None:
+        """Return nothing. The answer proves that the message bus works."""
+
+    # --- hosts of agents: each agent names its own host ---
+
+    @Terms(senders=_FROM_AGENTS, is_compressed=True)
+    def report_changes(
+        self, context: RequestContext, host: str, changes: ReportChanges
+    ) -> int | None:
+        """Store the inventory of a host that results from changes. Safe to repeat.
+
+        :param changes: since an earlier report, or the whole report
+        :returns: the number of the report. A larger number: nothing was stored, because
+            a later report is stored; the report must be sent with this number. None:
+            nothing was stored, because the conductor does not have the earlier report
+        :raises InvalidInput: the report cannot be stored, or names another host
+        :raises AgentIdentityRefused: the host has another agent, which is up
+        """
+
+    @Terms(senders=_FROM_AGENTS)
+    def heartbeat(
+        self,
+        context: RequestContext,
+        host: str,
+        digest: str,
+        version: str,
+        details: HeartbeatDetails = NO_DETAILS,
+    ) -> bool:
+        """Record a heartbeat; return True if the conductor requires the host report.
+
+        :param digest: of the last report; the conductor compares it with the stored one
+        :raises InvalidInput: the details cannot be stored
+        :raises AgentIdentityRefused: the host has another agent, which is up
+        """
+
+    @Terms(senders=_FROM_AGENTS, is_short=True)
+    def repeat(
+        self,
+        context: RequestContext,
+        host: str,
+        token: str,
+        telemetry: Mapping[str, Usage] = NO_TELEMETRY,
+    ) -> bool:
+        """Record a heartbeat that repeats the last one of the host.
+
+        :param token: ``Heartbeat.token`` of the last heartbeat
+        :param telemetry: changed values, by control address
+        :returns: False: nothing was recorded. The conductor does not know the token and
+            requires a whole heartbeat
+        :raises InvalidInput: the telemetry cannot be stored
+        """
+
+    @Terms(senders=_FROM_AGENTS, is_short=True, has_answer=False)
+    def repeat_without_answer(
+        self,
+        context: RequestContext,
+        host: str,
+        token: str,
+        telemetry: Mapping[str, Usage] = NO_TELEMETRY,
+    ) -> None:
+        """Record a heartbeat as ``repeat`` does.
+
+        The caller does not learn whether the message arrives, or whether the conductor
+        knows the token.
+        """
+
+    @Terms(senders=_FROM_AGENTS)
+    def report_recovery(
+        self, context: RequestContext, host: str, result: RecoveryResult
+    ) -> tuple[AllocatedHandle, ...]:
+        """Record the prepared handles after a host reboot. Safe to repeat.
+
+        The ARQs of the handles change to Bound or BindFailed.
+
+        :returns: further handles to rebuild, which the agent does not know
+        :raises InvalidInput: the result cannot be stored, or names another host
+        """
+
+    @Terms(senders=_FROM_AGENTS)
+    def reconcile_handles(
+        self, context: RequestContext, host: str, handles: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Return the prepared handles that no ARQ owns any more.
+
+        The agent must release them.
+
+        :param handles: uuids of all prepared handles of the host
+        :raises InvalidInput: a value is invalid
+        """
+
+    @Terms(senders=_FROM_AGENTS)
+    def report_events(
+        self, context: RequestContext, host: str, events: Sequence[HostEvent]
+    ) -> int:
+        """Store events of a host in order; ignore known events.
+
+        :returns: the number of the last event of that host that the conductor received
+        :raises InvalidInput: an event cannot be stored
+        """
+
+
+class Agents(Protocol):
+    """Calls of the conductor; the agent of ``host`` serves each.
+
+    Every method also raises HostAway: the agent does not answer.
+    """
+
+    # --- attach handles ---
+
+    def prepare(
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
+    ) -> Sequence[str]:
+        """Prepare all handles for the instance, or none. Safe to repeat.
+
+        :returns: uuids of the handles to connect once the instance is spawned
+        :raises DriverError: a handle cannot be prepared; the agent releases the others
+        """
+
+    def connect(
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
+    ) -> None:
+        """Connect handles of a spawned instance. Safe to repeat.
+
+        :raises DriverError: a handle cannot be connected now
+        """
+
+    def release(
+        self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
+    ) -> None:
+        """Release the handles; ignore handles that are not prepared. Safe to repeat."""
+
+    # Nova waits for the result.
+    @Terms(timeout=5.0)
+    def read_boot_id(self, context: RequestContext, host: str) -> str:
+        """Return the id of the boot for which the agent has rebuilt its handles."""
+
+    # --- inventory, modes, bitstreams ---
+
+    def scan(self, context: RequestContext, host: str) -> str:
+        """Have an agent scan its host and report changes; return the digest."""
+
+    def list_modes(self, context: RequestContext, host: str) -> tuple[DeviceModes, ...]:
+        """Return the modes of all devices of a host that have any."""
+
+    @Terms(is_slow=True)
+    def set_mode(self, context: RequestContext, host: str, order: ModeOrder) -> Device:
+        """Set the mode of a device and return the changed device. Safe to repeat.
+
+        :raises ModeUnknown: the change and its rollback failed
+        :raises DriverError: the device has its previous mode
+        """
+
+    @Terms(is_slow=True)
+    def program(self, context: RequestContext, host: str, order: LoadOrder) -> Device:
+        """Load a bitstream and return the device as scanned afterwards. Safe to repeat.
+
+        :raises BitstreamRefused: the bitstream does not fit; nothing is changed
+        :raises LoadingFailed: the region is unusable now
+        :raises DriverError: the load failed, and the region is unchanged
+        """
+
+    # --- cleaning ---
+
+    def read_cleaning(
+        self, context: RequestContext, host: str, order: CleanOrder
+    ) -> CleanProgress:
+        """Return what the agent process has done for an order.
+
+        :raises DriverError: the order is stale
+        """
+
+    def start_cleaning(
+        self, context: RequestContext, host: str, order: CleanOrder, session: str
+    ) -> CleanProgress:
+        """Start a cleaning run in the background, unless it has started.
+
+        :param session: of the progress that ``read_cleaning`` has returned
+        :raises DriverError: the order is stale, or the device cannot be cleaned
+        """
+
+    def abort_cleaning(
+        self, context: RequestContext, host: str, order: CleanOrder
+    ) -> CleanProgress:
+        """Start no further step, abort an abortable one, and return the progress.
+
+        :raises DriverError: the order is stale
+        """

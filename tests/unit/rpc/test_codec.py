@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of arguments and answers in messages: lists, pages and compression."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from cyborg_lite.exceptions import MalformedMessage
+from cyborg_lite.model.arqs import Binding
+from cyborg_lite.model.devices import Attribute, DeviceStatus
+from cyborg_lite.model.queries import Page, Query
+from cyborg_lite.model.report_changes import ReportChanges, diff_reports
+from cyborg_lite.rpc import codec
+from tests.builders.reports import card, report
+
+RECORD = Attribute('u', 1, 'key', 'value', datetime(2026, 11, 21, tzinfo=UTC))
+LIST = tuple[Attribute, ...]
+LONG = (RECORD,) * 100
+
+
+# Any, here and below: values of any class, and JSON values.
+def carry(annotation: Any, answer: Any) -> Any:
+    """Return an answer as the caller receives it."""
+    data = json.loads(json.dumps(codec.dump_answer(annotation, answer)))
+    return codec.load_answer(annotation, data)
+
+
+@pytest.mark.parametrize(
+    ('annotation', 'value'),
+    [
+        (LIST, ()),
+        (LIST, (RECORD,)),
+        (LIST, LONG),
+        (tuple[str, ...], ('a',) * 100),
+        (tuple[int, ...], (1, 2)),
+        (Sequence[str], ('a', 'b')),
+        (Attribute, RECORD),
+        (int | None, None),
+        (int | None, 7),
+        (bool, False),
+        (str, 'née'),
+        (None, None),
+    ],
+)
+def test_answer_arrives_unchanged(annotation: Any, value: object) -> None:
+    assert carry(annotation, value) == value
+
+
+def test_long_list_of_records_is_compressed() -> None:
+    text = codec.dump_answer(LIST, LONG)
+    assert isinstance(text, str)
+    assert len(text) < 1000
+
+
+@pytest.mark.parametrize('records', [(RECORD,), LONG])
+@pytest.mark.parametrize('cursor', ['W10', None])
+def test_page_keeps_its_cursor(
+    records: tuple[Attribute, ...], cursor: str | None
+) -> None:
+    loaded = carry(LIST, Page.build(records, cursor))
+    assert isinstance(loaded, Page)
+    assert (loaded, loaded.cursor) == (records, cursor)
+
+
+def test_list_without_cursor_is_no_page() -> None:
+    assert type(carry(LIST, (RECORD,))) is tuple
+
+
+@pytest.mark.parametrize(
+    'answer',
+    [{}, {'cursor': 5, 'records': []}, {'cursor': None, 'records': {}}, 'text', 7],
+)
+def test_malformed_list_is_refused(answer: Any) -> None:
+    with pytest.raises(MalformedMessage):
+        codec.load_answer(LIST, answer)
+
+
+@pytest.mark.parametrize(
+    ('annotation', 'value'),
+    [
+        (Query, Query(filters={'uuid': ('u',)})),
+        (Mapping[str, Binding], {'u': Binding('h', 'r', 'i')}),
+        (Mapping[str, str], {'vendor': 'intel'}),
+        (DeviceStatus, DeviceStatus.MAINTAINING),
+        (str | None, None),
+    ],
+)
+def test_argument_arrives_unchanged(annotation: Any, value: object) -> None:
+    data = json.loads(json.dumps(codec.dump_argument(value)))
+    assert codec.load_argument(annotation, data) == value
+
+
+def test_compressed_argument_arrives_unchanged() -> None:
+    changes = diff_reports(report(*map(card, range(8))))
+    data = codec.dump_argument(changes, is_compressed=True)
+    assert isinstance(data, str)
+    loaded = codec.load_argument(ReportChanges, data, is_compressed=True)
+    assert loaded == changes
+    assert codec.dump_argument('host', is_compressed=True) == 'host'
+    assert codec.load_argument(str, 'host', is_compressed=True) == 'host'
+
+
+@pytest.mark.parametrize(
+    ('annotation', 'data'),
+    [(str, 7), (int, '7'), (int, True), (Sequence[str], 'text'), (Query, [])],
+)
+def test_malformed_argument_is_refused(annotation: Any, data: object) -> None:
+    with pytest.raises(MalformedMessage):
+        codec.load_argument(annotation, data)
