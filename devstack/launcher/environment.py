@@ -17,7 +17,6 @@ _INPUT_FILES: Final = (
     'setup.py',
     'setup.cfg',
     'pyproject.toml',
-    'requirements.txt',
     'devstack/requirements.txt',
     'devstack/constraints.txt',
 )

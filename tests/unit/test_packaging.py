@@ -22,11 +22,15 @@ EXTRAS: Final = {'cliff', 'eventlet', 'osc_lib', 'oslo_limit', 'pynvml'}
 PRIVATE_MODULES: Final = {'oslo_messaging._drivers'}
 
 
-def list_entry_points() -> list[str]:
-    """Return the targets ``module:name`` of all groups in ``setup.cfg``."""
+def read_setup() -> configparser.ConfigParser:
     parser = configparser.ConfigParser()
     parser.read(ROOT / 'setup.cfg')
-    section = parser['options.entry_points']
+    return parser
+
+
+def list_entry_points() -> list[str]:
+    """Return the targets ``module:name`` of all groups in ``setup.cfg``."""
+    section = read_setup()['options.entry_points']
     return [
         line.partition('=')[2].strip()
         for group in section.values()
@@ -55,12 +59,8 @@ def test_requirements_are_exactly_the_imported_libraries() -> None:
     libraries = tops - set(sys.stdlib_module_names) - {'cyborg_lite'} - EXTRAS
     providers = metadata.packages_distributions()
     imported = {normalize_name(providers[library][0]) for library in libraries}
-    lines = (ROOT / 'requirements.txt').read_text().splitlines()
-    declared = {
-        normalize_name(re.split(r'[\[><=]', line)[0])
-        for line in lines
-        if not line.startswith('#')
-    }
+    lines = read_setup()['options']['install_requires'].split()
+    declared = {normalize_name(re.split(r'[\[><=]', line)[0]) for line in lines}
     # SQLAlchemy loads the database driver by its name.
     assert declared - {'pymysql'} == imported
 
