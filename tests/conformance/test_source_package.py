@@ -14,7 +14,7 @@ ROOT: Final = Path(__file__).parents[2]
 
 _TREES: Final = (
     *('alembic', 'ansible', 'benchmarks', 'cyborg_lite', 'devstack', 'doc', 'etc'),
-    *('cyborg_lite_dashboard', 'releasenotes', 'tests'),
+    *('cyborg_lite_dashboard', 'releasenotes', 'tests', '.ci', '.github'),
 )
 _IGNORE: Final = shutil.ignore_patterns('__pycache__', 'build', '.standalone')
 
@@ -47,6 +47,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     [
         'LICENSE',
         'CONTRIBUTING.rst',
+        '.ci/run',
+        '.github/workflows/ci.yml',
+        '.pre-commit-config.yaml',
         'alembic/versions/0001_initial_schema.py',
         'benchmarks/fleet.py',
         'cyborg_lite_dashboard/enabled/_2420_admin_devices_panel.py',
