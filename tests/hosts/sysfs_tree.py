@@ -110,7 +110,7 @@ def with_virtual(host: str, address: str, count: int) -> tuple[Function, ...]:
     fixtures = _fixtures()
     devices = {item['pci']: item for item in fields_of(host)['devices']}
     applied = sysfs_functions.merge_fields(
-        _VIRTUAL.get(f'{host}/{address}', _VIRTUAL.get(address, {})),
+        _VIRTUAL.get(address, {}),
         sysfs_functions.apply_templates(devices[address], fixtures['templates']),
     )
     applied = sysfs_functions.merge_fields(applied, {'sriov': {'num': count}})
@@ -121,7 +121,7 @@ def with_virtual(host: str, address: str, count: int) -> tuple[Function, ...]:
 
 # Cards whose virtual functions are disabled in the fixtures.
 _VIRTUAL: Fields = {
-    'fpga-intel/0000:5e:00.0': {
+    '0000:5e:00.0': {
         'sriov': {
             'vf': {
                 'class': '120000',

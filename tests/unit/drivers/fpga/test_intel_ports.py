@@ -11,6 +11,7 @@ from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DeviceBusy, DriverError
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.model.modes import list_inventory
+from devstack.launcher import sample_hosts
 from tests.hosts.kernel import FakeKernel
 
 _CARD = '0000:5e:00.0'
@@ -95,3 +96,10 @@ def test_reboot_returns_ports_to_host(kernel: FakeKernel) -> None:
     driver.set_mode(_device(driver), _FUNCTIONS)
     kernel.reboot()
     assert _current(driver) == [_HOST]
+
+
+def test_release_works_on_default_sample_host(tmp_path: Path) -> None:
+    name = sample_hosts.find_fixture(sample_hosts.DEFAULT)
+    driver = _driver(FakeKernel(name, tmp_path, most_virtual=4))
+    device = driver.set_mode(_device(driver), _FUNCTIONS)
+    assert [handle.key for handle in device.root.handles] == ['0000:5e:00.1']
