@@ -184,7 +184,10 @@ trust one another.
             # The files of a broken card may contain anything.
             LOG.exception('Driver %s cannot read %s', self.NAME, function.address)
             reason = f'it cannot be read: {type(error).__name__}'
+        try:
             return self.build_withheld(function, reason)
+        except Exception:  # noqa: BLE001  # probably the same, which is in the log
+            return self.build_result(function, reason)
 
     def classify(self, function: PciFunction) -> DiscoveryResult | None:
         """Return the result for a function, or None if this driver is not for it."""

@@ -23,7 +23,8 @@ _MAX_FILE_SIZE: Final = 1 << 20  # bytes; a sysfs file has at most 4 KiB
 _DEVICE_FILES: Final = ('sys/', 'proc/driver/nvidia/gpus/')
 _MAX_DEVICE_TEXT: Final = 1 << 16  # characters
 _MAX_LINE: Final = 128  # characters; the maximum of a serial number in a report
-_MAX_BITS: Final = 64
+_MAX_NUMBER: Final = (1 << 64) - 1  # the kernel has no larger ones
+_MAX_NUMA_NODE: Final = 1023  # kernel: NODES_SHIFT is at most 10
 _CONFIG_HEADER: Final = 64  # bytes; unprivileged processes can read no more
 _DEVICES: Final = 'sys/bus/pci/devices'
 _STUB: Final = 'pci-stub'  # does nothing, so that no other driver takes a function
@@ -88,16 +89,16 @@ class Host:
             lines = [line for line in lines if len(line) <= _MAX_LINE]
         return '\n'.join(lines).strip() or None
 
-    def number(self, path: str) -> int | None:
+    def number(self, path: str, maximum: int = _MAX_NUMBER) -> int | None:
         """Return the number in a file, decimal or with 0x, or None without one.
 
-        Numbers of the kernel have at most 64 bits: for a larger one it returns None.
+        :param maximum: of its absolute value; a larger number is unknown
         """
         try:
             number = int(self.text(path) or '', 0)
         except ValueError:
             return None
-        return number if number.bit_length() <= _MAX_BITS else None
+        return number if abs(number) <= maximum else None
 
     def names(self, path: str) -> tuple[str, ...]:
         """Return the sorted names in a directory; empty if it does not exist."""
@@ -188,9 +189,9 @@ class PciFunction:
         """Return the text of one of its files, as ``Host.text``."""
         return self.host.text(self.path(name))
 
-    def number(self, name: str) -> int | None:
+    def number(self, name: str, maximum: int = _MAX_NUMBER) -> int | None:
         """Return the number in one of its files, as ``Host.number``."""
-        return self.host.number(self.path(name))
+        return self.host.number(self.path(name), maximum)
 
     def names(self, name: str = '') -> tuple[str, ...]:
         """Return the names in one of its directories, as ``Host.names``."""
@@ -291,7 +292,7 @@ class PciFunction:
     @cached_property
     def numa_node(self) -> int | None:
         """The NUMA node; None if the platform has none (the kernel writes -1)."""
-        node = self.number('numa_node')
+        node = self.number('numa_node', _MAX_NUMA_NODE)
         return None if node is None or node < 0 else node
 
     @cached_property

@@ -19,6 +19,7 @@ from cyborg_lite.exceptions import DeviceBusy, DeviceHangs, DriverError
 LOG = log.getLogger(__name__)
 
 _MARKS: Final = 'run/cyborg-lite/virtual-functions'
+_MAX_ROUTING_ID: Final = 0xFFFF  # bus, device and function
 
 
 def list_vf_addresses(card: PciFunction, count: int) -> tuple[str, ...]:
@@ -30,7 +31,8 @@ def list_vf_addresses(card: PciFunction, count: int) -> tuple[str, ...]:
     links of ``PciFunction.virtfns`` show the same.
 
     :param count: number of virtual functions
-    :returns: empty if the card does not show offset and stride
+    :returns: empty if the card does not show offset and stride, or shows numbers that
+        no card can have
     """
     offset, stride = card.number('sriov_offset'), card.number('sriov_stride')
     # A card with one virtual function needs no stride.
@@ -39,6 +41,9 @@ def list_vf_addresses(card: PciFunction, count: int) -> tuple[str, ...]:
     domain, bus, device_function = card.address.split(':')
     slot, _, function = device_function.partition('.')
     own = int(bus, 16) << 8 | int(slot, 16) << 3 | int(function)
+    last = own + offset + stride * (count - 1)
+    if min(offset, stride) < 0 or last > _MAX_ROUTING_ID:
+        return ()
     routing_ids = (own + offset + stride * index for index in range(count))
     return tuple(
         f'{domain}:{routing_id >> 8:02x}:{routing_id >> 3 & 0x1F:02x}.{routing_id & 7}'

@@ -23,6 +23,7 @@ CREATABLE_TYPES: Final = 'nvidia/creatable_vgpu_types'
 CURRENT_TYPE: Final = 'nvidia/current_vgpu_type'
 NO_TYPE: Final = '0'  # in CURRENT_TYPE
 _GPU_INSTANCE: Final = 'nvidia/gpu_instance_id'
+_MAX_INSTANCES: Final = 9999  # of a type; a larger number is unknown
 _MAX_GPU_INSTANCE: Final = 14  # ids of a tree of four levels; other numbers: none
 
 _BRANDS: Final = ('GRID ', 'NVIDIA ')
@@ -117,11 +118,12 @@ def list_creatable_types(function: PciFunction) -> tuple[VgpuType, ...]:
 def _read_mdev_type(function: PciFunction, type_id: str) -> VgpuType:
     directory = f'{MDEV_TYPES}/{type_id}'
     description = function.text(f'{directory}/description') or ''
-    maximum = re.search(r'max_instance=(\d+)', description)
+    maximum = re.search(r'max_instance=(\d{1,4})\b', description)
     return VgpuType(
         id=type_id,
         name=function.text(f'{directory}/name') or type_id,
-        available=function.number(f'{directory}/available_instances') or 0,
+        available=function.number(f'{directory}/available_instances', _MAX_INSTANCES)
+        or 0,
         max_per_card=int(maximum[1]) if maximum else None,
     )
 

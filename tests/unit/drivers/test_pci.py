@@ -2,17 +2,17 @@
 """Tests of the classification of whole cards for passthrough."""
 
 import re
-import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pytest
 
-from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.drivers.pci import PciDriver, custom_name, handle_info
 from cyborg_lite.model.inventory import DiscoveryResult, Health
 from tests.hosts import sysfs_tree
+from tests.hosts.hanging_host import HangingHost
 from tests.hosts.sysfs_device import Plug
 
 
@@ -274,17 +274,6 @@ def test_handle_info_has_nova_format() -> None:
     }
 
 
-class HangingHost(Host):
-    """A host on which reads of some files never return."""
-
-    blocked: ClassVar[set[str]] = set()
-
-    def raw(self, path: str, size: int = 1 << 20) -> bytes | None:
-        if path.removeprefix('sys/bus/pci/devices/') in self.blocked:
-            threading.Event().wait()
-        return super().raw(path, size)
-
-
 @pytest.mark.parametrize('file', ['boot_vga', 'vendor'])
 def test_discover_hung_card_hides_no_other(
     host: Host, plug: Plug, file: str, monkeypatch: pytest.MonkeyPatch
@@ -331,3 +320,34 @@ def test_discover_hung_card_keeps_device_of_earlier_agent(
     assert (result.ids, result.pci_class) == (before.ids, before.pci_class)
     assert result.device is not None
     assert result.device.root == before.device.root
+
+
+@pytest.mark.parametrize('number', [str(2**64 - 1), '4294967295', '0x400'])
+def test_discover_numa_node_out_of_range_is_unknown(
+    host: Host, plug: Plug, number: str
+) -> None:
+    directory = plug('0000:3b:00.0')
+    (directory / 'numa_node').write_text(f'{number}\n')
+    device = _only(host).device
+    assert device is not None
+    assert device.root.total == 1
+    assert 'numa_node' not in device.std_board_info
+    assert device.root.typed_attributes == ()
+
+
+def test_discover_undescribable_card_hides_no_other(
+    host: Host, plug: Plug, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plug('0000:3b:00.0', ('10de', '1eb9'))
+    plug('0000:5e:00.0', iommu_group=8)
+
+    def fail(driver: PciDriver, function: PciFunction) -> str:
+        if function.device == '1eb9':
+            raise ValueError(function.device)
+        return 'Tesla T4'
+
+    monkeypatch.setattr(Cards, 'model_name', fail)
+    results = _results(host)
+    assert results['0000:3b:00.0'].reason == 'it cannot be read: ValueError'
+    assert results['0000:3b:00.0'].device is None
+    assert results['0000:5e:00.0'].device is not None

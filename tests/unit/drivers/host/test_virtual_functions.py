@@ -178,3 +178,17 @@ def test_create_without_mark_file_succeeds(host: Host, switch: FakeSwitch) -> No
     virtual.create(PciFunction(host, _CARD), _FIRST)
     virtual.remove(PciFunction(host, _CARD))
     assert switch.calls == ['enable', 'disable']
+
+
+@pytest.mark.parametrize(
+    ('name', 'number'),
+    [('sriov_offset', 2**64 - 1), ('sriov_offset', -4), ('sriov_stride', 2**64 - 1)],
+)
+def test_list_vf_addresses_impossible_number_is_empty(
+    switch: FakeSwitch, name: str, number: int
+) -> None:
+    host = Host('compute-1', switch.kernel.root)
+    card = PciFunction(host, _CARD)
+    assert list_vf_addresses(card, 2**64 - 1) == ()
+    (host.root / card.path(name)).write_text(f'{number}\n')
+    assert list_vf_addresses(card, 2) == ()

@@ -4,7 +4,13 @@
 import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.nvidia.layout import Vgpu, VgpuMode, list_mdevs, read_layout
+from cyborg_lite.drivers.nvidia.layout import (
+    MDEV_TYPES,
+    Vgpu,
+    VgpuMode,
+    list_mdevs,
+    read_layout,
+)
 from tests.hosts import sysfs_tree
 
 
@@ -76,3 +82,21 @@ def test_type_of_uses_types_of_siblings(host: Host) -> None:
     vgpu_type = layout.type_of(vgpu)
     assert vgpu_type is not None
     assert vgpu_type.name == 'NVIDIA L40S-24Q'
+
+
+@pytest.mark.parametrize(
+    ('file', 'text'),
+    [
+        ('available_instances', str(2**64 - 1)),
+        ('description', f'max_instance={2**64 - 1}'),
+    ],
+)
+def test_read_layout_impossible_number_is_unknown(
+    host: Host, file: str, text: str
+) -> None:
+    """The conductor refuses a report with so many units."""
+    sysfs_tree.build('t4-mdev', host.root)
+    card = PciFunction(host, '0000:3b:00.0')
+    (host.root / card.path(f'{MDEV_TYPES}/nvidia-231/{file}')).write_text(text)
+    (kind,) = (item for item in read_layout(card).types if item.id == 'nvidia-231')
+    assert max(kind.available, kind.max_per_card or 0) < 100
