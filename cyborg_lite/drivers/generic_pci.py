@@ -52,6 +52,8 @@ class GenericPci(GroupedPciDriver, SharedPciDriver):
     """Driver for the PCI functions that the operator allows."""
 
     NAME: ClassVar[str] = 'pci_driver'
+    # An entry selects functions of any class.
+    CLASSES: ClassVar[tuple[str, ...]] = ('',)
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
         *SharedPciDriver.OPTIONS,
         _DEVICE_SPEC,
@@ -83,10 +85,6 @@ class GenericPci(GroupedPciDriver, SharedPciDriver):
     def is_own_vendor(self, function: PciFunction) -> bool:
         """Return True if an entry selects the function or its physical function."""
         return self._find_entry(function) is not None
-
-    def is_card_function(self, function: PciFunction) -> bool:
-        """Return True: an entry selects functions of any class."""
-        return True
 
     def classify(self, function: PciFunction) -> DiscoveryResult | None:
         """Return the result for a function, or None if no entry selects it."""

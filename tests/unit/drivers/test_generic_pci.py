@@ -9,8 +9,10 @@ import pytest
 
 from cyborg_lite.drivers.generic_pci import GenericPci
 from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.model.inventory import DiscoveryResult
 from tests.hosts import sysfs_tree
+from tests.hosts.hanging_host import HangingHost
 from tests.hosts.sysfs_device import Plug
 
 _ADDRESS: Final = '0000:3b:00.0'
@@ -135,3 +137,17 @@ def test_read_legacy_config_returns_whitelist() -> None:
         lambda name, _: {'passthrough_whitelist': [text]} if name == 'pci' else {}
     )
     assert options == {'cyborg_entries': [text]}
+
+
+def test_discover_hung_function_ends_no_scan(
+    host: Host, plug: Plug, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plug(_ADDRESS, _IDS, **_PLAIN)
+    plug('0000:4b:00.0', _IDS, **{**_PLAIN, 'iommu_group': 8})
+    monkeypatch.setattr(HangingHost, 'blocked', {f'{_ADDRESS}/boot_vga'})
+    options = {'offer_without_reset': False, 'device_spec': ['{"vendor_id": "1d55"}']}
+    driver = GenericPci(HangingHost(host.name, host.root), options)
+    driver._scan = TimedScan(0.3, 0.3)
+    results = {result.address: result for result in driver.discover()}
+    assert 'it does not answer' in results[_ADDRESS].reason
+    assert results['0000:4b:00.0'].device is not None
