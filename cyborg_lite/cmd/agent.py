@@ -65,7 +65,12 @@ def build(conf: cfg.ConfigOpts) -> AgentService:
     :raises ConfigurationError: if a driver is unknown or an option is invalid
     """
     kernel = PrivilegedKernel(conf.agent.privileged_command)
-    host = Host(conf.host, Path(conf.agent.sysfs_root), kernel)
+    host = Host(
+        conf.host,
+        Path(conf.agent.sysfs_root),
+        kernel,
+        has_system_disk=not conf.agent.boots_from_network,
+    )
     timing = AgentIntervals(
         discovery_interval=conf.agent.discovery_interval,
         heartbeat_interval=conf.agent.heartbeat_interval,

@@ -81,7 +81,8 @@ def _scan(conf: cfg.ConfigOpts) -> list[DiscoveryRow]:
     root = Path(conf.sysfs_root or conf.agent.sysfs_root)
     if not root.is_dir():
         raise ConfigurationError(reason=f'{root} is not a directory.')
-    host = Host(conf.host, root)
+    has_disk = not conf.agent.boots_from_network
+    host = Host(conf.host, root, has_system_disk=has_disk)
     drivers = loading.load_drivers(conf.agent.enabled_drivers, host, conf)
     if root != Path(conf.agent.sysfs_root):
         discovery = Discovery(host, drivers, conf.agent.driver_timeout)

@@ -35,6 +35,16 @@ Directory below which the drivers find sys, proc and dev. Change it only to test
 agent with an emulated host, or if a container mounts the files of the host elsewhere.
 """,
     ),
+    cfg.BoolOpt(
+        'boots_from_network',
+        default=False,
+        help="""
+The host has booted from the network, or its root file system is in memory. Otherwise
+the agent offers no drive and no storage controller, and erases none, unless a mount
+table shows the root file system on a disk of this host. Set it only on hosts without a
+system disk: a system disk that no mount table shows is then offered and erased.
+""",
+    ),
     cfg.StrOpt(
         'privileged_command',
         default='',

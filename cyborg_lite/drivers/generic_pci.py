@@ -104,7 +104,7 @@ class GenericPci(GroupedPciDriver, SharedPciDriver):
         uuids = mdev.list_uuids(function)
         if user is None and uuids:
             user = f'it has the mediated device {uuids[0]}'
-        return user or disk_use.find_disk_user(disk_use.list_disks(function))
+        return user or disk_use.find_storage_user(function)
 
     def traits(self, function: PciFunction) -> tuple[str, ...]:
         """Return vendor and product, and the traits of the entry."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from cyborg_lite.drivers.function_groups import FunctionGroups
+from cyborg_lite.drivers.host import disk_use
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci import (
     PciDriver,
@@ -208,7 +209,10 @@ class GroupedPciDriver(PciDriver):
         cards = self._list_members(sorted(beside))
         if not self.is_own_vendor(member) or not any(map(self._is_card, cards)):
             return 'it is neither a card of this driver nor beside such a card'
-        return self.find_group_obstacle(member)
+        user = disk_use.find_storage_user(member)
+        return (
+            f'in use by the host: {user}' if user else self.find_group_obstacle(member)
+        )
 
     def _build_member(self, card: PciFunction, member: PciFunction) -> AttachHandle:
         owner = member if self._is_card(member) else card

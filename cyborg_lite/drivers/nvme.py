@@ -229,7 +229,7 @@ class NvmeDrive(PciDriver):
     def find_host_user(self, function: PciFunction) -> str | None:
         """Return what of the host uses the drive, or None if nothing does."""
         if function.driver != _HOST_DRIVER:
-            return None
+            return disk_use.find_root_obstacle(self._host)
         disks = disk_use.list_namespaces(function)
         if not disks:
             # A drive whose content is unknown may be the system disk.

@@ -83,7 +83,7 @@ class NamespaceManager:
             raise DeviceBusy(address=function.address, reason=reason)
         controller = f'/dev/{names[0]}'
         disks = disk_use.list_namespaces(function)
-        user = disk_use.find_disk_user(disks)
+        user = disk_use.find_storage_user(function)
         if user is not None:
             reason = f'Drive {function.address} is in use by the host: {user}.'
             raise DriverError(reason=reason)

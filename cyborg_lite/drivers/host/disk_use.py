@@ -3,7 +3,8 @@
 
 A disk is in use if the disk or one of its partitions is mounted, is swap space, is part
 of LVM, RAID, dm-crypt or multipath (kernel: ``holders``), or belongs to a file system
-of several disks, such as btrfs or ZFS.
+of several disks, such as btrfs or ZFS. If the system disk is unknown, any disk may be
+the system disk.
 """
 
 import re
@@ -17,11 +18,16 @@ _BLOCK: Final = 'sys/block'
 _SUBSYSTEMS: Final = 'sys/class/nvme-subsystem'
 _NAMESPACE: Final = re.compile(r'nvme\d+n\d+')
 _MAX_DEPTH: Final = 16  # directories between a disk and its PCI function
+# Class codes of mass storage, SD host and Fibre Channel controllers.
+_STORAGE: Final = ('01', '0805', '0c04')
 # The mounts of the agent and of init, in case the agent has its own mount namespace.
 _MOUNTS: Final = ('proc/mounts', 'proc/1/mounts')
 _MOUNT_INFO: Final = ('proc/self/mountinfo', 'proc/1/mountinfo')
 _SWAPS: Final = 'proc/swaps'
 _BTRFS: Final = 'sys/fs/btrfs'
+# Block devices without a disk: a container may have its root file system on one.
+_WITHOUT_DISK: Final = ('loop', 'ram', 'zram')
+_LAYERS: Final = re.compile(r'(?:^|,)lowerdir=([^,]+)')  # of an overlay
 # Signatures of users that the kernel does not list as holders.
 _EXCLUSIVE: Final = frozenset({'zfs_member', 'ceph_bluestore'})
 _SIGNATURE: Final = re.compile(r'^E:ID_FS_TYPE=(\w+)$', re.MULTILINE)
@@ -32,7 +38,7 @@ class Disk:
     """A block device of a function, with its partitions."""
 
     host: Host
-    path: str  # directory of the disk
+    path: str  # directory in sysfs
 
     @property
     def directories(self) -> Iterator[str]:
@@ -41,6 +47,17 @@ class Disk:
         for name in self.host.names(self.path):
             if self.host.has(f'{self.path}/{name}/partition'):
                 yield f'{self.path}/{name}'
+
+
+@dataclass(frozen=True, slots=True)
+class _Mount:
+    """A line of a mount table. A field that the line does not have is empty."""
+
+    source: str  # device file, or any text
+    place: str
+    kind: str  # type of the file system
+    options: str
+    number: str = ''  # of the block device; a file system without one has major 0
 
 
 def list_namespaces(function: PciFunction) -> tuple[Disk, ...]:
@@ -82,7 +99,41 @@ def find_disk_user(disks: tuple[Disk, ...]) -> str | None:
             user = _find_user(disk.host, directory)
             if user is not None:
                 return user
-    return None
+    return find_root_obstacle(disks[0].host) if disks else None
+
+
+def find_storage_user(function: PciFunction) -> str | None:
+    """Return what of the host uses the disks of a function, or None if nothing does.
+
+    A storage controller without disks may be that of the system disk.
+    """
+    user = find_disk_user(list_disks(function))
+    if user is None and function.pci_class.startswith(_STORAGE):
+        return find_root_obstacle(function.host)
+    return user
+
+
+def find_root_obstacle(host: Host) -> str | None:
+    """Return why any disk may be the system disk, or None if that disk is known.
+
+    It is known if a mount table shows ``/`` on a block device of the host. The table of
+    a container shows another ``/``.
+    """
+    mounts = list(_read_mounts(host))
+    places = {'/'}
+    for mount in mounts:
+        if mount.place == '/' and (layers := _LAYERS.search(mount.options)):
+            places.update(layers[1].split(':'))
+    roots = [mount for mount in mounts if mount.place in places]
+    if roots and not host.has_system_disk:
+        return None
+    identities = {text for mount in roots for text in (mount.source, mount.number)}
+    if any(mount.kind == 'btrfs' for mount in roots):
+        # A subvolume has a number of its own, and its source may be /dev/root.
+        identities.update(f'/dev/{name}' for _, name in _list_btrfs(host))
+    if any(text in identities for text in _list_block_devices(host)):
+        return None
+    return 'it may be the system disk: no mount table shows / on a disk of this host'
 
 
 def _list_parents(host: Host, path: str) -> Iterator[str]:
@@ -109,9 +160,9 @@ def _find_user(host: Host, directory: str) -> str | None:
     for line in (host.text(_SWAPS) or '').splitlines():
         if line.split()[:1] == [f'/dev/{name}']:
             return f'swap space on {name}'
-    for file_system in host.names(_BTRFS):
+    for file_system, device in _list_btrfs(host):
         # The list of mounts has only one of the devices of a file system.
-        if name in host.names(f'{_BTRFS}/{file_system}/devices'):
+        if name == device:
             return f'btrfs {file_system} on {name}'
     signature = _read_signature(host, number)
     return f'{signature} on {name}' if signature in _EXCLUSIVE else None
@@ -119,17 +170,44 @@ def _find_user(host: Host, directory: str) -> str | None:
 
 def _find_mount(host: Host, device: str, number: str | None) -> str | None:
     """Return where a device is mounted, by its name or its number, or None."""
+    for mount in _read_mounts(host):
+        if mount.source == device or (number and mount.number == number):
+            return mount.place
+    return None
+
+
+def _read_mounts(host: Host) -> Iterator[_Mount]:
+    """Yield the mounts that the agent or init sees (proc_pid_mountinfo(5))."""
     for path in _MOUNTS:
         for line in (host.text(path) or '').splitlines():
-            fields = line.split()
-            if len(fields) > 1 and fields[0] == device:
-                return fields[1]
+            source, place, kind, options, *_ = *line.split(), '', '', '', ''
+            yield _Mount(source, place, kind, options)
     for path in _MOUNT_INFO:
         for line in (host.text(path) or '').splitlines():
-            fields = line.split()
-            if len(fields) > 4 and fields[2] == number:
-                return fields[4]
-    return None
+            mount, _, file_system = line.partition(' - ')
+            _, _, number, _, place, *_ = *mount.split(), '', '', '', '', ''
+            kind, source, options, *_ = *file_system.split(), '', '', ''
+            yield _Mount(source, place, kind, options, number)
+
+
+def _list_btrfs(host: Host) -> Iterator[tuple[str, str]]:
+    """Yield the id of each mounted btrfs file system with the name of each device."""
+    for file_system in host.names(_BTRFS):
+        for name in host.names(f'{_BTRFS}/{file_system}/devices'):
+            yield file_system, name
+
+
+def _list_block_devices(host: Host) -> Iterator[str]:
+    """Yield the device files and the number of each block device with a disk."""
+    for disk in host.names(_BLOCK):
+        if disk.startswith(_WITHOUT_DISK):
+            continue
+        for directory in Disk(host, f'{_BLOCK}/{disk}').directories:
+            yield f'/dev/{directory.rpartition("/")[2]}'
+            if number := host.text(f'{directory}/dev'):
+                yield number
+        if label := host.text(f'{_BLOCK}/{disk}/dm/name'):
+            yield f'/dev/mapper/{label}'
 
 
 def _read_signature(host: Host, number: str | None) -> str | None:

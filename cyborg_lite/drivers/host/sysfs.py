@@ -53,6 +53,8 @@ class Host:
     root: Path = Path('/')
     kernel: Kernel = field(default_factory=PrivilegedKernel, compare=False, repr=False)
     """Makes changes; drivers use it through a ``Writer``."""
+    has_system_disk: bool = field(default=True, kw_only=True)
+    """False: the root file system is on no disk of the host."""
 
     def raw(self, path: str, size: int = _MAX_FILE_SIZE) -> bytes | None:
         """Return the first ``size`` bytes of a file, or None if it cannot be read."""
@@ -74,14 +76,18 @@ class Host:
     def text(self, path: str) -> str | None:
         """Return the stripped text of a file, or None if it is empty or unreadable.
 
-        Characters that cannot be printed are removed. A file of sysfs or of a card
-        below /proc with more than 64 KiB is unreadable, and its lines with more than
-        128 characters are removed: they are no names, ids or numbers of a card.
+        Characters that cannot be printed are removed. A file with more than 1 MiB is
+        unreadable. A file of sysfs or of a card below /proc with more than 64 KiB is,
+        too, and its lines with more than 128 characters are removed: they are no names,
+        ids or numbers of a card.
         """
+        content = self.raw(path, _MAX_FILE_SIZE + 1) or b''
         try:
-            text = (self.raw(path) or b'').decode()
+            text = content.decode()
         except UnicodeDecodeError:
             return None
+        if len(content) > _MAX_FILE_SIZE:
+            return None  # such as a part of a mount table
         lines = [_remove_control_characters(line) for line in text.split('\n')]
         if path.startswith(_DEVICE_FILES):
             if len(text) > _MAX_DEVICE_TEXT:

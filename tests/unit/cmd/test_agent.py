@@ -6,18 +6,22 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite import conf as configuration
+from cyborg_lite.agent.service import AgentService
 from cyborg_lite.cmd import agent
 from cyborg_lite.exceptions import ConfigurationError
 
 
-def _build(tmp_path: Path, text: str) -> None:
+def _build(tmp_path: Path, text: str) -> AgentService:
     file = tmp_path / 'agent.conf'
     file.write_text(f'[DEFAULT]\ntransport_url = local://\n{text}')
-    agent.build(configuration.parse([], 'cyborg-lite-agent', [str(file)]))
+    return agent.build(configuration.parse([], 'cyborg-lite-agent', [str(file)]))
 
 
-def test_build_default_configuration_succeeds(tmp_path: Path) -> None:
-    _build(tmp_path, '')
+def test_build_network_boot_is_fact_of_host(tmp_path: Path) -> None:
+    section = '[agent]\nboots_from_network = true\n'
+    texts = ('', section)
+    hosts = [_build(tmp_path, text)._resources.host for text in texts]
+    assert [host.has_system_disk for host in hosts] == [True, False]
 
 
 def test_build_unknown_driver_raises(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from cyborg_lite.agent.cache import Cache
 from cyborg_lite.cmd import agent
 from tests.doubles.drivers import handle
-from tests.hosts import sysfs_tree
+from tests.hosts import mount_tables, sysfs_tree
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +88,20 @@ def test_discover_subcommand_after_options_is_accepted(
 ) -> None:
     assert agent.main(['--sysfs-root', str(tmp_path), 'discover']) == 0
     assert 'No candidate' in capsys.readouterr().out
+
+
+def test_discover_network_boot_offers_drives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sysfs_tree.build('nvme-ascend', tmp_path)
+    mount_tables.replace_tables(tmp_path, 'of a network boot')
+    arguments = ['discover', '--sysfs-root', str(tmp_path)]
+    section = '[agent]\nenabled_drivers = nvme_driver\n'
+    assert agent.main([*arguments, *_config_arguments(tmp_path, section)]) == 0
+    assert 'it may be the system disk' in capsys.readouterr().out
+    section = f'{section}boots_from_network = true\n'
+    assert agent.main([*arguments, *_config_arguments(tmp_path, section)]) == 0
+    assert 'system disk' not in capsys.readouterr().out
 
 
 def test_discover_driver_option_is_applied(

@@ -11,7 +11,7 @@ from cyborg_lite.drivers.generic_pci import GenericPci
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.model.inventory import DiscoveryResult
-from tests.hosts import sysfs_tree
+from tests.hosts import mount_tables, sysfs_tree
 from tests.hosts.hanging_host import HangingHost
 from tests.hosts.sysfs_device import Plug
 
@@ -137,6 +137,24 @@ def test_read_legacy_config_returns_whitelist() -> None:
         lambda name, _: {'passthrough_whitelist': [text]} if name == 'pci' else {}
     )
     assert options == {'cyborg_entries': [text]}
+
+
+@pytest.mark.parametrize('fault', mount_tables.FAULTS)
+def test_discover_unknown_system_disk_withholds_storage(
+    host: Host, plug: Plug, fault: str
+) -> None:
+    sysfs_tree.build('nvme-ascend', host.root)
+    plug(_ADDRESS, _IDS, **{'class': '010700', 'driver': None})
+    plug('0000:3c:00.0', _IDS, **{'class': 'ff0000', 'iommu_group': 8})
+    mount_tables.replace_tables(host.root, fault)
+    results = _results(host, {'class': '01'}, {'vendor_id': '1d55'})
+    devices = {address: item.device for address, item in results.items()}
+    addresses = [
+        address for address, item in devices.items() if item and item.root.total
+    ]
+    assert len(devices) == 5
+    assert addresses == ['0000:3c:00.0']
+    assert 'it may be the system disk' in results[_ADDRESS].reason
 
 
 def test_discover_hung_function_ends_no_scan(

@@ -197,3 +197,12 @@ def list_shared(driver: PciDriver, address: str) -> dict[str, bool]:
         for attribute in device.root.typed_attributes
         if attribute.name.startswith('same_')
     }
+
+
+def test_storage_beside_card_needs_known_root(host: Host) -> None:
+    companion = host.root / 'sys/bus/pci/devices' / AUDIO
+    (companion / 'class').write_text('0x010802\n')
+    result = scan(make_gpus(host))[GPU]
+    assert result.reason.startswith(
+        f'{AUDIO}: in use by the host: it may be the system'
+    )

@@ -10,7 +10,7 @@ from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvme import NvmeDrive
 from cyborg_lite.exceptions import DeviceBusy
 from cyborg_lite.model.inventory import DiscoveryResult
-from tests.hosts import sysfs_tree
+from tests.hosts import mount_tables, sysfs_tree
 from tests.hosts.sysfs_device import Plug
 
 _BOOT, _FREE = '0000:c1:00.0', '0000:c2:00.0'
@@ -226,3 +226,13 @@ def test_set_mode_of_withheld_port_is_refused(host: Host, plug: Plug) -> None:
     assert driver.modes(second) == ()
     with pytest.raises(DeviceBusy, match='same drive as'):
         driver.set_mode(second, 'namespaces-2')
+
+
+@pytest.mark.parametrize('fault', mount_tables.FAULTS)
+def test_discover_unknown_system_disk_withholds_all(tmp_path: Path, fault: str) -> None:
+    sysfs_tree.build('nvme-ascend', tmp_path)
+    mount_tables.replace_tables(tmp_path, fault)
+    driver = _driver(Host('compute-1', tmp_path))
+    assert _list_offered(driver) == []
+    reason = _results(driver)['0000:01:00.0'].reason
+    assert reason.startswith('in use by the host: it may be the system disk')

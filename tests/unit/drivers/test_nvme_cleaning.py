@@ -14,7 +14,7 @@ from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
 from cyborg_lite.exceptions import DeviceBusy, DriverError
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import CleaningPolicy
-from tests.hosts import sysfs_tree
+from tests.hosts import mount_tables, sysfs_tree
 from tests.hosts.nvme_tools import NvmeTools
 from tests.hosts.privileged_process import PRIVILEGES
 
@@ -132,3 +132,14 @@ def test_driver_declares_policy_and_erases(drive: PciFunction) -> None:
     erase, *_ = driver.list_clean_steps(unit)
     assert driver.run_clean_step(unit, erase.name, threading.Event())
     assert tools.erases() == ['nvme sanitize /dev/nvme1 --sanact=4']
+
+
+@pytest.mark.parametrize('fault', mount_tables.FAULTS)
+def test_drive_is_not_erased_without_known_root(drive: PciFunction, fault: str) -> None:
+    tools = NvmeTools(sanicap=3)
+    cleaner = NvmeCleaner(tools, _AUTO, poll_seconds=0)
+    step = cleaner.list_steps(drive)[0]
+    mount_tables.replace_tables(drive.host.root, fault)
+    with pytest.raises(DriverError, match='it may be the system disk'):
+        cleaner.run_step(drive, step.name)
+    assert tools.erases() == []

@@ -11,6 +11,7 @@ from cyborg_lite.drivers.nvme import NvmeDrive
 from cyborg_lite.drivers.nvme_namespaces import format_layout, parse_layout
 from cyborg_lite.exceptions import DeviceBusy, DriverError
 from cyborg_lite.model.inventory import Device
+from tests.hosts import mount_tables
 from tests.hosts.nvme_tools import CAPACITY, NvmeKernel
 
 _BOOT, _DRIVE = '0000:c1:00.0', '0000:c2:00.0'
@@ -134,3 +135,14 @@ def test_unknown_mode_is_refused(make: Make) -> None:
     driver = make('* = namespaces-2')
     with pytest.raises(DriverError, match='has no mode dc'):
         driver.set_mode(_scan(driver), 'dc')
+
+
+def test_layout_is_not_set_without_known_root(make: Make, kernel: NvmeKernel) -> None:
+    """This includes a drive without namespaces, as an interrupted change leaves it."""
+    driver = make('8086:0a54 = namespaces-2')
+    device = _scan(driver)
+    kernel.namespaces.run(('nvme', 'delete-ns', '/dev/nvme1', '--namespace-id=1'))
+    mount_tables.replace_tables(kernel.root, 'of a container')
+    with pytest.raises(DriverError, match='it may be the system disk'):
+        driver.set_mode(device, 'namespaces-2')
+    assert not any(command[1] == 'create-ns' for command in kernel.tools.commands)

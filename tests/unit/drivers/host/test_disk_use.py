@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the use of disks by the host."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -8,7 +9,7 @@ import pytest
 
 from cyborg_lite.drivers.host import disk_use
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from tests.hosts import sysfs_tree
+from tests.hosts import mount_tables, sysfs_tree
 from tests.hosts.sysfs_device import Plug
 
 _BOOT, _FREE = '0000:c1:00.0', '0000:c2:00.0'
@@ -97,6 +98,115 @@ def test_list_disks_includes_disks_of_controllers(host: Host, plug: Plug) -> Non
     disk = directory / 'host0/target0:0:0/0:0:0:0/block/sda'
     (disk / 'holders').mkdir(parents=True)
     (host.root / 'sys/block/sda').symlink_to(disk)
-    _write(host, 'proc/mounts', '/dev/sda /var ext4 rw 0 0')
+    _write(host, 'proc/1/mounts', '/dev/sda /var ext4 rw 0 0')
     assert _find_user(host, '0000:61:00.0') == '/var is mounted from sda'
     assert _find_user(host, _FREE) is None
+
+
+_REASON: Final = (
+    'it may be the system disk: no mount table shows / on a disk of this host'
+)
+_SYSTEM, _SPARE = '0000:01:00.0', '0000:02:00.0'
+_PARTITION: Final = 'sys/block/nvme0n1/nvme0n1p2'
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Host:
+    """Return a host with ext4 on a plain partition, and no mount table."""
+    sysfs_tree.build('nvme-ascend', tmp_path / 'plain')
+    host = Host('compute-1', tmp_path / 'plain')
+    mount_tables.replace_tables(host.root, 'missing')
+    _write(host, f'{_PARTITION}/dev', '259:2')
+    (host.root / 'sys/block/loop0').mkdir()
+    return host
+
+
+def _add_holder(host: Host, name: str, number: str) -> None:
+    """Add a block device above the system partition."""
+    _write(host, f'sys/block/{name}/dev', number)
+    (host.root / _PARTITION / 'holders' / name).symlink_to(host.root / 'sys/block')
+
+
+@pytest.mark.parametrize('fault', mount_tables.FAULTS)
+def test_find_disk_user_unknown_root_is_user(plain: Host, fault: str) -> None:
+    mount_tables.replace_tables(plain.root, fault)
+    for address in (_SYSTEM, '0000:03:00.0'):
+        function = PciFunction(plain, address)
+        assert disk_use.find_storage_user(function) == _REASON
+    assert disk_use.find_storage_user(PciFunction(plain, '0000:0e:00.0')) is None
+
+
+@pytest.mark.parametrize(
+    ('path', 'line'),
+    [
+        ('proc/mounts', '/dev/nvme0n1p2 / ext4 rw 0 0'),
+        ('proc/1/mounts', '/dev/nvme0n1p2 / ext4 rw 0 0'),
+        ('proc/self/mountinfo', '30 1 259:2 / / rw shared:1 - ext4 /dev/root rw'),
+        ('proc/1/mountinfo', '30 1 259:2 / / rw - ext4 /dev/disk/by-label/r rw'),
+        ('proc/1/mountinfo', '30 1 0:28 /@ / rw - btrfs /dev/nvme0n1p2 rw,subvol=/@'),
+    ],
+)
+def test_find_disk_user_known_root_frees_spare(
+    plain: Host, path: str, line: str
+) -> None:
+    _write(plain, path, line)
+    assert _find_user(plain, _SPARE) is None
+    assert _find_user(plain, _SYSTEM) == '/ is mounted from nvme0n1p2'
+
+
+@pytest.mark.parametrize(
+    ('name', 'number', 'line'),
+    [
+        ('dm-0', '253:0', '30 1 253:0 / / rw - xfs /dev/mapper/vg0-root rw'),
+        ('dm-0', '253:0', '30 1 253:0 / / rw - ext4 /dev/mapper/luks-1 rw'),
+        ('md0', '9:0', '30 1 9:0 / / rw - ext4 /dev/md0 rw'),
+    ],
+)
+def test_find_disk_user_root_above_partition_is_known(
+    plain: Host, name: str, number: str, line: str
+) -> None:
+    """The root file system is on LVM, dm-crypt or a software RAID."""
+    _add_holder(plain, name, number)
+    _write(plain, 'proc/1/mountinfo', line)
+    assert _find_user(plain, _SPARE) is None
+    assert _find_user(plain, _SYSTEM) == f'{name} on nvme0n1p2'
+
+
+def test_find_disk_user_btrfs_root_without_number_is_known(plain: Host) -> None:
+    _write(plain, 'proc/1/mountinfo', '30 1 0:28 /@ / rw - btrfs /dev/root rw')
+    assert _find_user(plain, _SPARE) == _REASON
+    (plain.root / 'sys/fs/btrfs/0a1b/devices/nvme0n1p2').mkdir(parents=True)
+    assert _find_user(plain, _SPARE) is None
+    assert _find_user(plain, _SYSTEM) == 'btrfs 0a1b on nvme0n1p2'
+
+
+def test_find_disk_user_layer_of_overlay_is_root(plain: Host) -> None:
+    overlay = 'rw,lowerdir=/media/root-ro,upperdir=/media/root-rw/overlay'
+    lines = (
+        f'30 1 0:30 / / rw - overlay overlayroot {overlay}',
+        '31 30 259:2 / /media/root-ro ro - ext4 /dev/root ro',
+    )
+    _write(plain, 'proc/1/mountinfo', lines[0])
+    assert _find_user(plain, _SPARE) == _REASON
+    _write(plain, 'proc/1/mountinfo', '\n'.join(lines))
+    assert _find_user(plain, _SPARE) is None
+    assert _find_user(plain, _SYSTEM) == '/media/root-ro is mounted from nvme0n1p2'
+
+
+def test_find_disk_user_network_boot_needs_mount_table(plain: Host) -> None:
+    host = replace(plain, has_system_disk=False)
+    assert _find_user(host, _SPARE) == _REASON
+    mount_tables.replace_tables(host.root, 'of a network boot')
+    assert _find_user(host, _SPARE) is None
+    assert _find_user(host, _SYSTEM) is None
+
+
+def test_find_disk_user_bind_mount_is_no_layer(plain: Host) -> None:
+    """The layers of a container are on the disk whose file it has as /etc/hosts."""
+    lines = (
+        '30 1 0:30 / / rw - overlay overlay rw,lowerdir=/docker/l/A:/docker/l/B',
+        '31 30 259:9 /docker/hosts /etc/hosts rw - ext4 /dev/nvme1n1 rw',
+    )
+    _write(plain, 'proc/1/mountinfo', '\n'.join(lines))
+    assert _find_user(plain, _SYSTEM) == _REASON
+    assert _find_user(plain, _SPARE) == '/etc/hosts is mounted from nvme1n1'

@@ -276,3 +276,9 @@ def test_host_link_removed_during_read_returns_none(
     monkeypatch.setattr(os, 'readlink', fail)
     host = Host('compute-1', tmp_path)
     assert (host.target('link'), host.text('link/file')) == (None, None)
+
+
+def test_text_of_cut_file_is_none(host: Host) -> None:
+    (host.root / 'proc').mkdir(exist_ok=True)
+    (host.root / 'proc/mounts').write_text('/dev/sda2 / ext4 rw 0 0\n' * 50_000)
+    assert host.text('proc/mounts') is None
