@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cyborg_lite.drivers.base import Driver, RecognizesFunctions
-from cyborg_lite.drivers.generic_pci import GenericPci
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.timed_scan import TimedScan
+from cyborg_lite.drivers.pci.generic import GenericPci
 from cyborg_lite.model.inventory import Deployable, DiscoveryResult, Health
 
 # Display, processing accelerator, co-processor, unassigned: PCI Code and ID Assignment.

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.pci import handle_address, handle_info
+from cyborg_lite.drivers.pci.functions import handle_address, handle_info
 from cyborg_lite.model import topology
 from cyborg_lite.model.inventory import AttachHandle, Deployable, HandleType
 

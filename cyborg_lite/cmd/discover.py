@@ -18,7 +18,7 @@ from cyborg_lite.cmd.device_ownership import build_ownership
 from cyborg_lite.cmd.one_line_errors import one_line_errors
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.drivers.pci_names import load_names
+from cyborg_lite.drivers.pci.names import load_names
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.devices import AllocatedHandle
 

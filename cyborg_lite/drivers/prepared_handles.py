@@ -8,7 +8,7 @@ them, and drivers must not change them.
 import threading
 from collections.abc import Iterable
 
-from cyborg_lite.drivers.pci import handle_address
+from cyborg_lite.drivers.pci.functions import handle_address
 from cyborg_lite.model.devices import AllocatedHandle
 
 

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
-from cyborg_lite.drivers.pci_names import load_names
+from cyborg_lite.drivers.pci.names import load_names
 from cyborg_lite.model.text import format_count
 from devstack.launcher import (
     configuration,

@@ -4,7 +4,7 @@
 from dataclasses import replace
 from typing import Final
 
-from cyborg_lite.drivers.pci import custom_name, handle_info
+from cyborg_lite.drivers.pci.functions import custom_name, handle_info
 from cyborg_lite.model import bitstreams
 from cyborg_lite.model.inventory import AttachHandle, Deployable, Device, HandleType
 from tests.builders.bitstream_files import ARRIA10_REGION

@@ -5,23 +5,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from cyborg_lite.drivers.ai_chips import Ascend, Gaudi
-from cyborg_lite.drivers.amd_gpu import AmdGpu
+from cyborg_lite.drivers.ai.chips import Ascend, Gaudi
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.fake import FakeDriver
 from cyborg_lite.drivers.fpga.inspur import InspurFpga
 from cyborg_lite.drivers.fpga.intel import IntelFpga
 from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver
 from cyborg_lite.drivers.fpga.xilinx import XilinxFpga
-from cyborg_lite.drivers.generic_pci import GenericPci
+from cyborg_lite.drivers.gpus.amd import AmdGpu
+from cyborg_lite.drivers.gpus.intel import IntelGpu
 from cyborg_lite.drivers.host.kernel import Kernel
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.drivers.intel_gpu import IntelGpu
+from cyborg_lite.drivers.network.sriov_nic import SriovNic
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
-from cyborg_lite.drivers.nvme import NvmeDrive
-from cyborg_lite.drivers.qat import IntelQat
-from cyborg_lite.drivers.spdk import SpdkTargets
-from cyborg_lite.drivers.sriov_nic import SriovNic
+from cyborg_lite.drivers.pci.generic import GenericPci
+from cyborg_lite.drivers.qat.driver import IntelQat
+from cyborg_lite.drivers.storage.nvme import NvmeDrive
+from cyborg_lite.drivers.storage.spdk import SpdkTargets
 from cyborg_lite.testing.driver_checks import Bench
 from tests.doubles.spdk import FakeSpdk
 from tests.hosts import fixture_drivers, sysfs_tree

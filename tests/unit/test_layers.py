@@ -93,7 +93,7 @@ LIBRARY_USERS: Final[dict[str, set[str]]] = {
 }
 
 # Vendor packages below drivers/. They share code through drivers/ itself.
-VENDORS: Final = ('nvidia', 'fpga', 'gpu')
+VENDORS: Final = ('nvidia', 'fpga', 'gpus', 'storage', 'network', 'ai', 'qat')
 
 # A database test runs again on MariaDB and PostgreSQL by importing it whole.
 _STAR: Final = '*'

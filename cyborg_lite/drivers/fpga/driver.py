@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from cyborg_lite.drivers.host.sysfs import PciFunction
-from cyborg_lite.drivers.pci import PciDriver, custom_name, handle_info
+from cyborg_lite.drivers.pci.functions import PciDriver, custom_name, handle_info
 from cyborg_lite.model import bitstreams
 from cyborg_lite.model.inventory import (
     AttachHandle,

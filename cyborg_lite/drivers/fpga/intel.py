@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final
 from oslo_config import cfg
 from oslo_log import log
 
-from cyborg_lite.drivers.card_modes import MODES_OPTION, DeclaredModes, check_mode
 from cyborg_lite.drivers.fpga import files
 from cyborg_lite.drivers.fpga.driver import FpgaCard, FpgaRegion
 from cyborg_lite.drivers.fpga.files import ReadsHeader
@@ -25,7 +24,8 @@ from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver, loading_opt
 from cyborg_lite.drivers.host import tools
 from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.pci import custom_name
+from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, DeclaredModes, check_mode
+from cyborg_lite.drivers.pci.functions import custom_name
 from cyborg_lite.exceptions import DeviceGone
 from cyborg_lite.model import bitstreams
 from cyborg_lite.model.bitstreams import Bitstream

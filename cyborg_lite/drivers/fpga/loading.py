@@ -23,7 +23,7 @@ from cyborg_lite.drivers.fpga.files import (
 )
 from cyborg_lite.drivers.host import tools
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.pci import PciDriver
+from cyborg_lite.drivers.pci.functions import PciDriver
 from cyborg_lite.exceptions import (
     BitstreamRefused,
     DeviceBusy,

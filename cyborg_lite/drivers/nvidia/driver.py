@@ -7,11 +7,7 @@ from typing import Any, ClassVar, Final
 
 from oslo_config import cfg
 
-from cyborg_lite.drivers import card_rules
 from cyborg_lite.drivers.base import Section
-from cyborg_lite.drivers.card_modes import MODES_OPTION, DeclaredModes, check_mode
-from cyborg_lite.drivers.function_groups import GROUPS_OPTION
-from cyborg_lite.drivers.grouped_pci import GroupedPciDriver
 from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.virtual_functions import list_vf_addresses
@@ -71,7 +67,11 @@ from cyborg_lite.drivers.nvidia.selection import (
     summarize_offer,
 )
 from cyborg_lite.drivers.nvidia.vgpus import VgpuManager, find_type_label
-from cyborg_lite.drivers.pci import PciDriver, custom_name
+from cyborg_lite.drivers.pci import card_rules
+from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, DeclaredModes, check_mode
+from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
+from cyborg_lite.drivers.pci.functions import PciDriver, custom_name
+from cyborg_lite.drivers.pci.grouped import GroupedPciDriver
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
 from cyborg_lite.drivers.vgpu_class import VGPU, VGPU_CLASS
 from cyborg_lite.exceptions import DeviceBusy, DeviceGone

@@ -12,8 +12,8 @@ from typing import Final
 
 from oslo_config import cfg, types
 
-from cyborg_lite.drivers.function_groups import parse_group
 from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
+from cyborg_lite.drivers.pci.function_groups import parse_group
 from cyborg_lite.exceptions import DeviceBusy, DriverError
 
 _TOOL: Final = 'usr/bin/fmpm'  # below the root of the host

@@ -12,7 +12,7 @@ from typing import Final
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.drivers.nvidia.models import NVSWITCHES
-from cyborg_lite.drivers.pci import custom_name
+from cyborg_lite.drivers.pci.functions import custom_name
 
 TRAIT: Final = custom_name('NVIDIA', 'NVSWITCH')
 # The name of the attribute with the number of NVSwitches of the host.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from cyborg_lite.drivers.nvidia.capacity import may_have_type
 from cyborg_lite.drivers.nvidia.layout import Vgpu, VgpuLayout, VgpuMode, VgpuType
 from cyborg_lite.drivers.nvidia.vgpus import is_own
-from cyborg_lite.drivers.pci import attributes, custom_name, handle_info
+from cyborg_lite.drivers.pci.functions import attributes, custom_name, handle_info
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
 from cyborg_lite.drivers.vgpu_class import VGPU
 from cyborg_lite.model.inventory import AttachHandle, Deployable, HandleType

@@ -21,7 +21,7 @@ from cyborg_lite.drivers.nvidia.layout import (
 )
 from cyborg_lite.drivers.nvidia.nvml import Nvml
 from cyborg_lite.drivers.nvidia.sriov_manage import SriovManage
-from cyborg_lite.drivers.pci import handle_address
+from cyborg_lite.drivers.pci.functions import handle_address
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
 from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DeviceHangs, DriverError
 from cyborg_lite.model.devices import AllocatedHandle

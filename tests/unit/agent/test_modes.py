@@ -19,8 +19,8 @@ from cyborg_lite.agent.modes import Modes, ModeStore
 from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.agent.recovery import HostRecovery
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.drivers.nvme import NvmeDrive
-from cyborg_lite.drivers.qat import IntelQat
+from cyborg_lite.drivers.qat.driver import IntelQat
+from cyborg_lite.drivers.storage.nvme import NvmeDrive
 from cyborg_lite.exceptions import DeviceBusy, DriverError
 from cyborg_lite.model.device_errors import ModeUnknown
 from cyborg_lite.model.inventory import Deployable, Device, Health

@@ -5,11 +5,11 @@ from contextlib import suppress
 
 import pytest
 
-from cyborg_lite.drivers.amd_gpu import AmdGpu
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.fake import FakeDriver
+from cyborg_lite.drivers.gpus.amd import AmdGpu
+from cyborg_lite.drivers.gpus.intel import IntelGpu
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.drivers.intel_gpu import IntelGpu
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from tests.hosts import sysfs_tree
 

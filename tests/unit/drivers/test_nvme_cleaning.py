@@ -9,8 +9,8 @@ import pytest
 
 from cyborg_lite.drivers.host import privileges
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.nvme import NvmeDrive
 from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
+from cyborg_lite.drivers.storage.nvme import NvmeDrive
 from cyborg_lite.exceptions import DeviceBusy, DriverError
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import CleaningPolicy

@@ -3,14 +3,14 @@
 
 import pytest
 
-from cyborg_lite.drivers.ai_chips import Ascend, Gaudi
-from cyborg_lite.drivers.amd_gpu import AmdGpu
+from cyborg_lite.drivers.ai.chips import Ascend, Gaudi
 from cyborg_lite.drivers.fpga.inspur import InspurFpga
-from cyborg_lite.drivers.gpu_sriov import SriovGpu
-from cyborg_lite.drivers.intel_gpu import IntelGpu
-from cyborg_lite.drivers.pci import PciDriver
-from cyborg_lite.drivers.qat import IntelQat
-from cyborg_lite.drivers.sriov_nic import SriovNic
+from cyborg_lite.drivers.gpus.amd import AmdGpu
+from cyborg_lite.drivers.gpus.intel import IntelGpu
+from cyborg_lite.drivers.gpus.sriov import SriovGpu
+from cyborg_lite.drivers.network.sriov_nic import SriovNic
+from cyborg_lite.drivers.pci.functions import PciDriver
+from cyborg_lite.drivers.qat.driver import IntelQat
 from tests.support.class_sizes import count_class_lines
 
 MAX_PLAIN = 15

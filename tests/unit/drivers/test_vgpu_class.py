@@ -4,8 +4,8 @@
 import pytest
 from oslo_config import cfg
 
-from cyborg_lite.drivers.amd_gpu import AmdGpu
-from cyborg_lite.drivers.intel_gpu import IntelGpu
+from cyborg_lite.drivers.gpus.amd import AmdGpu
+from cyborg_lite.drivers.gpus.intel import IntelGpu
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.drivers.vgpu_class import VGPU_CLASS
 

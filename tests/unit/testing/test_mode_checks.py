@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.drivers.qat import IntelQat
+from cyborg_lite.drivers.qat.driver import IntelQat
 from cyborg_lite.exceptions import DriverError
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.testing import mode_checks

@@ -15,7 +15,7 @@ from cyborg_lite.drivers.nvidia.selection import (
     select_types,
     summarize_offer,
 )
-from cyborg_lite.drivers.pci import handle_info
+from cyborg_lite.drivers.pci.functions import handle_info
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
 from cyborg_lite.model.inventory import HandleType
 from tests.doubles.drivers import handle

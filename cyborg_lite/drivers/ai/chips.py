@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AI processors that are given to a guest as a whole."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
+
+from oslo_config import cfg, types
+
+from cyborg_lite.drivers.host import mdev
+from cyborg_lite.drivers.host.sysfs import PciFunction
+from cyborg_lite.drivers.pci.functions import PciDriver, custom_name
+from cyborg_lite.model.traits import OWNER_CYBORG
+
+_RESOURCE_CLASS: Final = cfg.Opt(
+    'resource_class',
+    type=types.String(regex='^CUSTOM_[A-Z0-9_]{1,248}$'),
+    default='CUSTOM_NPU',
+    help="""
+Resource class of the processors in Placement. Change it before the first
+allocation, for example to tell processors of different vendors apart.
+""",
+)
+
+
+class AiChip(PciDriver):
+    """Base of the drivers for AI processors; a driver is data."""
+
+    CLASSES: ClassVar[tuple[str, ...]] = ('1200',)
+    DEVICE_TYPE: ClassVar[str] = 'AICHIP'
+    RESOURCE_CLASS: ClassVar[str] = 'CUSTOM_NPU'
+    IS_LIMITED: ClassVar[bool] = True
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (*PciDriver.OPTIONS, _RESOURCE_CLASS)
+
+    def traits(self, function: PciFunction) -> tuple[str, ...]:
+        """Return vendor and product."""
+        names = (f'AICHIP_{self.VENDOR_NAME}', f'AICHIP_PRODUCT_ID_{function.device}')
+        return OWNER_CYBORG, *map(custom_name, names)
+
+    def find_host_user(self, function: PciFunction) -> str | None:
+        """Return a mediated device of the processor, such as a vNPU."""
+        uuids = mdev.list_uuids(function)
+        return f'it has the mediated device {uuids[0]}' if uuids else None
+
+
+class Ascend(AiChip):
+    """Driver for Huawei Ascend processors."""
+
+    NAME: ClassVar[str] = 'ascend_driver'
+    VENDOR: ClassVar[str] = '19e5'
+    VENDOR_NAME: ClassVar[str] = 'HUAWEI'
+    HOST_DRIVERS: ClassVar[tuple[str, ...]] = ('devdrv_device_driver',)
+    MODELS: ClassVar[Mapping[str, str]] = {
+        'd100': 'Ascend 310',
+        'd500': 'Ascend 310P',
+        'd801': 'Ascend 910',
+        'd802': 'Ascend 910B',
+        'd803': 'Ascend 910_93',
+    }
+
+
+class Gaudi(AiChip):
+    """Driver for Habana Gaudi processors."""
+
+    NAME: ClassVar[str] = 'habana_driver'
+    VENDOR: ClassVar[str] = '1da3'
+    VENDOR_NAME: ClassVar[str] = 'HABANA'
+    HOST_DRIVERS: ClassVar[tuple[str, ...]] = ('habanalabs',)
+    MODELS: ClassVar[Mapping[str, str]] = {'1000': 'Gaudi', '1020': 'Gaudi2'}
+
+    def find_fault(self, function: PciFunction) -> str | None:
+        """Return the status of a processor that malfunctions (kernel: ABI/habanalabs).
+
+        The words differ in case between kernels, and a reset is temporary.
+        """
+        for name in ('habanalabs/hl', 'accel/accel'):
+            directory, _, prefix = name.partition('/')
+            for entry in function.names(directory):
+                status = _read_status(function, f'{directory}/{entry}')
+                if entry.startswith(prefix) and 'malfunction' in status.lower():
+                    return f'status of {entry}: {status}'
+        return None
+
+
+def _read_status(function: PciFunction, path: str) -> str:
+    return (
+        function.text(f'{path}/status') or function.text(f'{path}/device/status') or ''
+    )

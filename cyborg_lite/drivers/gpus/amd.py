@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AMD Instinct and Radeon PRO GPUs: whole cards, or virtual functions of GIM.
+
+The number of virtual functions is a setting of GIM and not of this driver.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from oslo_config import cfg
+
+from cyborg_lite.drivers.gpus.sriov import SriovGpu
+from cyborg_lite.drivers.host.sysfs import PciFunction
+from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
+from cyborg_lite.drivers.pci.functions import PciDriver
+from cyborg_lite.drivers.vgpu_class import VGPU_CLASS
+from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.usage import Usage
+
+
+class AmdGpu(SriovGpu):
+    """Driver for AMD GPUs; reads telemetry of amdgpu (gpu/amdgpu/thermal.rst)."""
+
+    NAME: ClassVar[str] = 'amd_gpu_driver'
+    VENDOR: ClassVar[str] = '1002'
+    VENDOR_NAME: ClassVar[str] = 'AMD'
+    CLASSES: ClassVar[tuple[str, ...]] = ('0300', '0302', '0380', '1200')
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
+        *PciDriver.OPTIONS,
+        VGPU_CLASS,
+        GROUPS_OPTION,
+    )
+    HOST_DRIVERS: ClassVar[tuple[str, ...]] = ('amdgpu', 'gim')
+    MODELS: ClassVar[Mapping[str, str]] = {
+        '740f': 'Instinct MI210',
+        '74a1': 'Instinct MI300X',
+    }
+
+    def read_serial(self, function: PciFunction) -> str | None:
+        """Return the unique id of the card, which amdgpu exposes while bound."""
+        return function.text('unique_id')
+
+    def read_usage(self, device: Device) -> Usage:
+        """Return the telemetry of the card with its load and its memory."""
+        card = PciFunction(self._host, device.control_address)
+        usage = super().read_usage(device)
+        if card.is_suspended or card.is_lost:
+            return usage
+        return replace(
+            usage,
+            busy_percent=card.number('gpu_busy_percent'),
+            memory_used=card.number('mem_info_vram_used'),
+            memory_total=card.number('mem_info_vram_total'),
+        )

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PCI functions that the operator allows, whole or as virtual functions."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+from oslo_config import cfg
+
+from cyborg_lite.drivers.base import Section
+from cyborg_lite.drivers.host import disk_use, mdev, network_use
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.tools import Tools
+from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
+from cyborg_lite.drivers.pci.allowed_functions import AllowedFunctions, parse_entries
+from cyborg_lite.drivers.pci.function_cleaning import FunctionCleaner
+from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
+from cyborg_lite.drivers.pci.functions import custom_name, handle_address
+from cyborg_lite.drivers.pci.grouped import GroupedPciDriver
+from cyborg_lite.drivers.pci.shared import SharedPciDriver
+from cyborg_lite.drivers.pci.vendors import VENDOR_NAMES
+from cyborg_lite.exceptions import DriverError
+from cyborg_lite.model.cleaning import CleanStep
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import AttachHandle, DiscoveryResult
+from cyborg_lite.model.nova_config import NovaPciFunction
+from cyborg_lite.model.traits import OWNER_CYBORG
+
+_BRIDGES: Final = '06'  # class; a bridge carries the traffic of other functions
+
+_DEVICE_SPEC: Final = cfg.MultiStrOpt(
+    'device_spec',
+    default=[],
+    help="""
+PCI functions that guests may get, as one JSON object per line; the first entry
+that matches a function applies. The keys vendor_id, product_id, address and
+devname are those of [pci] device_spec of Nova; class is the first digits of
+the class code. A physical function that has virtual functions is shared by
+them. Further keys: resource_class, traits, device_type, managed,
+physical_network, and cleaning, which is never, after-use, always or one-time.
+A clean resets the function, or erases an NVMe drive. Example:
+{"vendor_id": "1d55", "product_id": "1001", "resource_class": "CUSTOM_DSP"}
+""",
+)
+_WHITELIST: Final = cfg.MultiStrOpt(
+    'passthrough_whitelist', default=[], help='Entries as configured for Cyborg.'
+)
+
+
+class GenericPci(GroupedPciDriver, SharedPciDriver):
+    """Driver for the PCI functions that the operator allows."""
+
+    NAME: ClassVar[str] = 'pci_driver'
+    # An entry selects functions of any class.
+    CLASSES: ClassVar[tuple[str, ...]] = ('',)
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
+        *SharedPciDriver.OPTIONS,
+        _DEVICE_SPEC,
+        GROUPS_OPTION,
+    )
+
+    # Any: each option has its own type.
+    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+        super().__init__(host, options)
+        texts = (*options.get('device_spec', ()), *options.get('cyborg_entries', ()))
+        self._entries = parse_entries(texts)
+        drives = NvmeCleaner(Tools(host.kernel), CleanMethod.AUTO)
+        self._cleaner = FunctionCleaner(self._writer, drives)
+        self._routed: frozenset[str] = frozenset()
+        # The last interfaces of each function, by address: devname selects a function
+        # that a guest has, too.
+        self._interfaces: dict[str, frozenset[str]] = {}
+
+    @classmethod
+    def read_legacy_config(cls, section: Section) -> Mapping[str, Any]:
+        """Return the entries in ``[pci] passthrough_whitelist`` of Cyborg."""
+        return {'cyborg_entries': section('pci', [_WHITELIST])[_WHITELIST.dest]}
+
+    def discover(self) -> Iterator[DiscoveryResult]:
+        """Yield one result per function that an entry selects."""
+        self._routed = network_use.list_routed(self._host)
+        yield from super().discover()
+
+    def is_own_vendor(self, function: PciFunction) -> bool:
+        """Return True if an entry selects the function or its physical function."""
+        return self._find_entry(function) is not None
+
+    def classify(self, function: PciFunction) -> DiscoveryResult | None:
+        """Return the result for a function, or None if no entry selects it."""
+        physical = PciFunction(self._host, function.physfn or '')
+        if function.physfn is None or self.is_own_vendor(physical):
+            return super().classify(function)
+        # An entry selects virtual functions, but not their card.
+        return self.classify_card(function) if self.is_own_vendor(function) else None
+
+    def find_host_user(self, function: PciFunction) -> str | None:
+        """Return what of the host uses a function, or None if nothing does."""
+        if function.pci_class.startswith(_BRIDGES):
+            return 'a bridge, which other functions need'
+        user = network_use.find_network_user(function, self._routed)
+        if user is None and not function.is_virtual:
+            user = network_use.find_active_interface(function)
+        uuids = mdev.list_uuids(function)
+        if user is None and uuids:
+            user = f'it has the mediated device {uuids[0]}'
+        return user or disk_use.find_storage_user(function)
+
+    def traits(self, function: PciFunction) -> tuple[str, ...]:
+        """Return vendor and product, and the traits of the entry."""
+        names = [f'PCI_PRODUCT_ID_{function.device}']
+        if function.vendor in VENDOR_NAMES:
+            names.insert(0, f'PCI_{VENDOR_NAMES[function.vendor]}')
+        own = (OWNER_CYBORG, *map(custom_name, names))
+        return tuple(dict.fromkeys((*own, *self._entry(function).traits)))
+
+    def resource_class(self, function: PciFunction) -> str:
+        """Return the resource class of the entry."""
+        return self._entry(function).resource_class
+
+    def device_type(self, function: PciFunction) -> str:
+        """Return the device type of the entry."""
+        return self._entry(function).device_type
+
+    def vendor_name(self, function: PciFunction) -> str:
+        """Return the name of the vendor, or the id of an unknown vendor."""
+        return VENDOR_NAMES.get(function.vendor, function.vendor)
+
+    def build_handle(self, card: PciFunction, function: PciFunction) -> AttachHandle:
+        """Return the attach handle with the settings of the entry."""
+        entry = self._entry(card)
+        handle = super().build_handle(card, function)
+        network = entry.physical_network
+        extra = {'physical_network': network} if network else {}
+        info = {**handle.info, **extra}
+        return replace(
+            handle, info=info, managed=entry.is_managed, cleaning=entry.cleaning
+        )
+
+    def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
+        """Return the steps that reset a function, or erase a drive."""
+        return self._cleaner.list_steps(self._find_function(handle))
+
+    def run_clean_step(
+        self, handle: AllocatedHandle, name: str, abort: threading.Event
+    ) -> str:
+        """Run a step; no step can be aborted."""
+        function = self._find_function(handle)
+        user = self.find_host_user(function) if function.is_present else None
+        if user is not None:
+            reason = f'{function.address} is in use by the host: {user}.'
+            raise DriverError(reason=reason)
+        return self._cleaner.run_step(function, name)
+
+    def _find_function(self, handle: AllocatedHandle) -> PciFunction:
+        return PciFunction(self._host, handle_address(handle.info))
+
+    def _entry(self, function: PciFunction) -> AllowedFunctions:
+        entry = self._find_entry(function)
+        if entry is None:
+            raise LookupError(function.address)  # the caller has checked it
+        return entry
+
+    def _find_entry(self, function: PciFunction) -> AllowedFunctions | None:
+        if not function.vendor or not function.device:
+            return None
+        properties = NovaPciFunction(
+            address=function.address,
+            vendor=function.vendor,
+            product=function.device,
+            parent=function.physfn,
+            interfaces=self._list_interfaces(function),
+        )
+        pci_class = function.pci_class
+        return next(
+            (item for item in self._entries if item.covers(properties, pci_class)), None
+        )
+
+    def _list_interfaces(self, function: PciFunction) -> frozenset[str]:
+        """Return the interfaces of a function and of its physical function."""
+        addresses = filter(None, (function.address, function.physfn))
+        for address in addresses:
+            names = network_use.list_interfaces(PciFunction(self._host, address))
+            if names:
+                self._interfaces[address] = frozenset(names)
+        return frozenset().union(
+            self._interfaces.get(function.address, frozenset()),
+            self._interfaces.get(function.physfn or '', frozenset()),
+        )

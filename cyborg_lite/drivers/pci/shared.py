@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PCI cards that are shared as SR-IOV virtual functions, for any type of device."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+from oslo_config import cfg, types
+
+from cyborg_lite.drivers.host import vfio
+from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.virtual_functions import SysfsSriov, VirtualFunctions
+from cyborg_lite.drivers.pci import card_rules
+from cyborg_lite.drivers.pci.functions import PciDriver, attributes, handle_address
+from cyborg_lite.drivers.prepared_handles import PreparedHandles
+from cyborg_lite.exceptions import DeviceBusy, DriverError
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import (
+    AttachHandle,
+    Deployable,
+    Device,
+    DiscoveryResult,
+    Health,
+)
+
+VIRTUAL_FUNCTIONS_OPTION: Final = cfg.ListOpt(
+    'virtual_functions',
+    default=[],
+    item_type=types.String(regex=r'^[^=\s]+\s*=\s*\d+$'),
+    help="""
+Number of virtual functions of cards, as `card = number` pairs; the first pair
+that matches a card applies. `card` is the PCI address of the card or its ids
+as in 8086:56c0; `*` matches any text. The agent creates the virtual functions
+when the first instance needs one, and removes them after the last. A card
+that already has virtual functions is shared by these. A card without virtual
+functions that no pair matches is offered as a whole, except QAT cards.
+""",
+)
+_AT_START: Final = cfg.BoolOpt(
+    'virtual_functions_at_start',
+    default=False,
+    help="""
+Create the virtual functions that `virtual_functions` configures at the start of
+the agent, and keep them. By default they exist only while an instance uses one.
+Turn it on for cards whose virtual functions take long to create, or that other
+programs of the host configure.
+""",
+)
+
+
+class SharedPciDriver(PciDriver):
+    """Offers a card as a whole, or its existing or configured virtual functions.
+
+    A driver of any SR-IOV device overrides what differs: ``shared_traits`` and
+    ``shared_class``, ``build_handle`` for the info of handles, ``find_host_user`` for
+    what makes a virtual function busy, and ``find_fault`` for the health of a card.
+    """
+
+    OFFERS_WHOLE: ClassVar[bool] = True  # False: only virtual functions are offered
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
+        *PciDriver.OPTIONS,
+        VIRTUAL_FUNCTIONS_OPTION,
+        _AT_START,
+        CHANGE_TIMEOUT,
+    )
+
+    # Any: each option has its own type.
+    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+        super().__init__(host, options)
+        rules = card_rules.parse_rules(options.get('virtual_functions', ()))
+        self._rules = card_rules.CardRules(rules)
+        self._prepared = PreparedHandles()
+        seconds = options.get('change_timeout', CHANGE_TIMEOUT.default)
+        self._writer = Writer(host.root, host.kernel, seconds)
+        switch = SysfsSriov(self._writer, self.virtual_count)
+        self._virtual = VirtualFunctions(host, switch)
+
+    def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
+        """Accept the handles that earlier agent processes prepared."""
+        self._prepared.add(handles)
+
+    def prepare(self, handle: AllocatedHandle) -> None:
+        """Create the virtual functions of the card, unless they exist.
+
+        :raises DriverError: the card cannot have the virtual function of the handle
+        """
+        if self._is_whole(handle):
+            return
+        self._writer.check(handle.control_address)
+        card = PciFunction(self._host, handle.control_address)
+        self._prepared.add([handle])
+        try:
+            self._virtual.create(card, handle_address(handle.info))
+        except DriverError:
+            self._prepared.remove(handle.uuid)
+            raise
+
+    def prepare_device(self, device: Device) -> bool:
+        """Create the virtual functions of a card, if they exist from the start on.
+
+        :returns: True if they were created
+        :raises DriverError: the card cannot have them
+        """
+        card = PciFunction(self._host, device.control_address)
+        if not self._options.get('virtual_functions_at_start') or card.virtfns:
+            return False
+        addresses = self._list_addresses(card)
+        # A card that is out of order is tried again when it works.
+        if not addresses or card.is_lost or self.find_fault(card) is not None:
+            return False
+        self._writer.check(card.address)
+        self._virtual.create(card, addresses[0])
+        return True
+
+    def check_unused(self, card: PciFunction) -> None:
+        """Check that no guest has a virtual function of a card open.
+
+        :raises DeviceBusy: a guest has
+        """
+        if self._is_in_use(card.address):
+            reason = 'a guest uses one of its virtual functions'
+            raise DeviceBusy(address=card.address, reason=reason)
+
+    def release(self, handle: AllocatedHandle) -> None:
+        """Remove the virtual functions of the card after the last handle.
+
+        :raises DriverError: they cannot be removed
+        """
+        if self._is_whole(handle):
+            return
+        self._writer.check(handle.control_address)
+        self._prepared.remove(handle.uuid)
+        card = handle.control_address
+        if self._options.get('virtual_functions_at_start'):
+            return
+        if not self._prepared.has_any_on(card) and not self._is_in_use(card):
+            self._virtual.remove(PciFunction(self._host, card))
+
+    def is_prepared(self, handle: AllocatedHandle) -> bool:
+        """Return True if the virtual function of the handle exists."""
+        return PciFunction(self._host, handle_address(handle.info)).is_present
+
+    def shared_traits(self, function: PciFunction) -> tuple[str, ...]:
+        """Return the traits of the provider of the virtual functions of a card."""
+        return self.traits(function)
+
+    def shared_class(self, function: PciFunction) -> str:
+        """Return the resource class of the virtual functions of a card."""
+        return self.resource_class(function)
+
+    def virtual_count(self, card: PciFunction) -> int:
+        """Return the configured number of virtual functions; 0: none are created."""
+        values = self._rules.find_values(card.address, card.ids)
+        return int(values[0]) if values else 0
+
+    def classify_card(self, function: PciFunction) -> DiscoveryResult:
+        """Return the result for a card: shared, whole, or not offered."""
+        fault = self.find_fault(function)
+        if fault is not None:
+            return self.build_lost(function, fault)
+        addresses = self._list_addresses(function)
+        if addresses:
+            return self._build_shared(function, addresses)
+        count = self.virtual_count(function)
+        if count and not function.has_guest_driver:
+            reason = f'it cannot have {count} virtual functions'
+            return self.build_withheld(function, reason)
+        if self.OFFERS_WHOLE:
+            return super().classify_card(function)
+        return self.build_withheld(function, 'it has no virtual functions')
+
+    def describe_virtual(self, function: PciFunction) -> str:
+        """Return the card of a virtual function and whether it can be offered."""
+        text = super().describe_virtual(function)
+        obstacle = self.find_obstacle(function)
+        return f'{text}: {obstacle or "free, or attached to a guest"}'
+
+    def build_lost(self, function: PciFunction, reason: str) -> DiscoveryResult:
+        """Return the result for a card that does not respond or is out of order."""
+        handles = self._build_handles(function, self._list_addresses(function))
+        if handles:
+            root = self._build_root(function, handles)
+            device = self.build_device(function, replace(root, reserved=root.total))
+            device = replace(device, health=Health.FAILED, health_reason=reason)
+            return self.build_result(function, reason, device)
+        if self.OFFERS_WHOLE:
+            return super().build_lost(function, reason)
+        return self.build_withheld(function, reason, Health.FAILED)
+
+    def _list_addresses(self, card: PciFunction) -> tuple[str, ...]:
+        """Return the virtual functions that a card has or may get; empty: none."""
+        if card.virtfns or card.has_guest_driver:
+            return card.virtfns
+        count = self.virtual_count(card)
+        if count > (card.number('sriov_totalvfs') or 0):
+            return ()
+        return self._virtual.list_addresses(card, count)
+
+    def _build_shared(
+        self, function: PciFunction, addresses: Iterable[str]
+    ) -> DiscoveryResult:
+        handles = self._build_handles(function, addresses)
+        if not handles:
+            reason = 'none of its virtual functions can be passed through'
+            return self.build_withheld(function, reason)
+        device = self.build_device(function, self._build_root(function, handles))
+        reason = f'{len(handles)} virtual functions'
+        used = sum(handle.in_use for handle in handles)
+        if used:
+            reason = f'{reason}, {used} in use by the host'
+        return self.build_result(function, reason, device)
+
+    def _build_root(
+        self, function: PciFunction, handles: tuple[AttachHandle, ...]
+    ) -> Deployable:
+        resource_class = self.shared_class(function)
+        traits = self.shared_traits(function)
+        return Deployable(
+            name=self.root_name(function),
+            resource_class=resource_class,
+            traits=traits,
+            total=len(handles),
+            handles=handles,
+            attributes=attributes(resource_class, traits),
+        )
+
+    def _build_handles(
+        self, card: PciFunction, addresses: Iterable[str]
+    ) -> tuple[AttachHandle, ...]:
+        return tuple(self._list_handles(card, addresses))
+
+    def _list_handles(
+        self, card: PciFunction, addresses: Iterable[str]
+    ) -> Iterator[AttachHandle]:
+        on_demand = self.virtual_count(card) > 0
+        for address in addresses:
+            virtual = PciFunction(self._host, address)
+            in_use = False
+            if virtual.is_present:
+                if self.find_passthrough_obstacle(virtual) is not None:
+                    continue
+                in_use = self.find_host_user(virtual) is not None
+            handle = self.build_handle(card, virtual)
+            yield replace(handle, needs_host=on_demand, in_use=in_use)
+
+    def _is_whole(self, handle: AllocatedHandle) -> bool:
+        """Return True if the handle is a physical function, not a virtual one."""
+        function = PciFunction(self._host, handle_address(handle.info))
+        return function.is_present and not function.is_virtual
+
+    def _is_in_use(self, address: str) -> bool:
+        """Return True if any guest has a virtual function of the card open.
+
+        This includes guests that this service does not manage.
+        """
+        card = PciFunction(self._host, address)
+        files = [
+            file
+            for virtual in card.virtfns
+            for file in vfio.device_files(self._host, f'sys/bus/pci/devices/{virtual}')
+        ]
+        return bool(self._writer.holders(address, files))

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Intel QuickAssist: virtual functions with the services that the card is set to."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from cyborg_lite.drivers.host.sysfs import PciFunction
+from cyborg_lite.drivers.pci.card_services import ServiceCardDriver
+from cyborg_lite.drivers.pci.functions import custom_name
+from cyborg_lite.model.traits import OWNER_CYBORG
+
+# Driver and name of the cards by device id (kernel: adf_accel_devices.h).
+_CARDS: Final[Mapping[str, tuple[str, str]]] = {
+    '0435': ('dh895xcc', 'QuickAssist DH895xCC'),
+    '19e2': ('c3xxx', 'QuickAssist C3xxx'),
+    '37c8': ('c6xx', 'QuickAssist C62x'),
+    '4940': ('4xxx', 'QuickAssist 4xxx'),
+    '4942': ('4xxx', 'QuickAssist 401xx'),
+    '4944': ('4xxx', 'QuickAssist 402xx'),
+    '4946': ('420xx', 'QuickAssist 420xx'),
+}
+_FIRST_GENERATION: Final = ('0435', '19e2', '37c8')
+
+
+class IntelQat(ServiceCardDriver):
+    """Driver for Intel QuickAssist cards."""
+
+    NAME: ClassVar[str] = 'intel_qat_driver'
+    VENDOR: ClassVar[str] = '8086'
+    VENDOR_NAME: ClassVar[str] = 'INTEL'
+    CLASSES: ClassVar[tuple[str, ...]] = ('0b40',)
+    DEVICE_TYPE: ClassVar[str] = 'QAT'
+    RESOURCE_CLASS: ClassVar[str] = 'CUSTOM_QAT'
+    MODELS: ClassVar[Mapping[str, str]] = {
+        key: name for key, (_, name) in _CARDS.items()
+    }
+    IS_LIMITED: ClassVar[bool] = True
+    OFFERS_WHOLE: ClassVar[bool] = False
+    STATE: ClassVar[str] = 'qat/state'
+    SERVICES: ClassVar[str] = 'qat/cfg_services'
+    SERVICE_TRAIT: ClassVar[str] = 'QAT_SERVICE'
+    # kernel: ABI/sysfs-driver-qat
+    SERVICE_MODES: ClassVar[tuple[str, ...]] = (
+        *('sym;asym', 'sym', 'asym', 'dc', 'dcc'),
+        *('sym;dc', 'asym;dc'),
+    )
+
+    def traits(self, function: PciFunction) -> tuple[str, ...]:
+        """Return vendor, product and services."""
+        names = ('QAT_INTEL', f'QAT_PRODUCT_ID_{function.device}')
+        services = self.list_service_traits(function)
+        return OWNER_CYBORG, *map(custom_name, names), *services
+
+    def virtual_count(self, card: PciFunction) -> int:
+        """Return the configured number; older cards have all functions or none."""
+        count = super().virtual_count(card)
+        if count and card.device in _FIRST_GENERATION:
+            return card.number('sriov_totalvfs') or count
+        return count
+
+    def find_fault(self, function: PciFunction) -> str | None:
+        """Return why the card provides no service, or None if it does."""
+        driver, _ = _CARDS[function.device]
+        if function.driver != driver:
+            return f'driver {driver} is not bound'
+        errors = function.number('qat_ras/errors_fatal')
+        fatal = f'fatal errors: {errors}' if errors else None
+        faults = (super().find_fault(function), fatal)
+        return ', '.join(filter(None, faults)) or None

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVMe drives of any vendor, given to a guest as a whole and erased afterwards."""
+
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+from oslo_config import cfg
+
+from cyborg_lite.drivers import nvme_cleaning
+from cyborg_lite.drivers.host import disk_use
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.tools import ToolRunner, Tools
+from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
+from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, DeclaredModes, check_mode
+from cyborg_lite.drivers.pci.functions import PciDriver, attributes, custom_name
+from cyborg_lite.drivers.pci.vendors import VENDOR_NAMES
+from cyborg_lite.drivers.storage.nvme_namespaces import (
+    NamespaceManager,
+    count_namespaces,
+    format_layout,
+    parse_layout,
+)
+from cyborg_lite.drivers.storage.nvme_ports import DrivePorts
+from cyborg_lite.exceptions import DeviceBusy, DeviceGone
+from cyborg_lite.model import typed_attributes
+from cyborg_lite.model.cleaning import CleanStep
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import (
+    AttachHandle,
+    CleaningPolicy,
+    Deployable,
+    Device,
+    DiscoveryResult,
+)
+from cyborg_lite.model.modes import DeviceMode, list_inventory
+from cyborg_lite.model.traits import OWNER_CYBORG
+from cyborg_lite.model.typed_attributes import AttributeDeclaration, TypedAttribute
+
+_HOST_DRIVER: Final = 'nvme'
+_LAYOUT: Final = custom_name('SSD', 'NAMESPACES', '')  # trait, before the number
+_COUNTS: Final = (1, 2, 4, 8)  # namespaces of the layouts that need no declaration
+# Eight ASCII characters (NVMe Base Specification, Identify Controller, FR).
+_FIRMWARE: Final = re.compile(r'[!-~][ -~]{0,7}')
+
+
+class NvmeDrive(PciDriver):
+    """Driver for NVMe drives."""
+
+    NAME: ClassVar[str] = 'nvme_driver'
+    CLASSES: ClassVar[tuple[str, ...]] = ('010802',)
+    DEVICE_TYPE: ClassVar[str] = 'SSD'
+    RESOURCE_CLASS: ClassVar[str] = 'CUSTOM_SSD'
+    HOST_DRIVERS: ClassVar[tuple[str, ...]] = (_HOST_DRIVER,)
+    MODELS: ClassVar[Mapping[str, str]] = {
+        '144d:a80a': 'Samsung PM9A3',
+        '144d:a824': 'Samsung PM173X',
+        '1bd4:1003': 'Inspur NS8500',
+        '8086:0a54': 'Intel P4500, P4510 or P46x0',
+    }
+    KEEPS_MODES: ClassVar[bool] = True
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
+        *PciDriver.OPTIONS,
+        *nvme_cleaning.OPTIONS,
+        MODES_OPTION,
+    )
+    ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]] = (
+        *PciDriver.ATTRIBUTES,
+        typed_attributes.FIRMWARE,
+    )
+
+    # Any: each option has its own type.
+    def __init__(
+        self,
+        host: Host,
+        options: Mapping[str, Any],
+        runner: ToolRunner | None = None,
+    ) -> None:
+        """Store the arguments.
+
+        :param runner: runs the tools; None: through the privileged process
+        """
+        super().__init__(host, options)
+        method = CleanMethod(options.get('clean_method', CleanMethod.AUTO))
+        tools = runner or Tools(host.kernel)
+        self._cleaner = NvmeCleaner(tools, method)
+        self._namespaces = NamespaceManager(tools)
+        self._declared = DeclaredModes(options, host.name)
+        self._ports = DrivePorts(
+            lambda address: self.find_host_user(PciFunction(host, address))
+        )
+        # The last number of namespaces, by address. A drive in a guest has none.
+        self._counts: dict[str, int] = {}
+
+    def discover(self) -> Iterator[DiscoveryResult]:
+        """Yield one result per controller; a drive is offered at one of them."""
+        yield from self._ports.resolve(list(super().discover()))
+
+    def build_handle(self, card: PciFunction, function: PciFunction) -> AttachHandle:
+        """Return the attach handle of a drive, with its cleaning policy."""
+        handle = super().build_handle(card, function)
+        policy = CleaningPolicy(self._options.get('cleaning', CleaningPolicy.AFTER_USE))
+        return replace(handle, cleaning=policy)
+
+    def build_device(self, function: PciFunction, root: Deployable) -> Device:
+        """Return the device of a drive; a trait shows the layout of a declared one."""
+        device = super().build_device(function, root)
+        if root.resource_class is None or self._declared.find(device) is None:
+            return device
+        if function.driver == _HOST_DRIVER:
+            self._counts[function.address] = count_namespaces(function)
+        count = self._counts.get(function.address, 0)
+        return replace(device, root=_replace_layout(device.root, count))
+
+    def restore_device(self, device: Device) -> None:
+        """Accept a device that an earlier agent process discovered."""
+        super().restore_device(device)
+        self._ports.restore_device(device)
+        if device.hardware_id != device.control_address:
+            # Needed while the drive is in a guest: other controllers have it, too.
+            ids = f'{device.vendor}:{device.std_board_info.get("product_id", "")}'
+            self._serials[device.control_address, ids] = device.hardware_id
+        for trait in device.root.traits:
+            number = trait.removeprefix(_LAYOUT)
+            if number != trait and number.isdecimal():
+                self._counts[device.control_address] = int(number)
+
+    def modes(self, device: Device) -> Sequence[DeviceMode]:
+        """Return the layouts of namespaces of a drive for which one is declared."""
+        declared = self._declared.find(device)
+        function = PciFunction(self._host, device.control_address)
+        if self._ports.find_obstacle(function.address) is not None:
+            return ()
+        if declared is None or function.driver != _HOST_DRIVER:
+            return ()
+        counts = sorted({*_COUNTS, parse_layout(declared)} - {0})
+        return tuple(
+            DeviceMode(
+                format_layout(count),
+                list_inventory(_replace_layout(device.root, count)),
+                is_current=self.has_mode(device, format_layout(count)),
+            )
+            for count in counts
+        )
+
+    def has_mode(self, device: Device, mode: str) -> bool:
+        """Return True if a drive has the namespaces of a mode, all of equal size."""
+        function = PciFunction(self._host, device.control_address)
+        count = parse_layout(mode)
+        return count > 0 and count_namespaces(function) == count
+
+    def declared_mode(self, device: Device) -> str | None:
+        """Return the declared layout."""
+        return self._declared.find(device)
+
+    def set_mode(self, device: Device, mode: str) -> Device:
+        """Replace the namespaces of a drive, which destroys its data.
+
+        :raises DeviceBusy: a guest has the drive, or may have it at another port
+        :raises DriverError: the host uses it, or a command failed
+        """
+        function = PciFunction(self._host, device.control_address)
+        obstacle = self._ports.find_obstacle(function.address)
+        if obstacle is not None:
+            raise DeviceBusy(address=function.address, reason=obstacle)
+        count = parse_layout(mode)
+        if not count:
+            check_mode(self.modes(device), device, mode)
+        self._namespaces.set_layout(function, count)
+        result = self.classify(PciFunction(self._host, function.address))
+        if result is None or result.device is None:
+            raise DeviceGone(address=function.address)
+        return result.device
+
+    def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
+        """Return the steps that erase the drive."""
+        return self._cleaner.list_steps(PciFunction(self._host, handle.control_address))
+
+    def run_clean_step(
+        self, handle: AllocatedHandle, name: str, abort: threading.Event
+    ) -> str:
+        """Erase the drive; no step can be aborted."""
+        function = PciFunction(self._host, handle.control_address)
+        return self._cleaner.run_step(function, name)
+
+    def is_own_vendor(self, function: PciFunction) -> bool:
+        """Return True for every vendor."""
+        return True
+
+    def classify_companion(self, function: PciFunction) -> DiscoveryResult | None:
+        """Return None: other functions belong to other drivers."""
+        return None
+
+    def vendor_name(self, function: PciFunction) -> str:
+        """Return the name of the vendor, or the id of an unknown vendor."""
+        return VENDOR_NAMES.get(function.vendor, function.vendor)
+
+    def traits(self, function: PciFunction) -> tuple[str, ...]:
+        """Return product and vendor; a vendor without a name has no trait."""
+        names = [f'SSD_PRODUCT_ID_{function.device}']
+        if function.vendor in VENDOR_NAMES:
+            names.insert(0, f'SSD_{VENDOR_NAMES[function.vendor]}')
+        return OWNER_CYBORG, *map(custom_name, names)
+
+    def read_serial(self, function: PciFunction) -> str | None:
+        """Return the serial number, which the host driver shows while bound."""
+        for controller in function.names('nvme'):
+            return function.text(f'nvme/{controller}/serial')
+        return None
+
+    def list_attributes(self, function: PciFunction) -> Iterator[TypedAttribute]:
+        """Yield the typed attributes; the host driver shows the firmware."""
+        yield from super().list_attributes(function)
+        for controller in function.names('nvme'):
+            revision = function.text(f'nvme/{controller}/firmware_rev') or ''
+            if _FIRMWARE.fullmatch(revision):
+                yield typed_attributes.FIRMWARE.of(revision)
+                return
+
+    def find_fault(self, function: PciFunction) -> str | None:
+        """Return the state of a controller that cannot be used, or None."""
+        for controller in function.names('nvme'):
+            if function.text(f'nvme/{controller}/state') in ('dead', 'deleting'):
+                return f'the controller {controller} is dead'
+        return None
+
+    def find_host_user(self, function: PciFunction) -> str | None:
+        """Return what of the host uses the drive, or None if nothing does."""
+        if function.driver != _HOST_DRIVER:
+            return disk_use.find_root_obstacle(self._host)
+        disks = disk_use.list_namespaces(function)
+        if not disks:
+            # A drive whose content is unknown may be the system disk.
+            return 'its namespaces cannot be found'
+        return disk_use.find_disk_user(disks)
+
+
+def _replace_layout(root: Deployable, count: int) -> Deployable:
+    """Return the deployable with the trait of a number of namespaces; 0: none."""
+    if root.resource_class is None:
+        return root
+    traits = [trait for trait in root.traits if not trait.startswith(_LAYOUT)]
+    if count:
+        traits.append(f'{_LAYOUT}{count}')
+    shared = attributes(root.resource_class, traits)
+    return replace(root, traits=tuple(traits), attributes=shared)

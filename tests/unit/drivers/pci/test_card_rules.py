@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the rules that assign vGPU types to cards."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+
+from cyborg_lite.drivers.pci.card_rules import (
+    VGPU_TYPES,
+    CardRules,
+    parse_rules,
+    read_cyborg_rules,
+)
+from cyborg_lite.exceptions import ConfigurationError
+
+_CARD = ('0000:af:00.0', 'GPU-0d1b2c3d-5a5a', '10de:1eb8')
+
+
+@pytest.mark.parametrize(
+    ('rules', 'expected'),
+    [
+        ([], ()),
+        (['0000:af:00.0=nvidia-231'], ('nvidia-231',)),
+        (['0000:AF:00.0 = T4-2Q'], ('T4-2Q',)),
+        (['00000000:AF:00.0=T4-2Q'], ('T4-2Q',)),  # the format of nvidia-smi
+        (['0000:3b:00.0=nvidia-231'], ()),
+        (['0000:af:*=nvidia-231'], ('nvidia-231',)),
+        (['gpu-0d1b*=nvidia-231'], ('nvidia-231',)),
+        (['10de:1eb8=nvidia-231'], ('nvidia-231',)),
+        (['0000:af:00.0=whole', '*=nvidia-231'], ()),
+        (['*=nvidia-231', '0000:af:00.0=whole'], ('nvidia-231',)),
+        (['*=nvidia-474 + nvidia-476'], ('nvidia-474', 'nvidia-476')),
+        (['*=NVIDIA RTX Pro 6000 Blackwell DC-3Q'], ('NVIDIA RTX Pro 6000 '
+                                                     'Blackwell DC-3Q',)),
+    ],
+)  # fmt: skip
+def test_find_values_returns_first_match(
+    rules: list[str], expected: tuple[str, ...]
+) -> None:
+    assert CardRules(parse_rules(rules)).find_values(*_CARD) == expected
+
+
+@pytest.mark.parametrize(
+    'rule',
+    [
+        '0000:zz:00.0=nvidia-231',  # a typing error must not leave the card whole
+        'Tesla=nvidia-231',
+        '10de:1eb=nvidia-231',
+        '*=+',
+        '*=nvidia-474+',
+        '*=whole+nvidia-231',
+    ],
+)
+def test_parse_invalid_rule_raises(rule: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(rule)):
+        parse_rules([rule])
+
+
+@pytest.mark.parametrize('text', ['10de:1eb8', '=T4-2Q', '*=', '*=T4-2Q=', ' =T4-2Q'])
+def test_option_malformed_pair_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match='regex'):
+        VGPU_TYPES.type([text])
+    assert VGPU_TYPES.type(['* = T4-2Q']) == ['* = T4-2Q']
+
+
+# Any: options have various types.
+def _cyborg(**sections: Mapping[str, Any]) -> tuple[str, ...]:
+    def section(group: str, options: Sequence[cfg.Opt]) -> Mapping[str, Any]:
+        return {
+            option.dest: sections.get(group, {}).get(option.dest, [])
+            for option in options
+        }
+
+    return read_cyborg_rules(section)
+
+
+def test_cyborg_rules_no_section_returns_none() -> None:
+    assert _cyborg() == ()
+
+
+def test_cyborg_rules_single_type_matches_all_cards() -> None:
+    assert _cyborg(gpu_devices={'enabled_vgpu_types': ['nvidia-35']}) == (
+        '*=nvidia-35',
+    )
+
+
+def test_cyborg_rules_type_without_address_uses_first_type() -> None:
+    rules = _cyborg(
+        gpu_devices={'enabled_vgpu_types': ['nvidia-35', 'nvidia-36']},
+        **{'vgpu_nvidia-35': {'device_addresses': ['0000:84:00.0']}},
+    )
+    assert rules == ('*=nvidia-35',)
+
+
+@pytest.mark.parametrize('address', ['0000:84:00.0', 'ens1f0'])
+def test_cyborg_rules_ambiguous_or_invalid_address_raises(address: str) -> None:
+    with pytest.raises(ConfigurationError, match=address):
+        _cyborg(
+            gpu_devices={'enabled_vgpu_types': ['nvidia-35', 'nvidia-36']},
+            **{
+                'vgpu_nvidia-35': {'device_addresses': ['0000:84:00.0']},
+                'vgpu_nvidia-36': {'device_addresses': [address]},
+            },
+        )
