@@ -6,14 +6,11 @@ The conductor starts this file with the path of a directory. The directory has
 writes to the standard input while it has the lease of the job. The playbook is killed
 if the input ends or receives nothing: another conductor may then run the job.
 
-There are two processes, so that no playbook outlives a process that is killed. The
-supervisor kills what the runner leaves, and the runner ends without its supervisor.
-The file ``lock`` is locked while either runs.
+All processes of a run inherit the environment variable ``RUN``, by which the conductor
+finds what a killed process leaves.
 """
 
 import contextlib
-import ctypes
-import fcntl
 import importlib
 import json
 import os
@@ -28,14 +25,15 @@ from typing import Any, Final, TextIO
 
 from oslo_utils import strutils
 
+RUN: Final = 'CYBORG_LITE_PLAYBOOK_RUN'
+"""Environment variable with the directory of a run."""
+
 POLL_SECONDS: Final = 1
-CANCEL_SECONDS: Final = 10  # in which the runner kills its playbook
+KILL_SECONDS: Final = 15.0  # until a process that SIGKILL does not end is left
 MAX_TEXT: Final = 500  # characters of a message of Ansible
 _CREDENTIALS: Final = re.compile(r'(?<=://)[^/@\s]+@')
 _ERROR: Final = re.compile(r'^(?:ERROR!|\[ERROR\]:)\s*(.+)$', re.MULTILINE)
 _ESCAPES: Final = re.compile(r'\x1b\[[0-9;]*m')
-# prctl(2): orphans below this process become its children.
-_PR_SET_CHILD_SUBREAPER: Final = 36
 _RESULTS: Final = {
     'runner_on_ok': 'ok',
     'runner_on_failed': 'FAILED',
@@ -119,80 +117,33 @@ def mask(text: str) -> str:
     return ' '.join(text.split())[:MAX_TEXT]
 
 
-def kill_descendants() -> None:
-    """Kill all processes that a playbook has left.
+def kill_run(directory: Path) -> bool:
+    """Kill all other processes of a run; return False if one of them does not end.
 
     ansible-runner kills the process group of the playbook. The workers of Ansible 2.19
     are in sessions of their own, so their tasks would go on.
     """
-    while pids := _list_descendants(os.getpid()):
+    mark = f'{RUN}={directory}'.encode()
+    deadline = time.monotonic() + KILL_SECONDS
+    while pids := _list_processes(mark):
+        if time.monotonic() > deadline:
+            return False
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
         time.sleep(0.05)
+    return True
 
 
-def _list_descendants(pid: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for path in Path('/proc').glob('[0-9]*/stat'):
+def _list_processes(mark: bytes) -> list[int]:
+    """Return the other processes with an environment variable and its value."""
+    pids = []
+    for path in Path('/proc').glob('[0-9]*/environ'):
+        # The environment of other users, which cannot be read, has no mark.
         with contextlib.suppress(OSError):
-            fields = path.read_text(encoding='utf-8').rpartition(')')[2].split()
-            children.setdefault(int(fields[1]), []).append(int(path.parent.name))
-    descendants, pending = [], [pid]
-    while pending:
-        pending = [child for parent in pending for child in children.get(parent, [])]
-        descendants += pending
-    return descendants
-
-
-def main(directory: Path) -> int:
-    """Supervise the process that runs the playbook; return its exit status."""
-    lock = (directory / 'lock').open('wb')
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    reader, writer = os.pipe()
-    runner = os.fork()
-    _become_subreaper()
-    if runner:
-        os.close(reader)
-        return supervise(runner, writer)
-    # A signal for the process group of the supervisor must not kill both.
-    os.setsid()
-    os.dup2(reader, 0)
-    os.close(reader)
-    os.close(writer)
-    run_playbook(directory)
-    return 0
-
-
-def _become_subreaper() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
-def supervise(runner: int, lifeline: int) -> int:
-    """Forward the standard input to the runner until it ends; kill what it leaves.
-
-    :param runner: id of the process
-    :param lifeline: file descriptor of its standard input
-    :returns: its exit status
-    """
-    end = os.pidfd_open(runner)
-    sources, patience = [end, 0], None
-    while end not in (ready := select.select(sources, [], [], patience)[0]):
-        content = os.read(0, 4096) if ready else b''
-        if content:
-            with contextlib.suppress(BrokenPipeError):  # the runner is ending
-                os.write(lifeline, content)
-        elif ready:
-            os.close(lifeline)
-            sources, patience = [end], CANCEL_SECONDS
-        else:
-            os.kill(runner, signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(runner, 0)[1])
-    kill_descendants()
-    return abs(status)
+            if mark in path.read_bytes().split(b'\0'):
+                pids.append(int(path.parent.name))
+    return [pid for pid in pids if pid != os.getpid()]
 
 
 def run_playbook(directory: Path) -> None:
@@ -217,9 +168,9 @@ def run_playbook(directory: Path) -> None:
             event_handler=writer.write_event,
             cancel_callback=lifeline.is_lost,
         )
-        kill_descendants()
+        kill_run(directory)
         writer.write_end(result.status)
 
 
 if __name__ == '__main__':
-    sys.exit(main(Path(sys.argv[1])))
+    run_playbook(Path(sys.argv[1]))

@@ -2,11 +2,10 @@
 """Playbooks of Ansible, each run by ansible-runner in a process of its own.
 
 The process keeps Ansible out of the conductor, and ends with the conductor: see
-``playbook_process.py``. The files of a run are in a private directory, which is deleted
-after the run.
+``playbook_process.py``. The conductor kills what a killed process leaves. The files of
+a run are in a private directory, which is deleted after the run.
 """
 
-import fcntl
 import importlib.util
 import json
 import os
@@ -24,6 +23,7 @@ from typing import Any, Final
 
 from oslo_log import log
 
+from cyborg_lite.clients.playbook_process import RUN, kill_run
 from cyborg_lite.exceptions import ConfigurationError
 from cyborg_lite.model.device_errors import ReconfigurationDelayed
 
@@ -188,21 +188,8 @@ def _start_process(directory: Path) -> Iterator[subprocess.Popen[bytes]]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        _await_end(directory / 'lock')
-
-
-def _await_end(lock: Path) -> None:
-    """Wait until the playbook has ended, whose supervisor may have been killed."""
-    deadline = time.monotonic() + _STOP_TIMEOUT
-    with lock.open('ab') as stream:
-        while time.monotonic() < deadline:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(_INTERVAL)
-            else:
-                return
-    LOG.error('A playbook was not killed within %.0f s', _STOP_TIMEOUT)
+        if not kill_run(directory):
+            LOG.error('A playbook was not killed')
 
 
 def _feed(process: subprocess.Popen[bytes]) -> None:
@@ -223,6 +210,7 @@ def _list_variables(directory: Path) -> dict[str, str]:
     paths = (str(Path(sys.executable).parent), os.environ.get('PATH', os.defpath))
     return {
         **variables,
+        RUN: str(directory),
         'PATH': os.pathsep.join(paths),
         'ANSIBLE_LOCAL_TEMP': str(directory / 'local'),
         'ANSIBLE_NOCOLOR': '1',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the process of a playbook: its lines, its lifeline and its descendants."""
+"""Tests of the process of a playbook: its lines, its lifeline, the end of a run."""
 
 import io
 import json
@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cyborg_lite.clients import playbook_process
-from cyborg_lite.clients.playbook_process import EventWriter, Lifeline, mask
+from cyborg_lite.clients.playbook_process import EventWriter, Lifeline, kill_run, mask
+from tests.support.processes import is_running
 
 
 class Events:
@@ -137,21 +139,32 @@ def test_lifeline_is_lost_without_input(
     os.close(standard_input)
 
 
-def test_descendants_include_grandchildren() -> None:
+def test_kill_run_ends_processes_in_other_sessions(tmp_path: Path) -> None:
+    """The descendants of a process that was killed are no longer its descendants."""
     code = (
         'import subprocess, sys\n'
-        'child = subprocess.Popen([sys.executable, "-c", "input()"],'
-        ' stdin=subprocess.PIPE)\n'
+        'command, null = ["sleep", "600"], subprocess.DEVNULL\n'
+        'options = {"stdout": null, "stderr": null, "start_new_session": True}\n'
+        'child = subprocess.Popen(command, **options)\n'
         'print(child.pid, flush=True)\n'
-        'sys.stdin.read()\n'
-        'child.communicate(b"x")\n'
     )
-    with subprocess.Popen(
-        [sys.executable, '-c', code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        grandchild = int(process.stdout.readline())
-        descendants = playbook_process._list_descendants(os.getpid())
-        assert {process.pid, grandchild} <= set(descendants)
-        assert playbook_process._list_descendants(process.pid) == [grandchild]
-        process.communicate()
+    variables = {**os.environ, playbook_process.RUN: str(tmp_path)}
+    command = [sys.executable, '-c', code]
+    output = subprocess.run(command, env=variables, capture_output=True, check=True)
+    orphan = int(output.stdout)
+    assert is_running(orphan)
+    assert kill_run(tmp_path / 'other')
+    assert is_running(orphan)
+    assert kill_run(tmp_path)
+    assert not is_running(orphan)
+
+
+def test_kill_run_reports_process_that_does_not_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(playbook_process, 'KILL_SECONDS', -1)
+    with subprocess.Popen(['sleep', '600']) as process:
+        pids = [process.pid]
+        monkeypatch.setattr(playbook_process, '_list_processes', lambda _mark: pids)
+        assert not kill_run(tmp_path)
+        process.kill()
