@@ -7,7 +7,7 @@ list. It only declares the fields.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Mapping
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, cast
@@ -63,34 +63,20 @@ def _compile_view(view: type[View], form: _Form) -> Convert:
     """Return the function that encodes an object of the model."""
     kinds = dict(form.list_fields(view))
     template = dict.fromkeys(kinds)  # the keys have the order of the fields
-    renders = [
-        (name, render)
-        for name in kinds
-        if (render := getattr(view, f'render_{name}', None)) is not None
-    ]
-    read = _read_attributes(
-        {
-            name: read_source(kind) or name
-            for name, kind in kinds.items()
-            if name not in dict(renders)
-        }
-    )
-    converts = [
-        (name, convert)
-        for name, kind in kinds.items()
-        if (convert := _compile_kind(kind, form)) is not None
-    ]
     optional = [name for name, kind in kinds.items() if read_optional(kind)]
+    # Most values need no call. A list of fields for each way to a value saves them.
+    plain, converted, rendered = _sort_fields(view, kinds, form)
 
     def encode_object(item: Any, call: Call) -> dict[str, Any] | None:
         if item is None:
             return None
         content: dict[str, Any] = template.copy()
-        content.update(read(item))
-        for name, function in renders:
-            content[name] = function(item, call)
-        for name, function in converts:
-            content[name] = function(content[name], call)
+        for name, attribute in plain:
+            content[name] = getattr(item, attribute)
+        for name, attribute, convert in converted:
+            content[name] = convert(getattr(item, attribute), call)
+        for name, render in rendered:
+            content[name] = render(item, call)
         for name in optional:
             if content[name] is types.Unset:
                 del content[name]
@@ -99,16 +85,41 @@ def _compile_view(view: type[View], form: _Form) -> Convert:
     return encode_object
 
 
-def _read_attributes(paths: dict[str, str]) -> Callable[[Any], Any]:
-    """Return a function that returns the name and the value of each field.
+def _sort_fields(
+    view: type[View], kinds: Mapping[str, Any], form: _Form
+) -> tuple[
+    list[tuple[str, str]], list[tuple[str, str, Convert]], list[tuple[str, Convert]]
+]:
+    """Return the fields that show an attribute, a converted one, or another value.
 
-    :param paths: the attributes to read from an object, by field
+    :param kinds: types of the fields, by name
     """
-    if len(paths) > 1:
-        names, read = tuple(paths), attrgetter(*paths.values())  # runs in C
-        return lambda item: zip(names, read(item), strict=True)
-    readers = [(name, attrgetter(path)) for name, path in paths.items()]
-    return lambda item: [(name, read(item)) for name, read in readers]
+    plain, converted, rendered = [], [], []
+    for name, kind in kinds.items():
+        attribute = read_source(kind) or name
+        convert = _compile_kind(kind, form)
+        render = getattr(view, f'render_{name}', None)
+        if render is None and '.' in attribute:
+            render = _build_reader(attribute)
+        if render is not None:
+            rendered.append((name, _chain(render, convert)))
+        elif convert is not None:
+            converted.append((name, attribute, convert))
+        else:
+            plain.append((name, attribute))
+    return plain, converted, rendered
+
+
+def _build_reader(path: str) -> Convert:
+    """Return a function that reads an attribute of an attribute of an object."""
+    read = attrgetter(path)
+    return lambda item, call: read(item)
+
+
+def _chain(render: Convert, convert: Convert | None) -> Convert:
+    if convert is None:
+        return render
+    return lambda item, call: convert(render(item, call), call)
 
 
 def _compile_kind(kind: Any, form: _Form) -> Convert | None:
