@@ -4,7 +4,7 @@
 They run from top to bottom: response, authorization, microversion, input. The body is
 parsed only after the caller is authorized to send one.
 
-    @expose(views.ArqList, status=201, errors=(404, 409))
+    @expose(status=201, errors=(404, 409))
     @requires('cyborg:arq:create')
     @accepts(body=schemas.CREATE)
     def post(self, call: Call) -> views.ArqList:
@@ -17,8 +17,8 @@ import functools
 import json
 from collections.abc import Callable, Collection, Mapping
 from http import HTTPStatus
-from types import MappingProxyType
-from typing import Any, Final
+from types import MappingProxyType, UnionType
+from typing import Any, Final, get_args, get_origin
 
 import pecan
 import webob
@@ -48,19 +48,23 @@ def _record_facts(method: Callable[..., Any], **facts: Any) -> None:
 
 
 def expose(
-    *views: type[Any],
+    *,
     status: int = HTTPStatus.OK,
     accepted: Collection[type[Any]] = (),
     errors: Collection[int] = (),
 ) -> Callable[[Method], Exposed]:
     """Convert the returned view, or JSON object, into a response.
 
-    :param views: classes that the method may return; none: the response has no body
+    The annotation of the method names the views. None: the response has no body.
+
     :param accepted: classes that are returned with 202: the operation continues
     :param errors: status codes of errors beyond those that every method may return
     """
 
     def decorate(method: Method) -> Exposed:
+        classes = _list_views(method.__annotations__['return'])
+        views = tuple(view for view in classes if view not in accepted)
+
         @functools.wraps(method)
         def respond(
             self: Resource, request: pecan.Request, _response: pecan.Response
@@ -84,6 +88,16 @@ def expose(
         return exposed
 
     return decorate
+
+
+# Any: None, a class, a generic alias, or a union of classes.
+def _list_views(annotation: Any) -> tuple[type[Any], ...]:
+    """Return the classes that a method may return."""
+    if annotation is None:
+        return ()
+    if isinstance(annotation, UnionType):
+        return get_args(annotation)
+    return (get_origin(annotation) or annotation,)
 
 
 def _build_empty_response(status: int) -> webob.Response:

@@ -10,8 +10,7 @@ from cyborg_lite.api.expose import accepts, expose, requires, since
 from cyborg_lite.api.microversion import V2_4
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import arqs as schemas
-from cyborg_lite.api.views.arq_events import EventList
-from cyborg_lite.api.views.arqs import ArqList, ArqView
+from cyborg_lite.api.views.arqs import ArqList, ArqView, EventList
 from cyborg_lite.exceptions import (
     ArqNotFound,
     ArqsNotResolved,
@@ -38,7 +37,7 @@ _EXACT: Final = ('hostname', 'device_rp_uuid', 'device_profile_name', 'project_i
 class ArqCollection(Resource):
     """``/v2/accelerator_requests``"""
 
-    @expose(ArqList, errors=(409, 423))
+    @expose(errors=(409, 423))
     @requires('cyborg:arq:get_all')
     @accepts(
         arguments=(*arguments.PAGING, 'instance', 'bind_state', 'arqs'),
@@ -82,7 +81,7 @@ class ArqCollection(Resource):
                 _check_devices_ready(instance, arqs)
         _check_resolved(call, instance, arqs)
 
-    @expose(ArqList, status=201, errors=(404, 409))
+    @expose(status=201, errors=(404, 409))
     @requires('cyborg:arq:create')
     @accepts(body=schemas.CREATE)
     def post(self, call: Call) -> ArqList:
@@ -135,7 +134,7 @@ class ArqCollection(Resource):
 class ArqResource(Resource):
     """``/v2/accelerator_requests/{uuid}``"""
 
-    @expose(ArqView)
+    @expose()
     @requires('cyborg:arq:get_one')
     @accepts(selectable=(ArqView,))
     def get(self, call: Call) -> ArqView:
@@ -178,7 +177,7 @@ class ArqResource(Resource):
 class ArqEvents(Resource):
     """``/v2/accelerator_requests/{uuid}/events``"""
 
-    @expose(EventList)
+    @expose()
     @requires('cyborg:arq:get_one')
     @since(V2_4, 'The history of an ARQ')
     @accepts()

@@ -16,7 +16,7 @@ _FILTERS: Final = ('vendor', 'board', 'region', 'function')
 class BitstreamCollection(Resource):
     """``/v2/bitstreams``"""
 
-    @expose(BitstreamList, errors=(404,))
+    @expose(errors=(404,))
     @requires('cyborg:bitstream:get_all')
     @since(V2_4, 'The list of bitstreams')
     @accepts(

@@ -33,7 +33,7 @@ class _CleaningResource(Resource):
 class CleaningCollection(_CleaningResource):
     """``/v2/devices/{uuid}/cleanings``"""
 
-    @expose(CleaningList)
+    @expose()
     @requires('cyborg:cleaning:get_all')
     @since(V2_6, 'The list of cleans')
     @accepts()

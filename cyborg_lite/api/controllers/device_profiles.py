@@ -8,12 +8,15 @@ from oslo_log import log
 
 from cyborg_lite.api import arguments, paging, profile_body, profile_search
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires
-from cyborg_lite.api.microversion import V2_2, V2_4, V2_24, Microversion
+from cyborg_lite.api.expose import accepts, expose, requires, since
+from cyborg_lite.api.microversion import V2_2, V2_4, V2_22, V2_24, Microversion
+from cyborg_lite.api.profile_search import find_profile
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import device_profiles as schemas
 from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
+from cyborg_lite.api.views.capacity import ExplanationView, ProfileCapacityView
 from cyborg_lite.api.views.device_profiles import (
+    AccessList,
     ProfileList,
     ProfileView,
     WrappedProfile,
@@ -24,6 +27,8 @@ from cyborg_lite.model.device_profiles import DeviceProfile, Limits
 from cyborg_lite.model.profile_grammar import is_valid_name
 from cyborg_lite.model.text import format_value
 
+_FEATURE: Final = 'The access list of a device profile'
+
 _SWITCHES: Final = ('enabled', 'is_public')
 
 LOG = log.getLogger(__name__)
@@ -32,7 +37,7 @@ LOG = log.getLogger(__name__)
 class ProfileCollection(Resource):
     """``/v2/device_profiles``"""
 
-    @expose(ProfileList)
+    @expose()
     @requires('cyborg:device_profile:get_all')
     @accepts(
         arguments=(*arguments.PAGING, 'name'),
@@ -60,7 +65,7 @@ class ProfileCollection(Resource):
             records = tuple(choose(self.conductor, call, item) for item in records)
         return ProfileList(records, paging.build_next_link(call, query, page))
 
-    @expose(ProfileView, ProfileList, status=201, errors=(409,))
+    @expose(status=201, errors=(409,))
     @requires('cyborg:device_profile:create')
     @accepts(body=schemas.CREATE)
     def post(self, call: Call) -> ProfileView | ProfileList:
@@ -100,7 +105,7 @@ class ProfileResource(Resource):
 
     since: ClassVar[Mapping[str, Microversion]] = {'PATCH': V2_4}
 
-    @expose(WrappedProfile)
+    @expose()
     @requires('cyborg:device_profile:get_one')
     @accepts(selectable=(ProfileView,))
     def get(self, call: Call) -> WrappedProfile:
@@ -114,7 +119,7 @@ class ProfileResource(Resource):
         profile = profile_search.choose_alternatives(self.conductor, call, profile)
         return WrappedProfile(device_profile=profile)
 
-    @expose(WrappedProfile, errors=(409,))
+    @expose(errors=(409,))
     @requires('cyborg:device_profile:update')
     @accepts(body=schemas.PATCH, precondition=True)
     def patch(self, call: Call) -> WrappedProfile:
@@ -214,3 +219,97 @@ def _warn_of_gpu_class(profile: DeviceProfile) -> None:
             'this class and Nova ignores it; use PGPU or VGPU.',
             profile.name,
         )
+
+
+class ProfileAccess(Resource):
+    """``/v2/device_profiles/{uuid or name}/access``"""
+
+    @expose()
+    @requires('cyborg:device_profile:access')
+    @since(V2_4, _FEATURE)
+    @accepts()
+    def get(self, call: Call) -> AccessList:
+        """List the projects that may use the device profile.
+
+        The list applies while the device profile is not public.
+        """
+        uuid = self._find_uuid(call)
+        projects = self.conductor.list_profile_access(call.caller, uuid)
+        return AccessList(projects=projects)
+
+    @expose()
+    @requires('cyborg:device_profile:access')
+    @since(V2_4, _FEATURE)
+    @accepts(body=schemas.ACCESS)
+    def post(self, call: Call) -> AccessList:
+        """Add projects to the access list of a device profile.
+
+        Projects that are already in the list are accepted. The response is the whole
+        list.
+        """
+        uuid = self._find_uuid(call)
+        project_ids = call.body['projects']
+        projects = self.conductor.grant_profile_access(call.caller, uuid, project_ids)
+        return AccessList(projects=projects)
+
+    @expose(status=204)
+    @requires('cyborg:device_profile:access')
+    @since(V2_4, _FEATURE)
+    @accepts(arguments=('value',))
+    def delete(self, call: Call) -> None:
+        """Remove projects from the access list of a device profile.
+
+        Projects that are not in the list are accepted. Existing ARQs do not change.
+        """
+        uuid = self._find_uuid(call)
+        revoked = arguments.split_list(call.arguments.get('value', ''))
+        if not revoked:
+            raise InvalidInput(reason='Name the projects in the argument value.')
+        self.conductor.revoke_profile_access(call.caller, uuid, revoked)
+
+    def _find_uuid(self, call: Call) -> str:
+        return find_profile(self.conductor, call, self.identifier).uuid
+
+
+class ProfileExplain(Resource):
+    """``/v2/device_profiles/{uuid or name}/explain``"""
+
+    @expose()
+    @since(V2_4, 'The explanation of a device profile')
+    @requires('cyborg:device_profile:explain')
+    @accepts(arguments=('hostname',), body=schemas.EXPLAIN)
+    def post(self, call: Call) -> ExplanationView:
+        """Explain on which hosts a device profile fits.
+
+        For other hosts the response has the reasons: what each group of the profile
+        lacks.
+        """
+        profile = find_profile(self.conductor, call, self.identifier)
+        hostname = call.arguments.get('hostname')
+        explanation = self.conductor.explain_device_profile(
+            call.caller, profile.uuid, hostname
+        )
+        return ExplanationView(profile=profile, explanation=explanation)
+
+
+class ProfileCapacityResource(Resource):
+    """``/v2/device_profiles/{uuid or name}/capacity``"""
+
+    path_since: ClassVar = V2_22
+
+    @expose()
+    @requires('cyborg:device_profile:capacity')
+    @since(V2_22, 'The capacity of a device profile')
+    @accepts(arguments=('hostname',))
+    def get(self, call: Call) -> ProfileCapacityView:
+        """Count the further servers that fit on each host.
+
+        For each host and for all hosts the response also has the groups of the profile
+        that run out of units first.
+        """
+        profile = find_profile(self.conductor, call, self.identifier)
+        hostname = call.arguments.get('hostname')
+        capacity = self.conductor.count_profile_capacity(
+            call.caller, profile.uuid, hostname
+        )
+        return ProfileCapacityView(profile=profile, capacity=capacity)

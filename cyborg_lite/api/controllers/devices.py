@@ -7,12 +7,25 @@ from typing import Any, ClassVar, Final
 from cyborg_lite.api import arguments, paging
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires, since
-from cyborg_lite.api.microversion import V2_3, V2_4, V2_7, V2_14, Microversion
+from cyborg_lite.api.microversion import (
+    V2_3,
+    V2_4,
+    V2_7,
+    V2_11,
+    V2_14,
+    V2_32,
+    Microversion,
+)
 from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import devices as schemas
-from cyborg_lite.api.views.configurations import DeviceConfigurationView
-from cyborg_lite.api.views.devices import DeviceList, DeviceView
-from cyborg_lite.api.views.modes import DeviceModesView
+from cyborg_lite.api.views.devices import (
+    DeviceConfigurationView,
+    DeviceEventList,
+    DeviceEventView,
+    DeviceList,
+    DeviceModesView,
+    DeviceView,
+)
 from cyborg_lite.exceptions import DeviceNotFound, InvalidDevicePatch
 from cyborg_lite.model import uuids
 from cyborg_lite.model.devices import DeviceStatus
@@ -35,7 +48,7 @@ _RULES: Final = {
 class DeviceCollection(Resource):
     """``/v2/devices``"""
 
-    @expose(DeviceList)
+    @expose()
     @requires('cyborg:device:get_all')
     @accepts(
         arguments=(*arguments.PAGING, *_EXACT),
@@ -62,7 +75,7 @@ class DeviceResource(Resource):
 
     since: ClassVar[Mapping[str, Microversion]] = {'PATCH': V2_4}
 
-    @expose(DeviceView)
+    @expose()
     @requires('cyborg:device:get_one')
     @accepts(selectable=(DeviceView,))
     def get(self, call: Call) -> DeviceView:
@@ -73,9 +86,6 @@ class DeviceResource(Resource):
         return self._build_view(call)
 
     @expose(
-        DeviceView,
-        DeviceModesView,
-        DeviceConfigurationView,
         accepted=(DeviceModesView, DeviceConfigurationView),
         errors=(409,),
     )
@@ -137,7 +147,7 @@ class DeviceResource(Resource):
 class DeviceModes(Resource):
     """``/v2/devices/{uuid}/modes``"""
 
-    @expose(DeviceModesView, errors=(409, 503))
+    @expose(errors=(409, 503))
     @requires('cyborg:device:get_modes')
     @since(V2_7, 'The list of modes')
     @accepts()
@@ -154,7 +164,7 @@ class DeviceModes(Resource):
 class DeviceConfiguration(Resource):
     """``/v2/devices/{uuid}/configuration``"""
 
-    @expose(DeviceConfigurationView)
+    @expose()
     @requires('cyborg:device:get_configuration')
     @since(V2_14, 'The configuration')
     @accepts()
@@ -267,3 +277,24 @@ def _parse_uuid(identifier: str) -> str:
     if uuid is None:
         raise DeviceNotFound(uuid=format_value(identifier))
     return uuid
+
+
+class DeviceEvents(Resource):
+    """``/v2/devices/{uuid}/events``"""
+
+    path_since: ClassVar = V2_11
+
+    @expose()
+    @requires('cyborg:device:get_events')
+    @since(V2_11, 'The history of a device')
+    @accepts(selectable=(DeviceEventView,), selectable_since=V2_32)
+    def get(self, call: Call) -> DeviceEventList:
+        """List the latest 1000 events of a device, the latest first.
+
+        The history of a removed device stays until it is purged.
+        """
+        uuid = uuids.normalize_uuid(self.identifier)
+        if uuid is None:
+            raise DeviceNotFound(uuid=format_value(self.identifier))
+        events = self.conductor.list_device_events(call.caller, uuid)
+        return DeviceEventList(uuid=uuid, events=events)

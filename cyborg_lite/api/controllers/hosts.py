@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts."""
+"""Hosts, and the daemons of the service."""
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from cyborg_lite.api import arguments, paging
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires, since
-from cyborg_lite.api.microversion import V2_9, V2_32
+from cyborg_lite.api.microversion import V2_4, V2_5, V2_9, V2_32
 from cyborg_lite.api.resource import Resource
-from cyborg_lite.api.views.host_topology import HostTopologyView
-from cyborg_lite.exceptions import HostNotFound
+from cyborg_lite.api.views.hosts import HostTopologyView, ServiceList, ServiceView
+from cyborg_lite.exceptions import HostNotFound, ServiceNotFound
+from cyborg_lite.model import uuids
 from cyborg_lite.model.text import format_value, is_storable
+
+_EXACT: Final = ('binary', 'host', 'state')
 
 
 class _HostPath(Resource):
@@ -29,7 +33,7 @@ class HostResource(_HostPath):
 class HostTopologyResource(_HostPath):
     """``/v2/hosts/{name}/topology``"""
 
-    @expose(HostTopologyView)
+    @expose()
     @requires('cyborg:host:get_topology')
     @since(V2_9, 'The topology of a host')
     @accepts(selectable=(HostTopologyView,), selectable_since=V2_32)
@@ -44,3 +48,48 @@ class HostTopologyResource(_HostPath):
             raise HostNotFound(host=format_value(self.identifier))
         topology = self.conductor.show_host_topology(call.caller, self.identifier)
         return HostTopologyView(topology)
+
+
+class ServiceCollection(Resource):
+    """``/v2/services``"""
+
+    @expose()
+    @requires('cyborg:service:get_all')
+    @since(V2_4, 'The list of services')
+    @accepts(
+        arguments=(*arguments.PAGING, *_EXACT),
+        selectable=(ServiceView,),
+        selectable_since=V2_32,
+    )
+    def get(self, call: Call) -> ServiceList:
+        """List the daemons of the service.
+
+        Each daemon has its host, its version, its state, and the time of its last
+        heartbeat.
+        """
+        filters = arguments.select_filters(call.arguments, _EXACT)
+        query = paging.build_query(call, **filters)
+        records = self.conductor.list_services(call.caller, query)
+        return ServiceList(records, paging.build_next_link(call, query, records))
+
+
+class ServiceResource(Resource):
+    """``/v2/services/{uuid}``"""
+
+    path_since: ClassVar = V2_5
+
+    @expose(status=204, errors=(404, 409))
+    @requires('cyborg:service:delete')
+    @since(V2_5, 'The deletion of a service')
+    @accepts()
+    def delete(self, call: Call) -> None:
+        """Delete a daemon that is down.
+
+        With an agent the service deletes its host: the devices, handles, jobs and
+        resource providers. The response is 409 while the daemon is up, or while ARQs of
+        instances use the host.
+        """
+        uuid = uuids.normalize_uuid(self.identifier)
+        if uuid is None:
+            raise ServiceNotFound(uuid=format_value(self.identifier))
+        self.conductor.delete_service(call.caller, uuid)

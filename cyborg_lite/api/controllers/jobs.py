@@ -25,7 +25,7 @@ class JobCollection(Resource):
 
     since: ClassVar[Mapping[str, Microversion]] = {'GET': V2_10, 'POST': V2_10}
 
-    @expose(QueuedJobList)
+    @expose()
     @requires('cyborg:job:get_all')
     @accepts(
         arguments=(*arguments.PAGING, *_EXACT),
@@ -41,7 +41,7 @@ class JobCollection(Resource):
         records = self.conductor.list_jobs(call.caller, query)
         return QueuedJobList(records, paging.build_next_link(call, query, records))
 
-    @expose(QueuedJobView, status=HTTPStatus.ACCEPTED, errors=(404,))
+    @expose(status=HTTPStatus.ACCEPTED, errors=(404,))
     @requires('cyborg:job:create')
     @accepts(body=schemas.CREATE)
     def post(self, call: Call) -> QueuedJobView:
@@ -57,7 +57,7 @@ class JobCollection(Resource):
 class JobResource(Resource):
     """``/v2/jobs/{uuid}``"""
 
-    @expose(JobView, QueuedJobView)
+    @expose()
     @requires('cyborg:job:get_one')
     @since(V2_4, 'A programming job')
     @accepts(selectable=(JobView, QueuedJobView))

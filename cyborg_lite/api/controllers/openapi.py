@@ -14,7 +14,7 @@ from cyborg_lite.model.text import format_value
 class OpenApiDocument(Resource):
     """``/v2/openapi.json``"""
 
-    @expose(dict, errors=(400,))
+    @expose(errors=(400,))
     @accepts(arguments=('microversion',))
     def get(self, call: Call) -> dict[str, Any]:
         """Show the API document of one microversion, or of all of them.

@@ -24,7 +24,7 @@ class UsageCollection(Resource):
 
     since: ClassVar[Mapping[str, Microversion]] = {'GET': V2_12}
 
-    @expose(UsageList)
+    @expose()
     @requires('cyborg:usage:get')
     @accepts(arguments=('start', 'end', 'project'))
     def get(self, call: Call) -> UsageList:

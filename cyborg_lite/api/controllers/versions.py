@@ -10,7 +10,7 @@ from cyborg_lite.api.views import versions
 class RootDocument(Resource):
     """``/``"""
 
-    @expose(versions.RootView)
+    @expose()
     def get(self, call: Call) -> versions.RootView:
         """Show the versions of the API.
 
@@ -30,7 +30,7 @@ class RootDocument(Resource):
 class VersionDocument(Resource):
     """``/v2``"""
 
-    @expose(versions.VersionView)
+    @expose()
     def get(self, call: Call) -> versions.VersionView:
         """Show the range of microversions.
 

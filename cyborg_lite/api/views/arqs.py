@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ARQs in the responses of the API."""
+"""ARQs and their history in the responses of the API."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from itertools import zip_longest
+from typing import Any, Final, NamedTuple
 
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_4, V2_20
 from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
-from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, since
+from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, since, source
 from cyborg_lite.api.views.view import ListView, View
-from cyborg_lite.model.arqs import HANDLE_SHOWN_STATES, Arq, State
+from cyborg_lite.model.arqs import HANDLE_SHOWN_STATES, Actor, Arq, State, Step
 from cyborg_lite.model.device_profiles import AttachTarget
 
 # Microversions 2.0 to 2.3 do not have these states. A device that is being rebuilt is
@@ -86,3 +87,37 @@ class ArqList(ListView):
 
     arqs = [ArqView]
     arqs_links = NEXT_LINKS
+
+
+class _Pair(NamedTuple):
+    step: Step
+    following: Step | None  # ends the duration; None: not yet reached
+
+
+class EventView(View):
+    """A step of an ARQ; ``duration`` is in seconds, null for the last step."""
+
+    step = source('step.step', str)
+    actor = source('step.actor', enum_of(Actor))
+    at = source('step.at', datetime)
+    duration = nullable(float)
+    reason = source('step.reason', nullable(str))
+
+    @staticmethod
+    def render_duration(pair: _Pair, call: Call) -> float | None:
+        """Return the seconds until the next step."""
+        step, following = pair
+        if following is None:
+            return None
+        return max(0.0, (following.at - step.at).total_seconds())
+
+
+class EventList(View):
+    """The steps of an ARQ, oldest first."""
+
+    events = [EventView]
+
+    @staticmethod
+    def render_events(steps: Sequence[Step], call: Call) -> Iterator[Any]:
+        """Return each step with the next one."""
+        return map(_Pair._make, zip_longest(steps, steps[1:]))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deployables in the responses of the API."""
+"""Deployables and their attributes in the responses of the API."""
 
 from datetime import datetime
 from typing import Any
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import V2_8, V2_27
+from cyborg_lite.api.microversion import V2_8, V2_21, V2_27
 from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
 from cyborg_lite.api.views.shapes import (
     JSON_TEXT,
@@ -70,3 +70,25 @@ class DeployableList(ListView):
 
     deployables = [DeployableView]
     deployables_links = NEXT_LINKS
+
+
+class AttributeView(View):
+    """An attribute of a deployable."""
+
+    _path = 'v2/attributes/{uuid}'
+
+    uuid = UUID
+    deployable_id = int
+    key = str
+    value = str
+    links = LINKS
+    created_at = datetime
+    updated_at = nullable(datetime)
+    generation = since(V2_21, int)
+
+
+class AttributeList(ListView):
+    """A page of attributes."""
+
+    attributes = [AttributeView]
+    attributes_links = NEXT_LINKS

@@ -1,29 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices in the responses of the API."""
+"""Devices, their modes, configurations and events in the responses of the API."""
 
 import json
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from wsme import types
 
 from cyborg_lite.api.call import Call
-from cyborg_lite.api.microversion import V2_3, V2_4, V2_11, V2_21, V2_27, V2_30
+from cyborg_lite.api.microversion import V2_3, V2_4, V2_11, V2_21, V2_27, V2_29, V2_30
 from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
 from cyborg_lite.api.views.shapes import (
     JSON_TEXT,
     REASON,
+    REASON_OR_NULL,
+    TEXT_OR_NULL,
     UUID,
     Json,
     enum_of,
     nullable,
     optional,
     since,
+    source,
 )
 from cyborg_lite.api.views.view import ListView, View
+from cyborg_lite.model.device_events import DeviceEventKind
 from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.host_topology import BRIDGES_KEY
 from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.jobs import JobState
+from cyborg_lite.model.reconfiguration import Phase, ReconfigurationState
+
+_SETTINGS: Final = Json(JSON_TEXT, text_before=V2_29, type=['string', 'object'])
 
 
 class UsageView(View):
@@ -119,3 +127,117 @@ class DeviceList(ListView):
 
     devices = [DeviceView]
     devices_links = NEXT_LINKS
+
+
+class OfferedInventoryView(View):
+    """The inventory that one deployable of a device offers."""
+
+    resource_class = str
+    total = int
+    traits = [str]
+
+
+class ModeView(View):
+    """A mode of a device, and how the inventory changes with it."""
+
+    name = source('mode', str)
+    is_current = bool
+    appears = [OfferedInventoryView]
+    vanishes = [OfferedInventoryView]
+
+
+class ModeChangeView(View):
+    """A change of the mode that runs or has failed; ``reason`` says why."""
+
+    mode = str
+    state = enum_of(JobState)
+    reason = TEXT_OR_NULL
+
+
+class DeviceModesView(View):
+    """The modes of a device, and the ARQs that prevent a change.
+
+    ``declared`` is the mode that the options of the agent name. ``stored`` is the mode
+    that was set last; the agent restores it after a reboot of the host.
+    """
+
+    _path = 'v2/devices/{device_uuid}/modes'
+
+    device_uuid = UUID
+    current = nullable(str)
+    declared = nullable(str)
+    stored = nullable(str)
+    modes = source('plans', [ModeView])
+    arqs = [UUID]
+    change = nullable(ModeChangeView)
+    links = LINKS
+
+
+class HardwareSetView(View):
+    """A hardware set of a device. ``settings`` has a JSON Schema for each setting.
+
+    ``settings`` is an object since 2.29, and JSON text before.
+    """
+
+    name = str
+    settings = _SETTINGS
+    required = [str]
+
+
+class ReconfigurationView(View):
+    """A change by a hardware set. ``tasks`` is the number of tasks that have ended.
+
+    ``settings`` is an object since 2.29, and JSON text before.
+    """
+
+    uuid = UUID
+    set = source('hardware_set', str)
+    settings = _SETTINGS
+    state = enum_of(ReconfigurationState)
+    phase = nullable(enum_of(Phase))
+    tasks = int
+    log = str
+    reason = TEXT_OR_NULL
+    actor = str
+    created_at = datetime
+    finished_at = nullable(datetime)
+
+
+class DeviceConfigurationView(View):
+    """The hardware sets of a device, and its changes, the latest first.
+
+    ``arqs`` use the device, or another device that a change would affect.
+    """
+
+    _path = 'v2/devices/{device_uuid}/configuration'
+
+    device_uuid = UUID
+    sets = [HardwareSetView]
+    arqs = [UUID]
+    changes = [ReconfigurationView]
+    links = LINKS
+
+
+class DeviceEventView(View):
+    """An event of a device.
+
+    ``unit`` is the unit that was cleaned or programmed, null for the whole device.
+    ``value`` is the new health, status, mode or image. Only administrators see the
+    UUIDs in ``reason``, such as those of ARQs of all projects.
+    """
+
+    event = source('kind', enum_of(DeviceEventKind))
+    at = datetime
+    hostname = str
+    unit = TEXT_OR_NULL
+    value = TEXT_OR_NULL
+    reason = REASON_OR_NULL
+
+
+class DeviceEventList(View):
+    """The events of a device, the latest first."""
+
+    _path = 'v2/devices/{uuid}/events'
+
+    events = [DeviceEventView]
+    links = LINKS

@@ -9,6 +9,7 @@ from cyborg_lite.api.call import Call
 from cyborg_lite.api.expose import accepts, expose, requires, since
 from cyborg_lite.api.microversion import V2_3, V2_4
 from cyborg_lite.api.validation import Schema
+from cyborg_lite.api.views.jobs import JobView
 from cyborg_lite.api.views.link import Link
 from cyborg_lite.exceptions import (
     CyborgError,
@@ -89,11 +90,11 @@ def test_newer_arguments_require_2_4() -> None:
 def test_decorators_publish_their_arguments() -> None:
     """The API document is built from the arguments."""
 
-    @expose(Link, status=201, accepted=(Link,), errors=(409,))
+    @expose(status=201, accepted=(JobView,), errors=(409,))
     @requires(RULE, service_for='Making')
     @since(V2_4, 'Making')
     @accepts(arguments=('a',), filters=('b',), newer=('c',), body=LIST)
-    def post(_controller: Any, call: Call) -> Link:
+    def post(_controller: Any, call: Call) -> Link | JobView:
         return Link()
 
     facts = {name: getattr(post, name) for name in _FACTS}
@@ -103,7 +104,7 @@ def test_decorators_publish_their_arguments() -> None:
 _FACTS: Final[dict[str, Any]] = {
     'views': (Link,),
     'status': 201,
-    'accepted': (Link,),
+    'accepted': (JobView,),
     'errors': (409,),
     'rule': RULE,
     'service_for': 'Making',

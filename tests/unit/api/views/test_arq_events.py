@@ -3,7 +3,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from cyborg_lite.api.views.arq_events import EventList
+from cyborg_lite.api.views.arqs import EventList
 from cyborg_lite.model.arqs import Actor, Step
 from tests.builders.api_calls import render
 

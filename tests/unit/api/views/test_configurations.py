@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from cyborg_lite.api.microversion import V2_14, V2_28, V2_29, Microversion
-from cyborg_lite.api.views.configurations import DeviceConfigurationView
+from cyborg_lite.api.views.devices import DeviceConfigurationView
 from cyborg_lite.model.reconfiguration import (
     DeviceConfiguration,
     Phase,

@@ -3,7 +3,7 @@
 
 from datetime import UTC, datetime
 
-from cyborg_lite.api.views.device_events import DeviceEventList
+from cyborg_lite.api.views.devices import DeviceEventList
 from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
 from tests.builders.api_calls import render
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of modes of devices in responses."""
 
-from cyborg_lite.api.views.modes import DeviceModesView
+from cyborg_lite.api.views.devices import DeviceModesView
 from cyborg_lite.model.modes import DevicePlan, ModeChange, ModePlan, OfferedInventory
 from tests.builders.api_calls import render
 

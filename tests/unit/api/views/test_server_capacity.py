@@ -4,7 +4,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from cyborg_lite.api.views.server_capacity import ProfileCapacityView
+from cyborg_lite.api.views.capacity import ProfileCapacityView
 from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.explanations import Reason, ReasonCode
 from cyborg_lite.model.server_capacity import HostCapacity, ProfileCapacity, Shortage

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations of device profiles in the responses of the API."""
+"""Explanations and capacities of device profiles in the responses of the API."""
 
 from typing import Any
 
@@ -61,3 +61,41 @@ class ExplanationView(View):
         """Return the warnings, which include the cautions since 2.28."""
         warnings, cautions = item.explanation.warnings, item.explanation.cautions
         return (*warnings, *cautions) if call.microversion >= V2_28 else warnings
+
+
+class ShortageView(View):
+    """The groups that run out of units first, and on how many hosts they do."""
+
+    groups = [int]
+    resource_classes = [str]
+    traits = [str]
+    hosts = int
+    text = str
+
+
+class HostCapacityView(View):
+    """The number of further servers that fit on one host.
+
+    If ``is_exact`` is false, more servers may fit.
+    """
+
+    hostname = str
+    servers = int
+    is_exact = bool
+    shortage = ShortageView
+
+
+class ProfileCapacityView(View):
+    """The number of further servers that fit on all hosts, and on each of them.
+
+    ``shortage`` is null if there are no hosts.
+    """
+
+    device_profile_uuid = source('profile.uuid', UUID)
+    device_profile_name = source('profile.name', str)
+    servers = source('capacity.servers', int)
+    is_exact = source('capacity.is_exact', bool)
+    shortage = source('capacity.shortage', nullable(ShortageView))
+    warnings = source('capacity.warnings', [ReasonView])
+    hosts = source('capacity.hosts', [HostCapacityView])
+    alternatives = source('capacity.choice', [int])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topology of a host in the responses of the API."""
+"""Topologies of hosts, and daemons, in the responses of the API."""
 
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -8,7 +9,7 @@ from wsme import types
 
 from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import V2_30
-from cyborg_lite.api.views.link import LINKS
+from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
 from cyborg_lite.api.views.shapes import (
     REASON,
     REASON_OR_NULL,
@@ -18,7 +19,7 @@ from cyborg_lite.api.views.shapes import (
     optional,
     since,
 )
-from cyborg_lite.api.views.view import View
+from cyborg_lite.api.views.view import ListView, View
 from cyborg_lite.model.arqs import State
 from cyborg_lite.model.devices import DeviceStatus
 from cyborg_lite.model.host_topology import Availability, HostTopology, TopologyUnit
@@ -115,3 +116,22 @@ class HostTopologyView(View):
         """Return the link to the topology; the name of a host may need quotes."""
         name = quote(topology.hostname, safe='')
         return call.links.build_self_links(f'v2/hosts/{name}/topology')
+
+
+class ServiceView(View):
+    """A daemon on a host."""
+
+    uuid = UUID
+    binary = str
+    host = str
+    state = enum_of(ServiceState)
+    version = str
+    started_at = datetime
+    heartbeat_at = datetime
+
+
+class ServiceList(ListView):
+    """A page of daemons."""
+
+    services = [ServiceView]
+    services_links = NEXT_LINKS

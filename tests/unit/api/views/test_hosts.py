@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.microversion import V2_9, V2_29, V2_30, Microversion
-from cyborg_lite.api.views.host_topology import HostTopologyView
+from cyborg_lite.api.views.hosts import HostTopologyView
 from cyborg_lite.model.host_topology import (
     Availability,
     HostTopology,

@@ -4,7 +4,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from cyborg_lite.api.views.explanations import ExplanationView
+from cyborg_lite.api.views.capacity import ExplanationView
 from cyborg_lite.model.device_profiles import DeviceProfile
 from cyborg_lite.model.explanations import (
     Explanation,
