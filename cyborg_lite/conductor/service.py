@@ -232,7 +232,11 @@ class ConductorService:
         if not self._wait_for_database():
             return
         self._start_metrics()
-        dependencies = self._build_dependencies()
+        dependencies = self.build_dependencies(
+            connect_agents(
+                connections.transport, settings.agent_timeout, settings.load_timeout
+            )
+        )
         runner = JobRunner(
             database,
             build_handlers(dependencies),
@@ -241,8 +245,7 @@ class ConductorService:
             self._metrics,
         )
         heartbeats = HeartbeatBatch(database, self._stopping)
-        services = self._build_services(dependencies, runner, heartbeats)
-        dispatcher = Dispatcher(INTERFACE, services)
+        dispatcher = self.build_dispatcher(dependencies, runner, heartbeats)
         self._servers = [
             serve(bus, settings.host, dispatcher)
             for bus in (connections.own_api, connections.transport)
@@ -277,16 +280,14 @@ class ConductorService:
             if self._stopping.wait(_DATABASE_INTERVAL):
                 return False
 
-    def _build_dependencies(self) -> JobDependencies:
+    def build_dependencies(self, agents: Agents) -> JobDependencies:
+        """Return the objects that handlers and services share."""
         connections, settings = self._connections, self._settings
         database = connections.database
         sync = PlacementSync(
             database, connections.placement, settings.hosts_without_compute
         )
         sync_jobs = HostSyncJobs(database, sync, create_owner(settings.job_lease))
-        agents = connect_agents(
-            connections.transport, settings.agent_timeout, settings.load_timeout
-        )
         return JobDependencies(
             database=database,
             placement=connections.placement,
@@ -313,18 +314,18 @@ class ConductorService:
             self._connections.glance, settings.largest_image, settings.default_images
         )
 
-    def _build_services(
+    def build_dispatcher(
         self,
         dependencies: JobDependencies,
         runner: JobRunner,
         heartbeats: HeartbeatBatch,
-    ) -> tuple[object, ...]:
-        """Return the services that serve the calls of the conductor."""
+    ) -> Dispatcher:
+        """Return the services behind the interface of the conductor."""
         settings = self._settings
         database, rules = dependencies.database, settings.rules
         explanations = ExplanationService(database, dependencies.placement, rules.nova)
-        return (
-            self._build_profiles(explanations, runner),
+        services = (
+            DeviceProfileService(database, explanations, runner.wake),
             AlternativeService(
                 database, dependencies.placement, settings.alternative_lifetime
             ),
@@ -361,12 +362,7 @@ class ConductorService:
                 database, runner.wake, rules.event_deadline, rules.connect_deadline
             ),
         )
-
-    def _build_profiles(
-        self, explanations: ExplanationService, runner: JobRunner
-    ) -> DeviceProfileService:
-        database = self._connections.database
-        return DeviceProfileService(database, explanations, runner.wake)
+        return Dispatcher(INTERFACE, services)
 
     def _build_limits(self) -> LimitService | None:
         """Return the check of limits; None: projects have no limits."""

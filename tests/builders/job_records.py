@@ -4,6 +4,8 @@
 from typing import Any
 from uuid import uuid4
 
+from cyborg_lite.db.engine import Database
+from cyborg_lite.db.tables import Job
 from cyborg_lite.model.jobs import JobRecord, JobState, JobType
 
 
@@ -28,3 +30,20 @@ def build_job_record(**fields: Any) -> JobRecord:
             **fields,
         }
     )
+
+
+def add_job_row(database: Database, **columns: Any) -> str:
+    """Add the row of a waiting job; return its uuid."""
+    row = Job(
+        **{
+            'uuid': str(uuid4()),
+            'kind': JobType.AUDIT,
+            'payload': {},
+            'run_after': 0,
+            'created_at': 0,
+            **columns,
+        }
+    )
+    uuid = row.uuid
+    database.write(lambda session: session.add(row))
+    return uuid

@@ -98,6 +98,7 @@ def _arq(session: Session, number: int) -> Row:
         device_profile_name=f'profile-{number % 3}',
         device_profile_group_id=0,
         device_profile_group={'resources:PGPU': '1'},
+        resource_class='PGPU',
         project_id=f'project-{number % 2}',
         hostname=None if number % 2 else f'compute-{number}',
         instance_uuid=None if number % 3 else str(uuid4()),

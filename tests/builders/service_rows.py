@@ -2,6 +2,8 @@
 """Rows of services with recent and old heartbeats."""
 
 from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
@@ -61,3 +63,14 @@ def service_states(database: Database) -> dict[str, str]:
 def _states(session: Session) -> dict[str, str]:
     rows = session.execute(select(Service.host, Service.state))
     return {row.host: row.state for row in rows}
+
+
+def add_service_row(
+    database: Database, host: str, state: str = 'up', **columns: Any
+) -> str:
+    """Add the row of a daemon, by default an agent; return its uuid."""
+    uuid = str(uuid4())
+    values = {'binary': AGENT, 'version': '1.2', **columns}
+    row = Service(uuid=uuid, host=host, state=state, **values)
+    database.write(lambda session: session.add(row))
+    return uuid

@@ -12,8 +12,8 @@ from cyborg_lite import conf as configuration
 from cyborg_lite.api.app import assemble
 from cyborg_lite.clients import session
 from cyborg_lite.conf import placement as section
-from tests.doubles.conductor import FakeConductor
 from tests.servers.keystone import PASSWORD, Person, RealKeystone, keystone
+from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import Client
 
 __all__ = ['keystone']
@@ -105,8 +105,8 @@ project_id = {cyborg.project_id}
 """
     )
     conf = configuration.parse([], 'cyborg-lite-api', config_files=[str(file)])
-    conductor = FakeConductor()
-    return Client(conductor, assemble(conf, conductor), headers={})
+    conductor = LocalConductor()
+    return Client(conductor, assemble(conf, conductor.client), headers={})
 
 
 def patch(uuid: str, instance: str) -> dict[str, list[dict[str, str]]]:

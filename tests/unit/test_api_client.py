@@ -4,8 +4,9 @@
 import pytest
 
 from cyborg_lite.api_client import AcceleratorApi, ApiError
+from tests.builders.device_rows import add_device
 from tests.support.api.command_line import WsgiAdapter
-from tests.support.api.conversation import MEMBER, Client, add_device
+from tests.support.api.conversation import MEMBER, Client
 
 
 def test_refused_call_raises_error_with_status() -> None:
@@ -34,7 +35,7 @@ def test_generation_is_sent_as_precondition() -> None:
 
 def test_first_supported_microversion_is_used() -> None:
     client = Client()
-    device = add_device(client.conductor)
+    device = add_device(client.conductor.database)
     api = AcceleratorApi(WsgiAdapter(client))
     (read,) = api.call('GET', '/devices', ('2.999', '2.4', '2.0'))['devices']
     assert (read['uuid'], read['health']) == (device.uuid, 'ok')

@@ -14,15 +14,9 @@ import webob
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.builders.device_rows import add_deployable, add_device
 from tests.support.api import api_document
-from tests.support.api.conversation import (
-    ADMIN,
-    SERVICE_TOKEN,
-    Answer,
-    Client,
-    add_deployable,
-    add_device,
-)
+from tests.support.api.conversation import ADMIN, SERVICE_TOKEN, Answer, Client
 
 UUID: Final = 'd5ca2f11-3108-4426-a11c-a959987565df'
 WORDS: Final = st.sampled_from(
@@ -210,8 +204,8 @@ HEADERS: Final = st.dictionaries(
 def shared_client() -> Client:
     """Return a client; the examples share its data."""
     client = Client(headers={**ADMIN, **SERVICE_TOKEN}, version='2.4')
-    add_device(client.conductor, uuid=UUID)
-    add_deployable(client.conductor, uuid=UUID)
+    add_device(client.conductor.database, uuid=UUID)
+    add_deployable(client.conductor.database, uuid=UUID)
     client.create_profile('dp1')
     return client
 

@@ -8,15 +8,15 @@ from cyborg_lite.db.engine import Database
 from cyborg_lite.model.device_profiles import ProfileChange
 from tests.builders.provider_rows import change_deployable
 from tests.builders.rows import add_arqs, add_card, add_profile
+from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import Client
-from tests.support.api.stored_conductor import StoredConductor
 from tests.support.sql_statements import statements
 
 
 @pytest.fixture
 def newest(database: Database) -> Client:
     """Return a client of an API whose lists come from the database."""
-    return Client(StoredConductor(database)).at('2.23')
+    return Client(LocalConductor(database)).at('2.23')
 
 
 def count_statements(client: Client, database: Database, path: str) -> int:

@@ -25,8 +25,8 @@ from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.cursors import Cursor
 from cyborg_lite.model.queries import Page, Query
 from tests.builders.paged_rows import add_row, delete_row
+from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import Client
-from tests.support.api.stored_conductor import StoredConductor
 from tests.support.sql_statements import statements
 
 # The collections are private to their modules; the API shows their sort keys only.
@@ -79,7 +79,7 @@ _ROWS: Final = 9
 @pytest.fixture
 def newest(database: Database) -> Client:
     """Return a client of an API whose lists come from the database."""
-    return Client(StoredConductor(database)).at('2.31')
+    return Client(LocalConductor(database)).at('2.31')
 
 
 def fill(database: Database, collection: str) -> None:

@@ -11,16 +11,19 @@ from cyborg_lite.api.call import Call
 from cyborg_lite.api.microversion import MINIMUM, Microversion
 from cyborg_lite.api.middleware import MICROVERSION
 from cyborg_lite.api.resource import ApiContext
-from tests.doubles.conductor import FakeConductor
+from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import ADMIN, HOST, Headers, build_configuration
 
 
-def build_api_context(conductor: FakeConductor | None = None, **api: Any) -> ApiContext:
+def build_api_context(
+    conductor: LocalConductor | None = None, **api: Any
+) -> ApiContext:
     """Return the context of the controllers.
 
     :param api: options of the section ``[api]``
     """
-    return app._build_context(build_configuration(**api), conductor or FakeConductor())
+    client = (conductor or LocalConductor()).client
+    return app._build_context(build_configuration(**api), client)
 
 
 # Any: a body is JSON.

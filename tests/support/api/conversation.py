@@ -4,17 +4,14 @@
 import json
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
 
 import webob
 from oslo_config import cfg
 
 from cyborg_lite.api.app import assemble
 from cyborg_lite.conf import api as api_options
-from cyborg_lite.model.devices import DeployableRecord, DeviceRecord, DeviceStatus
-from cyborg_lite.model.inventory import Health
-from tests.doubles.conductor import FakeConductor
 from tests.support.api import api_document
+from tests.support.api.conductor import LocalConductor
 
 PROJECT = 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb'
 OTHER_PROJECT = 'cccccccccccccccccccccccccccccccc'
@@ -75,7 +72,7 @@ class Answer:
 class Client:
     """Client with the headers of one persona at one microversion."""
 
-    conductor: FakeConductor = field(default_factory=FakeConductor)
+    conductor: LocalConductor = field(default_factory=LocalConductor)
     application: Any = None  # any WSGI application
     headers: Headers = field(default_factory=lambda: dict(ADMIN))
     version: str | None = None
@@ -84,7 +81,7 @@ class Client:
 
     def __post_init__(self) -> None:
         if self.application is None:
-            self.application = assemble(build_configuration(), self.conductor)
+            self.application = assemble(build_configuration(), self.conductor.client)
 
     def as_(self, headers: Headers, version: str | None = None) -> 'Client':
         """Return a client of the same service with another persona."""
@@ -159,47 +156,3 @@ class Client:
         assert answer.status == 201, answer.body
         created: list[dict[str, Any]] = answer.json['arqs']
         return created
-
-
-def add_device(conductor: FakeConductor, **fields: Any) -> DeviceRecord:
-    """Add a device to the double of the conductor."""
-    device = DeviceRecord(
-        **{
-            'uuid': str(uuid4()),
-            'type': 'FPGA',
-            'vendor': '0xABCD',
-            'model': 'FakeDevice',
-            'hostname': 'compute-1',
-            'std_board_info': '{"class": "Fake class"}',
-            'vendor_board_info': 'fake_vendor_info',
-            'status': DeviceStatus.ENABLED,
-            'health': Health.OK,
-            'health_reason': '',
-            'created_at': conductor.now(),
-            **fields,
-        }
-    )
-    conductor.devices[device.uuid] = device
-    return device
-
-
-def add_deployable(conductor: FakeConductor, **fields: Any) -> DeployableRecord:
-    """Add a deployable to the double of the conductor."""
-    deployable = DeployableRecord(
-        **{
-            'id': len(conductor.deployables) + 1,
-            'uuid': str(uuid4()),
-            'device_id': 1,
-            'parent_id': None,
-            'root_id': None,
-            'name': 'compute-1_FakeDevice',
-            'num_accelerators': 16,
-            'rp_uuid': '853f07a6-19de-3dd6-b9f6-6c782daa3f7b',
-            'driver_name': 'fake',
-            'bitstream_id': None,
-            'created_at': conductor.now(),
-            **fields,
-        }
-    )
-    conductor.deployables[deployable.uuid] = deployable
-    return deployable

@@ -166,6 +166,18 @@ def test_start_reports_devices_and_serves_calls(
         bus.cleanup()
 
 
+def test_services_implement_each_method_of_interface(
+    build_service: Start, driver: PreparingDriver
+) -> None:
+    service = build_service(scripted=driver)
+    service.start()
+    dispatcher = service._gate._dispatcher
+    assert dispatcher is not None
+    assert dispatcher.list_missing() == ()
+    service.stop()
+    service.wait()
+
+
 def test_stop_makes_agent_unreachable(
     conf: cfg.ConfigOpts,
     listener: RecordingConductor,

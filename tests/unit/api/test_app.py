@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from cyborg_lite.api.app import assemble
-from tests.doubles.conductor import FakeConductor
+from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import Answer, Client, build_configuration
 
 VERSIONED: Final = {
@@ -46,9 +46,9 @@ def test_errors_of_all_layers_have_version_headers(client: Client) -> None:
 def test_cors_applies_to_errors(client: Client) -> None:
     conf = build_configuration()
     origin = 'https://dashboard.example'
-    assemble(conf, client.conductor)  # registers the section of the library
+    assemble(conf, client.conductor.client)  # registers the section of the library
     conf.set_override('allowed_origin', [origin], group='cors')
-    open_one = Client(client.conductor, assemble(conf, client.conductor))
+    open_one = Client(client.conductor, assemble(conf, client.conductor.client))
     refused = open_one.as_(NOBODY).get('/devices', {'Origin': origin})
     assert refused.status == 401
     assert refused.headers['Access-Control-Allow-Origin'] == origin
@@ -78,9 +78,9 @@ def test_trailing_slash_makes_no_difference(client: Client) -> None:
 
 
 def test_profile_limits_come_from_configuration() -> None:
-    conductor = FakeConductor()
+    conductor = LocalConductor()
     small = build_configuration(max_profile_groups=1, max_profile_accelerators=2)
-    client = Client(conductor, assemble(small, conductor))
+    client = Client(conductor, assemble(small, conductor.client))
     group = {'resources:FPGA': '1'}
     for groups in ([group, group], [{'resources:FPGA': '3'}]):
         body = [{'name': 'dp1', 'groups': groups}]

@@ -12,8 +12,8 @@ from cyborg_lite.api import auth
 from cyborg_lite.api.app import assemble
 from cyborg_lite.conf import api as api_options
 from cyborg_lite.exceptions import ConfigurationError
-from tests.doubles.conductor import FakeConductor
 from tests.doubles.keystone import FakeKeystone, Token
+from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import ADMIN, PROJECT, Client, build_configuration
 from tests.support.wall_clock import STEPS, step_wall_clock
 
@@ -67,8 +67,8 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
         conf = cfg.ConfigOpts()
         conf.register_opts(api_options.OPTIONS, group=api_options.GROUP)
         conf([], project='cyborg-lite', default_config_files=[str(file)])
-        conductor = FakeConductor()
-        client = Client(conductor, assemble(conf, conductor), headers={})
+        conductor = LocalConductor()
+        client = Client(conductor, assemble(conf, conductor.client), headers={})
         yield Cloud(keystone, client)
 
 
@@ -187,7 +187,7 @@ def test_keystone_unreachable_returns_503(cloud: Cloud) -> None:
 def test_keystone_unconfigured_raises() -> None:
     conf = build_configuration(auth_strategy='keystone')
     with pytest.raises(ConfigurationError, match='auth_type'):
-        assemble(conf, FakeConductor())
+        assemble(conf, LocalConductor().client)
 
 
 @pytest.mark.parametrize('step', STEPS)

@@ -5,7 +5,7 @@ import pytest
 from oslo_middleware import cors
 
 from cyborg_lite.api.app import assemble
-from tests.doubles.conductor import FakeConductor
+from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import Client, build_configuration
 
 ORIGIN = 'https://horizon.example'
@@ -15,8 +15,8 @@ def build_client(origins: list[str]) -> Client:
     conf = build_configuration()
     conf.register_opts(cors.OPTS, 'cors')
     conf.set_override('allowed_origin', origins, 'cors')
-    conductor = FakeConductor()
-    return Client(conductor, assemble(conf, conductor))
+    conductor = LocalConductor()
+    return Client(conductor, assemble(conf, conductor.client))
 
 
 @pytest.mark.parametrize('path', ['/devices', '/nothing'])

@@ -5,13 +5,9 @@ import pytest
 
 from cyborg_lite.api.app import assemble
 from cyborg_lite.api.metrics import ApiMetrics
-from tests.doubles.conductor import FakeConductor
-from tests.support.api.conversation import (
-    ADMIN,
-    Client,
-    add_device,
-    build_configuration,
-)
+from tests.builders.device_rows import add_device
+from tests.support.api.conductor import LocalConductor
+from tests.support.api.conversation import ADMIN, Client, build_configuration
 
 
 @pytest.fixture
@@ -21,15 +17,15 @@ def metrics() -> ApiMetrics:
 
 @pytest.fixture
 def client(metrics: ApiMetrics) -> Client:
-    conductor = FakeConductor()
-    application = assemble(build_configuration(), conductor, metrics.observe)
+    conductor = LocalConductor()
+    application = assemble(build_configuration(), conductor.client, metrics.observe)
     return Client(conductor, application, dict(ADMIN))
 
 
 def test_metrics_count_requests_by_path_template(
     client: Client, metrics: ApiMetrics
 ) -> None:
-    device = add_device(client.conductor)
+    device = add_device(client.conductor.database)
     for _ in range(2):
         client.get(f'/devices/{device.uuid}')
     client.get('/devices?marker=x')

@@ -17,7 +17,7 @@ from cyborg_lite.exceptions import (
     HostAway,
     ServiceUnavailable,
 )
-from tests.doubles.conductor import FakeConductor
+from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import (
     ADMIN,
     READER,
@@ -299,11 +299,11 @@ def test_library_page_is_replaced() -> None:
 def build_client(**options: Any) -> Client:
     """Return a client of a service with options of ``[oslo_middleware]``."""
     conf = build_configuration()
-    conductor = FakeConductor()
-    assemble(conf, conductor)  # the libraries register their options
+    conductor = LocalConductor()
+    assemble(conf, conductor.client)  # the libraries register their options
     for name, value in options.items():
         conf.set_override(name, value, group='oslo_middleware')
-    return Client(conductor, assemble(conf, conductor))
+    return Client(conductor, assemble(conf, conductor.client))
 
 
 def test_body_limit_is_configurable() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of every rule with every persona, through the routes that it guards."""
 
+import dataclasses
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,8 @@ from cyborg_lite import policies
 from cyborg_lite.api import policy
 from cyborg_lite.api.app import assemble
 from cyborg_lite.api.routes import ROUTES as API_ROUTES
-from tests.doubles.conductor import FakeConductor
+from tests.builders.device_rows import add_device
+from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import (
     ADMIN,
     MANAGER,
@@ -26,7 +28,6 @@ from tests.support.api.conversation import (
     READER,
     SERVICE_TOKEN,
     Client,
-    add_device,
     build_configuration,
     build_persona,
 )
@@ -196,11 +197,11 @@ def test_controllers_have_rules() -> None:
 def build_client(tmp_path: Path, text: str) -> Client:
     (tmp_path / 'policy.yaml').write_text(text)
     conf = build_configuration()
-    conductor = FakeConductor()
-    assemble(conf, conductor)
+    conductor = LocalConductor()
+    assemble(conf, conductor.client)
     path = str(tmp_path / 'policy.yaml')
     conf.set_override('policy_file', path, group='oslo_policy')
-    return Client(conductor, assemble(conf, conductor))
+    return Client(conductor, assemble(conf, conductor.client))
 
 
 def test_rule_override_is_used(tmp_path: Path) -> None:
@@ -280,8 +281,8 @@ def test_policy_file_changed_is_read_without_restart(
 def test_policy_files_are_searched_once_per_interval(
     moments: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    conf, conductor = build_configuration(), FakeConductor()
-    client = Client(conductor, assemble(conf, conductor))
+    conf, conductor = build_configuration(), LocalConductor()
+    client = Client(conductor, assemble(conf, conductor.client))
     searches = create_autospec(conf.find_file, side_effect=conf.find_file)
     monkeypatch.setattr(conf, 'find_file', searches)
     for now in (0.0, 4.9, 5.0):
@@ -361,14 +362,15 @@ def test_admin_role_in_any_case_sees_all_projects(role: str) -> None:
     admin = client.as_(build_persona(f'{role},reader', OTHER_PROJECT), '2.4')
     uuids = [arq['uuid'] for arq in admin.get('/accelerator_requests').json['arqs']]
     assert uuids == [arq['uuid']]
-    device = add_device(client.conductor, arqs=(arq['uuid'],))
+    device = add_device(client.conductor.database)
+    users = dataclasses.replace(device, arqs=(arq['uuid'],))
+    client.conductor.answers['list_devices'] = (users,)
     assert admin.get(f'/devices/{device.uuid}').json['arqs'] == [arq['uuid']]
     assert client.conductor.callers[-1].is_admin
 
 
 def test_admin_rule_overridden_decides_who_sees_all_projects(tmp_path: Path) -> None:
     client = build_client(tmp_path, 'admin_api: "role:operator"')
-    client.conductor.profiles.clear()
     operator = build_persona('operator', OTHER_PROJECT)
     group = {'resources:FPGA': '1'}
     body = [{'name': 'dp1', 'groups': [group]}]

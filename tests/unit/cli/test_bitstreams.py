@@ -1,36 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the commands on bitstreams."""
 
+from datetime import UTC, datetime
+from uuid import uuid4
+
 import pytest
 from osc_lib import exceptions
 
 from cyborg_lite.model.bitstream_list import ListedBitstream
+from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
+from tests.builders.device_rows import add_deployable
 from tests.builders.patches import IMAGE
 from tests.support.api.command_line import read_json, run_command
-from tests.support.api.conversation import Client, add_deployable
+from tests.support.api.conversation import Client
 
 
 def test_list_shows_verdict_for_deployable(client: Client) -> None:
-    uuid = add_deployable(client.conductor).uuid
+    uuid = add_deployable(client.conductor.database).uuid
     listed = ListedBitstream(IMAGE, 'nlb', 7, {'bs-name': 'nlb-0'}, ('Other board.',))
-    client.conductor.bitstreams.update({uuid: listed, '': listed})
+    client.conductor.answers['list_bitstreams'] = (listed,)
     (row,) = read_json(client, 'bitstream list', '--deployable', uuid)
     assert (row['Image'], row['Name'], row['Size']) == (IMAGE, 'nlb-0', 7)
     assert (row['Accepted'], row['Reasons']) == (False, ['Other board.'])
     (plain,) = read_json(client, 'bitstream list', '--vendor', 'intel')
     assert 'Accepted' not in plain
-    assert client.conductor.bitstream_filters[-1] == {'vendor': 'intel'}
+    filters = client.conductor.list_arguments('list_bitstreams', 'filters')
+    assert filters == [{}, {'vendor': 'intel'}]
+
+
+def start_load(client: Client) -> str:
+    """Have the conductor run a job for ever; return the uuid of the deployable."""
+    uuid = add_deployable(client.conductor.database).uuid
+    states = ProgramState.RUNNING, ProgramStep.ACCEPTED
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    job = ProgramJob(str(uuid4()), uuid, IMAGE, *states, '', at)
+    client.conductor.answers |= {'start_programming': job, 'show_program_job': job}
+    return uuid
 
 
 def test_load_starts_job(client: Client) -> None:
-    uuid = add_deployable(client.conductor).uuid
+    uuid = start_load(client)
     job = read_json(client, 'bitstream load', uuid, IMAGE)
     assert (job['deployable_uuid'], job['state']) == (uuid, 'running')
-    assert client.conductor.programmed == [(uuid, IMAGE)]
+    images = client.conductor.list_arguments('start_programming', 'image_uuid')
+    assert images == [IMAGE]
 
 
 def test_load_with_wait_gives_up_at_timeout(client: Client) -> None:
-    uuid = add_deployable(client.conductor).uuid
+    uuid = start_load(client)
     arguments = ('bitstream load', uuid, IMAGE, '--wait', '--timeout', '0.001')
     with pytest.raises(exceptions.CommandError, match='The work continues'):
         run_command(client, *arguments)

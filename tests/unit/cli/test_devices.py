@@ -2,28 +2,38 @@
 """Tests of the commands on devices."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from osc_lib import exceptions
 
 from cyborg_lite.cli import devices
-from cyborg_lite.model.cleaning import CleanState, DeviceCleanings, UnitState
+from cyborg_lite.model.cleaning import (
+    CleaningRecord,
+    CleaningState,
+    CleanState,
+    DeviceCleanings,
+    UnitState,
+)
+from cyborg_lite.model.device_errors import ModeRefused
 from cyborg_lite.model.inventory import CleaningPolicy
-from cyborg_lite.model.modes import DevicePlan, ModePlan, OfferedInventory
+from cyborg_lite.model.jobs import JobState
+from cyborg_lite.model.modes import DevicePlan, ModeChange, ModePlan, OfferedInventory
+from tests.builders.device_rows import add_device
 from tests.support.api.command_line import read_json, run_command
-from tests.support.api.conversation import Client, add_device
+from tests.support.api.conversation import Client
 
 UNIT = '0000:c2:00.0'
+AT = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 @pytest.fixture
 def device(client: Client) -> str:
     """Add a device with a unit whose clean has failed, and with two modes."""
-    uuid = add_device(client.conductor).uuid
+    uuid = add_device(client.conductor.database).uuid
     unit = UnitState(UNIT, CleanState.FAILED, CleaningPolicy.AFTER_USE, 'refused')
-    client.conductor.cleanings[uuid] = DeviceCleanings((unit,), ())
     vf = OfferedInventory('CUSTOM_QAT', 16, ())
-    client.conductor.plans[uuid] = DevicePlan(
+    plan = DevicePlan(
         uuid,
         'compute-1',
         '0000:e8:00.0',
@@ -33,7 +43,21 @@ def device(client: Client) -> str:
         ),
         declared='sym',
     )
+    cleanings = DeviceCleanings((unit,), ())
+    client.conductor.answers |= {'list_cleanings': cleanings, 'plan_modes': plan}
     return uuid
+
+
+def find_plan(client: Client) -> DevicePlan:
+    plan = client.conductor.answers['plan_modes']
+    assert isinstance(plan, DevicePlan)
+    return plan
+
+
+def start_change(client: Client, device: str) -> None:
+    """Have the conductor accept the change to another mode."""
+    change = ModeChange('sym', JobState.WAITING)
+    client.conductor.answers['change_mode'] = replace(find_plan(client), change=change)
 
 
 def test_set_disables_with_reason_and_enables(client: Client, device: str) -> None:
@@ -52,14 +76,22 @@ def test_clean_list_shows_units_or_history(client: Client, device: str) -> None:
         'refused',
     )
     assert read_json(client, 'device clean list', device, '--history') == []
+    client.conductor.answers['accept_units'] = 1
     run_command(client, 'device clean accept', device, '--name', 'Ada', '--unit', UNIT)
-    (record,) = read_json(client, 'device clean list', device, '--history')
-    assert (record['Actor'], record['Steps']) == ('Ada', '0/0')
+    assert client.conductor.list_arguments('accept_units', 'actor') == ['Ada']
+    record = CleaningRecord('r', UNIT, CleaningState.ACCEPTED, 'Ada', AT)
+    client.conductor.answers['list_cleanings'] = DeviceCleanings((), (record,))
+    (row,) = read_json(client, 'device clean list', device, '--history')
+    assert (row['Actor'], row['Steps']) == ('Ada', '0/0')
 
 
 def test_clean_retry_starts_clean(client: Client, device: str) -> None:
+    client.conductor.answers['retry_cleaning'] = 1
     (unit,) = read_json(client, 'device clean retry', device, '--unit', UNIT)
-    assert unit['State'] == 'dirty'
+    assert unit['Unit'] == UNIT
+    (selection,) = client.conductor.list_arguments('retry_cleaning', 'selection')
+    assert (selection.device_uuid, selection.unit) == (device, UNIT)
+    del client.conductor.answers['retry_cleaning']
     with pytest.raises(exceptions.CommandError, match='HTTP 409'):
         run_command(client, 'device clean retry', device)
 
@@ -86,8 +118,11 @@ def test_mode_list_shows_change_of_inventory(client: Client, device: str) -> Non
 
 
 def test_mode_set_starts_change(client: Client, device: str) -> None:
+    start_change(client, device)
     modes = read_json(client, 'device mode set', device, 'sym')
     assert modes['change']['mode'] == 'sym'
+    refusal = ModeRefused(uuid=device, mode='other', reason='it has no such mode.')
+    client.conductor.answers['change_mode'] = refusal
     with pytest.raises(exceptions.CommandError, match='409'):
         run_command(client, 'device mode set', device, 'other')
 
@@ -95,16 +130,15 @@ def test_mode_set_starts_change(client: Client, device: str) -> None:
 def test_mode_apply_changes_devices_that_differ(client: Client, device: str) -> None:
     (row,) = read_json(client, 'device mode apply', 'compute-1', '--dry-run')
     assert (row['Current'], row['Declared'], row['Result']) == ('dc', 'sym', None)
+    start_change(client, device)
     (row,) = read_json(client, 'device mode apply', 'compute-1')
     assert (row['Device'], row['Result']) == (device, 'started')
-    change = client.conductor.plans[device].change
-    assert change is not None
-    assert change.mode == 'sym'
+    assert client.conductor.list_arguments('change_mode', 'mode') == ['sym']
 
 
 def test_mode_apply_reports_refusal_of_device(client: Client, device: str) -> None:
-    plan = client.conductor.plans[device]
-    client.conductor.plans[device] = replace(plan, plans=plan.plans[:1])
+    refusal = ModeRefused(uuid=device, mode='sym', reason='it has no such mode.')
+    client.conductor.answers['change_mode'] = refusal
     (row,) = read_json(client, 'device mode apply', 'compute-1')
     assert row['Result'].endswith('(HTTP 409)')
 
@@ -112,9 +146,9 @@ def test_mode_apply_reports_refusal_of_device(client: Client, device: str) -> No
 def test_mode_apply_ignores_devices_without_difference(
     client: Client, device: str
 ) -> None:
-    plan = client.conductor.plans[device]
     for declared in (None, 'dc'):
-        client.conductor.plans[device] = replace(plan, declared=declared)
+        plan = replace(find_plan(client), declared=declared)
+        client.conductor.answers['plan_modes'] = plan
         assert read_json(client, 'device mode apply', 'compute-1') == []
 
 

@@ -10,7 +10,7 @@ from tests.support.api.conversation import MANAGER, Client
 
 
 def test_topology_lists_units_with_instances(client: Client) -> None:
-    client.conductor.topologies[HOST] = build_topology()
+    client.conductor.answers['show_host_topology'] = build_topology()
     rows = read_json(client, 'host topology', HOST)
     units = [row for row in rows if row['Unit']]
     states = [row['Availability'] for row in units]
@@ -22,7 +22,7 @@ def test_topology_lists_units_with_instances(client: Client) -> None:
 
 
 def test_topology_shows_bridges_on_request(client: Client) -> None:
-    client.conductor.topologies[HOST] = build_shared_topology()
+    client.conductor.answers['show_host_topology'] = build_shared_topology()
     rows = read_json(client, 'host topology', HOST, '--bridges')
     bridges = [row['PCIe Bridges'] for row in rows]
     assert bridges[0] == '0000:40:01.0 0000:41:00.0 0000:42:00.0'

@@ -2,6 +2,7 @@
 """Tests of the commands on jobs."""
 
 import dataclasses
+from datetime import UTC, datetime
 
 import pytest
 from osc_lib import exceptions
@@ -9,25 +10,31 @@ from osc_lib import exceptions
 from cyborg_lite.cli.jobs import measure_queued_job
 from cyborg_lite.cli.rest import AcceleratorApi
 from cyborg_lite.model.jobs import JobState
-from cyborg_lite.model.program_jobs import ProgramState, ProgramStep
-from cyborg_lite.rpc.context import RequestContext
-from tests.builders.job_records import build_job_record
+from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
+from tests.builders.job_records import add_job_row
 from tests.builders.patches import IMAGE
+from tests.builders.service_rows import record_heartbeat
 from tests.support.api.command_line import WsgiAdapter, read_json, run_command
-from tests.support.api.conversation import Client, add_deployable
+from tests.support.api.conversation import Client
+
+JOB = '9c2a477a-d3d4-426a-9e9c-b2660917780e'
 
 
 @pytest.fixture
 def job(client: Client) -> str:
-    """Start a programming job; return its uuid."""
-    uuid = add_deployable(client.conductor).uuid
-    context = RequestContext(is_admin=True)
-    return client.conductor.start_programming(context, uuid, IMAGE).uuid
+    """Have the conductor show a programming job; return its uuid."""
+    states = ProgramState.RUNNING, ProgramStep.ACCEPTED
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    job = ProgramJob(JOB, IMAGE, IMAGE, *states, '', at)
+    client.conductor.answers['show_program_job'] = job
+    return JOB
 
 
 def end(client: Client, job: str, state: ProgramState, reason: str = '') -> None:
-    client.conductor.jobs[job] = dataclasses.replace(
-        client.conductor.jobs[job], state=state, step=ProgramStep.LOADED, reason=reason
+    running = client.conductor.answers['show_program_job']
+    assert isinstance(running, ProgramJob)
+    client.conductor.answers['show_program_job'] = dataclasses.replace(
+        running, state=state, step=ProgramStep.LOADED, reason=reason
     )
 
 
@@ -51,17 +58,18 @@ def test_show_of_failed_job_fails_after_wait(client: Client, job: str) -> None:
 
 def add_failed(client: Client) -> str:
     """Add a failed job; return its uuid."""
-    failed = build_job_record(
-        state=JobState.FAILED, payload={'host': 'c1'}, last_error='No answer.'
+    return add_job_row(
+        client.conductor.database,
+        kind='placement-sync',
+        state=JobState.FAILED,
+        payload={'host': 'c1'},
+        last_error='No answer.',
     )
-    client.conductor.queued_jobs[failed.uuid] = failed
-    return failed.uuid
 
 
 def test_list_filters_by_kind_and_state(client: Client) -> None:
     failed = add_failed(client)
-    bind = build_job_record(type='bind')
-    client.conductor.queued_jobs[bind.uuid] = bind
+    bind = add_job_row(client.conductor.database, kind='bind')
     (row,) = read_json(client, 'job list', '--state', 'failed')
     assert (row['UUID'], row['Subject'], row['Reason']) == (
         failed,
@@ -69,7 +77,7 @@ def test_list_filters_by_kind_and_state(client: Client) -> None:
         'No answer.',
     )
     (row,) = read_json(client, 'job list', '--kind', 'bind')
-    assert row['UUID'] == bind.uuid
+    assert row['UUID'] == bind
 
 
 def test_retry_and_cancel_change_jobs(client: Client) -> None:
@@ -83,6 +91,7 @@ def test_retry_and_cancel_change_jobs(client: Client) -> None:
 
 
 def test_create_requests_work_on_host(client: Client) -> None:
+    record_heartbeat(client.conductor.database, 'c1')
     created = read_json(client, 'job create', 'refresh', '--host', 'c1')
     assert (created['kind'], created['subject']) == ('placement-sync', 'host c1')
     with pytest.raises(exceptions.CommandError, match='requires a hostname'):

@@ -168,7 +168,7 @@ def build_stock(total: int, free: dict[str, int]) -> list[ProviderCapacity]:
 
 
 def test_explain_shows_hosts_and_summary(client: Client) -> None:
-    client.conductor.stock = build_stock(1, {'compute-1': 1, 'compute-2': 0})
+    client.conductor.stock_up(build_stock(1, {'compute-1': 1, 'compute-2': 0}))
     result = run_command(client, 'profile explain', 'dp1', '-f', 'json')
     fitting, full = result.json
     assert (fitting['Host'], fitting['Fits'], fitting['Reasons']) == (
@@ -186,21 +186,22 @@ def test_explain_shows_hosts_and_summary(client: Client) -> None:
 WARNING = Reason(ReasonCode.MANY_CANDIDATES, 'Too many candidates.', group=0)
 
 
-def _explain(client: Client, monkeypatch: pytest.MonkeyPatch, **values: Any) -> None:
+def _explain(client: Client, **values: Any) -> None:
     """Let each explanation have the given values."""
-    original = client.conductor.explain_device_profile
+    answers: Any = client.conductor.answers
+    original = answers['explain_device_profile']
 
-    def explain(*arguments: Any) -> Any:
-        return dataclasses.replace(original(*arguments), **values)
+    def explain(**arguments: Any) -> Any:
+        return dataclasses.replace(original(**arguments), **values)
 
-    monkeypatch.setattr(client.conductor, 'explain_device_profile', explain)
+    answers['explain_device_profile'] = explain
 
 
 def test_explain_prints_warnings_of_2_28(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client.conductor.stock = build_stock(1, {'compute-1': 1})
-    _explain(client, monkeypatch, cautions=(WARNING,))
+    client.conductor.stock_up(build_stock(1, {'compute-1': 1}))
+    _explain(client, cautions=(WARNING,))
     result = run_command(client, 'profile explain', 'dp1')
     assert result.error.endswith('\nWarning: Too many candidates.\n')
     assert 'Warning' not in result.out
@@ -209,8 +210,8 @@ def test_explain_prints_warnings_of_2_28(
 def test_explain_prints_alternatives(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client.conductor.stock = build_stock(1, {'compute-1': 1})
-    _explain(client, monkeypatch, choice=(0, 2))
+    client.conductor.stock_up(build_stock(1, {'compute-1': 1}))
+    _explain(client, choice=(0, 2))
     result = run_command(client, 'profile explain', 'dp1')
     assert result.error.endswith('\nGroup 1 is explained with alternative 2.\n')
 
@@ -218,9 +219,9 @@ def test_explain_prints_alternatives(
 def test_explain_lists_warnings_as_json(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client.conductor.stock = build_stock(1, {'compute-1': 1})
+    client.conductor.stock_up(build_stock(1, {'compute-1': 1}))
     assert read_json(client, 'profile explain', 'dp1', '--warnings') == []
-    _explain(client, monkeypatch, cautions=(WARNING,))
+    _explain(client, cautions=(WARNING,))
     assert read_json(client, 'profile explain', 'dp1', '--warnings') == [
         {
             'Code': 'many-candidates',
@@ -235,8 +236,8 @@ def test_explain_of_older_service_has_no_newer_warnings(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A service of microversion 2.27 refuses 2.28."""
-    client.conductor.stock = build_stock(1, {'compute-1': 1})
-    _explain(client, monkeypatch, cautions=(WARNING,))
+    client.conductor.stock_up(build_stock(1, {'compute-1': 1}))
+    _explain(client, cautions=(WARNING,))
     monkeypatch.setattr(microversion, 'VERSIONS', microversion.VERSIONS[:28])
     result = run_command(client, 'profile explain', 'dp1')
     assert 'compute-1' in result.out
@@ -282,7 +283,7 @@ def test_show_has_generation(client: Client) -> None:
 
 
 def test_capacity_shows_servers_of_hosts_and_total(client: Client) -> None:
-    client.conductor.stock = build_stock(4, {'compute-1': 3, 'compute-2': 0})
+    client.conductor.stock_up(build_stock(4, {'compute-1': 3, 'compute-2': 0}))
     result = run_command(client, 'profile capacity', 'dp1', '-f', 'json')
     assert [(row['Host'], row['Servers'], row['Exact']) for row in result.json] == [
         ('compute-1', 3, True),

@@ -7,9 +7,12 @@ import pytest
 from osc_lib import exceptions
 
 from cyborg_lite.cli import reconfiguration
+from cyborg_lite.model.device_errors import ReconfigurationRefused
 from cyborg_lite.model.reconfiguration import DeviceConfiguration, SetView
+from tests.builders.device_rows import add_device
 from tests.support.api.command_line import read_json, run_command
-from tests.support.api.conversation import Client, add_device
+from tests.support.api.conversation import Client
+from tests.support.api.reconfiguration import start_change
 
 ARQ = 'd5ca2f11-3108-4426-a11c-a959987565df'
 SETTINGS = {'vgpus': {'type': 'integer', 'maximum': 16}}
@@ -17,11 +20,11 @@ SETTINGS = {'vgpus': {'type': 'integer', 'maximum': 16}}
 
 def add_configuration(client: Client, *arqs: str) -> str:
     """Add a device with a hardware set; return its uuid."""
-    uuid = add_device(client.conductor).uuid
+    uuid = add_device(client.conductor.database).uuid
     sets = (SetView('nvidia', SETTINGS, ('vgpus',)),)
-    client.conductor.configurations[uuid] = DeviceConfiguration(
-        uuid, 'compute-1', sets, arqs
-    )
+    configuration = DeviceConfiguration(uuid, 'compute-1', sets, arqs)
+    client.conductor.answers['show_configuration'] = configuration
+    start_change(client.conductor)
     return uuid
 
 
@@ -50,7 +53,9 @@ def test_history_has_log_of_change(client: Client) -> None:
 
 
 def test_reconfigure_device_in_use_is_refused(client: Client) -> None:
-    uuid = add_configuration(client, ARQ)
+    uuid, reason = add_configuration(client, ARQ), f'ARQs use it: {ARQ}.'
+    refusal = ReconfigurationRefused(uuid=uuid, name='nvidia', reason=reason)
+    client.conductor.answers['change_configuration'] = refusal
     with pytest.raises(exceptions.CommandError, match=ARQ):
         run_command(client, 'device reconfigure', uuid, 'nvidia')
 

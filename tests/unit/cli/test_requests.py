@@ -5,7 +5,6 @@ import pytest
 from osc_lib import exceptions
 
 from cyborg_lite.cli import requests as request_commands
-from cyborg_lite.model.arqs import Actor, Step
 from tests.support.api.command_line import read_json, run_command
 from tests.support.api.conversation import Client
 
@@ -27,8 +26,6 @@ def arq(client: Client) -> str:
 
 
 def test_show_has_events_on_request(client: Client, arq: str) -> None:
-    at = client.conductor.arqs[arq].created_at
-    client.conductor.steps[arq] = [Step('Initial', Actor.CLIENT, at)]
     assert 'events' not in read_json(client, 'request show', arq)
     row = read_json(client, 'request show', arq, '--events')
     assert (row['uuid'], row['state']) == (arq, 'Initial')

@@ -9,8 +9,9 @@ import requests
 from osc_lib import exceptions
 
 from cyborg_lite.cli.rest import AcceleratorApi, quote_path
+from tests.builders.device_rows import add_device
 from tests.support.api.command_line import WsgiAdapter
-from tests.support.api.conversation import MEMBER, Client, add_device
+from tests.support.api.conversation import MEMBER, Client
 
 
 class Proxy:
@@ -31,7 +32,7 @@ def test_call_without_body_in_response_returns_none() -> None:
 
 
 def test_list_all_reads_every_page(client: Client) -> None:
-    uuids = [add_device(client.conductor).uuid for _ in range(5)]
+    uuids = [add_device(client.conductor.database).uuid for _ in range(5)]
     api = AcceleratorApi(WsgiAdapter(client))
     records = list(api.list_all('/devices', '2.4', 'devices', {'limit': 2}))
     assert [record['uuid'] for record in records] == uuids

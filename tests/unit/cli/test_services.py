@@ -1,32 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the commands on daemons."""
 
-from datetime import UTC, datetime
-from uuid import uuid4
-
 import pytest
 from osc_lib import exceptions
 
-from cyborg_lite.model.services import Service, ServiceState
+from tests.builders.service_rows import add_service_row
 from tests.support.api.command_line import read_json, run_command
 from tests.support.api.conversation import Client
-
-AT = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
 def uuids(client: Client) -> list[str]:
     """Add three daemons, of which one is down; return their uuids."""
-    services = [
-        Service(str(uuid4()), 'cyborg-lite-agent', host, '1.2', state, AT, AT)
-        for host, state in (
-            ('a', ServiceState.UP),
-            ('b', ServiceState.DOWN),
-            ('a', ServiceState.UP),
-        )
+    database = client.conductor.database
+    return [
+        add_service_row(database, 'a'),
+        add_service_row(database, 'b', 'down'),
+        add_service_row(database, 'a', binary='cyborg-lite-conductor'),
     ]
-    client.conductor.services = {service.uuid: service for service in services}
-    return list(client.conductor.services)
 
 
 def test_list_filters_by_state_and_host(client: Client) -> None:
@@ -49,6 +40,7 @@ def test_delete_removes_only_daemons_that_are_down(
     client: Client, uuids: list[str]
 ) -> None:
     run_command(client, 'service delete', uuids[1])
-    assert uuids[1] not in client.conductor.services
+    rows = read_json(client, 'service list')
+    assert [row['UUID'] for row in rows] == [uuids[0], uuids[2]]
     with pytest.raises(exceptions.CommandError, match='HTTP 409'):
         run_command(client, 'service delete', uuids[0])

@@ -18,6 +18,7 @@ from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
 from cyborg_lite.model.jobs import JobType
 from tests.builders.bind_rules import RULES
+from tests.support.api.conductor import LocalConductor
 
 
 def build_dependencies(database: Database) -> JobDependencies:
@@ -45,6 +46,10 @@ def test_build_handlers_returns_distinct_handler_per_type(database: Database) ->
     handlers = build_handlers(build_dependencies(database))
     assert set(handlers) == set(JobType)
     assert len({type(handler) for handler in handlers.values()}) == len(JobType)
+
+
+def test_services_implement_each_method_of_interface() -> None:
+    assert LocalConductor().dispatcher.list_missing() == ()
 
 
 def test_send_heartbeats_stores_time_of_last_start(database: Database) -> None:

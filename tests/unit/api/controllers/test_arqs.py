@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of creating and showing ARQs."""
 
-import dataclasses
 from typing import Any
 
 import pytest
 
 from cyborg_lite.api.app import assemble
+from cyborg_lite.db import tables
 from cyborg_lite.model.arqs import HANDLE_SHOWN_STATES, State
 from cyborg_lite.model.profile_grammar import is_valid_name
-from tests.doubles.conductor_arqs import HANDLE
+from tests.builders.service_rows import mark_down
+from tests.support.api.conductor import HANDLE
 from tests.support.api.conversation import (
     ADMIN,
     HOST,
@@ -52,7 +53,7 @@ def test_create_arqs_one_per_accelerator(nova: Client) -> None:
         'attach_handle_uuid': None,
         'attach_handle_info': {},
         'links': [{'href': f'{HOST}/v2/accelerator_requests/{uuid}', 'rel': 'self'}],
-        'created_at': '2026-11-21T05:53:44.501846+00:00',
+        'created_at': arqs[0]['created_at'],
         'updated_at': None,
     }
 
@@ -63,6 +64,11 @@ def test_create_arqs_xilinx_creates_two(client: Client) -> None:
         0,
         0,
     ]
+
+
+def list_images(client: Client) -> list[str | None]:
+    """Return the images that have reached the conductor."""
+    return client.conductor.list_arguments('create_arqs', 'image_uuid')
 
 
 @pytest.mark.parametrize(
@@ -79,7 +85,7 @@ def test_create_arqs_unknown_keys_are_ignored(
 ) -> None:
     body = {'device_profile_name': 'dp1', **fields}
     assert nova.post('/accelerator_requests', body).status == 201
-    assert nova.conductor.images == [None]
+    assert list_images(nova) == [None]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +104,7 @@ def test_create_arqs_image_is_used_since_2_4(
     body = {'device_profile_name': 'dp1', 'image_uuid': image}
     assert nova.at('2.4').post('/accelerator_requests', body).status == status
     expected_image = None if image is None else UNKNOWN
-    assert nova.conductor.images == ([expected_image] if status == 201 else [])
+    assert list_images(nova) == ([expected_image] if status == 201 else [])
 
 
 @pytest.mark.parametrize(
@@ -138,10 +144,7 @@ def test_create_arqs_without_name_returns_400(nova: Client, body: Any) -> None:
 def test_create_arqs_empty_profile_returns_400(client: Client) -> None:
     """Old rows may contain such a profile; it can no longer be created."""
     uuid = client.create_profile('old')['uuid']
-    old = dataclasses.replace(
-        client.conductor.profiles[uuid], groups=({'accel:x': '1'},)
-    )
-    client.conductor.profiles[uuid] = old
+    client.conductor.change(tables.DeviceProfile, uuid, groups=[{'accel:x': '1'}])
     answer = client.post('/accelerator_requests', {'device_profile_name': 'old'})
     assert answer.status == 400
     assert 'old' in answer.fault
@@ -264,8 +267,12 @@ def test_list_arqs_resolved_of_all_instances(nova: Client, bound: list[str]) -> 
 
 
 def set_state(client: Client, uuid: str, new_state: State) -> None:
-    arqs = client.conductor.arqs
-    arqs[uuid] = dataclasses.replace(arqs[uuid], state=new_state)
+    if new_state is State.UNKNOWN:
+        # The handle needs the host, whose agent is down.
+        mark_down(client.conductor.database, 'compute-1')
+        change_handle(client, uuid, needs_host=True)
+    else:
+        client.conductor.change(tables.Arq, uuid, state=new_state)
 
 
 @pytest.mark.parametrize('arq_state', [State.BOUND, State.BIND_FAILED, State.DELETING])
@@ -334,7 +341,9 @@ def test_list_arqs_failed_instance_accepted_if_configured(
     nova: Client, bound: list[str]
 ) -> None:
     fail_bind(nova, bound[1])
-    lenient = assemble(build_configuration(refuse_failed_binds=False), nova.conductor)
+    lenient = assemble(
+        build_configuration(refuse_failed_binds=False), nova.conductor.client
+    )
     nova = Client(nova.conductor, lenient, nova.headers)
     answer = nova.get(f'/accelerator_requests?instance={INSTANCE}')
     assert answer.status == 200
@@ -349,17 +358,19 @@ def test_delete_arqs_failed_instance_succeeds(nova: Client, bound: list[str]) ->
 
 
 def fail_bind(client: Client, uuid: str) -> None:
-    set_state(client, uuid, State.BIND_FAILED)
-    arqs = client.conductor.arqs
-    reason = 'No such vGPU type.'
-    arqs[uuid] = dataclasses.replace(arqs[uuid], status_reason=reason)
+    state, reason = State.BIND_FAILED, 'No such vGPU type.'
+    client.conductor.change(tables.Arq, uuid, state=state, status_reason=reason)
 
 
 def lose_device(client: Client, uuid: str) -> None:
-    set_state(client, uuid, State.UNKNOWN)
-    arqs = client.conductor.arqs
-    loss = 'The device is gone: it was not detected any more'
-    arqs[uuid] = dataclasses.replace(arqs[uuid], device_loss=loss, status_reason=loss)
+    """Have the next report of the host lack the handle of an ARQ."""
+    change_handle(client, uuid, missing=True)
+
+
+def change_handle(client: Client, uuid: str, **columns: bool) -> None:
+    handle = client.conductor.arqs[uuid].attach_handle_uuid
+    assert handle is not None
+    client.conductor.change(tables.AttachHandle, handle, **columns)
 
 
 @pytest.mark.parametrize('version', [None, '2.3'])
@@ -373,7 +384,7 @@ def test_list_arqs_lost_device_returns_409(
     assert f'Instance {INSTANCE} must not be started' in answer.fault
     assert bound[1] in answer.fault
     assert bound[0] not in answer.fault
-    assert 'it was not detected any more' in answer.fault
+    assert 'is missing on the host' in answer.fault
     assert nova.delete(path).status == 204
 
 
@@ -384,12 +395,14 @@ def test_list_arqs_lost_device_is_shown_otherwise(
     path = f'/accelerator_requests?instance={INSTANCE}'
     newest = nova.as_(nova.headers, '2.4').get(path).json['arqs'][1]
     assert newest['state'] == 'Unknown'
-    assert 'The device is gone' in newest['status_reason']
+    assert 'is missing on the host' in newest['status_reason']
     assert newest['attach_handle_uuid']
     resolved = nova.get(f'{path}&bind_state=resolved').json['arqs'][1]
     assert resolved['state'] == 'Bound'
     # The agent cannot prepare the device, so the power-on is not held.
-    lenient = assemble(build_configuration(refuse_failed_binds=False), nova.conductor)
+    lenient = assemble(
+        build_configuration(refuse_failed_binds=False), nova.conductor.client
+    )
     answer = Client(nova.conductor, lenient, nova.headers).get(path)
     assert (answer.status, answer.json['arqs'][1]['state']) == (200, 'Bound')
 
@@ -461,7 +474,7 @@ def test_power_on_not_held_if_configured(
     nova: Client, bound: list[str], arq_state: State, as_: str
 ) -> None:
     set_state(nova, bound[2], arq_state)
-    lenient = assemble(build_configuration(hold_power_on=False), nova.conductor)
+    lenient = assemble(build_configuration(hold_power_on=False), nova.conductor.client)
     nova = Client(nova.conductor, lenient, nova.headers)
     answer = nova.get(f'/accelerator_requests?instance={INSTANCE}')
     assert answer.status == 200

@@ -29,8 +29,9 @@ def newest(nova: Client) -> Client:
 
 
 def become(client: Client, uuid: str, **fields: Any) -> None:
-    arq = client.conductor.arqs[uuid]
-    client.conductor.arqs[uuid] = dataclasses.replace(arq, **fields)
+    """Have each list contain only this ARQ, with other values."""
+    arq = dataclasses.replace(client.conductor.arqs[uuid], **fields)
+    client.conductor.answers['list_arqs'] = (arq,)
 
 
 @pytest.mark.parametrize('version', ['2.0', '2.3'])
@@ -141,10 +142,10 @@ def test_list_arqs_link_has_mount_prefix(newest: Client, bound: list[str]) -> No
 
 
 def test_arq_events_show_actor_and_duration(newest: Client, bound: list[str]) -> None:
-    newest.conductor.steps[bound[0]] = [
+    newest.conductor.answers['list_arq_steps'] = (
         Step('BindStarted', Actor.CLIENT, AT),
         Step('BindFailed', Actor.AGENT, AT + timedelta(seconds=1.5), 'no firmware'),
-    ]
+    )
     answer = newest.as_(READER).get(f'/accelerator_requests/{bound[0]}/events')
     assert answer.status == 200
     assert answer.json == {
@@ -170,10 +171,10 @@ def test_arq_events_show_actor_and_duration(newest: Client, bound: list[str]) ->
 def test_arq_events_duration_is_never_negative(
     newest: Client, bound: list[str]
 ) -> None:
-    newest.conductor.steps[bound[0]] = [
+    newest.conductor.answers['list_arq_steps'] = (
         Step('BindStarted', Actor.CLIENT, AT),
         Step('Bound', Actor.AGENT, AT - timedelta(seconds=1)),
-    ]
+    )
     events = newest.get(f'/accelerator_requests/{bound[0]}/events').json['events']
     assert [event['duration'] for event in events] == [0.0, None]
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of attach targets: which client sees an attach handle."""
 
-import dataclasses
 from typing import Any
 
 import pytest
 
+from cyborg_lite.db.tables import Arq
 from cyborg_lite.model.arqs import State
-from tests.doubles.conductor_arqs import HANDLE
+from tests.support.api.conductor import HANDLE
 from tests.support.api.conversation import NOVA, Client
 from tests.support.api.patches import INSTANCE, build_bind
 
@@ -59,10 +59,8 @@ def test_attach_target_none_never_shows_handle(client: Client) -> None:
 def test_power_on_held_only_for_vm_targets(
     client: Client, target: str, status: int
 ) -> None:
-    views = bound(client, target)['2.0']
-    stored = client.conductor.arqs[views['uuid']]
-    rebuilt = dataclasses.replace(stored, state=State.PROVISIONING)
-    client.conductor.arqs[stored.uuid] = rebuilt
+    uuid = bound(client, target)['2.0']['uuid']
+    client.conductor.change(Arq, uuid, state=State.PROVISIONING)
     nova = client.as_(NOVA, '2.0')
     answer = nova.get(f'/accelerator_requests?instance={INSTANCE}')
     assert answer.status == status

@@ -4,7 +4,8 @@
 import pytest
 
 from cyborg_lite.model.bitstream_list import ListedBitstream
-from tests.support.api.conversation import MANAGER, Client, add_deployable
+from tests.builders.device_rows import add_deployable
+from tests.support.api.conversation import MANAGER, Client
 
 IMAGE = '47840318-1387-4d41-8b72-61a23362641d'
 
@@ -15,14 +16,15 @@ def newest(client: Client) -> Client:
 
 
 def test_list_bitstreams_shows_properties_and_reasons(newest: Client) -> None:
-    uuid = add_deployable(newest.conductor).uuid
-    newest.conductor.bitstreams[uuid] = ListedBitstream(
+    uuid = add_deployable(newest.conductor.database).uuid
+    listed = ListedBitstream(
         IMAGE,
         'nlb',
         7,
         {'bs-name': 'nlb-0', 'vendor': 'intel', 'function_uuid': 'ab'},
         ('It is for board u250, not pac.',),
     )
+    newest.conductor.answers['list_bitstreams'] = (listed,)
     answer = newest.get(f'/bitstreams?deployable={uuid.upper()}')
     (bitstream,) = answer.json['bitstreams']
     assert answer.status == 200
@@ -46,7 +48,8 @@ def test_list_bitstreams_filters_reach_conductor(newest: Client) -> None:
     # An empty form field is sent as an empty value.
     assert newest.get('/bitstreams?vendor=&board=&region=&function=').status == 200
     filters = {'vendor': 'intel', 'board': 'a', 'region': 'b', 'function': 'c'}
-    assert newest.conductor.bitstream_filters == [filters, {}]
+    arguments = newest.conductor.list_arguments('list_bitstreams', 'filters')
+    assert arguments == [filters, {}]
 
 
 @pytest.mark.parametrize(

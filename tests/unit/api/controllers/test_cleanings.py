@@ -12,7 +12,8 @@ from cyborg_lite.model.cleaning import (
     UnitState,
 )
 from cyborg_lite.model.inventory import CleaningPolicy
-from tests.support.api.conversation import MANAGER, Client, add_device
+from tests.builders.device_rows import add_device
+from tests.support.api.conversation import MANAGER, Client
 
 UNIT = '0000:c2:00.0'
 ARQ = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
@@ -25,10 +26,10 @@ def newest(client: Client) -> Client:
 
 def add_failed(client: Client, reason: str = 'refused') -> str:
     """Add a device with a unit whose clean has failed; return its path."""
-    device = add_device(client.conductor)
+    device = add_device(client.conductor.database)
     started = device.created_at
     step = CleanStepResult('sanitize', started, None, '', f'the drive: {reason}')
-    client.conductor.cleanings[device.uuid] = DeviceCleanings(
+    client.conductor.answers['list_cleanings'] = DeviceCleanings(
         (UnitState(UNIT, CleanState.FAILED, CleaningPolicy.AFTER_USE, reason),),
         (
             CleaningRecord(
@@ -93,20 +94,25 @@ def test_accept_unit_records_name(newest: Client) -> None:
     assert newest.post(f'{path}/accept', {}).status == 400
     assert newest.post(f'{path}/accept', {'name': ' '}).status == 400
     assert newest.as_(MANAGER).post(f'{path}/accept', {'name': 'x'}).status == 403
-    body = {'name': 'Jo', 'unit': UNIT}
+    body, conductor = {'name': 'Jo', 'unit': UNIT}, newest.conductor
+    conductor.answers['accept_units'] = 1
     assert newest.post(f'{path}/accept', body).status == 204
-    listing = newest.get(path).json
-    assert listing['units'][0]['state'] == 'clean'
-    latest = listing['cleanings'][0]
-    assert (latest['state'], latest['actor']) == ('accepted', 'Jo')
+    assert conductor.list_arguments('accept_units', 'actor') == ['Jo']
+    (selection,) = conductor.list_arguments('accept_units', 'selection')
+    assert (selection.device_uuid in path, selection.unit) == (True, UNIT)
+    # The device has no units in the database.
+    del conductor.answers['accept_units']
     assert newest.post(f'{path}/accept', {'name': 'Jo'}).status == 409
 
 
 def test_retry_without_body_cleans_all_units(newest: Client) -> None:
     path = add_failed(newest)
     assert newest.as_(MANAGER).post(f'{path}/retry').status == 403
+    newest.conductor.answers['retry_cleaning'] = 1
     assert newest.post(f'{path}/retry').status == 202
-    assert newest.get(path).json['units'][0]['state'] == 'dirty'
+    (selection,) = newest.conductor.list_arguments('retry_cleaning', 'selection')
+    assert selection.unit == ''
+    del newest.conductor.answers['retry_cleaning']
     assert newest.post(f'{path}/retry', {'unit': 'another'}).status == 409
 
 

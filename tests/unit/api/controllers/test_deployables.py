@@ -2,26 +2,27 @@
 """Tests of listing and programming deployables."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from cyborg_lite.exceptions import DriverError, ProgrammingTimedOut
 from cyborg_lite.model import typed_attributes
-from cyborg_lite.model.devices import Attribute
+from tests.builders.device_rows import add_deployable
 from tests.builders.patches import IMAGE, build_program_patch
-from tests.support.api.conversation import HOST, MANAGER, Client, add_deployable
+from tests.support.api.conversation import HOST, MANAGER, Client
 
 UNKNOWN = 'd5ca2f11-3108-4426-a11c-a959987565df'
 
 
 def test_show_deployable_has_no_wrapper(client: Client) -> None:
-    conductor = client.conductor
-    attributes = (
-        Attribute(UNKNOWN, 1, 'rc', 'FPGA', conductor.now()),
-        Attribute(IMAGE, 1, 'traits1', 'CUSTOM_FAKE_DEVICE', conductor.now()),
+    deployable = add_deployable(
+        client.conductor.database,
+        attributes={'rc': 'FPGA', 'traits1': 'CUSTOM_FAKE_DEVICE'},
+        rp_uuid='853f07a6-19de-3dd6-b9f6-6c782daa3f7b',
+        created_at=datetime(2026, 11, 21, 5, 53, 45, 501846, tzinfo=UTC),
     )
-    deployable = add_deployable(conductor, attributes=attributes)
     answer = client.as_(MANAGER).get(f'/deployables/{deployable.uuid}')
     assert answer.status == 200
     assert answer.json == {
@@ -47,7 +48,8 @@ def test_show_deployable_has_no_wrapper(client: Client) -> None:
 
 def test_show_deployable_newest_has_typed_attributes(client: Client) -> None:
     typed = typed_attributes.MEMORY.of(81920), typed_attributes.ARCHITECTURE.of('ada')
-    deployable = add_deployable(client.conductor, typed_attributes=typed)
+    values = [attribute.to_json() for attribute in typed]
+    deployable = add_deployable(client.conductor.database, typed_attributes=values)
     path = f'/deployables/{deployable.uuid}'
     assert 'typed_attributes' not in client.at('2.7').get(path).json
     assert client.at('2.8').get(path).json['typed_attributes'] == [
@@ -57,7 +59,7 @@ def test_show_deployable_newest_has_typed_attributes(client: Client) -> None:
 
 
 def test_show_deployable_bookmark_can_be_followed(client: Client) -> None:
-    deployable = add_deployable(client.conductor)
+    deployable = add_deployable(client.conductor.database)
     view = client.get(f'/deployables/{deployable.uuid}').json
     bookmark = view['links'][1]['href'].removeprefix(HOST)
     client.prefix = ''
@@ -65,7 +67,7 @@ def test_show_deployable_bookmark_can_be_followed(client: Client) -> None:
 
 
 def test_show_deployable_attributes_are_json_text(client: Client) -> None:
-    deployable = add_deployable(client.conductor)
+    deployable = add_deployable(client.conductor.database)
     text = client.get(f'/deployables/{deployable.uuid}').json['attributes_list']
     assert json.loads(text) == []
 
@@ -86,8 +88,10 @@ def test_show_deployable_attributes_are_json_text(client: Client) -> None:
 def test_list_deployables_filters(
     client: Client, field: str, value: str, picked: list[int]
 ) -> None:
-    top = add_deployable(client.conductor, name='top')
-    child = add_deployable(client.conductor, name='child', parent_id=1, root_id=1)
+    top = add_deployable(client.conductor.database, name='top')
+    child = add_deployable(
+        client.conductor.database, name='child', parent_id=1, root_id=1
+    )
     uuids = [top.uuid, child.uuid]
     filter_value = (
         value.format(*uuids).upper() if 'uuid' in field else value.format(*uuids)
@@ -134,13 +138,17 @@ def test_show_deployable_unknown_returns_error(
 @pytest.mark.parametrize('form', ['{0}/program', '{0}/program/{0}', '{0}/program/{1}'])
 def test_program_deployable_returns_deployable(client: Client, form: str) -> None:
     """The SDK repeats the uuid in the path."""
-    uuid = add_deployable(client.conductor).uuid
+    deployable = add_deployable(client.conductor.database, bitstream_id=IMAGE)
+    client.conductor.answers['program_deployable'] = deployable
+    uuid = deployable.uuid
     path = form.format(uuid, uuid.upper())
     answer = client.patch(f'/deployables/{path}', build_program_patch(IMAGE.upper()))
     assert answer.status == 200
     assert answer.json['uuid'] == uuid
     assert answer.json['bitstream_id'] == IMAGE
-    assert client.conductor.programmed == [(uuid, IMAGE)]
+    for name, value in (('uuid', uuid), ('image_uuid', IMAGE)):
+        arguments = client.conductor.list_arguments('program_deployable', name)
+        assert arguments == [value]
 
 
 @pytest.mark.parametrize(
@@ -174,11 +182,11 @@ def test_program_deployable_returns_deployable(client: Client, form: str) -> Non
     ],
 )
 def test_program_deployable_requires_one_image(client: Client, body: Any) -> None:
-    uuid = add_deployable(client.conductor).uuid
+    uuid = add_deployable(client.conductor.database).uuid
     raw = b'null' if body is None else None
     answer = client.send('PATCH', f'/deployables/{uuid}/program', body, raw=raw)
     assert answer.status == 400
-    assert not client.conductor.programmed
+    assert not client.conductor.list_arguments('program_deployable', 'uuid')
 
 
 @pytest.mark.parametrize(
@@ -191,8 +199,8 @@ def test_program_deployable_requires_one_image(client: Client, body: Any) -> Non
 def test_program_deployable_agent_failure_is_reported(
     client: Client, refusal: Exception, status: int
 ) -> None:
-    uuid = add_deployable(client.conductor).uuid
-    client.conductor.refusal = refusal
+    uuid = add_deployable(client.conductor.database).uuid
+    client.conductor.answers['program_deployable'] = refusal
     answer = client.patch(f'/deployables/{uuid}/program', build_program_patch())
     assert (answer.status, answer.fault) == (status, str(refusal))
 

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from cyborg_lite.model.device_errors import ReconfigurationRefused
 from cyborg_lite.model.reconfiguration import DeviceConfiguration, SetView
-from tests.support.api.conversation import MANAGER, Client, add_device
+from tests.builders.device_rows import add_device
+from tests.support.api.conversation import MANAGER, Client
+from tests.support.api.reconfiguration import start_change
 
 ARQ = 'd5ca2f11-3108-4426-a11c-a959987565df'
 _SETTINGS = {'vgpus': {'type': 'integer', 'maximum': 16}}
@@ -20,11 +23,10 @@ def newest(client: Client) -> Client:
 
 def add_configuration(client: Client, *arqs: str) -> str:
     """Add a device with a hardware set; return its path."""
-    device = add_device(client.conductor)
+    device = add_device(client.conductor.database)
     sets = (SetView('nvidia', _SETTINGS, ('vgpus',)),)
-    client.conductor.configurations[device.uuid] = DeviceConfiguration(
-        device.uuid, 'compute-1', sets, arqs
-    )
+    configuration = DeviceConfiguration(device.uuid, 'compute-1', sets, arqs)
+    client.conductor.answers['show_configuration'] = configuration
     return f'/devices/{device.uuid}'
 
 
@@ -44,16 +46,20 @@ def test_show_configuration_has_sets_and_users(newest: Client) -> None:
 
 def test_patch_configuration_starts_change(newest: Client) -> None:
     path = add_configuration(newest)
+    start_change(newest.conductor)
     answer = newest.patch(path, patch({'set': 'nvidia', 'settings': {'vgpus': 4}}))
     assert answer.status == 202
+    (request,) = newest.conductor.list_arguments('change_configuration', 'request')
+    assert (request.hardware_set, request.settings) == ('nvidia', {'vgpus': 4})
     [change] = answer.json['changes']
     assert (change['set'], change['state']) == ('nvidia', 'waiting')
     assert json.loads(change['settings']) == {'vgpus': 4}
-    assert newest.get(f'{path}/configuration').json['changes'] == [change]
 
 
 def test_patch_configuration_used_device_is_refused(newest: Client) -> None:
-    path = add_configuration(newest, ARQ)
+    path, reason = add_configuration(newest, ARQ), f'ARQs use it: {ARQ}.'
+    refusal = ReconfigurationRefused(uuid=ARQ, name='nvidia', reason=reason)
+    newest.conductor.answers['change_configuration'] = refusal
     answer = newest.patch(path, patch({'set': 'nvidia'}))
     assert (answer.status, ARQ in answer.fault) == (409, True)
 

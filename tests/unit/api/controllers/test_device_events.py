@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
-from tests.support.api.conversation import MANAGER, READER, Client, add_device
+from tests.builders.device_rows import add_device
+from tests.support.api.conversation import MANAGER, READER, Client
 
 AT = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 UNKNOWN = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
@@ -18,9 +19,9 @@ def newest(client: Client) -> Client:
 
 
 def test_list_events_shows_latest_first(newest: Client) -> None:
-    device = add_device(newest.conductor)
+    device = add_device(newest.conductor.database)
     later = AT + timedelta(hours=1)
-    newest.conductor.events[device.uuid] = (
+    newest.conductor.answers['list_device_events'] = (
         DeviceEvent(DeviceEventKind.CLEANED, later, 'compute-1', '0000:3b:00.0'),
         DeviceEvent(DeviceEventKind.ADDED, AT, 'compute-1', value='ok'),
     )
@@ -52,16 +53,16 @@ def test_list_events_unknown_device_is_404(newest: Client, identifier: str) -> N
 
 
 def test_list_events_before_2_11_is_404(client: Client) -> None:
-    device = add_device(client.conductor)
+    device = add_device(client.conductor.database)
     assert client.at('2.8').get(f'/devices/{device.uuid}/events').status == 404
 
 
 def test_list_events_only_admin_sees_uuids_in_reason(newest: Client) -> None:
     """The ARQs and instances belong to all projects."""
-    device = add_device(newest.conductor)
+    device = add_device(newest.conductor.database)
     kind, reason = DeviceEventKind.MODE_CHANGE_FAILED, f'ARQs use it: {UNKNOWN}.'
     event = DeviceEvent(kind, AT, 'compute-1', value='b', reason=reason)
-    newest.conductor.events[device.uuid] = (event,)
+    newest.conductor.answers['list_device_events'] = (event,)
     for client, text in (
         (newest, reason),
         (newest.as_(MANAGER, '2.11'), 'ARQs use it: (hidden).'),

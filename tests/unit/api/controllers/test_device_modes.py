@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the modes of devices at microversion 2.7."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from cyborg_lite.model.modes import DevicePlan, ModePlan, OfferedInventory
-from tests.support.api.conversation import MANAGER, Client, add_device
+from cyborg_lite.model.device_errors import ModeRefused
+from cyborg_lite.model.jobs import JobState
+from cyborg_lite.model.modes import (
+    DevicePlan,
+    ModeChange,
+    ModePlan,
+    OfferedInventory,
+)
+from tests.builders.device_rows import add_device
+from tests.support.api.conversation import MANAGER, Client
 
 ARQ = 'd5ca2f11-3108-4426-a11c-a959987565df'
 _SYM = OfferedInventory('CUSTOM_QAT', 16, ('CUSTOM_QAT_SERVICE_SYM',))
@@ -20,8 +29,8 @@ def newest(client: Client) -> Client:
 
 def add_modes(client: Client, *arqs: str) -> str:
     """Add a device with two modes; return its path."""
-    device = add_device(client.conductor)
-    client.conductor.plans[device.uuid] = DevicePlan(
+    device = add_device(client.conductor.database)
+    client.conductor.answers['plan_modes'] = DevicePlan(
         device.uuid,
         'compute-1',
         '0000:e8:00.0',
@@ -57,13 +66,20 @@ def test_show_modes_has_plan_of_each(newest: Client) -> None:
 
 def test_patch_mode_starts_change(newest: Client) -> None:
     path = add_modes(newest)
+    plan = newest.conductor.answers['plan_modes']
+    assert isinstance(plan, DevicePlan)
+    changing = replace(plan, change=ModeChange('sym', JobState.WAITING))
+    newest.conductor.answers['change_mode'] = changing
     answer = newest.patch(path, patch('sym'))
     assert answer.status == 202
+    assert newest.conductor.list_arguments('change_mode', 'mode') == ['sym']
     change = {'mode': 'sym', 'state': 'waiting', 'reason': None}
     assert answer.json['change'] == change
 
 
 def test_patch_mode_device_in_use_is_refused(newest: Client) -> None:
+    refusal = ModeRefused(uuid=ARQ, mode='sym', reason=f'ARQs use it: {ARQ}.')
+    newest.conductor.answers['change_mode'] = refusal
     answer = newest.patch(add_modes(newest, ARQ), patch('sym'))
     assert (answer.status, ARQ in answer.fault) == (409, True)
 

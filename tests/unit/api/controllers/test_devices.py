@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of listing, disabling and enabling devices."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from cyborg_lite.exceptions import PlacementConflict
 from cyborg_lite.model.devices import DeviceStatus
-from tests.support.api.conversation import HOST, MANAGER, Client, add_device
+from tests.builders.device_rows import add_device
+from tests.support.api.conversation import HOST, MANAGER, Client
 
 UNKNOWN = 'd5ca2f11-3108-4426-a11c-a959987565df'
 
 
 def test_show_device_has_no_wrapper(client: Client) -> None:
-    device = add_device(client.conductor)
+    at = datetime(2026, 11, 21, 5, 53, 43, 501846, tzinfo=UTC)
+    device = add_device(client.conductor.database, created_at=at)
     answer = client.as_(MANAGER).get(f'/devices/{device.uuid.upper()}')
     assert answer.status == 200
     assert answer.json == {
@@ -35,7 +39,7 @@ def test_list_devices_first_key_is_collection(client: Client) -> None:
 
 @pytest.mark.parametrize('version', ['2.0', '2.1', '2.2'])
 def test_show_device_before_2_3_lacks_status(client: Client, version: str) -> None:
-    device = add_device(client.conductor)
+    device = add_device(client.conductor.database)
     older = client.at(version)
     assert 'status' not in older.get(f'/devices/{device.uuid}').json
     assert 'status' not in older.get('/devices').json['devices'][0]
@@ -43,8 +47,8 @@ def test_show_device_before_2_3_lacks_status(client: Client, version: str) -> No
 
 
 def test_show_device_since_2_3_has_status(client: Client) -> None:
-    device = add_device(client.conductor)
-    add_device(client.conductor, status=DeviceStatus.MAINTAINING)
+    device = add_device(client.conductor.database)
+    add_device(client.conductor.database, status=DeviceStatus.MAINTAINING)
     newer = client.at('2.3')
     assert newer.get(f'/devices/{device.uuid}').json['status'] == 'enabled'
     listed = newer.get('/devices?status=maintaining').json['devices']
@@ -69,9 +73,9 @@ def test_show_device_since_2_3_has_status(client: Client) -> None:
     ],
 )
 def test_list_devices_filters(client: Client, query: str, count: int) -> None:
-    add_device(client.conductor)
-    add_device(client.conductor, hostname='compute-2')
-    add_device(client.conductor, type='GPU', vendor='10de')
+    add_device(client.conductor.database)
+    add_device(client.conductor.database, hostname='compute-2')
+    add_device(client.conductor.database, type='GPU', vendor='10de')
     answer = client.get(f'/devices?{query}')
     assert (answer.status, len(answer.json['devices'])) == (200, count)
 
@@ -100,7 +104,7 @@ def test_list_devices_filters(client: Client, query: str, count: int) -> None:
 def test_list_devices_filter_pairs(
     client: Client, query: str, picked: list[int]
 ) -> None:
-    uuids = [add_device(client.conductor).uuid for _ in range(3)]
+    uuids = [add_device(client.conductor.database).uuid for _ in range(3)]
     answer = client.get(f'/devices?{query}')
     assert answer.status == 200
     listed = [view['uuid'] for view in answer.json['devices']]
@@ -147,7 +151,7 @@ def test_show_device_unknown_returns_404(client: Client, identifier: str) -> Non
 def test_disable_and_enable_device_set_status(
     client: Client, raw: bytes | None
 ) -> None:
-    uuid = add_device(client.conductor).uuid
+    uuid = add_device(client.conductor.database).uuid
     for action, status in (
         ('disable', DeviceStatus.MAINTAINING),
         ('disable', DeviceStatus.MAINTAINING),
@@ -162,13 +166,14 @@ def test_disable_and_enable_device_set_status(
 
 @pytest.mark.parametrize('raw', [b'x', b'[]', b'5'])
 def test_device_action_with_body_returns_400(client: Client, raw: bytes) -> None:
-    uuid = add_device(client.conductor).uuid
+    uuid = add_device(client.conductor.database).uuid
     assert client.send('POST', f'/devices/{uuid}/disable', raw=raw).status == 400
 
 
 def test_device_action_placement_conflict_returns_409(client: Client) -> None:
-    uuid = add_device(client.conductor).uuid
-    client.conductor.refusal = PlacementConflict(provider='p')
+    uuid = add_device(client.conductor.database).uuid
+    refusal = PlacementConflict(provider='p')
+    client.conductor.answers['set_device_status'] = refusal
     assert client.post(f'/devices/{uuid}/disable').status == 409
 
 
@@ -194,6 +199,8 @@ def test_devices_other_method_returns_405(
 
 
 def test_show_device_without_board_info(client: Client) -> None:
-    device = add_device(client.conductor, std_board_info=None, vendor_board_info=None)
+    device = add_device(
+        client.conductor.database, std_board_info=None, vendor_board_info=None
+    )
     view = client.get(f'/devices/{device.uuid}').json
     assert (view['std_board_info'], view['vendor_board_info']) == (None, None)

@@ -1,23 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of devices at microversion 2.4: status, usage, maintenance, pages."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cyborg_lite.api.app import assemble
-from cyborg_lite.model.devices import DeviceStatus
+from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
 from cyborg_lite.model.inventory import Health
-from cyborg_lite.model.usage import Usage
-from tests.support.api.conversation import (
-    HOST,
-    MANAGER,
-    Client,
-    add_deployable,
-    add_device,
-    build_configuration,
-)
+from cyborg_lite.model.usage import Usage, usage_to_json
+from tests.builders.device_rows import add_deployable, add_device
+from tests.support.api.conversation import HOST, MANAGER, Client, build_configuration
 
 UNKNOWN = 'd5ca2f11-3108-4426-a11c-a959987565df'
 ADDED = {'status_reason', 'health', 'health_reason', 'arqs_count', 'arqs', 'usage'}
@@ -28,18 +23,24 @@ def newest(client: Client) -> Client:
     return client.at('2.4')
 
 
+def use(client: Client, device: DeviceRecord) -> None:
+    """Have an ARQ use the only device."""
+    user = dataclasses.replace(device, arqs=(UNKNOWN,))
+    client.conductor.answers['list_devices'] = (user,)
+
+
 def replace(path: str, value: Any) -> dict[str, Any]:
     return {'op': 'replace', 'path': path, 'value': value}
 
 
 def test_show_device_has_status_reason_and_arqs(newest: Client) -> None:
     device = add_device(
-        newest.conductor,
+        newest.conductor.database,
         health=Health.FAILED,
         health_reason='XID 79',
         status_reason='to be replaced',
-        arqs=(UNKNOWN,),
     )
+    use(newest, device)
     view = newest.get(f'/devices/{device.uuid}').json
     assert {name: view[name] for name in ADDED} == {
         'status_reason': 'to be replaced',
@@ -56,7 +57,8 @@ def test_show_device_has_status_reason_and_arqs(newest: Client) -> None:
 
 def test_show_device_has_usage(newest: Client) -> None:
     usage = Usage(busy_percent=12.5, memory_used=2**40, counters={'ecc': 3})
-    device = add_device(newest.conductor, usage=usage)
+    database = newest.conductor.database
+    device = add_device(database, telemetry=usage_to_json(usage))
     view = newest.get(f'/devices/{device.uuid}').json['usage']
     values = {name: value for name, value in view.items() if value is not None}
     assert values == {
@@ -67,7 +69,8 @@ def test_show_device_has_usage(newest: Client) -> None:
 
 
 def test_show_device_as_manager_hides_arqs(newest: Client) -> None:
-    device = add_device(newest.conductor, arqs=(UNKNOWN,))
+    device = add_device(newest.conductor.database)
+    use(newest, device)
     answer = newest.as_(MANAGER).get(f'/devices/{device.uuid}')
     assert answer.json['arqs_count'] == 1
     assert 'arqs' not in answer.json
@@ -78,7 +81,7 @@ def test_show_device_as_manager_hides_arqs(newest: Client) -> None:
 def test_device_only_admin_sees_uuids_in_reasons(newest: Client, name: str) -> None:
     """Consumers in Placement are instances of all projects."""
     reason = f'Used by {UNKNOWN}.'
-    device = add_device(newest.conductor, **{name: reason})
+    device = add_device(newest.conductor.database, **{name: reason})
     for client, text in (
         (newest, reason),
         (newest.as_(MANAGER), 'Used by (hidden).'),
@@ -91,15 +94,18 @@ def test_device_only_admin_sees_uuids_in_reasons(newest: Client, name: str) -> N
     ('query', 'count'), [('health=failed', 1), ('model=FakeDevice', 2), ('model=x', 0)]
 )
 def test_list_devices_newer_filters(newest: Client, query: str, count: int) -> None:
-    add_device(newest.conductor)
-    add_device(newest.conductor, health=Health.FAILED)
+    add_device(newest.conductor.database)
+    add_device(newest.conductor.database, health=Health.FAILED)
     assert len(newest.get(f'/devices?{query}').json['devices']) == count
     assert newest.at('2.3').get(f'/devices?{query}').status == 400
 
 
 @pytest.mark.parametrize('query', ['limit=1', 'filters.field=limit&filters.value=1'])
 def test_list_devices_full_page_links_next(newest: Client, query: str) -> None:
-    first, second = add_device(newest.conductor), add_device(newest.conductor)
+    first, second = (
+        add_device(newest.conductor.database),
+        add_device(newest.conductor.database),
+    )
     page = newest.get(f'/devices?{query}&type=FPGA').json
     (link,) = page['devices_links']
     assert link['rel'] == 'next'
@@ -110,7 +116,9 @@ def test_list_devices_full_page_links_next(newest: Client, query: str) -> None:
 
 
 def test_list_deployables_plain_arguments_and_pages(newest: Client) -> None:
-    device = [add_deployable(newest.conductor, name=name) for name in ('a', 'b')]
+    device = [
+        add_deployable(newest.conductor.database, name=name) for name in ('a', 'b')
+    ]
     picked = newest.get('/deployables?name=b&driver_name=fake').json['deployables']
     assert [view['uuid'] for view in picked] == [device[1].uuid]
     assert newest.at('2.3').get('/deployables?name=b').status == 400
@@ -120,7 +128,7 @@ def test_list_deployables_plain_arguments_and_pages(newest: Client) -> None:
 
 
 def test_list_attributes_full_page_links_next(newest: Client) -> None:
-    add_deployable(newest.conductor)
+    add_deployable(newest.conductor.database)
     for key in 'ab':
         body = {'deployable_id': 1, 'key': key, 'value': 'x'}
         assert newest.post('/attributes', body).status == 201
@@ -133,7 +141,7 @@ def test_list_attributes_full_page_links_next(newest: Client) -> None:
 
 
 def test_patch_device_maintenance_keeps_reason_until_end(newest: Client) -> None:
-    path = f'/devices/{add_device(newest.conductor).uuid}'
+    path = f'/devices/{add_device(newest.conductor.database).uuid}'
     patch = [replace('/status', 'maintaining'), replace('/reason', 'hot')]
     answer = newest.patch(path, patch)
     assert answer.status == 200
@@ -164,14 +172,14 @@ def test_patch_device_maintenance_keeps_reason_until_end(newest: Client) -> None
     ],
 )
 def test_patch_device_invalid_changes_nothing(newest: Client, patch: Any) -> None:
-    device = add_device(newest.conductor)
+    device = add_device(newest.conductor.database)
     assert newest.patch(f'/devices/{device.uuid}', patch).status == 400
     assert newest.conductor.devices[device.uuid] == device
 
 
 def test_patch_device_old_version_or_unknown_device(newest: Client) -> None:
     patch = [replace('/status', 'maintaining')]
-    device = add_device(newest.conductor)
+    device = add_device(newest.conductor.database)
     assert newest.at('2.3').patch(f'/devices/{device.uuid}', patch).status == 405
     assert newest.patch(f'/devices/{UNKNOWN}', patch).status == 404
     assert device.status is DeviceStatus.ENABLED
@@ -181,10 +189,12 @@ def test_patch_device_checks_rules_of_actions(newest: Client, tmp_path: Path) ->
     rules = tmp_path / 'policy.yaml'
     rules.write_text('"cyborg:device:disable": "!"')
     conf = build_configuration()
-    assemble(conf, newest.conductor)
+    assemble(conf, newest.conductor.client)
     conf.set_override('policy_file', str(rules), group='oslo_policy')
-    ruled = Client(newest.conductor, assemble(conf, newest.conductor), version='2.4')
-    path = f'/devices/{add_device(newest.conductor).uuid}'
+    ruled = Client(
+        newest.conductor, assemble(conf, newest.conductor.client), version='2.4'
+    )
+    path = f'/devices/{add_device(newest.conductor.database).uuid}'
     assert ruled.patch(path, [replace('/status', 'maintaining')]).status == 403
     assert ruled.patch(path, [replace('/status', 'enabled')]).status == 200
 

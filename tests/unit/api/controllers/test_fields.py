@@ -10,13 +10,9 @@ import pytest
 from cyborg_lite.model.bitstream_list import ListedBitstream
 from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
 from cyborg_lite.model.host_topology import HostTopology
-from cyborg_lite.model.services import Service, ServiceState
-from tests.support.api.conversation import (
-    MEMBER,
-    Client,
-    add_deployable,
-    add_device,
-)
+from tests.builders.device_rows import add_deployable, add_device
+from tests.builders.service_rows import add_service_row
+from tests.support.api.conversation import MEMBER, Client
 
 
 @pytest.fixture
@@ -24,8 +20,8 @@ def newest(client: Client) -> Client:
     """Return a client of a service with an object of each kind."""
     client.create_profile()
     client.as_(MEMBER).create_arqs()
-    add_device(client.conductor)
-    add_deployable(client.conductor)
+    add_device(client.conductor.database)
+    add_deployable(client.conductor.database)
     client.post('/attributes', {'deployable_id': 1, 'key': 'rack', 'value': '7'})
     return client.at('2.23')
 
@@ -115,19 +111,13 @@ def test_fields_of_change_are_refused(newest: Client) -> None:
     ],
 )
 def test_costly_values_are_read_only_if_requested(
-    newest: Client, monkeypatch: pytest.MonkeyPatch, path: str, costly: str, cheap: str
+    newest: Client, path: str, costly: str, cheap: str
 ) -> None:
-    method = 'list_devices' if path == '/devices' else 'list_arqs'
-    original, queries = getattr(newest.conductor, method), []
-
-    def record(context: Any, query: Any) -> Any:
-        queries.append(query.detailed)
-        return original(context, query)
-
-    monkeypatch.setattr(newest.conductor, method, record)
     for query in ('', f'?fields={costly}', f'?fields={cheap}'):
         assert newest.get(path + query).status == 200
-    assert queries == [True, True, False]
+    method = 'list_devices' if path == '/devices' else 'list_arqs'
+    queries = newest.conductor.list_arguments(method, 'query')
+    assert [query.detailed for query in queries[-3:]] == [True, True, False]
 
 
 # --- objects that have the argument since 2.32 ------------------------------------
@@ -143,12 +133,12 @@ NEWER = [
 @pytest.fixture
 def latest(newest: Client) -> Client:
     """Return a client of the newest microversion; each of its lists has an element."""
-    conductor = newest.conductor
-    (device,) = conductor.devices
-    now, up = datetime(2026, 11, 21, tzinfo=UTC), ServiceState.UP
-    conductor.services[UUID] = Service(UUID, 'agent', 'compute-1', '1', up, now, now)
-    conductor.bitstreams[''] = ListedBitstream(UUID, 'image', 5, {'vendor': 'x'}, ())
-    conductor.events[device] = (DeviceEvent(DeviceEventKind.ADDED, now, 'compute-1'),)
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    add_service_row(newest.conductor.database, 'compute-1')
+    newest.conductor.answers |= {
+        'list_bitstreams': (ListedBitstream(UUID, 'image', 5, {'vendor': 'x'}, ()),),
+        'list_device_events': (DeviceEvent(DeviceEventKind.ADDED, now, 'compute-1'),),
+    }
     return newest.at('2.32')
 
 
@@ -162,7 +152,8 @@ def test_fields_of_newer_lists(latest: Client, path: str, key: str, field: str) 
 
 
 def test_fields_of_topology(latest: Client) -> None:
-    latest.conductor.topologies['compute-1'] = HostTopology('compute-1', None, ())
+    topology = HostTopology('compute-1', None, ())
+    latest.conductor.answers['show_host_topology'] = topology
     path = '/hosts/compute-1/topology'
     links = latest.get(path).json['links']
     answer = latest.get(f'{path}?fields=agent_state').json
@@ -171,18 +162,10 @@ def test_fields_of_topology(latest: Client) -> None:
     assert latest.at('2.31').get(f'{path}?fields=hostname').status == 400
 
 
-def test_deployables_are_brief_without_attributes(
-    newest: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    original, queries = newest.conductor.list_deployables, []
-
-    def record(context: Any, query: Any) -> Any:
-        queries.append(query.brief)
-        return original(context, query)
-
-    monkeypatch.setattr(newest.conductor, 'list_deployables', record)
+def test_deployables_are_brief_without_attributes(newest: Client) -> None:
     (uuid,) = newest.conductor.deployables
     for path in ('/deployables', f'/deployables/{uuid}'):
         for query in ('', '?fields=attributes_list', '?fields=name'):
             assert newest.get(path + query).status == 200
-    assert queries == [False, False, True] * 2
+    queries = newest.conductor.list_arguments('list_deployables', 'query')
+    assert [query.brief for query in queries] == [False, False, True] * 2

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.api.conversation import Client, add_deployable, add_device
+from tests.builders.device_rows import add_deployable, add_device
+from tests.support.api.conversation import Client
 
 STATUS = [{'op': 'replace', 'path': '/status', 'value': 'maintaining'}]
 DESCRIPTION = [{'op': 'replace', 'path': '/description', 'value': 'x'}]
@@ -21,11 +22,11 @@ def create_profile(client: Client) -> str:
 
 
 def create_device(client: Client) -> str:
-    return f'/devices/{add_device(client.conductor).uuid}'
+    return f'/devices/{add_device(client.conductor.database).uuid}'
 
 
 def create_attribute(client: Client) -> str:
-    add_deployable(client.conductor)
+    add_deployable(client.conductor.database)
     body = {'deployable_id': 1, 'key': 'rack', 'value': '7'}
     return f'/attributes/{client.post("/attributes", body).json["uuid"]}'
 
@@ -62,8 +63,9 @@ def test_any_generation_without_header_and_at_older_microversion(
         if method == 'DELETE':
             path = create(client)
         assert client.send(method, path + action, body).status < 300
-        client.conductor.profiles.clear()
-        client.conductor.attributes.clear()
+        client.delete('/device_profiles?name=dp1')
+        for attribute in client.get('/attributes').json['attributes']:
+            client.delete(f'/attributes/{attribute["uuid"]}')
 
 
 @pytest.mark.parametrize('create', [create_profile, create_device, create_attribute])

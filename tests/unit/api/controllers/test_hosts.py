@@ -22,7 +22,7 @@ INSTANCE = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
 
 @pytest.fixture
 def newest(client: Client) -> Client:
-    client.conductor.topologies[HOST] = build_topology()
+    client.conductor.answers['show_host_topology'] = build_topology()
     return client.at('2.9')
 
 
@@ -72,7 +72,8 @@ def test_topology_only_admin_sees_uuids_in_reasons(newest: Client) -> None:
         deployables=(deployable,),
     )
     nodes = (NumaNode(0, (device,)),)
-    newest.conductor.topologies[HOST] = replace(topology, numa_nodes=nodes)
+    changed = replace(topology, numa_nodes=nodes)
+    newest.conductor.answers['show_host_topology'] = changed
     assert str(newest.get(PATH).json).count(INSTANCE) == 3
     newest.headers.update(MANAGER)
     text = str(newest.get(PATH).json)
@@ -80,15 +81,16 @@ def test_topology_only_admin_sees_uuids_in_reasons(newest: Client) -> None:
 
 
 def test_topology_host_without_devices_is_empty(newest: Client) -> None:
-    newest.conductor.topologies['a bé'] = HostTopology('a bé', None)
+    topology = HostTopology('a bé', None)
+    newest.conductor.answers['show_host_topology'] = topology
     view = newest.get('/hosts/a%20b%C3%A9/topology').json
     assert (view['numa_nodes'], view['agent_state']) == ([], None)
     assert view['links'][0]['href'].endswith('/v2/hosts/a%20b%C3%A9/topology')
 
 
 @pytest.mark.parametrize('name', ['elsewhere', '%00', '%ED%A0%80'])
-def test_topology_unknown_host_is_refused(newest: Client, name: str) -> None:
-    assert newest.get(f'/hosts/{name}/topology').status in (400, 404)
+def test_topology_unknown_host_is_refused(client: Client, name: str) -> None:
+    assert client.at('2.9').get(f'/hosts/{name}/topology').status in (400, 404)
 
 
 def test_topology_older_version_lacks_path(newest: Client) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.model.devices import Attribute
 from cyborg_lite.model.reconfiguration import DeviceConfiguration, SetView
-from tests.support.api.conversation import Client, add_deployable, add_device
+from tests.builders.device_rows import add_deployable, add_device
+from tests.support.api.conversation import Client
+from tests.support.api.reconfiguration import start_change
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ from tests.support.api.conversation import Client, add_deployable, add_device
 def test_board_is_object_and_text_before(
     client: Client, text: str | None, value: Any
 ) -> None:
-    uuid = add_device(client.conductor, std_board_info=text).uuid
+    uuid = add_device(client.conductor.database, std_board_info=text).uuid
     for path in ('/devices', f'/devices/{uuid}'):
         for version, expected in (('2.27', value), ('2.26', text), ('2.0', text)):
             body = client.at(version).get(path).json
@@ -33,7 +34,7 @@ def test_board_is_object_and_text_before(
 
 def test_board_has_bridges_since_2_30(client: Client) -> None:
     text = '{"class": "Fake", "pci_bridges": "0000:3a:00.0"}'
-    add_device(client.conductor, std_board_info=text)
+    add_device(client.conductor.database, std_board_info=text)
     boards = {
         version: client.at(version).get('/devices').json['devices'][0]['std_board_info']
         for version in ('2.0', '2.26', '2.29', '2.30')
@@ -45,12 +46,7 @@ def test_board_has_bridges_since_2_30(client: Client) -> None:
 
 def test_attributes_are_list_and_text_before(client: Client) -> None:
     pairs = [('rack', '7'), ('trait', 'CUSTOM_"A"')]
-    moment = client.conductor.now()
-    attributes = tuple(
-        Attribute(str(number), 1, key, value, moment)
-        for number, (key, value) in enumerate(pairs)
-    )
-    uuid = add_deployable(client.conductor, attributes=attributes).uuid
+    uuid = add_deployable(client.conductor.database, attributes=dict(pairs)).uuid
     expected = [{key: value} for key, value in pairs]
     for path in ('/deployables', f'/deployables/{uuid}'):
         for version in ('2.27', '2.26', '2.0'):
@@ -64,17 +60,18 @@ def test_attributes_are_list_and_text_before(client: Client) -> None:
 
 
 def test_deployable_without_attributes_has_empty_list(client: Client) -> None:
-    add_deployable(client.conductor)
+    add_deployable(client.conductor.database)
     (deployable,) = client.at('2.27').get('/deployables').json['deployables']
     assert deployable['attributes_list'] == []
 
 
 def test_settings_are_objects_and_text_before(client: Client) -> None:
-    device = add_device(client.conductor).uuid
+    device = add_device(client.conductor.database).uuid
     schemas = {'vgpus': {'type': 'integer', 'maximum': 16}}
-    client.conductor.configurations[device] = DeviceConfiguration(
+    client.conductor.answers['show_configuration'] = DeviceConfiguration(
         device, 'compute-1', (SetView('nvidia', schemas, ('vgpus',)),)
     )
+    start_change(client.conductor)
     value = {'set': 'nvidia', 'settings': {'vgpus': 4}}
     body = [{'op': 'replace', 'path': '/configuration', 'value': value}]
     path = f'/devices/{device}'

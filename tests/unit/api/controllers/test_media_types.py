@@ -5,18 +5,25 @@ from typing import Any
 
 import pytest
 
+from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
+from tests.builders.device_rows import add_deployable, add_device
 from tests.builders.patches import build_program_patch
-from tests.support.api.conversation import Client, add_deployable, add_device
+from tests.support.api.conversation import Client
 
 PATCH = {'Content-Type': 'application/json-patch+json'}
+STATES = ProgramState.RUNNING, ProgramStep.ACCEPTED
 
 
 @pytest.fixture
 def paths(client: Client) -> dict[str, Any]:
     """Return patches by the paths that accept them."""
     client.create_profile('dp1')
-    device = add_device(client.conductor).uuid
-    deployable = add_deployable(client.conductor).uuid
+    device = add_device(client.conductor.database).uuid
+    record = add_deployable(client.conductor.database)
+    client.conductor.answers['start_programming'] = ProgramJob(
+        record.uuid, record.uuid, record.uuid, *STATES, '', record.created_at
+    )
+    deployable = record.uuid
     status = {'op': 'replace', 'path': '/status', 'value': 'maintaining'}
     enabled = {'op': 'replace', 'path': '/enabled', 'value': False}
     return {

@@ -3,7 +3,8 @@
 
 import pytest
 
-from tests.support.api.conversation import Client, add_deployable
+from tests.builders.device_rows import add_deployable
+from tests.support.api.conversation import Client
 
 PATHS = [('/device_profiles', 'device_profiles'), ('/deployables', 'deployables')]
 
@@ -13,7 +14,7 @@ def newest(client: Client) -> Client:
     """Return a client of a service with names that start alike."""
     for name in ('gpu-a', 'gpu-b', 'fpga'):
         client.create_profile(name)
-        add_deployable(client.conductor, name=name)
+        add_deployable(client.conductor.database, name=name)
     return client.at('2.24')
 
 

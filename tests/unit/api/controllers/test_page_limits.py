@@ -6,17 +6,18 @@ from urllib.parse import urlsplit
 import pytest
 
 from cyborg_lite.api.app import assemble
-from tests.doubles.conductor import FakeConductor
-from tests.support.api.conversation import Client, add_device, build_configuration
+from tests.builders.device_rows import add_device
+from tests.support.api.conductor import LocalConductor
+from tests.support.api.conversation import Client, build_configuration
 
 
 @pytest.fixture
 def small() -> Client:
     """Return a client of a service with pages of two elements, and five devices."""
-    conductor = FakeConductor()
-    application = assemble(build_configuration(max_limit=2), conductor)
+    conductor = LocalConductor()
+    application = assemble(build_configuration(max_limit=2), conductor.client)
     for _ in range(5):
-        add_device(conductor)
+        add_device(conductor.database)
     return Client(conductor, application)
 
 

@@ -27,7 +27,7 @@ def card(host: str, free: int) -> ProviderCapacity:
 @pytest.fixture
 def newest(client: Client) -> Client:
     """Return a client of a service with two hosts."""
-    client.conductor.stock = [card('compute-1', 5), card('compute-2', 2)]
+    client.conductor.stock_up([card('compute-1', 5), card('compute-2', 2)])
     client.create_profile('dp1', {'resources:PGPU': '2', 'trait:CUSTOM_T4': 'required'})
     return client.at('2.22')
 

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.app import assemble
+from cyborg_lite.exceptions import ImpossibleDeviceProfile
 from cyborg_lite.model.cleaning import CleanState, UncleanUnit
 from cyborg_lite.model.explanations import ProviderCapacity, ReasonCode
-from tests.doubles.conductor import FakeConductor
+from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import ADMIN, MANAGER, Client, build_configuration
 
 PATH = '/device_profiles/dp1/explain'
@@ -32,11 +33,16 @@ def card(host: str, **fields: Any) -> ProviderCapacity:
     )
 
 
+def stock_up(client: Client, *stock: ProviderCapacity) -> None:
+    """Have the conductor explain profiles with these providers."""
+    client.conductor.stock_up(stock)
+
+
 @pytest.fixture
 def newest(client: Client) -> Client:
     """Return a client of a service with two hosts, one of them in maintenance."""
     closed = {'closed': ReasonCode.MAINTENANCE, 'closed_text': 'In maintenance: a fan.'}
-    client.conductor.stock = [card('compute-1'), card('compute-2', **closed)]
+    stock_up(client, card('compute-1'), card('compute-2', **closed))
     client.create_profile('dp1', {'resources:PGPU': '1', 'trait:CUSTOM_T4': 'required'})
     return client.at('2.4')
 
@@ -80,9 +86,7 @@ def test_explain_names_unit_that_is_cleaned(client: Client) -> None:
     unit = UncleanUnit(
         'compute-1', 'd', '0000:c2:00.0', CleanState.DIRTY, '1/2 sanitize', '', 9
     )
-    client.conductor.stock = [
-        card('compute-1', free=0, free_handles=0, unclean=(unit,))
-    ]
+    stock_up(client, card('compute-1', free=0, free_handles=0, unclean=(unit,)))
     client.create_profile('dp1', {'resources:PGPU': '1'})
     explanation = client.at('2.4').post(PATH).json
     assert explanation['verdict'] == 'not-now'
@@ -132,44 +136,42 @@ def test_explain_requires_admin(newest: Client) -> None:
 
 @pytest.fixture
 def strict() -> Client:
-    conductor = FakeConductor()
-    conductor.stock = [card('compute-1')]
+    """Return a client of a service that has a profile, and refuses all others."""
+    conductor = LocalConductor()
+    Client(conductor).create_profile('dp1', {'resources:PGPU': '1'})
+    conductor.calls.clear()
+    refusal = ImpossibleDeviceProfile(name='two', reason='the largest has 1.')
+    conductor.answers |= dict.fromkeys(CHANGES, refusal)
     conf = build_configuration(refuse_impossible_profiles=True)
-    return Client(conductor, assemble(conf, conductor), dict(ADMIN), '2.4')
+    return Client(conductor, assemble(conf, conductor.client), dict(ADMIN), '2.4')
 
 
-def test_create_profile_impossible_is_refused_if_configured(
-    strict: Client,
-) -> None:
-    body = [
-        {'name': 'warning', 'groups': [{'resources:PGPU': '1'}]},
-        {'name': 'two', 'groups': [TWO]},
-    ]
-    for version in ('2.0', '2.4'):
-        answer = strict.at(version).post('/device_profiles', body[1:])
-        assert answer.status == 409
-        assert 'two can never fit' in answer.fault
-        assert 'the largest that fits has 1' in answer.fault
-    assert strict.post('/device_profiles', body).status == 409
-    assert strict.conductor.profiles == {}
+CHANGES = ('create_device_profiles', 'change_device_profile')
 
 
-def test_patch_profile_impossible_is_refused_if_configured(strict: Client) -> None:
-    strict.create_profile('dp1', {'resources:PGPU': '1'})
+def test_impossible_profile_is_refused_if_configured(strict: Client) -> None:
+    body = [{'name': 'two', 'groups': [TWO]}]
     patch = [{'op': 'replace', 'path': '/groups', 'value': [TWO]}]
-    assert strict.patch('/device_profiles/dp1', patch).status == 409
-    renamed = [{'op': 'replace', 'path': '/description', 'value': 'x'}]
-    assert strict.patch('/device_profiles/dp1', renamed).status == 200
+    for answer in (
+        strict.at('2.0').post('/device_profiles', body),
+        strict.at('2.4').post('/device_profiles', body),
+        strict.patch('/device_profiles/dp1', patch),
+    ):
+        assert (answer.status, 'two can never fit' in answer.fault) == (409, True)
+    for method in CHANGES:
+        assert set(strict.conductor.list_arguments(method, 'possible')) == {True}
 
 
 def test_create_profile_impossible_is_accepted_by_default(newest: Client) -> None:
     assert newest.create_profile('two', TWO)['name'] == 'two'
+    arguments = newest.conductor.list_arguments('create_device_profiles', 'possible')
+    assert set(arguments) == {False}
 
 
 def test_explain_warns_of_many_candidates(newest: Client) -> None:
-    newest.conductor.stock = [
-        card('compute-1', rp_uuid=f'gpu{number}') for number in range(8)
-    ]
+    stock_up(
+        newest, *[card('compute-1', rp_uuid=f'gpu{number}') for number in range(8)]
+    )
     newest.create_profile('eight', *[{'resources:PGPU': '1'}] * 8)
     path = '/device_profiles/eight/explain'
     assert newest.at('2.27').post(path).json['warnings'] == []
@@ -191,7 +193,7 @@ def test_explain_warns_of_mdevs_that_nova_drops(newest: Client) -> None:
         'closed_for_guest': ReasonCode.MDEV_NOT_ATTACHED,
         'closed_for_guest_text': 'Upgrade Nova.',
     }
-    newest.conductor.stock = [card('compute-1'), card('compute-2', **closed)]
+    stock_up(newest, card('compute-1'), card('compute-2', **closed))
     explanation = newest.at('2.28').post(PATH).json
     assert explanation['verdict'] == 'fits'
     (warning,) = explanation['warnings']

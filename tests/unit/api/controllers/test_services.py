@@ -2,20 +2,20 @@
 """Tests of the list of daemons."""
 
 from datetime import UTC, datetime
-from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.model.services import Service, ServiceState
+from cyborg_lite.model.services import ServiceState
+from tests.builders.service_rows import add_service_row
 from tests.support.api.conversation import HOST, MANAGER, Client
 
 AT = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
 
 
-def daemon(client: Client, host: str, state: ServiceState = ServiceState.UP) -> Service:
-    daemons = Service(str(uuid4()), 'cyborg-lite-agent', host, '1.2', state, AT, AT)
-    client.conductor.services[daemons.uuid] = daemons
-    return daemons
+def daemon(client: Client, host: str, state: ServiceState = ServiceState.UP) -> str:
+    """Add a daemon; return its uuid."""
+    database = client.conductor.database
+    return add_service_row(database, host, state, started_at=AT, heartbeat_at=AT)
 
 
 @pytest.fixture
@@ -24,11 +24,11 @@ def newest(client: Client) -> Client:
 
 
 def test_list_services_shows_host_and_state(newest: Client) -> None:
-    daemons = daemon(newest, 'compute-1', ServiceState.DOWN)
+    uuid = daemon(newest, 'compute-1', ServiceState.DOWN)
     assert newest.get('/services').json == {
         'services': [
             {
-                'uuid': daemons.uuid,
+                'uuid': uuid,
                 'binary': 'cyborg-lite-agent',
                 'host': 'compute-1',
                 'state': 'down',
@@ -62,7 +62,7 @@ def test_list_services_filters_and_sorts(
 
 def test_list_services_full_page_links_next(newest: Client) -> None:
     daemons = [daemon(newest, host) for host in 'ab']
-    link = f'{HOST}/v2/services?limit=1&marker={daemons[0].uuid}'
+    link = f'{HOST}/v2/services?limit=1&marker={daemons[0]}'
     expected = [{'href': link, 'rel': 'next'}]
     assert newest.get('/services?limit=1').json['services_links'] == expected
 
@@ -76,7 +76,7 @@ def test_list_services_requires_admin(newest: Client) -> None:
 
 def test_delete_service_down_returns_204(newest: Client) -> None:
     service = daemon(newest, 'compute-1', ServiceState.DOWN)
-    assert newest.at('2.5').delete(f'/services/{service.uuid}').status == 204
+    assert newest.at('2.5').delete(f'/services/{service}').status == 204
     assert newest.get('/services').json == {'services': []}
 
 
@@ -92,7 +92,7 @@ def test_delete_service_is_refused(
     newest: Client, version: str, state: ServiceState, status: int
 ) -> None:
     service = daemon(newest, 'compute-1', state)
-    answer = newest.at(version).delete(f'/services/{service.uuid}')
+    answer = newest.at(version).delete(f'/services/{service}')
     assert answer.status == status
     assert newest.get('/services').json['services']
 
@@ -105,4 +105,4 @@ def test_delete_service_unknown_returns_404(newest: Client, uuid: str) -> None:
 def test_delete_service_requires_administrator(newest: Client) -> None:
     service = daemon(newest, 'compute-1', ServiceState.DOWN)
     manager = newest.at('2.5').as_(MANAGER)
-    assert manager.delete(f'/services/{service.uuid}').status == 403
+    assert manager.delete(f'/services/{service}').status == 403

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from cyborg_lite.model.usages import UnitUsage, UsageQuery
+from cyborg_lite.model.usages import UnitUsage, UsageQuery, UsageReport
 from tests.support.api.conversation import ADMIN, OTHER_PROJECT, PROJECT, READER, Client
 
 DAY_MS = 86_400_000
@@ -26,8 +26,14 @@ def reader(client: Client) -> Client:
     return client.as_(READER, '2.12')
 
 
+def list_queries(client: Client) -> list[UsageQuery]:
+    """Return the queries that have reached the conductor."""
+    return client.conductor.list_arguments('sum_usages', 'query')
+
+
 def test_usages_of_month_are_unit_hours(admin: Client) -> None:
-    admin.conductor.usages = (UnitUsage(PROJECT, 'PGPU', 'gpu', 5_400_000),)
+    usage = UnitUsage(PROJECT, 'PGPU', 'gpu', 5_400_000)
+    admin.conductor.answers['sum_usages'] = UsageReport((usage,), END)
     body = admin.get(f'/usages?{MONTH}').json
     assert (body['start'], body['end']) == (
         '2026-10-01T00:00:00+00:00',
@@ -41,28 +47,28 @@ def test_usages_of_month_are_unit_hours(admin: Client) -> None:
             'unit_hours': 1.5,
         }
     ]
-    assert admin.conductor.usage_queries == [UsageQuery(START, END, None)]
+    assert list_queries(admin) == [UsageQuery(START, END, None)]
 
 
 def test_usages_of_reader_are_of_own_project(reader: Client) -> None:
     assert reader.get(f'/usages?{MONTH}').status == 200
     assert reader.get(f'/usages?{MONTH}&project={PROJECT}').status == 200
     own = UsageQuery(START, END, PROJECT)
-    assert reader.conductor.usage_queries == [own, own]
+    assert list_queries(reader) == [own, own]
 
 
 def test_usages_of_other_project_need_admin(reader: Client) -> None:
     path = f'/usages?{MONTH}&project={OTHER_PROJECT}'
     assert reader.get(path).status == 403
     assert reader.as_(ADMIN, '2.12').get(path).status == 200
-    (query,) = reader.conductor.usage_queries
+    (query,) = list_queries(reader)
     assert query.project_id == OTHER_PROJECT
 
 
 def test_usages_default_is_last_30_days(admin: Client) -> None:
     now = int(datetime.now(UTC).timestamp() * 1000)
     assert admin.get('/usages').status == 200
-    (query,) = admin.conductor.usage_queries
+    (query,) = list_queries(admin)
     assert query.end - query.start == 30 * DAY_MS
     assert now <= query.end < now + DAY_MS
 
@@ -70,7 +76,7 @@ def test_usages_default_is_last_30_days(admin: Client) -> None:
 def test_usages_time_with_offset_is_converted(admin: Client) -> None:
     offset = quote('2026-10-01T02:00:00+02:00')
     assert admin.get(f'/usages?start={offset}&end=2026-11-01').status == 200
-    assert admin.conductor.usage_queries == [UsageQuery(START, END, None)]
+    assert list_queries(admin) == [UsageQuery(START, END, None)]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +99,7 @@ def test_usages_time_with_offset_is_converted(admin: Client) -> None:
 )
 def test_usages_invalid_argument_is_400(admin: Client, arguments: str) -> None:
     assert admin.get(f'/usages?{arguments}').status == 400
-    assert admin.conductor.usage_queries == []
+    assert list_queries(admin) == []
 
 
 def test_usages_before_2_12_are_405(client: Client) -> None:
