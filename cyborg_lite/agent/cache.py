@@ -81,17 +81,16 @@ class Cache:
         """Record that the handles are about to be prepared.
 
         After a crash, objects of these handles on the host belong to this service. A
-        handle that is prepared already stays marked as prepared.
+        handle that is prepared already for the same claim stays marked as prepared.
         """
         added = {handle.uuid: handle for handle in handles}
 
         def add(before: Mapping[str, PreparedHandle]) -> dict[str, PreparedHandle]:
-            updated = {
-                uuid: replace(before[uuid], handle=handle)
-                if uuid in before
-                else PreparedHandle(handle)
-                for uuid, handle in added.items()
-            }
+            updated = {}
+            for uuid, handle in added.items():
+                entry = before.get(uuid, PreparedHandle(handle))
+                boot_id = entry.boot_id if entry.handle.claim == handle.claim else None
+                updated[uuid] = replace(entry, handle=handle, boot_id=boot_id)
             return {**before, **updated}
 
         self._change(add)

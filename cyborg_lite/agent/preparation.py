@@ -5,11 +5,13 @@ The agent stores a handle before it prepares the handle, and the result before i
 answers. After a crash the next process therefore finds all objects of this service.
 
 After a pause the agent may receive stale RPCs out of order. Each handle carries a
-generation; calls with an older one are ignored.
+generation; calls with an older one are ignored. A call that another conductor repeats
+is refused while the first one acts.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from oslo_log import log
@@ -27,7 +29,7 @@ from cyborg_lite.drivers.base import (
 )
 from cyborg_lite.exceptions import DeviceGone, DriverError, ServiceUnavailable
 from cyborg_lite.model.bitstreams import LoadOrder
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.host_events import HostEventKind
 from cyborg_lite.rpc.dispatcher import serves_host
 from cyborg_lite.rpc.interface import Agents
@@ -62,35 +64,56 @@ class Preparation:
         # prepare call that waits during a restart practically never precedes a release
         # that the earlier process completed.
         self._released_generations: dict[str, int] = {}
+        # Claims that a call of ``prepare`` prepares or releases now.
+        self._active_claims: set[tuple[str, str, int]] = set()
 
     @serves_host(Agents.prepare)
-    def prepare(self, handles: Sequence[AllocatedHandle]) -> tuple[str, ...]:
+    def prepare(
+        self, handles: Sequence[AllocatedHandle]
+    ) -> tuple[ConfirmedHandle, ...]:
         """Prepare all handles or none.
 
-        :returns: uuids of the handles that their drivers connect later
-        :raises DriverError: a handle cannot be prepared; the others are released
-        :raises ServiceUnavailable: another call changes a device; a repetition of this
-            call continues, or a release undoes it
+        :returns: the handles that are prepared now. A handle is missing if it was
+            released or claimed again during the call.
+        :raises DriverError: a handle cannot be prepared; those that this call has
+            prepared are released
+        :raises ServiceUnavailable: another call prepares the handles or changes a
+            device; a repetition of this call continues, or a release undoes it
         """
-        self._accept(handles)
+        with self._accept(handles) as unprepared:
+            self._prepare_all(handles, unprepared)
+            connecting = self.list_connecting(handles)
+            return tuple(
+                handle.confirm(needs_connect=handle.uuid in connecting)
+                for handle in self._select_prepared(handles)
+            )
+
+    def _prepare_all(
+        self, handles: Sequence[AllocatedHandle], unprepared: Sequence[AllocatedHandle]
+    ) -> None:
+        """Prepare handles; after a failure release those that were not prepared before.
+
+        An ARQ may be Bound to the others: this call may be a late repetition.
+        """
         for count, handle in enumerate(handles):
             try:
                 self._prepare_handle(handle)
             except ServiceUnavailable:
-                # The other call may be preparing the same handle.
+                # A repetition continues when the device is free.
                 raise
             except BaseException:
                 # Keep the following handles that an earlier call has prepared.
-                self._release_each(handles[:count])
+                self._release_each(
+                    [item for item in handles[:count] if item in unprepared]
+                )
                 self._remove_unprepared(handles[count:])
                 raise
         try:
             self._groups.activate(handles)
         except BaseException:
-            self._release_each(handles)
+            self._release_each(unprepared)
             raise
         self._record_prepared(handles, HostEventKind.PREPARED)
-        return self.list_connecting(handles)
 
     def list_connecting(self, handles: Iterable[AllocatedHandle]) -> tuple[str, ...]:
         """Return the uuids of the handles that their drivers connect later."""
@@ -104,7 +127,7 @@ class Preparation:
     def connect(self, handles: Sequence[AllocatedHandle]) -> None:
         """Connect the handles of an instance that is spawned.
 
-        Handles that are not prepared with exactly this generation are ignored.
+        Handles that are not stored with exactly this claim are ignored.
 
         :raises DriverError: a handle cannot be connected now
         """
@@ -123,7 +146,7 @@ class Preparation:
     def rebuild(self, handle: AllocatedHandle) -> None:
         """Prepare a handle of an instance again after a host reboot.
 
-        A handle that was released in the meantime is ignored.
+        A handle that was released or claimed again in the meantime is ignored.
 
         :raises DriverError: the handle cannot be prepared now; a later call may succeed
         :raises ServiceUnavailable: the bitstream is not cached, and Glance does not
@@ -146,9 +169,8 @@ class Preparation:
         ):
             return
         with self._locks.lock(handle.control_address):
-            stored = self._cache.handles.get(handle.uuid)
             # The recovery rebuilds handles that were prepared before a reboot.
-            if stored is None or stored.boot_id != self._discovery.host.boot_id:
+            if not self._select_prepared([handle]):
                 return
             if driver.is_prepared(handle):
                 return
@@ -178,6 +200,8 @@ class Preparation:
         """
         with self._guard:
             for handle in handles:
+                if self._is_claimed_again(handle):
+                    continue
                 generation = self._released_generations.get(handle.uuid, 0)
                 self._released_generations[handle.uuid] = max(
                     handle.generation, generation
@@ -208,15 +232,32 @@ class Preparation:
         self._record_events(HostEventKind.RELEASED, released)
         return failures
 
-    def _accept(self, handles: Sequence[AllocatedHandle]) -> None:
-        """Store the handles unless the call is stale, in one step.
+    @contextmanager
+    def _accept(
+        self, handles: Sequence[AllocatedHandle]
+    ) -> Iterator[Sequence[AllocatedHandle]]:
+        """Store the handles in one step, and let no other call prepare their claims.
 
+        :returns: the handles that no earlier call has prepared
         :raises DriverError: the call is stale; nothing is stored
+        :raises ServiceUnavailable: another call prepares a handle; nothing is stored
         """
+        claims = {handle.claim for handle in handles}
         with self._guard:
             for handle in handles:
                 self._check_current(handle)
+                if handle.claim in self._active_claims:
+                    raise ServiceUnavailable(
+                        what=f'The driver of device {handle.control_address}'
+                    )
+            prepared = self._select_prepared(handles)
             self._cache.add_handles(handles)
+            self._active_claims |= claims
+        try:
+            yield [handle for handle in handles if handle not in prepared]
+        finally:
+            with self._guard:
+                self._active_claims -= claims
 
     def _remove_unprepared(self, handles: Sequence[AllocatedHandle]) -> None:
         with self._guard:
@@ -229,13 +270,24 @@ class Preparation:
     def _select_stored(
         self, handles: Iterable[AllocatedHandle]
     ) -> list[AllocatedHandle]:
-        """Return the handles that are stored with exactly this generation."""
+        """Return the handles that are stored with exactly this claim."""
         stored = self._cache.handles
         return [
             handle
             for handle in handles
             if handle.uuid in stored
-            and stored[handle.uuid].handle.generation == handle.generation
+            and stored[handle.uuid].handle.claim == handle.claim
+        ]
+
+    def _select_prepared(
+        self, handles: Iterable[AllocatedHandle]
+    ) -> list[AllocatedHandle]:
+        """Return the handles whose claim is marked as prepared in this host boot."""
+        boot_id, stored = self._discovery.host.boot_id, self._cache.handles
+        return [
+            handle
+            for handle in self._select_stored(handles)
+            if stored[handle.uuid].boot_id == boot_id
         ]
 
     def _record_prepared(
@@ -270,7 +322,7 @@ class Preparation:
             raise DeviceGone(address=handle.control_address)
         with self._locks.lock(handle.control_address):
             if only_stored:
-                if handle.uuid not in self._cache.handles:
+                if not self._select_stored([handle]):
                     return False
             else:
                 with self._guard:
@@ -302,7 +354,7 @@ class Preparation:
                 driver.release(self._add_instance(handle))
                 LOG.info('Released handle %s of ARQ %s', handle.key, handle.arq_uuid)
             with self._guard:
-                # A later call may have stored a newer generation meanwhile.
+                # A later claim may have been stored meanwhile.
                 if not self._is_claimed_again(handle):
                     self._cache.remove_handles([handle.uuid])
 
@@ -317,19 +369,28 @@ class Preparation:
         return replace(handle, instance_uuid=stored.handle.instance_uuid)
 
     def _check_current(self, handle: AllocatedHandle) -> None:
-        """Check that the generation was not released. The caller holds the guard.
+        """Check that the claim was not released. The caller holds the guard.
 
         :raises DriverError: the call is stale
         """
         released = self._released_generations.get(handle.uuid, 0)
         if 0 < handle.generation <= released or self._is_claimed_again(handle):
-            reason = f'Handle {handle.key} was released before its preparation began.'
+            reason = (
+                f'Handle {handle.key} was released before its preparation began, or '
+                'is claimed by another ARQ.'
+            )
             raise DriverError(reason=reason)
 
     def _is_claimed_again(self, handle: AllocatedHandle) -> bool:
-        """Check whether a later generation of the handle is stored."""
+        """Check whether another claim of the handle is stored that is not earlier.
+
+        A restored database may use a generation again, for another ARQ. The order of
+        the two claims is then not known, and the stored one stays.
+        """
         stored = self._cache.handles.get(handle.uuid)
-        return stored is not None and 0 < handle.generation < stored.handle.generation
+        if stored is None or stored.handle.claim == handle.claim:
+            return False
+        return handle.generation <= stored.handle.generation
 
     def _check_drivers_available(self, handle: AllocatedHandle) -> None:
         """Check that all drivers completed the last scan.

@@ -34,7 +34,7 @@ from cyborg_lite.exceptions import (
     ServiceUnavailable,
 )
 from cyborg_lite.model.arqs import Binding
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.jobs import (
     BindPayload,
     ConnectPayload,
@@ -167,15 +167,15 @@ class BindHandler:
                 # again after a host reboot.
                 handles = self._list_claimed(payload)
             with self._time('prepare'):
-                connecting = self._prepare(job, handles)
+                confirmed = self._prepare(job, handles)
             event_job = self._build_event_job(payload, succeeded=True)
             replacement = self._database.write(
                 binding.complete_bind,
                 job,
-                uuids,
+                binding.PreparedBind(uuids, confirmed),
                 project_id,
                 event_job,
-                *self._build_connect_jobs(job, payload, connecting),
+                *self._build_connect_jobs(job, payload, confirmed),
             )
             _log_bound(payload)
             return replacement
@@ -284,12 +284,13 @@ class BindHandler:
         raise contention
 
     def _build_connect_jobs(
-        self, job: Job, payload: BindPayload, connecting: Sequence[AllocatedHandle]
+        self, job: Job, payload: BindPayload, confirmed: Sequence[ConfirmedHandle]
     ) -> tuple[NewJob, ...]:
         """Return the job for handles whose drivers wait until the instance is spawned.
 
         :returns: empty if there are no such handles
         """
+        connecting = [handle for handle in confirmed if handle.needs_connect]
         if not connecting:
             return ()
         arqs = tuple(sorted(handle.arq_uuid for handle in connecting))
@@ -305,20 +306,20 @@ class BindHandler:
 
     def _prepare(
         self, job: Job, handles: Sequence[AllocatedHandle]
-    ) -> list[AllocatedHandle]:
+    ) -> list[ConfirmedHandle]:
         """Have the agents prepare the handles, with one call for each host.
 
-        :returns: the handles to connect once the instance is spawned
+        :returns: the handles that the agents have prepared
         :raises HostAway: an agent does not answer; the job is postponed
         :raises DriverError: an agent cannot prepare a handle
         """
         context = request_context(job.request_id)
         remote = [handle for handle in handles if handle.needs_host]
         remote.sort(key=lambda handle: handle.hostname)
-        connecting: set[str] = set()
+        confirmed: list[ConfirmedHandle] = []
         for host, on_host in groupby(remote, key=lambda handle: handle.hostname):
-            connecting.update(self._agents.prepare(context, host, list(on_host)))
-        return [handle for handle in remote if handle.uuid in connecting]
+            confirmed += self._agents.prepare(context, host, list(on_host))
+        return confirmed
 
 
 def _select_project(payload: BindPayload, consumer: Consumer | None) -> str | None:

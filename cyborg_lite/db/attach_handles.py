@@ -73,6 +73,7 @@ _HANDLE: Final = PlainRow(
     AttachHandle.preparing,
     AttachHandle.missing,
     AttachHandle.generation,
+    AttachHandle.bind_generation,
     AttachHandle.cleaning,
     Arq.device_profile_group,
     Arq.instance_uuid,
@@ -186,6 +187,7 @@ def _handle(row: Any) -> AllocatedHandle:
         preparing=row.preparing,
         missing=row.missing,
         generation=row.generation,
+        bind_generation=row.bind_generation,
         host_down=row.agent == ServiceState.DOWN,
         load=None
         if bitstream is None

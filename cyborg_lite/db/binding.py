@@ -6,7 +6,7 @@ changes the state, by the unique owner of a handle, and by the unique slot of an
 its instance. Values that were read before only explain an error.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,7 +44,8 @@ from cyborg_lite.model.arqs import (
     next_state,
     states_that_allow,
 )
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.device_errors import HandlesNotConfirmed
+from cyborg_lite.model.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.jobs import (
     Job,
     NewJob,
@@ -255,28 +256,54 @@ def list_claimed_handles(
     return list_handles_of_arqs(session, uuids)
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedBind:
+    """The ARQs of a bind, and the handles that agents have confirmed for them."""
+
+    uuids: Sequence[str]
+    confirmed: Collection[ConfirmedHandle]
+
+
 def complete_bind(
     session: Session,
     job: Job,
-    uuids: Sequence[str],
+    prepared: PreparedBind,
     project_id: str | None,
     bound: NewJob,
     *connecting: NewJob,
 ) -> Job:
-    """Move all ARQs to Bound after the host has prepared their handles.
+    """Move all ARQs to Bound after the hosts have prepared exactly their handles.
 
     :param connecting: jobs that run beside ``bound``
     :returns: the job ``bound``, which replaces ``job``
     :raises BindCancelled: an ARQ was unbound, deleted or bound again meanwhile
+    :raises HandlesNotConfirmed: the confirmed handles are not those of the bind
     :raises JobLost: another conductor took over the job
     """
+    uuids = prepared.uuids
     _set_bound(session, job, uuids, project_id)
+    _check_confirmed(session, job, prepared)
     record_step(session, uuids, State.BOUND, Actor.AGENT)
     handles = AttachHandle.arq_uuid.in_(uuids)
     change(session, update(AttachHandle).where(handles).values(preparing=False))
     for new in connecting:
         queue.add_job(session, new)
     return queue.replace_job(session, job, bound)
+
+
+def _check_confirmed(session: Session, job: Job, prepared: PreparedBind) -> None:
+    """Check that the confirmed handles are exactly those that hosts must prepare.
+
+    The caller has locked the ARQs.
+
+    :raises HandlesNotConfirmed: a handle is missing, or one is not of the bind
+    """
+    generation = read_bind_generation(job.payload)
+    claimed = list_handles_of_bind(session, prepared.uuids, generation)
+    expected = {handle.confirm() for handle in claimed if handle.needs_host}
+    if differing := expected.symmetric_difference(prepared.confirmed):
+        arqs = ', '.join(sorted({handle.arq_uuid for handle in differing}))
+        raise HandlesNotConfirmed(arqs=arqs)
 
 
 def fail_bind(

@@ -76,6 +76,14 @@ class PlaybookFailed(CyborgError):
     advice = 'Remove the cause, start the change again, then enable the device.'
 
 
+class HandlesNotConfirmed(CyborgError):
+    """An agent has not confirmed exactly the attach handles of a bind. Retry."""
+
+    code = 409
+    message = 'The agent has not confirmed exactly the attach handles of ARQs {arqs}.'
+    advice = 'See the log of the agent; upgrade agents before conductors.'
+
+
 class UnitsBeingCleaned(HandlesContended):
     """Enough handles exist, but hosts are still releasing or cleaning them. Retry."""
 

@@ -82,6 +82,17 @@ class DeployableRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfirmedHandle:
+    """An attach handle that its host has prepared for an ARQ, as the agent answers."""
+
+    uuid: str
+    arq_uuid: str
+    bind_generation: int
+    # Its driver connects it once the instance is spawned. No part of what is compared.
+    needs_connect: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class AllocatedHandle:
     """An attach handle that an ARQ owns, with the values that its host needs."""
 
@@ -109,3 +120,15 @@ class AllocatedHandle:
     instance_uuid: str = ''  # empty: not known, or the ARQ was unbound
     # What follows its release. The agent ignores it.
     cleaning: CleaningPolicy = CleaningPolicy.NEVER
+    bind_generation: int = 0  # of the bind that has claimed it; 0: not known
+
+    @property
+    def claim(self) -> tuple[str, str, int]:
+        """The identity of the claim: handle, ARQ and handle generation."""
+        return self.uuid, self.arq_uuid, self.generation
+
+    def confirm(self, *, needs_connect: bool = False) -> ConfirmedHandle:
+        """Return the answer of an agent that has prepared the handle."""
+        return ConfirmedHandle(
+            self.uuid, self.arq_uuid, self.bind_generation, needs_connect
+        )

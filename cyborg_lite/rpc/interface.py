@@ -27,6 +27,7 @@ from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.devices import (
     AllocatedHandle,
     Attribute,
+    ConfirmedHandle,
     DeployableRecord,
     DeviceRecord,
     DeviceStatus,
@@ -622,10 +623,10 @@ class Agents(Protocol):
 
     def prepare(
         self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
-    ) -> Sequence[str]:
+    ) -> tuple[ConfirmedHandle, ...]:
         """Prepare all handles for the instance, or none. Safe to repeat.
 
-        :returns: uuids of the handles to connect once the instance is spawned
+        :returns: the handles that are prepared
         :raises DriverError: a handle cannot be prepared; the agent releases the others
         """
 

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of a bind, and the scope that sees the ARQs of all projects."""
+"""Jobs of a bind, its end, and the scope that sees the ARQs of all projects."""
 
+from collections.abc import Sequence
+
+from cyborg_lite.db import attach_handles, binding
+from cyborg_lite.db.engine import Database
 from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.jobs import JobType, NewJob
 
@@ -8,3 +12,10 @@ ANY_PROJECT = Scope(project_id=None)
 BIND_JOB = NewJob(JobType.BIND, limit_ms=60_000)
 BOUND_EVENT_JOB = NewJob(JobType.NOVA_EVENT, {'succeeded': True})
 FAILED_EVENT_JOB = NewJob(JobType.NOVA_EVENT, {'succeeded': False})
+
+
+def confirm_all(database: Database, uuids: Sequence[str]) -> binding.PreparedBind:
+    """Return a bind whose hosts have prepared all handles that the ARQs own."""
+    handles = database.read(attach_handles.list_handles_of_arqs, uuids)
+    confirmed = [handle.confirm() for handle in handles if handle.needs_host]
+    return binding.PreparedBind(uuids, confirmed)

@@ -12,6 +12,7 @@ from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import Arq, DeviceProfile, now
 from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.jobs import JobType, NewJob
+from tests.builders.bind_jobs import confirm_all
 from tests.builders.rows import OWNER, PROJECT, add_arqs, add_card, bindings
 
 _BATCH = 5_000
@@ -41,7 +42,9 @@ def create_bound_instance(
     claimed = database.write(binding.claim_for_bind, job, uuids, None, event)
     following = claimed.job
     if claimed.handles:
-        following = database.write(binding.complete_bind, following, uuids, None, event)
+        following = database.write(
+            binding.complete_bind, following, confirm_all(database, uuids), None, event
+        )
     database.write(queue.finish_job, following)
     return uuids, instance
 

@@ -18,6 +18,7 @@ from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.audit import AuditFinding, AuditReport
 from cyborg_lite.model.jobs import Job as Running
 from cyborg_lite.model.jobs import JobType, NewJob
+from tests.builders.bind_jobs import confirm_all
 from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, add_card, bindings
 from tests.doubles.consumers import FakeConsumers
 from tests.doubles.instances import FakeInstances
@@ -76,7 +77,11 @@ class Cloud:
         event = claimed.job
         if claimed.handles:
             event = self.database.write(
-                binding.complete_bind, claimed.job, [uuid], None, new_event
+                binding.complete_bind,
+                claimed.job,
+                confirm_all(self.database, [uuid]),
+                None,
+                new_event,
             )
         self.database.write(queue.finish_job, event)
         self.age()

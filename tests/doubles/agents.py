@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fake agents of all hosts, without a message bus."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 from cyborg_lite.exceptions import CyborgError, HostAway
 from cyborg_lite.model.bitstreams import LoadOrder
 from cyborg_lite.model.cleaning import CleanOrder, CleanProgress
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.model.modes import (
     DeviceMode,
@@ -36,14 +36,20 @@ class FakeAgents(Agents):
         self.boot_id = ''
         self.connecting = False  # True: the drivers connect all handles
         self.connected: list[AllocatedHandle] = []
+        # Changes the answer of ``prepare``.
+        self.change_answer: Callable[
+            [Iterable[ConfirmedHandle]], Iterable[ConfirmedHandle]
+        ] = tuple
 
     def prepare(
         self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]
-    ) -> Sequence[str]:
+    ) -> tuple[ConfirmedHandle, ...]:
         self._record_call('prepare', host, handles)
-        uuids = [handle.uuid for handle in handles]
-        self.prepared |= set(uuids)
-        return uuids if self.connecting else ()
+        self.prepared |= {handle.uuid for handle in handles}
+        confirmed = (
+            handle.confirm(needs_connect=self.connecting) for handle in handles
+        )
+        return tuple(self.change_answer(confirmed))
 
     def connect(
         self, context: RequestContext, host: str, handles: Sequence[AllocatedHandle]

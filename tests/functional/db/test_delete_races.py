@@ -18,6 +18,7 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob
+from tests.builders.bind_jobs import confirm_all
 from tests.builders.rows import (
     HOST,
     OWNER,
@@ -42,7 +43,13 @@ def claim_and_end(database: Database, job: Job, uuids: list[str]) -> str:
     """Claim the handles, and complete the bind or fail it as its job does."""
     try:
         claimed = database.write(binding.claim_for_bind, job, uuids, None, EVENT)
-        database.write(binding.complete_bind, claimed.job, uuids, None, EVENT)
+        database.write(
+            binding.complete_bind,
+            claimed.job,
+            confirm_all(database, uuids),
+            None,
+            EVENT,
+        )
     except BindCancelled:
         database.write(binding.fail_bind, job, uuids, 'cancelled', EVENT)
         return 'cancelled'

@@ -37,6 +37,7 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob
+from tests.builders.bind_jobs import confirm_all
 from tests.builders.rows import OWNER, add_arqs, add_card, bindings, owners, states
 
 ANY_PROJECT: Final = Scope(project_id=None)
@@ -269,12 +270,20 @@ class ArqStateMachine(RuleBasedStateMachine):
         elif not all(map(bind.is_current, bind_arqs)):
             with pytest.raises(BindCancelled):
                 self.database.write(
-                    binding.complete_bind, bind.job, bind.uuids, None, EVENT_JOB
+                    binding.complete_bind,
+                    bind.job,
+                    confirm_all(self.database, bind.uuids),
+                    None,
+                    EVENT_JOB,
                 )
             self.fail(bind)
         else:
             event = self.database.write(
-                binding.complete_bind, bind.job, bind.uuids, None, EVENT_JOB
+                binding.complete_bind,
+                bind.job,
+                confirm_all(self.database, bind.uuids),
+                None,
+                EVENT_JOB,
             )
             self.database.write(queue.finish_job, event)
             for arq in bind_arqs:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the cache of prepared handles and discovery results."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,14 @@ def test_add_handles_again_preserves_boot_id(cache: Cache) -> None:
     cache.mark_prepared(['a'], 'boot-1')
     cache.add_handles([handle(uuid='a')])
     assert cache.handles['a'].boot_id == 'boot-1'
+
+
+def test_add_handles_of_later_claim_is_not_prepared(cache: Cache) -> None:
+    cache.add_handles([handle(uuid='a')])
+    cache.mark_prepared(['a'], 'boot-1')
+    later = replace(handle(uuid='a'), generation=1)
+    cache.add_handles([later])
+    assert cache.handles == {'a': PreparedHandle(later)}
 
 
 def test_remove_handles_is_stored(cache: Cache, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ class FabricDriver(PreparingDriver):
         self.calls: list[tuple[str, tuple[str, ...]]] = []
         self.may_return = threading.Event()
         self.may_return.set()
+        self.failure: Exception | None = None  # of ``activate``
 
     def find_group(self, handle: AllocatedHandle) -> str:
         return '' if handle.control_address == CARDS[3] else 'fabric'
@@ -41,6 +42,8 @@ class FabricDriver(PreparingDriver):
         self._record('activate', members)
         if len(members) != 2:
             raise refusal('A partition has two cards.')
+        if self.failure is not None:
+            raise self.failure
 
     def deactivate(self, members: Sequence[AllocatedHandle]) -> None:
         self._record('deactivate', members)
@@ -109,6 +112,16 @@ def test_refused_group_releases_all_handles(site: Site) -> None:
         site.preparation.prepare([*PAIR, handle(CARDS[2], 'c')])
     assert (site.driver.prepared, site.cache.handles) == (set(), {})
     assert site.driver.calls[1:] == [('deactivate', ('a', 'b', 'c'))]
+
+
+def test_late_repetition_with_failing_activation_keeps_group(site: Site) -> None:
+    """The ARQs may be Bound since an earlier call."""
+    site.preparation.prepare(PAIR)
+    site.driver.failure = refusal()
+    with pytest.raises(DriverError):
+        site.preparation.prepare(PAIR)
+    assert site.driver.prepared == set(site.cache.handles) == {'a', 'b'}
+    assert site.driver.calls == [CALL, CALL]
 
 
 def test_rebuild_activates_group_after_last_member(site: Site) -> None:

@@ -18,7 +18,7 @@ from cyborg_lite.agent.preparation import Preparation
 from cyborg_lite.drivers.base import Driver, PreparesHandles
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DeviceGone, DriverError, ServiceUnavailable
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.devices import AllocatedHandle, ConfirmedHandle
 from tests.doubles.drivers import (
     PreparingDriver,
     ScriptedDriver,
@@ -434,8 +434,16 @@ def test_prepare_names_handles_to_connect(
     connecting = _ConnectingDriver()
     connecting.results = [discovery_result(_FIRST, 'connecting')]
     preparation = build_preparation(scripted=driver, connecting=connecting)
-    handles = [handle(_FIRST, 'a'), handle(_SECOND, 'b')]
-    assert preparation.prepare(handles) == ('a',)
+    handles = [
+        replace(handle(address, uuid), bind_generation=3)
+        for address, uuid in ((_FIRST, 'a'), (_SECOND, 'b'))
+    ]
+    confirmed = preparation.prepare(handles)
+    assert confirmed == (
+        ConfirmedHandle('a', 'arq-of-a', 3),
+        ConfirmedHandle('b', 'arq-of-b', 3),
+    )
+    assert [item.needs_connect for item in confirmed] == [True, False]
 
 
 def test_connect_ignores_released_and_newer_handles(build_preparation: Prepare) -> None:

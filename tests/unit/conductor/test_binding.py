@@ -25,6 +25,7 @@ from cyborg_lite.exceptions import (
 )
 from cyborg_lite.model.arqs import Arq, Scope
 from cyborg_lite.model.cleaning import CleanState
+from cyborg_lite.model.device_errors import HandlesNotConfirmed
 from cyborg_lite.model.jobs import Job, JobType, Owner
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_rules import RULES
@@ -135,6 +136,18 @@ def test_bind_prepares_host_in_one_call(database: Database) -> None:
     assert bind.agents.calls == [('prepare', 'compute-1', 4)]
     assert bind.states == ['Bound'] * 4
     assert len(bind.agents.prepared) == 4
+
+
+def test_bind_unconfirmed_handle_is_prepared_again(database: Database) -> None:
+    """The agent has released it meanwhile."""
+    bind = Bind(database, needs_host=True)
+    bind.agents.change_answer = lambda confirmed: list(confirmed)[1:]
+    with pytest.raises(HandlesNotConfirmed):
+        bind.handler.run(bind.accept())
+    assert bind.states == ['BindStarted', 'BindStarted']
+    bind.agents.change_answer = tuple
+    bind.handler.run(take_over(database))
+    assert bind.states == ['Bound', 'Bound']
 
 
 def test_bind_agent_error_fails_all_arqs(database: Database) -> None:

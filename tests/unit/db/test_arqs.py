@@ -15,6 +15,7 @@ from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.arqs import STORED_STATES, Arq, Scope, State
 from cyborg_lite.model.jobs import JobType, NewJob
 from cyborg_lite.model.queries import Query
+from tests.builders.bind_jobs import confirm_all
 from tests.builders.rows import HOST, OWNER, add_arqs, add_card, bindings
 from tests.builders.service_rows import expire_heartbeat, mark_down, mark_up
 from tests.support.sql_statements import statements
@@ -36,7 +37,13 @@ def create_bound_arq(database: Database, *, needs_host: bool, host: str = HOST) 
     )
     claimed = database.write(binding.claim_for_bind, job, uuids, None, event_job)
     if claimed.handles:
-        database.write(binding.complete_bind, claimed.job, uuids, None, event_job)
+        database.write(
+            binding.complete_bind,
+            claimed.job,
+            confirm_all(database, uuids),
+            None,
+            event_job,
+        )
     return uuids[0]
 
 

@@ -14,6 +14,7 @@ from tests.builders.bind_jobs import (
     BIND_JOB,
     BOUND_EVENT_JOB,
     FAILED_EVENT_JOB,
+    confirm_all,
 )
 from tests.builders.rows import OWNER, add_arqs, add_card, bindings
 
@@ -42,7 +43,13 @@ def test_list_steps_of_host_bind_are_complete(database: Database) -> None:
         binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
     )
     claimed = database.write(binding.claim_for_bind, job, uuids, None, BOUND_EVENT_JOB)
-    database.write(binding.complete_bind, claimed.job, uuids, None, BOUND_EVENT_JOB)
+    database.write(
+        binding.complete_bind,
+        claimed.job,
+        confirm_all(database, uuids),
+        None,
+        BOUND_EVENT_JOB,
+    )
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
     for uuid in uuids:
         assert list_history(database, uuid) == [

@@ -19,6 +19,7 @@ from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job, JobType, NewJob, NovaEventPayload
 from cyborg_lite.model.jobs import read_bind_generation as read_generation
+from tests.builders.bind_jobs import confirm_all
 from tests.builders.rows import OWNER, add_arqs, add_card, bindings, owners, states
 
 EVERYBODY = Scope(project_id=None)
@@ -72,7 +73,13 @@ class Rebound:
         handle = self.handle
         assert handle.preparing
         assert self.database.read(_provider_of, handle.uuid) == self.cards[1]
-        self.database.write(binding.complete_bind, job, self.uuids, None, EVENT)
+        self.database.write(
+            binding.complete_bind,
+            job,
+            confirm_all(self.database, self.uuids),
+            None,
+            EVENT,
+        )
         assert states(self.database, self.uuids) == ['Bound']
 
 
@@ -161,7 +168,13 @@ def test_complete_earlier_bind_raises(database: Database) -> None:
     rebound = Rebound(database)
     first, second = rebound.bind_again()
     with pytest.raises(BindCancelled):
-        database.write(binding.complete_bind, first, rebound.uuids, None, EVENT)
+        database.write(
+            binding.complete_bind,
+            first,
+            confirm_all(database, rebound.uuids),
+            None,
+            EVENT,
+        )
     assert states(database, rebound.uuids) == ['BindStarted']
     rebound.check_second_bind_goes_on(second)
 
@@ -236,7 +249,9 @@ def test_bind_job_without_generation_still_runs(database: Database) -> None:
     """A conductor of an earlier release has written it."""
     rebound = Rebound(database)
     job = rebound.claim(replace(rebound.accept(0), payload={}))
-    database.write(binding.complete_bind, job, rebound.uuids, None, EVENT)
+    database.write(
+        binding.complete_bind, job, confirm_all(database, rebound.uuids), None, EVENT
+    )
     assert states(database, rebound.uuids) == ['Bound']
 
 
@@ -266,7 +281,9 @@ def _release_and_claim_again(
     """
     database = rebound.database
     first = rebound.claim(rebound.accept(0))
-    event = database.write(binding.complete_bind, first, rebound.uuids, None, EVENT)
+    event = database.write(
+        binding.complete_bind, first, confirm_all(database, rebound.uuids), None, EVENT
+    )
     database.write(queue.finish_job, event)
     rebound.unbind()
     (job,) = database.write(queue.lease_jobs, OWNER, 10)

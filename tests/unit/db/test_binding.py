@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Binds: acceptance, claims and completion, each for all ARQs or none."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from uuid import uuid4
 
@@ -24,6 +25,8 @@ from cyborg_lite.exceptions import (
     NoFreeHandle,
 )
 from cyborg_lite.model.arqs import Binding, Scope
+from cyborg_lite.model.device_errors import HandlesNotConfirmed
+from cyborg_lite.model.devices import ConfirmedHandle
 from cyborg_lite.model.jobs import Job, JobType, Owner
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_jobs import (
@@ -31,6 +34,7 @@ from tests.builders.bind_jobs import (
     BIND_JOB,
     BOUND_EVENT_JOB,
     FAILED_EVENT_JOB,
+    confirm_all,
 )
 from tests.builders.rows import (
     OWNER,
@@ -336,7 +340,11 @@ def test_complete_bind_sets_bound(database: Database) -> None:
         database, accept_bind(database, bindings(uuids, card)), uuids
     )
     event = database.write(
-        binding.complete_bind, claimed.job, uuids, None, BOUND_EVENT_JOB
+        binding.complete_bind,
+        claimed.job,
+        confirm_all(database, uuids),
+        None,
+        BOUND_EVENT_JOB,
     )
     assert event.payload == {'succeeded': True}
     assert states(database, uuids) == ['Bound'] * 2
@@ -344,6 +352,57 @@ def test_complete_bind_sets_bound(database: Database) -> None:
         handle.preparing
         for handle in database.read(attach_handles.list_handles_of_arqs, uuids)
     )
+
+
+def _drop_one(confirmed: list[ConfirmedHandle]) -> list[ConfirmedHandle]:
+    return confirmed[1:]
+
+
+def _add_foreign(confirmed: list[ConfirmedHandle]) -> list[ConfirmedHandle]:
+    return [*confirmed, replace(confirmed[0], uuid='another-handle')]
+
+
+def _change_arq(confirmed: list[ConfirmedHandle]) -> list[ConfirmedHandle]:
+    return [replace(confirmed[0], arq_uuid=confirmed[1].arq_uuid), confirmed[1]]
+
+
+def _change_generation(confirmed: list[ConfirmedHandle]) -> list[ConfirmedHandle]:
+    return [replace(item, bind_generation=9) for item in confirmed]
+
+
+@pytest.mark.parametrize(
+    'change', [_drop_one, _add_foreign, _change_arq, _change_generation]
+)
+def test_complete_bind_other_confirmed_handles_raises(
+    change: Callable[[list[ConfirmedHandle]], list[ConfirmedHandle]],
+    database: Database,
+) -> None:
+    uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
+    claimed = claim_handles(
+        database, accept_bind(database, bindings(uuids, card)), uuids
+    )
+    prepared = confirm_all(database, uuids)
+    changed = replace(prepared, confirmed=change(list(prepared.confirmed)))
+    event = None, BOUND_EVENT_JOB
+    with pytest.raises(HandlesNotConfirmed):
+        database.write(binding.complete_bind, claimed.job, changed, *event)
+    assert states(database, uuids) == ['BindStarted'] * 2
+    database.write(binding.complete_bind, claimed.job, prepared, *event)
+    assert states(database, uuids) == ['Bound'] * 2
+
+
+def test_complete_bind_needs_no_confirmation_without_host(
+    database: Database,
+) -> None:
+    uuids, instance = add_arqs(database, 2), str(uuid4())
+    cards = [add_card(database, 1, needs_host=flag) for flag in (True, False)]
+    requested = bindings(uuids[:1], cards[0], instance)
+    requested |= bindings(uuids[1:], cards[1], instance)
+    claimed = claim_handles(database, accept_bind(database, requested), uuids)
+    prepared = confirm_all(database, uuids)
+    assert [item.arq_uuid for item in prepared.confirmed] == uuids[:1]
+    database.write(binding.complete_bind, claimed.job, prepared, None, BOUND_EVENT_JOB)
+    assert states(database, uuids) == ['Bound'] * 2
 
 
 def test_complete_bind_after_delete_is_cancelled(
@@ -357,7 +416,13 @@ def test_complete_bind_after_delete_is_cancelled(
     # The agent may still prepare the handle, so no release job runs yet.
     assert list_job_types(database) == ['bind']
     with pytest.raises(BindCancelled):
-        database.write(binding.complete_bind, claimed.job, uuids, None, BOUND_EVENT_JOB)
+        database.write(
+            binding.complete_bind,
+            claimed.job,
+            confirm_all(database, uuids),
+            None,
+            BOUND_EVENT_JOB,
+        )
     database.write(binding.fail_bind, claimed.job, uuids, 'cancelled', FAILED_EVENT_JOB)
     assert states(database, uuids) == ['Deleting', 'BindFailed']
     assert list_job_types(database) == ['nova-event', 'release', 'release']
@@ -404,7 +469,13 @@ def test_fail_bind_deleted_arqs_sends_no_event(database: Database) -> None:
 def test_claim_arq_with_unclean_handle_is_contended(database: Database) -> None:
     uuids, card = add_arqs(database, 1), add_card(database, 2, needs_host=True)
     first = claim_handles(database, accept_bind(database, bindings(uuids, card)), uuids)
-    database.write(binding.complete_bind, first.job, uuids, None, BOUND_EVENT_JOB)
+    database.write(
+        binding.complete_bind,
+        first.job,
+        confirm_all(database, uuids),
+        None,
+        BOUND_EVENT_JOB,
+    )
     database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
     assert states(database, uuids) == ['Unbound']
     second_job = accept_bind(database, bindings(uuids, card))

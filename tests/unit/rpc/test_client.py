@@ -13,7 +13,7 @@ from cyborg_lite.exceptions import (
     HostAway,
     ServiceUnavailable,
 )
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.queries import Page, Query
 from cyborg_lite.rpc.client import (
     build_agents,
@@ -136,11 +136,14 @@ def test_local_services_get_what_a_message_transfers() -> None:
 
 class Preparation:
     @serves_host(Agents.prepare)
-    def prepare(self, handles: Sequence[AllocatedHandle]) -> Sequence[str]:
-        return [item.uuid for item in handles]
+    def prepare(
+        self, handles: Sequence[AllocatedHandle]
+    ) -> tuple[ConfirmedHandle, ...]:
+        return tuple(item.confirm(needs_connect=True) for item in handles)
 
 
 def test_local_agent_serves_any_host() -> None:
     agents = build_agents(serve_locally(Dispatcher(AGENTS, [Preparation()])))
     prepared = agents.prepare(daemon_context(), 'compute-1', [handle(uuid='a')])
-    assert prepared == ('a',)
+    assert prepared == (handle(uuid='a').confirm(),)
+    assert prepared[0].needs_connect

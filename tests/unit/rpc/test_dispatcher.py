@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.exceptions import ArqNotFound, CyborgError, MalformedMessage
-from cyborg_lite.model.devices import AllocatedHandle, DeviceStatus
+from cyborg_lite.model.devices import AllocatedHandle, ConfirmedHandle, DeviceStatus
 from cyborg_lite.rpc.context import RequestContext, daemon_context
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves, serves_host
 from cyborg_lite.rpc.interface import Agents, Conductor
@@ -49,8 +49,10 @@ class DeviceService:
 
 class Preparation:
     @serves_host(Agents.prepare)
-    def prepare(self, handles: Sequence[AllocatedHandle]) -> Sequence[str]:
-        return [handle.uuid for handle in handles]
+    def prepare(
+        self, handles: Sequence[AllocatedHandle]
+    ) -> tuple[ConfirmedHandle, ...]:
+        return tuple(handle.confirm() for handle in handles)
 
 
 @pytest.fixture

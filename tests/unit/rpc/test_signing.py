@@ -14,7 +14,7 @@ from cyborg_lite.exceptions import (
     HostAway,
     MessageRefused,
 )
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.report_changes import diff_reports
 from cyborg_lite.rpc import transport
@@ -72,7 +72,9 @@ class Services:
 
 class HostServices:
     @serves_host(Agents.prepare)
-    def prepare(self, handles: Sequence[AllocatedHandle]) -> Sequence[str]:
+    def prepare(
+        self, handles: Sequence[AllocatedHandle]
+    ) -> tuple[ConfirmedHandle, ...]:
         raise DriverError(reason='The card is busy.')
 
     @serves_host(Agents.release)

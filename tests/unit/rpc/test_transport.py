@@ -24,7 +24,7 @@ from cyborg_lite.exceptions import (
     HostAway,
     ServiceUnavailable,
 )
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import (
@@ -88,7 +88,9 @@ class Preparation:
         self.prepared: list[AllocatedHandle] = []
 
     @serves_host(Agents.prepare)
-    def prepare(self, handles: Sequence[AllocatedHandle]) -> Sequence[str]:
+    def prepare(
+        self, handles: Sequence[AllocatedHandle]
+    ) -> tuple[ConfirmedHandle, ...]:
         self.prepared += handles
         return ()
 
