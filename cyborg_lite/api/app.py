@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assembly of the WSGI application from the router and its middleware."""
 
-import io
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
@@ -23,13 +22,11 @@ from cyborg_lite.api.resource import ApiContext
 from cyborg_lite.model.device_profiles import Limits
 from cyborg_lite.rpc.interface import Conductor
 
-# Pecan would parse the input before the policy is checked, and fails on some bodies.
+# Pecan would parse the input before the policy is checked, and fails on some of it.
 # Controllers parse it, see ``expose``.
 _NO_INPUT: Final = {
     'QUERY_STRING': '',
-    'CONTENT_TYPE': 'text/plain',
-    'CONTENT_LENGTH': '0',
-    'wsgi.input': io.BytesIO(),
+    'CONTENT_TYPE': 'text/plain',  # Pecan does not read such a body
     'HTTP_ACCEPT': '',  # ResponseMiddleware has checked the header
 }
 

@@ -7,7 +7,12 @@ import pytest
 
 from cyborg_lite.api.app import assemble
 from tests.support.api.conductor import LocalConductor
-from tests.support.api.conversation import Answer, Client, build_configuration
+from tests.support.api.conversation import (
+    MEMBER,
+    Answer,
+    Client,
+    build_configuration,
+)
 
 VERSIONED: Final = {
     'openstack-api-minimum-version',
@@ -86,3 +91,17 @@ def test_profile_limits_come_from_configuration() -> None:
         body = [{'name': 'dp1', 'groups': groups}]
         assert client.post('/device_profiles', body).status == 400
     assert client.create_profile('dp1', {'resources:FPGA': '2'})
+
+
+def test_input_that_pecan_cannot_parse_is_refused(client: Client) -> None:
+    assert 'not UTF-8' in client.get('/devices?type=%ff').fault
+    deep = b'[' * 50_000 + b']' * 50_000
+    assert client.send('POST', '/device_profiles', raw=deep).status == 400
+    form = {'Content-Type': 'multipart/form-data'}
+    answer = client.send('POST', '/device_profiles', raw=b'{}', headers=form)
+    assert answer.status == 415
+
+
+def test_input_is_parsed_after_policy_is_checked(client: Client) -> None:
+    member = client.as_(MEMBER)
+    assert member.send('POST', '/device_profiles', raw=b'[' * 50_000).status == 403
