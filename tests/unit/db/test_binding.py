@@ -3,10 +3,11 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import Connection, event, select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.db import arqs, attach_handles, binding, release
@@ -137,6 +138,28 @@ def test_accept_bind_started_arq_raises(database: Database) -> None:
     with pytest.raises(ArqStateConflict):
         accept_bind(database, binding_by_arq)
     assert list_job_types(database) == ['bind']
+
+
+def test_accept_bind_arq_started_meanwhile_raises(database: Database) -> None:
+    """Another bind of one of the ARQs is accepted after they were read."""
+    uuids = add_arqs(database, 2)
+    requested = bindings(uuids, add_card(database, 2))
+    started = update(Arq).where(Arq.uuid == uuids[1]).values(generation=1)
+    races = [started]
+
+    # Any: objects of SQLAlchemy and of the database driver, which are not used.
+    def start_other(connection: Connection, _: Any, statement: str, *__: Any) -> None:
+        if statement.startswith('UPDATE arqs') and races:
+            connection.execute(races.pop())
+
+    def start(session: Session) -> None:
+        event.listen(session.connection(), 'before_cursor_execute', start_other)
+        binding.accept_bind(session, requested, ANY_PROJECT, BIND_JOB, OWNER)
+
+    with pytest.raises(ArqStateConflict):
+        database.write(start)
+    assert states(database, uuids) == ['Initial', 'Initial']
+    assert database.write(queue.lease_jobs, OWNER, 9) == ()
 
 
 def test_accept_bind_instance_with_arqs_raises(database: Database) -> None:
