@@ -20,6 +20,7 @@ _HOST: Final = 'OS-EXT-SRV-ATTR:host'
 _NODE: Final = 'OS-EXT-SRV-ATTR:hypervisor_hostname'
 _VM_STATE: Final = 'OS-EXT-STS:vm_state'
 _SPAWNED: Final = frozenset({'active', 'resized'})
+_DELETED: Final = 'deleted'
 _TASK: Final = 'OS-EXT-STS:task_state'
 _PAGE_SIZE: Final = 1000  # the default limit of Nova
 _ERROR_KEY: Final = 'itemNotFound'  # in each answer of Nova with status 404
@@ -146,7 +147,9 @@ class Nova:
         return instance.get(_VM_STATE) in _SPAWNED
 
     def find_settled_node(self, uuid: str) -> str | None:
-        """Return the compute node of an instance that has no running task.
+        """Return the compute node of an instance that no task changes.
+
+        A delete ends the task before it deletes the ARQs and then the allocation.
 
         :returns: None if the instance or the node is unknown, or without a Nova
         :raises ServiceUnavailable: Nova did not answer
@@ -154,6 +157,8 @@ class Nova:
         """
         instance = _find_instance(self._remote, uuid) if self._remote else None
         if instance is None or instance.get(_TASK) is not None:
+            return None
+        if instance.get(_VM_STATE) == _DELETED:
             return None
         node = instance.get(_NODE)
         return None if node is None else str(node)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``cyborg-lite-manage audit``: ARQs and handles of deleted instances and jobs."""
+"""``cyborg-lite-manage audit``: what remains without an instance, a job or an ARQ."""
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -14,7 +14,15 @@ from cyborg_lite.cmd import database
 from cyborg_lite.cmd.parsers import add_command
 from cyborg_lite.cmd.text_table import format_table
 from cyborg_lite.conductor.audit import Audit, AuditRules
-from cyborg_lite.model.audit import AuditFinding, AuditReport
+from cyborg_lite.conductor.sharing import SharingCheck
+from cyborg_lite.db import device_owners
+from cyborg_lite.db.engine import Database
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.audit import AuditFinding
+from cyborg_lite.model.sharing import SharingFinding
+
+_HEADER: Final = 'ARQ', 'PROBLEM', 'HOST', 'OUTCOME', 'REASON', 'REMEDY'
+_UNDECIDED: Final = 'none: an operator must decide'
 
 # Outcomes. Programs parse them in the JSON output, so the values do not change.
 _REPORTED: Final = 'told'
@@ -33,7 +41,10 @@ _OUTCOME_TEXTS: Final = {
 def add_parsers(parsers: Any) -> None:
     """Add the command ``audit``."""
     parser = add_command(
-        parsers, 'audit', 'find ARQs and handles of deleted instances and jobs'
+        parsers,
+        'audit',
+        'find ARQs and handles of deleted instances and jobs, and allocations without '
+        'an ARQ',
     )
     parser.add_argument(
         '--apply', action='store_true', help='apply the proposed remedies'
@@ -66,13 +77,35 @@ def _audit(conf: cfg.ConfigOpts) -> int:
         ]
         if command.apply:
             audit.delete_former_servers()
+        allocations, obstacle = _list_allocations(db, placement, nova)
+    failed_checks = (*report.failed_checks, *obstacle)
     if command.format == 'json':
-        print(json.dumps(_document(report, outcomes), indent=2))
+        findings = [*_documents(outcomes), *map(_allocation_document, allocations)]
+        document = {'findings': findings, 'doubts': failed_checks}
+        print(json.dumps(document, indent=2))
     else:
-        print(format_table(_rows(outcomes), 'No orphaned ARQ: nothing to do.'))
-    for check in report.failed_checks:
+        rows = [_HEADER, *_rows(outcomes), *map(_allocation_row, allocations)]
+        print(format_table(rows, 'No orphaned ARQ: nothing to do.'))
+    for check in failed_checks:
         print(check, file=sys.stderr)
-    return _status(report, [outcome for _finding, outcome in outcomes])
+    reported = [_REPORTED for _allocation in allocations]
+    return _status(failed_checks, [*(outcome for _, outcome in outcomes), *reported])
+
+
+def _list_allocations(
+    db: Database, placement: Placement, nova: Nova
+) -> tuple[list[SharingFinding], tuple[str, ...]]:
+    """Return the allocations without an ARQ, and the reason if some are unknown."""
+    check = SharingCheck(db, placement, nova)
+    findings: list[SharingFinding] = []
+    try:
+        for host in db.read(device_owners.list_hosts):
+            findings += check.find_unowned_allocations(host)
+    except CyborgError as error:
+        return findings, (
+            f'Allocations without an ARQ cannot be determined: {error.text}',
+        )
+    return findings, ()
 
 
 def _outcome(audit: Audit, finding: AuditFinding) -> str:
@@ -81,34 +114,39 @@ def _outcome(audit: Audit, finding: AuditFinding) -> str:
     return _DONE if audit.apply_remedy(finding, None) else _SKIPPED
 
 
-def _status(report: AuditReport, outcomes: Sequence[str]) -> int:
+def _status(failed_checks: Sequence[str], outcomes: Sequence[str]) -> int:
     if _REPORTED in outcomes or _SKIPPED in outcomes:
         return 1
-    return 2 if report.failed_checks else 0
+    return 2 if failed_checks else 0
 
 
 def _proposal(finding: AuditFinding) -> str:
-    return finding.remedy or 'none: an operator must decide'
+    return finding.remedy or _UNDECIDED
 
 
-def _rows(outcomes: Iterable[tuple[AuditFinding, str]]) -> list[Sequence[object]]:
-    rows: list[Sequence[object]] = [
-        ('ARQ', 'PROBLEM', 'HOST', 'OUTCOME', 'REASON', 'REMEDY')
-    ]
+def _rows(
+    outcomes: Iterable[tuple[AuditFinding, str]],
+) -> Iterator[Sequence[object]]:
     for finding, outcome in outcomes:
         suspect = finding.suspect
         subject = suspect.uuid, finding.problem, suspect.hostname or '-'
         text = _OUTCOME_TEXTS[outcome]
-        rows.append((*subject, text, finding.reason, _proposal(finding)))
-    return rows
+        yield (*subject, text, finding.reason, _proposal(finding))
 
 
-def _document(
-    report: AuditReport, outcomes: Iterable[tuple[AuditFinding, str]]
-) -> dict[str, object]:
-    """Return the JSON document; its keys are stable."""
-    findings = [
-        {
+def _allocation_row(finding: SharingFinding) -> Sequence[object]:
+    text = _OUTCOME_TEXTS[_REPORTED]
+    return '-', finding.problem, finding.hostname, text, finding.reason, _UNDECIDED
+
+
+# The keys of the JSON objects are stable.
+
+
+def _documents(
+    outcomes: Iterable[tuple[AuditFinding, str]],
+) -> Iterator[dict[str, object]]:
+    for finding, outcome in outcomes:
+        yield {
             'arq': finding.suspect.uuid,
             'state': finding.suspect.state,
             'instance': finding.suspect.instance_uuid,
@@ -121,6 +159,16 @@ def _document(
             'proposal': _proposal(finding),
             'outcome': outcome,
         }
-        for finding, outcome in outcomes
-    ]
-    return {'findings': findings, 'doubts': report.failed_checks}
+
+
+def _allocation_document(finding: SharingFinding) -> dict[str, object]:
+    absent = dict.fromkeys(('arq', 'state', 'handle', 'job', 'touched_at'))
+    return {
+        **absent,
+        'instance': finding.instance_uuid,
+        'host': finding.hostname,
+        'trouble': finding.problem,
+        'reason': finding.reason,
+        'proposal': _UNDECIDED,
+        'outcome': _REPORTED,
+    }

@@ -38,12 +38,16 @@ class SharingCheck:
             return ()
         return (
             *self._check_classes(hostname, own),
-            *(
-                finding
-                for provider in own
-                for finding in self._check_consumers(hostname, provider)
-            ),
+            *self._check_consumers(hostname, own),
         )
+
+    def find_unowned_allocations(self, hostname: str) -> tuple[SharingFinding, ...]:
+        """Return the allocations of instances on a host that have no ARQ.
+
+        :raises CyborgError: as ``check_host``
+        """
+        own = self._database.read(provider_capacity.list_own_providers, hostname)
+        return tuple(self._check_consumers(hostname, own))
 
     def _check_classes(
         self, hostname: str, own: Sequence[OwnProvider]
@@ -71,12 +75,13 @@ class SharingCheck:
                 yield finding
 
     def _check_consumers(
-        self, hostname: str, provider: OwnProvider
-    ) -> tuple[SharingFinding, ...]:
-        consumers = self._placement.list_consumers(provider.uuid)
-        unknown = sharing.list_unknown_consumers(provider, consumers)
-        # Without an admin role, Nova returns 404 for the instances of other projects.
-        if not unknown or self._nova.find_missing_instances(()) is None:
-            return ()
-        nodes = {uuid: self._nova.find_settled_node(uuid) for uuid in unknown}
-        return sharing.find_foreign_instances(hostname, provider, nodes)
+        self, hostname: str, own: Sequence[OwnProvider]
+    ) -> Iterator[SharingFinding]:
+        for provider in own:
+            consumers = self._placement.list_consumers(provider.uuid)
+            unknown = sharing.list_unknown_consumers(provider, consumers)
+            # Without an admin role, Nova returns 404 for the instances of other
+            # projects.
+            if unknown and self._nova.find_missing_instances(()) is not None:
+                nodes = {uuid: self._nova.find_settled_node(uuid) for uuid in unknown}
+                yield from sharing.find_foreign_instances(hostname, provider, nodes)

@@ -34,6 +34,7 @@ class SharingFinding:
     provider_uuid: str
     provider_name: str
     reason: str
+    instance_uuid: str | None = None  # None: the problem is not of one instance
 
 
 def find_shared_class(
@@ -77,10 +78,12 @@ def find_foreign_instances(
             hostname,
             provider.uuid,
             provider.name,
-            f'Instance {instance} has allocated {name} without an ARQ, so it has no '
-            f'device of this service. Its flavor requests {name}: add '
+            f'Instance {instance} has allocated {name} without an ARQ. If its flavor '
+            f'requests {name}, it has no device of this service: add '
             'trait:OWNER_CYBORG=forbidden to the flavor, and create the instance '
-            'again.',
+            'again. If the database was restored from a backup, the instance may use '
+            'a device that the database shows as free.',
+            instance,
         )
         for instance, node in nodes.items()
         if node == hostname

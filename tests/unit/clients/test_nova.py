@@ -241,14 +241,18 @@ def test_is_placed_requires_host_of_instance(fake: FakeNova) -> None:
     ]
 
 
-def test_find_settled_node_ignores_running_tasks(fake: FakeNova) -> None:
-    idle, busy, unplaced, missing = (str(uuid4()) for _ in range(4))
-    fake.rules.servers = {idle: 'compute-1', busy: 'compute-1', unplaced: None}
+def test_find_settled_node_ignores_changing_instances(fake: FakeNova) -> None:
+    idle, busy, deleted, unplaced, missing = (str(uuid4()) for _ in range(5))
+    fake.rules.servers = {
+        **dict.fromkeys((idle, busy, deleted), 'compute-1'),
+        unplaced: None,
+    }
     fake.rules.tasks[busy] = 'unshelving'
+    fake.rules.vm_states[deleted] = 'deleted'
     nova = create_nova_client(fake.endpoint)
-    uuids = (idle, busy, unplaced, missing)
+    uuids = (idle, busy, deleted, unplaced, missing)
     nodes = [nova.find_settled_node(uuid) for uuid in uuids]
-    assert nodes == ['compute-1', None, None, None]
+    assert nodes == ['compute-1', None, None, None, None]
     assert create_nova_client(None).find_settled_node(idle) is None
 
 

@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from uuid import uuid4
 
 import pytest
 
@@ -121,6 +122,32 @@ def test_audit_finding_without_remedy_returns_1(
     assert manage.main([*options, '--apply']) == 1
     assert 'an operator must decide' in capsys.readouterr().out
     assert owners(cloud.database) == [uuid]
+
+
+def test_audit_lists_allocation_without_arq(
+    options: list[str],
+    cloud: Cloud,
+    nova: FakeNova,
+    placement: HttpService,
+    capsys: Out,
+) -> None:
+    _uuid, instance = bind_arq(cloud, nova, placement)
+    guest = str(uuid4())
+    nova.rules.servers[guest] = 'compute-1'
+    (path,) = placement.answers
+    consumers = {uuid: {'resources': {'PGPU': 1}} for uuid in (instance, guest)}
+    placement.answers[path] = Answer(200, {'allocations': consumers})
+    assert manage.main([*options, '--apply', '--format', 'json']) == 1
+    (finding,) = json.loads(capsys.readouterr().out)['findings']
+    assert (finding['trouble'], finding['outcome']) == ('no-arq', 'told')
+    assert (finding['arq'], finding['instance']) == (None, guest)
+    assert finding['host'] == 'compute-1'
+    assert manage.main(options) == 1
+    (line,) = capsys.readouterr().out.splitlines()[1:]
+    assert line.startswith('-')
+    assert f'Instance {guest} has allocated PGPU without an ARQ' in line
+    del nova.rules.servers[guest]
+    assert manage.main(options) == 0
 
 
 def test_audit_nova_unreachable_returns_2(

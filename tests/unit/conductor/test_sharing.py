@@ -94,6 +94,15 @@ def test_allocation_without_arq_is_found(cloud: SharedHost) -> None:
     assert 'trait:OWNER_CYBORG=forbidden' in reason
 
 
+def test_unowned_allocations_name_instance_and_host(cloud: SharedHost) -> None:
+    instance = cloud.boot()
+    cloud.add_nova_card('VGPU')
+    check = SharingCheck(cloud.database, cloud.placement, cloud.nova)
+    (finding,) = check.find_unowned_allocations(HOST)
+    assert (finding.problem, finding.hostname) == (SharingProblem.NO_ARQ, HOST)
+    assert (finding.provider_uuid, finding.instance_uuid) == (cloud.card, instance)
+
+
 def test_allocation_with_arq_is_in_order(cloud: SharedHost) -> None:
     instance = cloud.boot()
     (arq,) = add_arqs(cloud.database, 1)
