@@ -186,11 +186,19 @@ class Cleaning:
         return driver
 
     def _check_unused(self, order: CleanOrder) -> None:
-        """Check that no instance has the unit.
+        """Check that no instance has the unit, under any uuid.
+
+        A database that was lost gives its handles other uuids.
 
         :raises DriverError: an instance has
         """
-        if order.handle.uuid in self._cache.handles:
+        handle = order.handle
+        unit = handle.control_address, handle.key
+        if any(
+            handle.uuid == uuid
+            or unit == (entry.handle.control_address, entry.handle.key)
+            for uuid, entry in self._cache.handles.items()
+        ):
             raise _refuse(order, 'an instance has the unit')
 
     # --- the thread of a clean ---

@@ -22,7 +22,7 @@ from cyborg_lite.conductor.nova_support import (
     NovaRules,
     NovaSupport,
 )
-from cyborg_lite.db import binding
+from cyborg_lite.db import binding, claiming
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import (
     BindCancelled,
@@ -31,6 +31,7 @@ from cyborg_lite.exceptions import (
     HandleNotAttachable,
     HandlesContended,
     NoFreeHandle,
+    PlacementConflict,
     ServiceUnavailable,
 )
 from cyborg_lite.model.arqs import Binding
@@ -154,6 +155,7 @@ class BindHandler:
                     correct_alternatives(
                         self._database, self._placement, payload, consumer
                     )
+                self._check_room(payload, consumer)
                 with self._time('claim'):
                     claim = self._claim(job, payload, project_id)
                 if not claim.handles:
@@ -258,6 +260,31 @@ class BindHandler:
                 ', '.join(missing),
             )
         return consumer
+
+    def _check_room(self, payload: BindPayload, consumer: Consumer | None) -> None:
+        """Check that other consumers leave room on the providers of a bind.
+
+        The database may show handles as free that guests use: it was restored from a
+        backup, or the bind has no allocation.
+
+        :raises NoFreeHandle: other consumers use too many units of a provider
+        :raises ServiceUnavailable: Placement does not answer; retry later
+        """
+        own = consumer.allocations if consumer else {}
+        usage: dict[str, int] = {}  # units of other consumers, by uuid of the provider
+        for provider in payload.provider_uuids:
+            try:
+                used = sum(self._placement.get_usages(provider).values())
+            except PlacementConflict:
+                continue  # a provider that does not exist has no allocations
+            except ServiceUnavailable:
+                if self._rules.require_allocation:
+                    raise
+                continue
+            usage[provider] = used - sum(own.get(provider, {}).values())
+        shared = {provider: number for provider, number in usage.items() if number > 0}
+        if shared:
+            self._database.read(claiming.check_room, payload.arq_uuids, shared)
 
     def _claim(
         self, job: Job, payload: BindPayload, project_id: str | None

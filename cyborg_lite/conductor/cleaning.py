@@ -11,8 +11,9 @@ from typing import Final
 
 from oslo_log import log
 
+from cyborg_lite.clients.placement import Placement
 from cyborg_lite.conductor.liveness import check_hosts_up
-from cyborg_lite.db import cleanings
+from cyborg_lite.db import cleanings, occupied_handles
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError
@@ -24,6 +25,7 @@ from cyborg_lite.model.cleaning import (
     DeviceCleanings,
     UnitSelection,
 )
+from cyborg_lite.model.device_errors import UnitAllocated
 from cyborg_lite.model.jobs import Job
 from cyborg_lite.rpc.context import request_context
 from cyborg_lite.rpc.dispatcher import serves
@@ -34,15 +36,20 @@ LOG = log.getLogger(__name__)
 _SHORTEST_PAUSE: Final = 500  # milliseconds between two attempts
 _LONGEST_PAUSE: Final = 15_000
 _PAUSE_PER_SECOND: Final = 50  # milliseconds for each second of the age of the job
+_PATIENCE: Final = 10.0  # age of a job in seconds from which its refusal is logged
 _TO_START: Final = (CleanProgressState.UNKNOWN, CleanProgressState.WAITING)
 
 
 class CleanHandler:
     """Runs clean jobs. The unit cannot be claimed until its job has succeeded."""
 
-    def __init__(self, database: Database, agents: Agents) -> None:
+    def __init__(
+        self, database: Database, agents: Agents, placement: Placement
+    ) -> None:
         self._database = database
         self._agents = agents
+        self._placement = placement
+        self._refused: set[str] = set()  # uuids of handles whose refusal is logged
 
     def run(self, job: Job) -> Job | None:
         """Start the clean or read its progress, and store it."""
@@ -64,10 +71,44 @@ class CleanHandler:
         host, order = work.order.handle.hostname, work.order
         progress = self._agents.read_cleaning(context, host, order)
         if progress.state in _TO_START:
+            self._check_users(job, work)
             session = progress.session
             progress = self._agents.start_cleaning(context, host, order, session)
         message_rules.check_clean_progress(progress)
         return progress
+
+    def _check_users(self, job: Job, work: CleanWork) -> None:
+        """Check that no instance without an ARQ may use the unit.
+
+        The clean jobs of a database that was restored from a backup may be of an
+        earlier use. Nova deletes the allocation of an instance shortly after its ARQs,
+        so a new job waits for that.
+
+        :raises UnitAllocated: an instance without an ARQ has an allocation
+        :raises ServiceUnavailable: Placement does not answer
+        """
+        if work.rp_uuid is None:
+            return
+        consumers = self._placement.list_consumers(work.rp_uuid)
+        owners = self._database.read(
+            occupied_handles.list_known_users, work.rp_uuid, consumers
+        )
+        handle, unowned = work.order.handle, ', '.join(sorted(consumers - owners))
+        if not unowned:
+            self._refused.discard(handle.uuid)
+            return
+        if job.age >= _PATIENCE and handle.uuid not in self._refused:
+            self._refused.add(handle.uuid)
+            LOG.warning(
+                'Host %s does not clean handle %s (%s): instances without an ARQ have '
+                'an allocation on resource provider %s: %s',
+                handle.hostname,
+                handle.key,
+                handle.uuid,
+                work.rp_uuid,
+                unowned,
+            )
+        raise UnitAllocated(provider=work.rp_uuid, instances=unowned)
 
     def _store(self, job: Job, work: CleanWork, progress: CleanProgress) -> None:
         if progress.state is CleanProgressState.SUCCEEDED:

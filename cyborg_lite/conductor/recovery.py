@@ -5,16 +5,12 @@ from collections.abc import Callable, Sequence
 
 from oslo_log import log
 
-from cyborg_lite.db import attach_handles, hosts, recovery
+from cyborg_lite.db import hosts, recovery
 from cyborg_lite.db.engine import Database
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import HostEvent, RecoveryResult
-from cyborg_lite.model.message_rules import (
-    check_events,
-    check_prepared_handles,
-    check_recovery_result,
-)
+from cyborg_lite.model.message_rules import check_events, check_recovery_result
 from cyborg_lite.rpc.dispatcher import serves
 from cyborg_lite.rpc.interface import Conductor
 
@@ -77,32 +73,6 @@ class RecoveryService:
             )
         self._wake()
         return unmentioned
-
-    @serves(Conductor.reconcile_handles)
-    def list_abandoned_handles(
-        self, host: str, handles: Sequence[str]
-    ) -> tuple[str, ...]:
-        """Return the prepared handles that no ARQ owns, for the agent to release.
-
-        The agent prepares a handle after the claim is committed. A handle without an
-        ARQ has therefore been released.
-
-        :param handles: uuids of all prepared handles of the host
-        :raises InvalidInput: a value is invalid
-        """
-        check_prepared_handles(host, handles)
-        if not handles:
-            return ()
-        claimed = self._database.read(attach_handles.list_claimed_uuids, handles)
-        abandoned = tuple(uuid for uuid in handles if uuid not in claimed)
-        if abandoned:
-            LOG.warning(
-                'Host %s releases %d handles that no ARQ owns: %s',
-                host,
-                len(abandoned),
-                ', '.join(abandoned),
-            )
-        return abandoned
 
     @serves(Conductor.report_events)
     def record_events(self, host: str, events: Sequence[HostEvent]) -> int:

@@ -63,6 +63,7 @@ from cyborg_lite.conductor.recovery import RecoveryService
 from cyborg_lite.conductor.releasing import ReleaseHandler
 from cyborg_lite.conductor.services import ServiceRegistry
 from cyborg_lite.conductor.sharing import SharingCheck
+from cyborg_lite.conductor.unowned_handles import UnownedHandles
 from cyborg_lite.conductor.usages import UsageService
 from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
@@ -144,7 +145,9 @@ HANDLERS: Final[Mapping[JobType, Callable[[JobDependencies], Handler]]] = {
         needs.database, needs.loader, needs.program_waiters
     ),
     JobType.AUDIT: _build_audit_handler,
-    JobType.CLEAN: lambda needs: CleanHandler(needs.database, needs.agents),
+    JobType.CLEAN: lambda needs: CleanHandler(
+        needs.database, needs.agents, needs.placement
+    ),
     JobType.SELECTORS: lambda needs: SelectorsHandler(needs.database, needs.placement),
     JobType.MODE: lambda needs: ModeHandler(
         needs.database, needs.agents, needs.placement, needs.sync_jobs.sync
@@ -346,13 +349,7 @@ class ConductorService:
             ),
             ServiceRegistry(database),
             HostService(database, dependencies.sync_jobs),
-            InventoryService(
-                database,
-                runner.wake,
-                heartbeats,
-                self._metrics.count_heartbeat,
-                settings.new_status,
-            ),
+            self._build_inventory(runner, heartbeats),
             UsageService(database),
             ModeService(database, dependencies.agents, runner.wake),
             JobService(database, runner.wake),
@@ -361,8 +358,22 @@ class ConductorService:
             RecoveryService(
                 database, runner.wake, rules.event_deadline, rules.connect_deadline
             ),
+            UnownedHandles(
+                database, dependencies.placement, dependencies.nova, runner.wake
+            ),
         )
         return Dispatcher(INTERFACE, services)
+
+    def _build_inventory(
+        self, runner: JobRunner, heartbeats: HeartbeatBatch
+    ) -> InventoryService:
+        return InventoryService(
+            self._connections.database,
+            runner.wake,
+            heartbeats,
+            self._metrics.count_heartbeat,
+            self._settings.new_status,
+        )
 
     def _build_limits(self) -> LimitService | None:
         """Return the check of limits; None: projects have no limits."""

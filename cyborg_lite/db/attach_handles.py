@@ -149,12 +149,6 @@ def list_handles_to_rebuild(
     return tuple(map(_handle, _HANDLE.fetch(session, statement, {})))
 
 
-def list_claimed_uuids(session: Session, uuids: Sequence[str]) -> frozenset[str]:
-    """Return the handles of the given ones that an ARQ owns."""
-    claimed = AttachHandle.uuid.in_(uuids), AttachHandle.arq_uuid.is_not(None)
-    return frozenset(session.scalars(select(AttachHandle.uuid).where(*claimed)))
-
-
 def list_hosts_with_unmanaged_handles(session: Session) -> tuple[str, ...]:
     """Return the hosts with functions that must keep their driver, sorted."""
     statement = (

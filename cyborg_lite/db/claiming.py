@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims free handles for ARQs. Row locks keep two binds from claiming the same one."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
@@ -132,6 +132,27 @@ def claim_handles(session: Session, arq_uuids: Sequence[str], generation: int) -
         queue.add_job(session, queue.placement_sync_job(hostname))
     has_steps = any(handle.needs_steps for handle in handles.values())
     return has_steps or any(target.loads_bitstream for target in targets)
+
+
+def check_room(
+    session: Session, arq_uuids: Sequence[str], usage: Mapping[str, int]
+) -> None:
+    """Check that the units which other consumers use leave enough for ARQs.
+
+    :param usage: units that other consumers use, by uuid of the provider
+    :raises NoFreeHandle: they do not
+    """
+    targets = _targets_with_handle(_list_targets(session, arq_uuids))
+    needed = Counter(target.rp_uuid for target in targets)
+    for target in targets:
+        provider = target.rp_uuid
+        used = usage.get(provider, 0)
+        if used + needed[provider] > target.capacity:
+            reason = (
+                f'Other consumers have allocated {used} of the {target.capacity} units '
+                f'of resource provider {provider}.'
+            )
+            raise NoFreeHandle(reason=reason)
 
 
 def _lock_arqs(session: Session, uuids: Sequence[str], generation: int) -> None:

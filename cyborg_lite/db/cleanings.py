@@ -81,6 +81,7 @@ _UNITS: Final = (
         AttachHandle.clean_state,
         AttachHandle.clean_reason,
         Deployable.name,
+        Deployable.rp_uuid,
         Device.id.label('device_id'),
         Device.hostname,
         Device.driver,
@@ -127,7 +128,7 @@ def begin_cleaning(session: Session, job: Job) -> CleanWork | None:
         record = session.execute(_select_running(row)).one()
     stored = _parse_steps(record.steps)
     order = CleanOrder(record.id, _build_handle(row), list_completed(stored))
-    return CleanWork(order, record.uuid, stored)
+    return CleanWork(order, record.uuid, stored, row.rp_uuid)
 
 
 # Any, here and below: the columns of _UNITS.

@@ -35,6 +35,8 @@ class CleanState(enum.StrEnum):
     """A step failed, or an operator cancelled the clean."""
     USED = 'used'
     """The unit was for one use only."""
+    OCCUPIED = 'occupied'
+    """The host has the handle prepared for an ARQ that does not own it here."""
 
 
 OPERATOR_STATES: Final = (CleanState.FAILED, CleanState.USED)
@@ -223,3 +225,4 @@ class CleanWork:
     order: CleanOrder
     record_uuid: str
     stored: tuple[CleanStepResult, ...] = field(default=())
+    rp_uuid: str | None = None  # None: its deployable cannot be scheduled

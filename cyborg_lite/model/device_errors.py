@@ -95,3 +95,14 @@ class UnitsBeingCleaned(HandlesContended):
         'Create the instance again after the clean. If the clean does not end, ask the '
         'operator to run `cyborg-lite-manage cleaning list`.'
     )
+
+
+class UnitAllocated(CyborgError):
+    """An instance that has no ARQ may use a unit that the database shows as unused."""
+
+    code = 409
+    message = (
+        'Resource provider {provider} is allocated to instances without an ARQ: '
+        '{instances}.'
+    )
+    advice = 'Run `cyborg-lite-manage audit`; delete each instance or its allocation.'

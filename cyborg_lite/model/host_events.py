@@ -40,3 +40,15 @@ class RecoveryResult:
     rebuilt: tuple[str, ...] = ()  # uuids of handles that are ready
     lost: Mapping[str, str] = field(default_factory=dict)  # reasons, by handle uuid
     connecting: tuple[str, ...] = ()  # uuids of ready handles to connect later
+
+
+@dataclass(frozen=True, slots=True)
+class HostHandle:
+    """An attach handle that an agent stores as prepared, and the user it serves."""
+
+    uuid: str
+    arq_uuid: str
+    instance_uuid: str  # empty: not known
+    deployable_name: str
+    key: str
+    generation: int  # handle generation

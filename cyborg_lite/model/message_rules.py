@@ -11,7 +11,7 @@ from cyborg_lite.model.cleaning import (
     MAX_TOOL,
     CleanProgress,
 )
-from cyborg_lite.model.host_events import HostEvent, RecoveryResult
+from cyborg_lite.model.host_events import HostEvent, HostHandle, RecoveryResult
 from cyborg_lite.model.limits import REASON_MAX_LENGTH
 from cyborg_lite.model.services import HeartbeatDetails
 from cyborg_lite.model.text import format_value, is_storable
@@ -26,6 +26,7 @@ _MAX_ID: Final = 64
 _MAX_IDENTITY: Final = 36
 _MAX_LONG_REASON: Final = 4096  # cut before it is stored
 _MAX_NUMBER: Final = 2**62
+_MAX_GENERATION: Final = 2**30  # the column has 31 bits, and later claims add to it
 
 
 def check_heartbeat(host: str, details: HeartbeatDetails) -> None:
@@ -68,14 +69,17 @@ def check_recovery_result(result: RecoveryResult) -> None:
     _check_texts(_MAX_LONG_REASON, *result.lost.values())
 
 
-def check_prepared_handles(host: str, handles: Sequence[str]) -> None:
-    """Check the uuids of the prepared handles of a host.
+def check_prepared_handles(host: str, handles: Sequence[HostHandle]) -> None:
+    """Check the prepared handles of a host.
 
     :raises InvalidInput: a value is invalid
     """
     _check_host(host, '')
     _check_count(_MAX_HANDLES, 'handles', handles)
-    _check_texts(_MAX_ID, *handles)
+    for handle in handles:
+        _check_texts(_MAX_ID, handle.uuid, handle.arq_uuid, handle.instance_uuid)
+        _check_texts(_MAX_NAME, handle.deployable_name, handle.key)
+    _check_numbers((handle.generation for handle in handles), _MAX_GENERATION)
 
 
 def check_events(host: str, events: Sequence[HostEvent]) -> None:
@@ -126,9 +130,9 @@ def _check_texts(max_length: int, *values: str) -> None:
             raise InvalidInput(reason=reason)
 
 
-def _check_numbers(values: Iterable[int]) -> None:
+def _check_numbers(values: Iterable[int], largest: int = _MAX_NUMBER) -> None:
     for number in values:
-        if not 0 <= number <= _MAX_NUMBER:
+        if not 0 <= number <= largest:
             raise InvalidInput(reason=f'{number} cannot be stored.')
 
 

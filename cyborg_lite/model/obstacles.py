@@ -106,6 +106,8 @@ def _describe_unit(unit: UncleanUnit) -> str:
             text = f'Unit {unit.unit} is clean_failed and waits for an operator'
         case CleanState.USED:
             text = f'Unit {unit.unit} was for one use and waits for an operator'
+        case CleanState.OCCUPIED:
+            text = f'Unit {unit.unit} is prepared on its host, but no ARQ owns it'
         case _ if unit.progress:
             text = f'Unit {unit.unit} is being cleaned, at step {unit.progress}'
         case _:

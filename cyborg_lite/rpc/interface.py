@@ -33,7 +33,7 @@ from cyborg_lite.model.devices import (
     DeviceStatus,
 )
 from cyborg_lite.model.explanations import Explanation
-from cyborg_lite.model.host_events import HostEvent, RecoveryResult
+from cyborg_lite.model.host_events import HostEvent, HostHandle, RecoveryResult
 from cyborg_lite.model.host_topology import HostTopology
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.model.jobs import JobRecord, JobRequest
@@ -592,13 +592,13 @@ class Conductor(Protocol):
 
     @Terms(senders=_FROM_AGENTS)
     def reconcile_handles(
-        self, context: RequestContext, host: str, handles: Sequence[str]
+        self, context: RequestContext, host: str, handles: Sequence[HostHandle]
     ) -> tuple[str, ...]:
-        """Return the prepared handles that no ARQ owns any more.
+        """Return the uuids of the prepared handles that the agent must release.
 
-        The agent must release them.
+        No ARQ owns them, and no instance uses them.
 
-        :param handles: uuids of all prepared handles of the host
+        :param handles: all prepared handles of the host
         :raises InvalidInput: a value is invalid
         """
 

@@ -138,7 +138,7 @@ class _Conductor:
             JobType.BIND: BindHandler(self.database, agents, placement, _RULES, loader),
             JobType.RELEASE: ReleaseHandler(self.database, agents, loader),
             JobType.NOVA_EVENT: NovaEventHandler(self.database, cloud.nova),
-            JobType.CLEAN: CleanHandler(self.database, agents),
+            JobType.CLEAN: CleanHandler(self.database, agents, placement),
             JobType.MODE: ModeHandler(
                 self.database, agents, placement, placement.sync_host
             ),

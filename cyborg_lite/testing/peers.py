@@ -94,6 +94,10 @@ class FakePlacementClient(Placement):
         with self.crash_point.step('the request to Placement'):
             return Consumer(uuid, PROJECT, PROJECT, 1, {self.provider: {}})
 
+    def get_usages(self, _uuid: str) -> Mapping[str, int]:
+        """Return no usages: no other instance uses the device."""
+        return {}
+
     def get_traits(self, _uuid: str) -> ProviderTraits:
         """Return no traits: no device profile has alternatives."""
         return ProviderTraits(0, frozenset())

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allocations of instances in Placement, as far as a bind reads them."""
 
+from collections import Counter
+from collections.abc import Mapping
+
 from cyborg_lite.clients.placement import Consumer, Placement, ProviderTraits
 from cyborg_lite.exceptions import ServiceUnavailable
 
@@ -44,6 +47,14 @@ class FakeConsumers(Placement):
             for uuid, consumer in self._consumers.items()
             if provider in consumer.providers
         )
+
+    def get_usages(self, uuid: str) -> Mapping[str, int]:
+        if self.is_down:
+            raise ServiceUnavailable(what='Placement')
+        used: Counter[str] = Counter()
+        for consumer in self._consumers.values():
+            used.update(consumer.allocations.get(uuid, {}))
+        return used
 
     def list_names_with_trait(
         self, trait: str, name: str | None = None

@@ -71,10 +71,15 @@ class Cloud:
         return BindHandler(self.database, self.agents, self.consumers, RULES, loader)
 
     def release(self, job: Job) -> None:
-        """Delete the ARQs of a bind and run the release jobs."""
-        of_instance = job.payload['instance'], EVERYBODY, None
-        self.database.write(release.delete_arqs_of_instance, *of_instance)
+        """Delete the ARQs and the allocation of a bind and run the release jobs."""
+        self.delete_instance(job)
         self.clean()
+
+    def delete_instance(self, job: Job) -> None:
+        """Delete the ARQs and the allocation of the instance of a bind."""
+        instance = job.payload['instance']
+        self.database.write(release.delete_arqs_of_instance, instance, EVERYBODY, None)
+        self.consumers.forget(instance)
 
     def clean(self) -> None:
         """Run the queued release jobs."""

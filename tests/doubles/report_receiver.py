@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conductor as agents see it, without a message bus or database; it records reports."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from cyborg_lite.exceptions import CyborgError, ServiceUnavailable
 from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.host_events import HostEvent, RecoveryResult
+from cyborg_lite.model.host_events import HostEvent, HostHandle, RecoveryResult
 from cyborg_lite.model.inventory import HostReport
 from cyborg_lite.model.report_changes import ReportChanges, apply_changes
 from cyborg_lite.model.services import Heartbeat, HeartbeatDetails
@@ -30,6 +30,8 @@ class ReportKeeper:
         self.last_event = 0
         self.last_report = 0
         self.abandoned: set[str] = set()  # uuids of handles that no ARQ owns
+        self.prepared: tuple[HostHandle, ...] = ()  # of the last comparison
+        self.on_comparison: Callable[[], object] = lambda: None  # before its answer
         self.answer_lost = False  # report_events: executed, then not answered
         self.remembers_heartbeats = False  # False: it has just started
         self.token = ''  # of the last whole heartbeat
@@ -114,10 +116,12 @@ class ReportKeeper:
 
     @serves(Conductor.reconcile_handles)
     def reconcile_handles(
-        self, context: RequestContext, host: str, handles: Sequence[str]
+        self, context: RequestContext, host: str, handles: Sequence[HostHandle]
     ) -> tuple[str, ...]:
         self._record_call('reconcile_handles', context)
-        return tuple(uuid for uuid in handles if uuid in self.abandoned)
+        self.prepared = tuple(handles)
+        self.on_comparison()
+        return tuple(item.uuid for item in handles if item.uuid in self.abandoned)
 
     @serves(Conductor.report_recovery)
     def report_recovery(

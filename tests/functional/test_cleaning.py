@@ -11,74 +11,15 @@ from typing import Any, Final
 
 import pytest
 
-from devstack.launcher.rest import Answer
 from tests.chaos.faulty_cloud import FaultyCloud
-from tests.hosts import rooted_privileges
-from tests.hosts.fixture_agent import FixtureAgent
-from tests.hosts.privileged_process import install_privileges
-from tests.servers.stack import ADMIN, Instance, expect
+from tests.hosts.drive_host import DRIVE, OPERATOR, DriveHost
+from tests.servers.stack import Instance, expect
 from tests.servers.vgpu_fixtures import cloud
 from tests.servers.vgpu_machine import Generation, VgpuHost
 
 __all__ = ['cloud']
 
-_DRIVE: Final = '0000:c2:00.0'
-_OPERATOR: Final = {**ADMIN, 'OpenStack-API-Version': 'accelerator 2.6'}
 _SECRET: Final = 'secret of the first tenant'
-_SCRIPT: Final = """#!/bin/sh
-drive={drive}
-echo "$*" >> $drive/commands
-case $1 in
-version) echo 'nvme version 2.8 (git 2.8)';;
-id-ctrl) echo '{{"sanicap" : 1, "oacs" : 2, "fna" : 0}}';;
-sanitize)
-    if test -e $drive/broken; then echo 'NVMe status: Internal Error'; exit 6; fi
-    : > $drive/content;;
-sanitize-log) echo 'Sanitize Status (SSTAT) : 0x101';;
-esac
-"""
-
-
-class DriveHost(FixtureAgent):
-    """Host with one free drive, whose content is a file."""
-
-    def __init__(self, cloud: FaultyCloud, directory: Path) -> None:
-        super().__init__(cloud, directory, 'nvme-lvm')
-        self.drive = directory / 'drive'
-        self.drive.mkdir()
-        self.content = self.drive / 'content'
-        self.broken = self.drive / 'broken'
-        tools = directory / 'host'
-        command = rooted_privileges.build_command(str(tools))
-        self.settings = {
-            'agent': {'privileged_command': command},
-            'nvme_driver': {'cleaning': 'after-use'},
-        }
-        script = tools / 'usr/sbin/nvme'
-        script.parent.mkdir(parents=True)
-        script.write_text(_SCRIPT.format(drive=self.drive))
-        script.chmod(0o755)
-        install_privileges(tools)
-
-    def decide(self, method: str, action: str = '') -> Answer:
-        """Send a request about the cleans of the drive."""
-        path = f'/v2/devices/{self.devices()[_DRIVE]}/cleanings{action}'
-        return self.cloud.api(_OPERATOR).ask(method, path)
-
-    # Any: JSON.
-    def cleanings(self) -> dict[str, Any]:
-        """Return the units and the cleans of the drive."""
-        listing: dict[str, Any] = expect(self.decide('GET'), 200)
-        return listing
-
-    def wait_for(self, state: str) -> dict[str, Any]:
-        """Wait until the unit has a state; return what is shown."""
-        self.cloud.until(
-            lambda: self.cleanings()['units'][0]['state'] == state,
-            f'the unit is {state}',
-        )
-        self.settle()
-        return self.cleanings()
 
 
 @pytest.fixture
@@ -96,7 +37,7 @@ def boot(host: DriveHost) -> Instance:
 
 def check_no_bind(host: DriveHost) -> None:
     """Check that neither Placement nor a bind gives the drive to an instance."""
-    provider = host.providers()[_DRIVE].uuid
+    provider = host.providers()[DRIVE].uuid
     guest = Instance(host.cloud, provider, {'CUSTOM_SSD': 1})
     guest.create_arqs(host.cloud.create_profile('CUSTOM_SSD'))
     with pytest.raises(AssertionError, match='409'):
@@ -138,10 +79,10 @@ def test_release_without_clean(host: DriveHost, policy: str) -> None:
     host.cloud.until(first.are_arqs_deleted)
     host.settle()
     if policy == 'never':
-        assert host.providers()[_DRIVE].free == 1
+        assert host.providers()[DRIVE].free == 1
         assert host.content.read_text() == _SECRET
         return
-    assert host.providers()[_DRIVE].free == 0
+    assert host.providers()[DRIVE].free == 0
     check_no_bind(host)
     assert host.content.read_text() == _SECRET
 
@@ -157,7 +98,7 @@ def test_failed_clean_is_retried_before_next_bind(host: DriveHost) -> None:
 
     failed = host.wait_for('clean_failed')
     assert 'Internal Error' in failed['units'][0]['reason']
-    assert host.providers()[_DRIVE].free == 0
+    assert host.providers()[DRIVE].free == 0
     assert host.content.read_text() == _SECRET
     check_no_bind(host)
     expect(host.decide('POST', '/retry'), 202)
@@ -205,7 +146,7 @@ class FunctionHost(VgpuHost):
         query = f"SELECT uuid FROM devices WHERE hostname = '{self.name}'"
         ((device,),) = self.cloud.rows(query)
         path = f'/v2/devices/{device}/cleanings'
-        answer = self.cloud.api(_OPERATOR).ask('GET', path)
+        answer = self.cloud.api(OPERATOR).ask('GET', path)
         listing: dict[str, Any] = expect(answer, 200)
         return listing
 

@@ -158,6 +158,16 @@ def test_unit_prepared_while_clean_waited_is_kept(
     assert driver.calls == []
 
 
+def test_prepared_unit_of_other_uuid_is_refused(
+    cleaning: Cleaning, driver: CleaningDriver, cache: Cache
+) -> None:
+    """A database that was lost gives the handle another uuid."""
+    cache.add_handles([replace(handle(), uuid='former')])
+    with pytest.raises(DriverError, match='an instance has the unit'):
+        start(cleaning, order())
+    assert driver.calls == []
+
+
 def test_failing_step_ends_clean(cleaning: Cleaning, driver: CleaningDriver) -> None:
     driver.failures['erase'] = DriverError(reason='medium error')
     start(cleaning, order())

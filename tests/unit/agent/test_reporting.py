@@ -29,7 +29,14 @@ from tests.support.wall_clock import STEPS, step_wall_clock
 _UNAVAILABLE = ServiceUnavailable(what='cyborg-lite-conductor')
 
 # The first calls of each process.
-_FIRST_CALLS = ['heartbeat', 'report_recovery', 'report_changes', 'report_events']
+_REPORT = ['report_changes', 'reconcile_handles']
+_FIRST_CALLS = [
+    'heartbeat',
+    'report_recovery',
+    'report_changes',
+    'report_events',
+    'reconcile_handles',
+]
 
 
 @pytest.fixture
@@ -81,7 +88,7 @@ def test_unchanged_host_sends_heartbeats_only(heartbeat_agent: ReportingAgent) -
 def test_changed_host_is_reported_at_once(agent: ReportingAgent) -> None:
     agent.send_reports()
     agent.driver.results = []
-    assert agent.send_reports() == ['report_changes']
+    assert agent.send_reports() == _REPORT
     assert agent.conductor.reports['compute-1'].devices == ()
 
 
@@ -91,7 +98,11 @@ def test_changes_without_base_are_followed_by_whole_report(
     agent.send_reports()
     agent.conductor.reports.clear()
     agent.driver.results = []
-    assert agent.send_reports() == ['report_changes', 'report_changes']
+    assert agent.send_reports() == [
+        'report_changes',
+        'report_changes',
+        'reconcile_handles',
+    ]
     assert agent.conductor.reports['compute-1'].devices == ()
 
 
@@ -104,7 +115,8 @@ def test_heartbeat_unknown_digest_repeats_reports(
     assert heartbeat_agent.send_reports() == [
         'heartbeat',
         'report_recovery',
-        *['report_changes'] * 2,
+        'report_changes',
+        *_REPORT,
     ]
     assert heartbeat_agent.send_reports() == ['heartbeat']
 
@@ -128,7 +140,7 @@ def test_failed_host_report_is_sent_again(agent: ReportingAgent) -> None:
     agent.conductor.refusal = _UNAVAILABLE
     assert agent.send_reports() == ['report_changes']
     agent.conductor.refusal = None
-    assert agent.send_reports() == ['report_changes']
+    assert agent.send_reports() == _REPORT
     assert agent.conductor.reports['compute-1'].devices == ()
 
 
@@ -255,7 +267,7 @@ def test_wall_clock_step_changes_no_interval(
     step_wall_clock(monkeypatch, step)
     assert agent.send_reports() == []
     agent.driver.results = []
-    assert agent.send_reports() == ['report_changes']
+    assert agent.send_reports() == _REPORT
 
 
 class HalfDeadConductor(ReportKeeper):

@@ -232,6 +232,32 @@ def test_bind_allocation_not_required_succeeds(database: Database) -> None:
     assert bind.states == ['Bound'] * 2
 
 
+def test_bind_refuses_provider_that_others_use(database: Database) -> None:
+    """The database shows a handle as free that a guest uses."""
+    bind = Bind(database)
+    job = bind.accept()
+    card = bind.arqs[0].device_rp_uuid
+    bind.consumers.allocate(str(uuid4()), [card or ''], PROJECT)
+    event = bind.handler.run(job)
+    assert event is not None
+    assert event.payload['succeeded'] is False
+    assert bind.states == ['BindFailed'] * 2
+    assert 'Other consumers have allocated 1 of the 2 units' in str(
+        bind.arqs[0].status_reason
+    )
+    assert owners(database) == []
+
+
+def test_bind_without_allocation_leaves_units_of_others(database: Database) -> None:
+    rules = replace(RULES, require_allocation=False)
+    bind = Bind(database, number=1, rules=rules)
+    job = bind.accept(allocated=False)
+    card = bind.arqs[0].device_rp_uuid
+    bind.consumers.allocate(str(uuid4()), [card or ''], PROJECT)
+    bind.handler.run(job)
+    assert bind.states == ['BindFailed']
+
+
 def test_bind_placement_down_raises(database: Database) -> None:
     bind = Bind(database)
     bind.consumers.is_down = True

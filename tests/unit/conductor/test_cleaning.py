@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clean jobs: a unit is available after its agent has run all steps."""
 
+from uuid import uuid4
+
 import pytest
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
 
 from cyborg_lite.conductor.cleaning import CleanHandler, CleaningService
 from cyborg_lite.conductor.job_attempts import Handler, JobAttempts
@@ -9,6 +13,8 @@ from cyborg_lite.conductor.metrics import Metrics
 from cyborg_lite.db import cleanings
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.db.tables import Arq, Deployable, Device
+from cyborg_lite.db.tables import Job as JobRow
 from cyborg_lite.exceptions import CyborgError, DriverError, HostAway
 from cyborg_lite.model.cleaning import (
     CleanOrder,
@@ -16,19 +22,22 @@ from cyborg_lite.model.cleaning import (
     CleanProgressState,
     UnitSelection,
 )
+from cyborg_lite.model.device_errors import UnitAllocated
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.interface import Agents
-from tests.builders.rows import OWNER
+from tests.builders.rows import OWNER, PROJECT, add_arqs
 from tests.builders.service_rows import mark_down
 from tests.builders.unclean_units import (
     build_progress,
     count_clean_jobs,
+    count_reserved,
     lease_clean_job,
     read_units,
     release_unit,
 )
 from tests.doubles.agents import FakeAgents
+from tests.doubles.consumers import FakeConsumers
 
 UNKNOWN, RUNNING = CleanProgressState.UNKNOWN, CleanProgressState.RUNNING
 SUCCEEDED, FAILED = CleanProgressState.SUCCEEDED, CleanProgressState.FAILED
@@ -66,9 +75,23 @@ class ScriptedAgents(FakeAgents):
         return answer
 
 
-def run(database: Database, agents: Agents) -> None:
+def find_provider(session: Session, device: str) -> str:
+    """Return the uuid of the resource provider of a device."""
+    statement = select(Deployable.rp_uuid).join(Device).where(Device.uuid == device)
+    return session.scalars(statement).one() or ''
+
+
+def make_jobs_old(session: Session) -> None:
+    """Make all jobs an hour older."""
+    session.execute(update(JobRow).values(created_at=JobRow.created_at - 3_600_000))
+
+
+def run(
+    database: Database, agents: Agents, consumers: FakeConsumers | None = None
+) -> None:
     """Lease the clean job and run one attempt."""
-    handlers: dict[str, Handler] = {JobType.CLEAN: CleanHandler(database, agents)}
+    handler = CleanHandler(database, agents, consumers or FakeConsumers())
+    handlers: dict[str, Handler] = {JobType.CLEAN: handler}
     JobAttempts(database, handlers, Metrics()).run(lease_clean_job(database))
 
 
@@ -82,7 +105,8 @@ def run_cancelled(database: Database, agents: Agents) -> None:
     """Run the attempt that ends a cancelled job."""
     (job,) = database.write(queue.lease_jobs, OWNER, 9, [JobType.CLEAN])
     assert job.expired
-    handlers: dict[str, Handler] = {JobType.CLEAN: CleanHandler(database, agents)}
+    handler = CleanHandler(database, agents, FakeConsumers())
+    handlers: dict[str, Handler] = {JobType.CLEAN: handler}
     JobAttempts(database, handlers, Metrics()).run(job)
 
 
@@ -136,6 +160,69 @@ def test_error_of_agent_postpones_clean(database: Database, error: CyborgError) 
     run(database, ScriptedAgents(error))
     (job,) = database.read(administration.list_jobs, [JobType.CLEAN])
     assert job.last_error == error.text
+    assert read_units(database, device)[0].state == 'dirty'
+
+
+def test_unit_with_unknown_consumer_is_not_cleaned(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A restored database has the clean job of an earlier use."""
+    device = release_unit(database)
+    (unit,) = read_units(database, device)
+    provider = database.read(find_provider, device)
+    consumers, guest = FakeConsumers(), str(uuid4())
+    consumers.allocate(guest, [provider], PROJECT)
+    for _ in range(2):
+        agents = ScriptedAgents(build_progress(UNKNOWN))
+        run(database, agents, consumers)
+        assert [method for method, _ in agents.orders] == ['read']
+    assert read_units(database, device)[0].state == 'dirty'
+    assert count_reserved(database) == [1]
+    (job,) = database.read(administration.list_jobs, [JobType.CLEAN])
+    assert guest in job.last_error
+    # An instance that Nova deletes keeps its allocation for a moment.
+    assert 'does not clean' not in caplog.text
+
+    database.write(make_jobs_old)
+    agents = ScriptedAgents(*[build_progress(UNKNOWN)] * 2)
+    handler = CleanHandler(database, agents, consumers)
+    late = lease_clean_job(database)
+    for _ in range(2):
+        with pytest.raises(UnitAllocated):
+            handler.run(late)
+    (warning,) = [r for r in caplog.records if 'does not clean' in r.getMessage()]
+    assert warning.levelname == 'WARNING'
+    for name in ('compute-1', unit.key, guest, provider):
+        assert name in warning.getMessage()
+
+    consumers.forget(guest)
+    agents = ScriptedAgents(build_progress(UNKNOWN), build_progress(RUNNING))
+    CleanHandler(database, agents, consumers).run(late)
+    assert [method for method, _ in agents.orders] == ['read', 'start']
+
+
+def test_unit_is_cleaned_beside_instances_with_arq(database: Database) -> None:
+    """Another unit of the provider is in use."""
+    device = release_unit(database)
+    provider = database.read(find_provider, device)
+    (arq,) = add_arqs(database, 1)
+    consumers, guest = FakeConsumers(), str(uuid4())
+    consumers.allocate(guest, [provider], PROJECT)
+    values = {'instance_uuid': guest, 'device_rp_uuid': provider}
+    owned = update(Arq).where(Arq.uuid == arq).values(**values)
+    database.write(lambda session: session.execute(owned))
+    agents = ScriptedAgents(build_progress(UNKNOWN), build_progress(RUNNING))
+    run(database, agents, consumers)
+    assert agents.orders[-1][0] == 'start'
+
+
+def test_unit_is_not_cleaned_without_placement(database: Database) -> None:
+    device = release_unit(database)
+    consumers = FakeConsumers()
+    consumers.is_down = True
+    agents = ScriptedAgents(build_progress(UNKNOWN))
+    run(database, agents, consumers)
+    assert agents.orders[-1][0] == 'read'
     assert read_units(database, device)[0].state == 'dirty'
 
 

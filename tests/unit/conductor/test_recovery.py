@@ -4,15 +4,12 @@
 from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import update
 
 from cyborg_lite.conductor.recovery import RecoveryService
-from cyborg_lite.db import attach_handles, services
+from cyborg_lite.db import services
 from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import AttachHandle
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.host_events import HostEvent, HostEventKind, RecoveryResult
-from tests.builders.bound_arqs import create_bound_arqs
 from tests.support.sql_statements import statements
 
 HOST = 'compute-1'
@@ -84,24 +81,3 @@ def test_record_result_without_handles_is_two_statements(
         result = RecoveryResult(HOST, 'boot-1', ('unheard-of',))
         assert service.record_result(HOST, result) == ()
     assert len(sql) == 2
-
-
-def test_abandoned_handles_are_those_without_arq(
-    service: RecoveryService, database: Database
-) -> None:
-    arqs = create_bound_arqs(database, 2)
-    handles = database.read(attach_handles.list_handles_of_arqs, arqs)
-    prepared = [*(handle.uuid for handle in handles), 'gone']
-    with statements(database) as sql:
-        assert service.list_abandoned_handles(HOST, prepared) == ('gone',)
-    assert len(sql) == 1
-    database.write(
-        lambda session: session.execute(
-            update(AttachHandle)
-            .where(AttachHandle.uuid == prepared[0])
-            .values(arq_uuid=None)
-        )
-    )
-    assert service.list_abandoned_handles(HOST, prepared) == (prepared[0], 'gone')
-    with pytest.raises(InvalidInput):
-        service.list_abandoned_handles(HOST, ['u' * 65])

@@ -8,7 +8,6 @@ import pytest
 from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
 from cyborg_lite.conductor.bitstreams import BitstreamCatalog
 from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db import release
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import (
@@ -37,7 +36,6 @@ from tests.builders.rows import OWNER
 from tests.doubles.agents import FakeAgents
 from tests.doubles.fpga_cloud import (
     BY_ID,
-    EVERYBODY,
     OTHER_IMAGE,
     Cloud,
     attributes,
@@ -222,8 +220,7 @@ def test_release_that_another_conductor_completed_changes_nothing(
     add_image(cloud, OTHER_IMAGE, THIRD_FUNCTION)
     load_by_hand(cloud, OTHER_IMAGE)
     job = bind(cloud)
-    of_instance = job.payload['instance'], EVERYBODY, None
-    cloud.database.write(release.delete_arqs_of_instance, *of_instance)
+    cloud.delete_instance(job)
     (late,) = cloud.database.write(queue.lease_jobs, OWNER, 10, [JobType.RELEASE])
     agents = SupersededAgents(cloud)
     agents.cards = cloud.agents.cards

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims for companion ARQs: two ARQs for one resource share one handle."""
 
+from contextlib import nullcontext
 from uuid import uuid4
 
 import pytest
 from sqlalchemy import update
 
-from cyborg_lite.db import arqs, binding, release
+from cyborg_lite.db import arqs, binding, claiming, release
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.tables import Device
 from cyborg_lite.exceptions import NoFreeHandle
@@ -17,6 +18,7 @@ from cyborg_lite.model.queries import Query
 from tests.builders.rows import (
     OWNER,
     PROJECT,
+    add_arqs,
     add_card,
     add_profile,
     bindings,
@@ -103,3 +105,20 @@ def test_claim_device_of_two_services_is_refused(database: Database) -> None:
     with pytest.raises(NoFreeHandle, match='Another service manages'):
         create_bound_arqs_of(database, card, {'resources:FPGA': '1'})
     assert owners(database) == []
+
+
+@pytest.mark.parametrize(('used', 'fits'), [(1, True), (2, False), (3, False)])
+def test_check_room_counts_units_of_others(
+    database: Database, used: int, fits: bool
+) -> None:
+    card, uuids = add_card(database, 3), add_arqs(database, 2)
+    database.write(
+        binding.accept_bind,
+        bindings(uuids, card),
+        ANY_PROJECT,
+        NewJob(JobType.BIND),
+        OWNER,
+    )
+    refusal = nullcontext() if fits else pytest.raises(NoFreeHandle, match=f'{used} of')
+    with refusal:
+        database.read(claiming.check_room, uuids, {card: used, 'another': 9})
