@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assembly of the WSGI application from the router and its middleware."""
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from oslo_middleware.request_id import RequestId
 from oslo_middleware.sizelimit import RequestBodySizeLimiter
 
 from cyborg_lite.api import auth, cross_origin, policy, routes
+from cyborg_lite.api.bind_hold import BindHold
 from cyborg_lite.api.expose import REQUEST
 from cyborg_lite.api.healthcheck import HealthcheckMiddleware
 from cyborg_lite.api.microversion import MINIMUM
@@ -30,15 +32,22 @@ _NO_INPUT: Final = {
     'HTTP_ACCEPT': '',  # ResponseMiddleware has checked the header
 }
 
+# One of so many threads may hold a request, so that others always answer.
+_THREADS_PER_HOLD: Final = 4
+
 
 def assemble(
-    conf: cfg.ConfigOpts, conductor: Conductor, observe: Observe | None = None
+    conf: cfg.ConfigOpts,
+    conductor: Conductor,
+    observe: Observe | None = None,
+    stopping: threading.Event | None = None,
 ) -> Any:
     """Build the WSGI application of the API.
 
     :param conf: parsed configuration with the section ``[api]``; the middleware
         libraries register their own sections on it
     :param observe: called for each answer; None: nothing observes the requests
+    :param stopping: set when the process stops; None: no request is answered early then
     """
     # NOTE: the order matters. The list goes from the innermost to the outermost layer.
     # - Authentication wraps the router: controllers only see authenticated callers.
@@ -51,7 +60,7 @@ def assemble(
     #   of the real peer.
     # - PrefixMiddleware strips the prefix before any layer compares a path.
     # - RequestId is outermost: every response and every log line carries the id.
-    application: Any = _build_router(_build_context(conf, conductor))
+    application: Any = _build_router(_build_context(conf, conductor, stopping))
     application = auth.add_authentication(application, conf)
     application = RequestBodySizeLimiter(application, conf)
     limit = conf.oslo_middleware.max_request_body_size
@@ -66,7 +75,11 @@ def assemble(
     return RequestId(application, conf)
 
 
-def _build_context(conf: cfg.ConfigOpts, conductor: Conductor) -> ApiContext:
+def _build_context(
+    conf: cfg.ConfigOpts,
+    conductor: Conductor,
+    stopping: threading.Event | None = None,
+) -> ApiContext:
     return ApiContext(
         conductor=conductor,
         policy=policy.load_policy(conf),
@@ -78,6 +91,11 @@ def _build_context(conf: cfg.ConfigOpts, conductor: Conductor) -> ApiContext:
         extra_accel_keys=frozenset(conf.api.extra_accel_keys),
         hold_power_on=conf.api.hold_power_on,
         refuse_failed_binds=conf.api.refuse_failed_binds,
+        bind_hold=BindHold(
+            conf.api.hold_bind,
+            conf.api.threads // _THREADS_PER_HOLD,
+            stopping or threading.Event(),
+        ),
         refuse_impossible_profiles=conf.api.refuse_impossible_profiles,
         profile_limits=Limits(
             groups=conf.api.max_profile_groups,

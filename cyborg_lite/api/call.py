@@ -80,6 +80,11 @@ class Call:
         agent: str = self._request.environ.get('HTTP_USER_AGENT', '')
         return self.caller.service_request and is_nova_api(agent)
 
+    @property
+    def may_wait(self) -> bool:
+        """Return True if the process can serve other requests at the same time."""
+        return bool(self._request.environ.get('wsgi.multithread'))
+
     def authorize(self, rule: str) -> None:
         """Check a policy rule.
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from cyborg_lite.api.bind_hold import BindHold
 from cyborg_lite.api.microversion import MINIMUM, Microversion
 from cyborg_lite.api.policy import Policy
 from cyborg_lite.exceptions import MethodNotAllowed, NotFound
@@ -38,6 +39,7 @@ class ApiContext:
     profile_limits: Limits
     hold_power_on: bool
     refuse_failed_binds: bool
+    bind_hold: BindHold
     refuse_impossible_profiles: bool
 
 

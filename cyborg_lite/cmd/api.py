@@ -38,6 +38,7 @@ class ApiDaemon:
         self._connect = connect
         self._bus: transport.Transport | None = None  # None: not started
         self._server: ApiServer | None = None
+        self._stopping = threading.Event()
 
     @property
     def port(self) -> int:
@@ -56,7 +57,8 @@ class ApiDaemon:
         """
         self._bus = self._connect(self._conf)
         observe = _serve_metrics(self._conf)
-        application = assemble(self._conf, connect_conductor(self._bus), observe)
+        conductor = connect_conductor(self._bus)
+        application = assemble(self._conf, conductor, observe, self._stopping)
         self._server = ApiServer(application, self._conf.api)
         self._server.start()
 
@@ -65,7 +67,8 @@ class ApiDaemon:
         return [] if self._server is None else self._server.list_threads()
 
     def stop(self) -> None:
-        """Stop to accept connections."""
+        """Stop to accept connections, and answer the requests that are held."""
+        self._stopping.set()
         if self._server is not None:
             self._server.stop()
 

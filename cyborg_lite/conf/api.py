@@ -61,6 +61,21 @@ instances, are not affected. Set it to false to let instances run without their
 accelerators.
 """,
     ),
+    cfg.IntOpt(
+        'hold_bind',
+        default=45,
+        min=0,
+        max=300,
+        help="""
+Seconds for which a request of nova-compute or nova-conductor for the ARQs of an
+instance waits while the bind of the instance runs; 0 turns the wait off. nova-compute
+reads them once. Without the wait, an unshelve fails if its bind has not ended by then.
+At most a quarter of [api] threads waits; further requests are answered at once. Under
+another WSGI server, set threads to the number of its threads. Raise hold_bind if binds
+take longer, for example to program a device. The timeouts of a proxy and
+[cyborg] timeout in nova.conf must be at least 15 seconds longer.
+""",
+    ),
     cfg.HostAddressOpt(
         'host',
         default='0.0.0.0',  # clients are on other hosts

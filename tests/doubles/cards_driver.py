@@ -5,10 +5,12 @@ Each file describes a card in JSON, for example ``{"address": "fa4f:01:00.0",
 "units": 2, "resource_class": "PGPU"}``. ``serial`` is the address by default. Functions
 of a card with ``"managed": false`` must keep their driver. ``memory_mib`` is a typed
 attribute. The handles need their host.
-The host refuses to prepare them while a file ``refuse`` exists in the folder.
+The host refuses to prepare them while a file ``refuse`` exists in the folder. It takes
+the seconds in the file ``delay`` to prepare or to refuse.
 """
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -81,6 +83,9 @@ class CardsDriver:
 
         :raises DriverError: the folder holds a file ``refuse``
         """
+        delay = self._folder / 'delay'
+        if delay.exists():
+            time.sleep(float(delay.read_text()))
         if (self._folder / 'refuse').exists():
             raise DriverError(reason=REFUSAL)
 

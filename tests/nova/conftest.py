@@ -32,5 +32,6 @@ def nothing_left_behind(cloud: OpenStack) -> Iterator[None]:
     yield
     for host in HOSTS:
         cloud.refuse(host, False)
+        cloud.delay(host, 0)
     cloud.proxy.lose_nothing()
     cloud.delete_servers()

@@ -360,6 +360,11 @@ class OpenStack(OpenStackClient):
         """Return the file that the agent of a host reads as that of Nova."""
         return self.directory / f'nova-of-{host}.conf'
 
+    def delay(self, host: str, seconds: float) -> None:
+        """Let the driver of a host take this long to prepare or refuse its card."""
+        path = self.directory / f'cards-{host}' / 'delay'
+        path.write_text(str(seconds))
+
     def refuse(self, host: str, refused: bool = True) -> None:
         """Let the driver of a host refuse to prepare its card, or stop to."""
         path = self.directory / f'cards-{host}' / 'refuse'

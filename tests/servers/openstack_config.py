@@ -97,7 +97,7 @@ port = {port}
 connection = {connection}
 [conductor]
 job_lease = 3
-agent_timeout = 5
+agent_timeout = 20
 bind_deadline = 40
 [agent]
 enabled_drivers = {drivers}

@@ -87,7 +87,13 @@ class Cloud:
                 'graceful_shutdown_timeout': 30,
                 'rpc_response_timeout': 20,
             },
-            'api': {'auth_strategy': 'noauth', 'host': '127.0.0.1', 'port': self.port},
+            'api': {
+                'auth_strategy': 'noauth',
+                'host': '127.0.0.1',
+                'port': self.port,
+                # The tests observe binds that are running.
+                'hold_bind': 0,
+            },
             'database': {'connection': connection},
             'agent': {
                 'enabled_drivers': 'fake_driver',

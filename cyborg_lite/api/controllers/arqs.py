@@ -51,11 +51,16 @@ class ArqCollection(Resource):
         all projects if it names an instance or uuids. A list by instance with
         ``bind_state=resolved`` is refused with 423 while a bind runs. Before 2.4 a list
         by instance may be refused: with 409 if a bind has failed or a device is lost,
-        with 423 while devices are not ready.
+        with 423 while devices are not ready. With a service token its response waits
+        for a bind of the instance that is running, for a limited time.
         """
         instance = _parse_instance(call)
         query = _build_query(call, instance)
         records = self.conductor.list_arqs(call.caller, query)
+        if _needs_bind(call) and instance is not None and _is_complete(query):
+            records = self.context.bind_hold.wait_for_bind(
+                records, lambda: self.conductor.list_arqs(call.caller, query)
+            )
         if instance is not None:
             arqs = records if _is_complete(query) else self._list_all(call, instance)
             self._check_usable(call, instance, arqs)
@@ -193,6 +198,17 @@ class ArqEvents(Resource):
 
 def _needs_details(call: Call) -> bool:
     return call.microversion >= V2_4 and call.selects(*_DETAILS)
+
+
+def _needs_bind(call: Call) -> bool:
+    """Check whether the client needs the result of a bind, and may wait for it."""
+    return (
+        call.microversion < V2_4
+        and call.caller.service_request
+        and not call.is_from_nova_api
+        and not _needs_resolved(call)
+        and call.may_wait
+    )
 
 
 def _parse_instance(call: Call) -> str | None:

@@ -5,8 +5,11 @@ import http.client
 import json
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +47,32 @@ def test_daemon_after_stop_refuses_connections(tmp_path: Path) -> None:
     daemon.wait()
     with pytest.raises(ConnectionRefusedError):
         get(port, '/v2')
+
+
+def test_daemon_stop_ends_held_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrival = threading.Event()
+
+    def assemble_blocking(
+        _conf: Any, _conductor: Any, _observe: Any, stopping: threading.Event
+    ) -> Any:
+        def application(_environ: Any, start_response: Any) -> list[bytes]:
+            arrival.set()
+            is_stopping = stopping.wait(30)
+            start_response('200 OK', [])
+            return [b'answered' if is_stopping else b'late']
+
+        return application
+
+    monkeypatch.setattr(api, 'assemble', assemble_blocking)
+    daemon = start_daemon(tmp_path)
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(get, daemon.port, '/v2')
+        arrival.wait()
+        daemon.stop()
+        daemon.wait()
+        assert answer.result() == (200, b'answered')
 
 
 def test_request_without_conductor_returns_503(tmp_path: Path) -> None:
