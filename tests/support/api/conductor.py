@@ -176,7 +176,7 @@ class LocalConductor:
             return codec.dump_answer(CONDUCTOR.methods[message.method].answer, answer)
         answer = self._serve(context, message)
         if message.method == 'bind_arqs' and self.binds_at_once:
-            self.database.write(_complete_binds, list(message.arguments['bindings']))
+            self.database.write(complete_binds, list(message.arguments['bindings']))
         return answer
 
 
@@ -201,7 +201,7 @@ def _drop_database(database: Database, directory: Path) -> None:
     shutil.rmtree(directory)
 
 
-def _complete_binds(session: Session, uuids: list[str]) -> None:
+def complete_binds(session: Session, uuids: list[str]) -> None:
     """Give each ARQ a handle of the provider of its bind."""
     for arq in session.scalars(select(Arq).where(Arq.uuid.in_(uuids))):
         arq.state = 'Bound'

@@ -2,16 +2,16 @@
 """Lists of the ARQs of an instance that wait for its bind."""
 
 import threading
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from cyborg_lite.api.app import assemble
-from cyborg_lite.model.arqs import Arq, State
-from cyborg_lite.model.queries import Query
+from cyborg_lite.db import tables
+from cyborg_lite.model.arqs import State
 from cyborg_lite.rpc.context import RequestContext
-from tests.doubles.conductor import FakeConductor
+from cyborg_lite.rpc.transport import Message
+from tests.support.api.conductor import LocalConductor, complete_binds
 from tests.support.api.conversation import (
     ADMIN,
     MEMBER,
@@ -28,18 +28,28 @@ COMPUTE = {**NOVA, 'User-Agent': 'nova-compute keystoneauth1/5'}
 NOVA_API = {**NOVA, 'User-Agent': 'nova-api keystoneauth1/5'}
 
 
-class SlowConductor(FakeConductor):
-    """A conductor whose binds end at the second list of ARQs."""
+class SlowConductor(LocalConductor):
+    """A conductor whose binds end after a list of the ARQs."""
 
-    outcome = State.BOUND
-    reads = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.binds_at_once = False
+        self.outcome = State.BOUND
 
-    def list_arqs(self, context: RequestContext, query: Query) -> tuple[Arq, ...]:
-        arqs = super().list_arqs(context, query)
-        self.reads += 1
-        for arq in arqs:
-            self.arqs[arq.uuid] = replace(arq, state=self.outcome)
-        return arqs
+    def _send(self, context: RequestContext, message: Message) -> Any:
+        answer = super()._send(context, message)
+        if message.method == 'list_arqs':
+            uuids = [
+                uuid
+                for uuid, arq in self.arqs.items()
+                if arq.state is State.BIND_STARTED
+            ]
+            if self.outcome is State.BOUND:
+                self.database.write(complete_binds, uuids)
+            else:
+                for uuid in uuids:
+                    self.change(tables.Arq, uuid, state=self.outcome)
+        return answer
 
 
 class Api:
@@ -47,10 +57,9 @@ class Api:
 
     def __init__(self, **options: Any) -> None:
         self.conductor = SlowConductor()
-        self.conductor.binds_at_once = False
         self.stopping = threading.Event()
         inner = assemble(
-            build_configuration(**options), self.conductor, None, self.stopping
+            build_configuration(**options), self.conductor.client, None, self.stopping
         )
         self.is_threaded = True
 
@@ -72,9 +81,9 @@ class Api:
         arguments: str = '',
     ) -> tuple[Answer, int]:
         """List the ARQs of the instance; return the number of reads, too."""
-        self.conductor.reads = 0
+        before = self.conductor.count_calls('list_arqs')
         answer = self.client.as_(headers, version).get(PATH + arguments)
-        return answer, self.conductor.reads
+        return answer, self.conductor.count_calls('list_arqs') - before
 
 
 @pytest.mark.parametrize('version', [None, '2.3'])
