@@ -2,6 +2,7 @@
 """Host reports and heartbeats of agents."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from oslo_log import log
 
@@ -103,18 +104,22 @@ class InventoryService:
             earlier report, or the changes do not belong to it
         :raises InvalidInput: also if the changes name another host
         """
-        report: HostReport | None = changes.report
         if changes.report.hostname != host:
             raise InvalidInput(reason='The report names another host.')
-        if changes.base:
-            base = self._reports.find(host, changes.base)
-            report = apply_changes(changes, base) if base else None
+        report = self._find_report(host, changes)
         if report is None:
             return None
         number = self.store_report(context, report)
         if number == report.number:
             self._reports.remember(report)
         return number
+
+    def _find_report(self, host: str, changes: ReportChanges) -> HostReport | None:
+        """Return the report that results from changes; None: it is not known."""
+        if not changes.base:
+            return replace(changes.report, agent_digest=changes.digest)
+        base = self._reports.find(host, changes.base)
+        return apply_changes(changes, base) if base else None
 
     @serves(Conductor.heartbeat)
     def record_heartbeat(

@@ -159,10 +159,14 @@ class HostReport:
     identity: str = ''  # of the agent; empty: not known
     # Rises with each report of the agent, also across restarts. 0: not known.
     number: int = 0
+    # Digest by the agent, whose release may know more fields. Empty: not known.
+    agent_digest: str = ''
 
     @cached_property
     def digest(self) -> str:
         """Hash of the devices, independent of their order."""
+        if self.agent_digest:
+            return self.agent_digest
         devices = sorted(
             self.devices, key=lambda device: (device.driver, device.control_address)
         )

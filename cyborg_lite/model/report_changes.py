@@ -53,7 +53,8 @@ def apply_changes(changes: ReportChanges, base: HostReport) -> HostReport | None
     for address in changes.removed:
         devices.pop(address, None)
     devices |= _devices_by_address(changes.report)
-    report = replace(changes.report, devices=tuple(devices.values()))
+    devices_after = tuple(devices.values())
+    report = replace(changes.report, devices=devices_after, agent_digest='')
     return report if report.digest == changes.digest else None
 
 

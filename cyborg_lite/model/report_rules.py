@@ -44,6 +44,7 @@ def check_report(report: HostReport) -> None:
     _check_text('hostname', report.hostname, 255)
     _check_text('boot_id', report.boot_id, 64)
     _check_text('identity', report.identity, 36)
+    _check_text('digest', report.digest, 64)
     if not 0 <= report.number <= _MAX_REPORT_NUMBER:
         raise InvalidInput(reason='The number of the report cannot be stored.')
     if not report.hostname:

@@ -126,6 +126,28 @@ def test_changes_with_outdated_number_keep_base(
     assert list_addresses(database) == ['0000:01:00.0']
 
 
+def test_report_of_later_release_is_sent_once(inventory: InventoryService) -> None:
+    """The agent includes fields in its digest that this conductor does not know."""
+    digest = 'f' * 32
+    base = report(card(1), card(2))
+    whole = replace(diff_reports(base), digest=digest)
+    later = replace(diff_reports(report(card(1)), base), base=digest, digest='e' * 32)
+    context, details = daemon_context(), HeartbeatDetails(base.boot_id)
+    assert inventory.store_changes(context, HOST, whole) is not None
+    assert not inventory.record_heartbeat(HOST, digest, '1.1.0', details)
+    # The fields of the other devices are lost, so the agent sends a whole report.
+    assert inventory.store_changes(context, HOST, later) is None
+
+
+@pytest.mark.parametrize('digest', ['f' * 65, 'x\0'])
+def test_report_with_invalid_digest_is_rejected(
+    inventory: InventoryService, digest: str
+) -> None:
+    changes = replace(diff_reports(report(card(1))), digest=digest)
+    with pytest.raises(InvalidInput, match='digest'):
+        inventory.store_changes(daemon_context(), HOST, changes)
+
+
 def test_changes_of_another_host_are_rejected(inventory: InventoryService) -> None:
     with pytest.raises(InvalidInput, match='another host'):
         inventory.store_changes(daemon_context(), 'other', diff_reports(report()))
