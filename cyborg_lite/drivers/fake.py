@@ -2,7 +2,7 @@
 """An emulated FPGA for tests and demonstrations: the worked example of a driver.
 
 Copy this file to start a driver for a device that is not a PCI function. For a PCI
-function, derive from ``PciDriver`` in ``pci.py``, which does most of the work.
+function, derive from ``PciDriver`` in ``pci/driver.py``, which does most of the work.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

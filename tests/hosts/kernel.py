@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cyborg_lite.drivers.host import open_files
+from cyborg_lite.drivers.host import privileged
 from tests.hosts import (
     kernel_bindings,
     kernel_fabric,
@@ -143,7 +143,7 @@ class FakeKernel:
         return self.regions.load(Path(tool).name, arguments)
 
     def holders(self, root: Path, files: Sequence[str]) -> list[int]:
-        return open_files.find_processes(str(root), files)
+        return privileged.find_processes(str(root), files)
 
     # --- interface of libvirt -------------------------------------------------------
 

@@ -8,7 +8,8 @@ from oslo_config import cfg, types
 
 from cyborg_lite.drivers.host import mdev
 from cyborg_lite.drivers.host.sysfs import PciFunction
-from cyborg_lite.drivers.pci.functions import PciDriver, custom_name
+from cyborg_lite.drivers.pci.driver import PciDriver
+from cyborg_lite.drivers.pci.functions import custom_name
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 _RESOURCE_CLASS: Final = cfg.Opt(

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from cyborg_lite.drivers.host.sysfs import PciFunction
-from cyborg_lite.drivers.pci.functions import PciDriver, custom_name, handle_info
+from cyborg_lite.drivers.pci.driver import PciDriver
+from cyborg_lite.drivers.pci.functions import custom_name, handle_info
 from cyborg_lite.model import bitstreams
 from cyborg_lite.model.inventory import (
     AttachHandle,
@@ -97,14 +98,13 @@ class FpgaDriver(PciDriver):
             obstacle = self.find_obstacle(PciFunction(self._host, address))
             if obstacle is not None:
                 return self.build_withheld(function, obstacle)
-        device = self.build_device(function, self.build_tree(card))
+        faults = [region.fault for region in card.regions if region.fault]
+        health, cause = Health.OK, ''
         if card.fault:
-            device = replace(device, health=Health.FAILED, health_reason=card.fault)
-        for region in card.regions:
-            if region.fault and not card.fault:
-                device = replace(
-                    device, health=Health.DEGRADED, health_reason=region.fault
-                )
+            health, cause = Health.FAILED, card.fault
+        elif faults:
+            health, cause = Health.DEGRADED, faults[-1]
+        device = self.build_device(function, self.build_tree(card), health, cause)
         reason = card.fault or f'given to guests as {", ".join(card.guest_addresses)}'
         return self.build_result(function, reason, device)
 

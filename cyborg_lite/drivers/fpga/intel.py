@@ -17,20 +17,18 @@ from cyborg_lite.drivers.fpga.intel_layout import IntelPort, read_shell
 from cyborg_lite.drivers.fpga.intel_ports import (
     ON_FUNCTIONS,
     ON_HOST,
-    PortSwitch,
-    read_ports,
+    PortModes,
 )
 from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver, loading_options
 from cyborg_lite.drivers.host import tools
-from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer
+from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, DeclaredModes, check_mode
+from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, ModesPciDriver
 from cyborg_lite.drivers.pci.functions import custom_name
-from cyborg_lite.exceptions import DeviceGone
 from cyborg_lite.model import bitstreams
 from cyborg_lite.model.bitstreams import Bitstream
 from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.modes import DeviceMode, OfferedInventory, list_inventory
+from cyborg_lite.model.modes import OfferedInventory, list_inventory
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 LOG = log.getLogger(__name__)
@@ -65,7 +63,7 @@ trusted. By default only the virtual functions of released ports are offered.
 )
 
 
-class IntelFpga(ProgrammableFpgaDriver):
+class IntelFpga(ProgrammableFpgaDriver, ModesPciDriver):
     """Driver for Intel FPGA cards: one region per port, loaded through the PF."""
 
     NAME: ClassVar[str] = 'intel_fpga_driver'
@@ -99,47 +97,13 @@ class IntelFpga(ProgrammableFpgaDriver):
         # cannot be read.
         self._last_functions: dict[tuple[str, str], str] = {}
         self._warned: set[str] = set()  # addresses of management functions
-        seconds = options.get('change_timeout', CHANGE_TIMEOUT.default)
-        self._ports = PortSwitch(Writer(host.root, host.kernel, seconds))
-        self._declared = DeclaredModes(options, host.name)
+        self.card_modes = PortModes(self._writer, self.predict_inventory)
 
-    def modes(self, device: Device) -> Sequence[DeviceMode]:
-        """Return the places of the ports, if the kernel can release them."""
-        function = PciFunction(self._host, device.control_address)
-        state = read_ports(function)
-        if state is None or function.is_virtual:
-            return ()
-        card = self.read_card(function)
-        return tuple(
-            DeviceMode(name, self._predict(card, name), state.mode == name)
-            for name in (ON_HOST, ON_FUNCTIONS)
-        )
-
-    def has_mode(self, device: Device, mode: str) -> bool:
-        """Return True if all ports of a card are at this place."""
-        state = read_ports(PciFunction(self._host, device.control_address))
-        return state is not None and state.mode == mode
-
-    def declared_mode(self, device: Device) -> str | None:
-        """Return the declared place of the ports, or None."""
-        return self._declared.find(device)
-
-    def set_mode(self, device: Device, mode: str) -> Device:
-        """Move the ports of a card to the host or to virtual functions.
-
-        :raises DeviceBusy: a guest uses a virtual function of the card
-        :raises DriverError: the tool or the kernel refused
-        """
-        check_mode(self.modes(device), device, mode)
-        function = PciFunction(self._host, device.control_address)
-        self._ports.set_mode(function, mode)
-        result = self.classify(PciFunction(self._host, function.address))
-        if result is None or result.device is None:
-            raise DeviceGone(address=function.address)
-        return result.device
-
-    def _predict(self, card: FpgaCard, mode: str) -> tuple[OfferedInventory, ...]:
+    def predict_inventory(
+        self, function: PciFunction, mode: str
+    ) -> tuple[OfferedInventory, ...]:
         """Return what a card offers in a mode."""
+        card = self.read_card(function)
         address = card.function.address
         name = self.root_name(card.function)
         if mode == ON_HOST and not self._options['offer_management_function']:
@@ -150,7 +114,7 @@ class IntelFpga(ProgrammableFpgaDriver):
         roots = (
             self._build_offered(card, name, address, regions) for regions in groups
         )
-        return tuple(sorted(item for root in roots for item in list_inventory(root)))
+        return tuple(item for root in roots for item in list_inventory(root))
 
     def is_card_function(self, function: PciFunction) -> bool:
         """Return True for FPGA cards; neural processors have the same class."""
@@ -255,7 +219,7 @@ class IntelFpga(ProgrammableFpgaDriver):
         if not region.function_id:
             key = card.function.address, region.name
             self._last_functions[key] = bitstream.function_id
-            device = self._read_device(card.function.address)
+            device = self.read_device(card.function.address)
         return device
 
     def _build_region_of(self, function: PciFunction, port: IntelPort) -> FpgaRegion:

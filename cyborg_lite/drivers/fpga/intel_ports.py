@@ -7,14 +7,18 @@ created, and assigns it again after they are removed (kernel: fpga/dfl.rst).
 """
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from cyborg_lite.drivers.fpga.intel_layout import list_numbered, read_port_number
 from cyborg_lite.drivers.host import vfio
-from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
+from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import PciFunction
-from cyborg_lite.exceptions import DeviceBusy, DriverError
+from cyborg_lite.drivers.pci.card_modes import CardModes
+from cyborg_lite.exceptions import DriverError
+from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.modes import OfferedInventory
 
 FPGAPORT: Final = 'usr/bin/fpgaport'  # below the root of the host
 ON_HOST: Final = 'ports-on-host'
@@ -53,16 +57,37 @@ def read_ports(card: PciFunction) -> PortState | None:
             name = management.rpartition('/')[2]
             if not total or not re.fullmatch(r'dfl-fme\.\d+', name):
                 return None
-            state = PortState(f'/dev/{name}', total, tuple(numbers), len(card.virtfns))
-            return state
+            return PortState(f'/dev/{name}', total, tuple(numbers), len(card.virtfns))
     return None
 
 
-class PortSwitch:
-    """Releases the ports of cards and assigns them again."""
+class PortModes(CardModes):
+    """The places of the ports of cards; none if the kernel cannot release them."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        predict: Callable[[PciFunction, str], Iterable[OfferedInventory]],
+    ) -> None:
+        """Store the arguments.
+
+        :param predict: returns what a card offers in a mode
+        """
         self._writer = writer
+        self._predict = predict
+
+    def list_inventory(
+        self, card: PciFunction, device: Device
+    ) -> Mapping[str, Iterable[OfferedInventory]]:
+        """Return what a card offers with its ports at each place."""
+        if card.is_virtual or read_ports(card) is None:
+            return {}
+        return {name: self._predict(card, name) for name in (ON_HOST, ON_FUNCTIONS)}
+
+    def has_mode(self, card: PciFunction, mode: str) -> bool:
+        """Return True if all ports of a card are at this place."""
+        state = read_ports(card)
+        return state is not None and state.mode == mode
 
     def set_mode(self, card: PciFunction, mode: str) -> None:
         """Move all ports of a card.
@@ -75,7 +100,7 @@ class PortSwitch:
         if state is None:
             reason = f'Device {card.address} cannot release its ports.'
             raise DriverError(reason=reason)
-        self._check_unused(card)
+        vfio.check_functions_closed(self._writer, card)
         if mode == ON_FUNCTIONS:
             self._release(card, state)
         else:
@@ -100,33 +125,8 @@ class PortSwitch:
             if number not in state.on_host:
                 self._run(card, 'assign', state.management, str(number))
 
-    def _check_unused(self, card: PciFunction) -> None:
-        """Check that no guest has a virtual function of a card open.
-
-        :raises DeviceBusy: a guest has
-        """
-        files = [
-            file
-            for address in card.virtfns
-            for file in vfio.device_files(card.host, f'sys/bus/pci/devices/{address}')
-        ]
-        if files and self._writer.holders(card.address, files):
-            reason = 'a guest uses one of its virtual functions'
-            raise DeviceBusy(address=card.address, reason=reason)
-
     def _run(self, card: PciFunction, *arguments: str) -> None:
-        try:
-            status, output = self._writer.run(card.address, FPGAPORT, *arguments)
-        except OSError as error:
-            raise to_driver_error(card.address, 'fpgaport', error) from None
-        if status:
-            lines = output.strip().splitlines()[-1:] or ['no output']
-            reason = f'fpgaport {" ".join(arguments)} failed: {lines[0]}'
-            raise DeviceBusy(address=card.address, reason=reason)
+        self._writer.run_or_raise(card.address, FPGAPORT, *arguments)
 
     def _write(self, card: PciFunction, name: str, text: str) -> None:
-        try:
-            self._writer.write(card.address, card.path(name), text)
-        except OSError as error:
-            action = f'{name} cannot be set to {text}'
-            raise to_driver_error(card.address, action, error) from None
+        self._writer.set_value(card.address, card.path(name), text)

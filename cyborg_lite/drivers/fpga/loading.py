@@ -23,7 +23,7 @@ from cyborg_lite.drivers.fpga.files import (
 )
 from cyborg_lite.drivers.host import tools
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.pci.functions import PciDriver
+from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.exceptions import (
     BitstreamRefused,
     DeviceBusy,
@@ -126,7 +126,7 @@ class ProgrammableFpgaDriver(FpgaDriver):
         if self._is_loaded(card, region, deployable, bitstream):
             function_id = bitstream.function_id
             LOG.info('%s already contains function %s', deployable, function_id)
-            return self._read_device(address)
+            return self.read_device(address)
         reason = self.find_load_obstacle(card, region)
         if reason:
             raise DeviceBusy(address=address, reason=reason)
@@ -143,7 +143,7 @@ class ProgrammableFpgaDriver(FpgaDriver):
         finally:
             with self._guard:
                 self._loading.pop(address, None)
-        return self._read_device(address)
+        return self.read_device(address)
 
     def _is_loaded(
         self, card: FpgaCard, region: FpgaRegion, deployable: str, bitstream: Bitstream
@@ -273,12 +273,6 @@ class ProgrammableFpgaDriver(FpgaDriver):
         self, card: FpgaCard, region: FpgaRegion, header: BitstreamHeader
     ) -> bool:
         return bool(header.interface_id) and header.interface_id == region.interface_id
-
-    def _read_device(self, address: str) -> Device:
-        result = self.classify(PciFunction(self._host, address))
-        if result is None or result.device is None:
-            raise DeviceGone(address=address)
-        return result.device
 
 
 def _shell_ids(card: FpgaCard) -> list[str]:

@@ -80,11 +80,7 @@ tools are installed elsewhere.
             root = Deployable(
                 self.root_name(function), self.RESOURCE_CLASS, self.traits(function)
             )
-            device = replace(
-                self.build_device(function, root),
-                health=Health.DEGRADED,
-                health_reason=_NEEDS_SHELL,
-            )
+            device = self.build_device(function, root, Health.DEGRADED, _NEEDS_SHELL)
             return self.build_result(function, _NEEDS_SHELL, device)
         if self._partner(function, is_user=True) is None:
             return self.build_withheld(function, 'it has no user function')
@@ -96,11 +92,11 @@ tools are installed elsewhere.
 
         def is_other_card(member: PciFunction) -> bool:
             # The management function stays with the host, so it is no competitor.
-            return self._is_own_card(member) and member != management
+            return self.recognizes(member) and member != management
 
-        return self._groups.find_obstacle(
+        return self._iommu_groups.find_obstacle(
             function, is_other_card
-        ) or self._find_reset_obstacle(function)
+        ) or self.find_reset_obstacle(function)
 
     def read_card(self, function: PciFunction) -> FpgaCard:
         """Read a card; while a guest has it, the region is as last read."""
@@ -172,7 +168,7 @@ tools are installed elsewhere.
 
     def _partner(self, function: PciFunction, *, is_user: bool) -> PciFunction | None:
         for sibling in function.siblings:
-            if not self._is_own_card(sibling) or sibling.is_virtual:
+            if not self.recognizes(sibling) or sibling.is_virtual:
                 continue
             if _is_user(sibling) == is_user:
                 return sibling

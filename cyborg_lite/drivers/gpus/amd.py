@@ -12,9 +12,9 @@ from oslo_config import cfg
 
 from cyborg_lite.drivers.gpus.sriov import SriovGpu
 from cyborg_lite.drivers.host.sysfs import PciFunction
+from cyborg_lite.drivers.pci.card_rules import VGPU_CLASS
+from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
-from cyborg_lite.drivers.pci.functions import PciDriver
-from cyborg_lite.drivers.vgpu_class import VGPU_CLASS
 from cyborg_lite.model.inventory import Device
 from cyborg_lite.model.usage import Usage
 

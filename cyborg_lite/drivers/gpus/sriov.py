@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Final
 from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.pci.card_rules import VGPU, VGPU_CLASS
+from cyborg_lite.drivers.pci.driver import GroupedPciDriver
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
 from cyborg_lite.drivers.pci.functions import custom_name
-from cyborg_lite.drivers.pci.grouped import GroupedPciDriver
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
-from cyborg_lite.drivers.vgpu_class import VGPU, VGPU_CLASS
 from cyborg_lite.model.traits import OWNER_CYBORG
 from cyborg_lite.model.typed_attributes import (
     MAX_POWER,

@@ -149,18 +149,49 @@ class Writer:
             lambda: self._kernel.write(self._root, path, text),
         )
 
+    def set_value(
+        self, address: str, path: str, text: str, action: str | None = None
+    ) -> None:
+        """Write a text to a file of a PCI function.
+
+        :param path: as ``PciFunction.path`` returns it
+        :param action: what failed if the kernel refuses; None: the file and the text
+        :raises DriverError: the kernel refused the write
+        :raises DeviceHangs: as for ``write``
+        """
+        try:
+            self.write(address, path, text)
+        except OSError as error:
+            name = path.partition(f'/{address}/')[2]
+            action = action or f'{name} cannot be set to {text}'
+            raise to_driver_error(address, action, error) from None
+
     def run(self, address: str, tool: str, *arguments: str) -> tuple[int, str]:
         """Run a vendor tool; return its exit status and output.
 
         :param tool: path relative to the root of the host
-        :raises OSError: the tool cannot be started
+        :raises DriverError: the tool cannot be started
         :raises DeviceHangs: as for ``write``
         """
-        return self._run_with_timeout(
-            address,
-            tool.rpartition('/')[2],
-            lambda: self._kernel.run(self._root, tool, arguments),
-        )
+        name = tool.rpartition('/')[2]
+        try:
+            return self._run_with_timeout(
+                address, name, lambda: self._kernel.run(self._root, tool, arguments)
+            )
+        except OSError as error:
+            raise to_driver_error(address, name, error) from None
+
+    def run_or_raise(self, address: str, tool: str, *arguments: str) -> None:
+        """Run a vendor tool that must succeed.
+
+        :raises DeviceBusy: the tool refuses
+        :raises DriverError: as for ``run``
+        """
+        status, output = self.run(address, tool, *arguments)
+        if status:
+            command = ' '.join((tool.rpartition('/')[2], *arguments))
+            reason = f'{command} failed: {last_line(output)}'
+            raise DeviceBusy(address=address, reason=reason)
 
     def holders(self, address: str, files: Sequence[str]) -> list[int]:
         """Return the ids of the processes that have one of the files open.
@@ -184,6 +215,11 @@ class Writer:
         wait([future], self._seconds)
         self.check(address)
         return future.result()
+
+
+def last_line(output: str) -> str:
+    """Return the last line that a tool has printed."""
+    return (output.strip().splitlines() or ['no output'])[-1]
 
 
 def to_driver_error(address: str, action: str, error: OSError) -> DriverError:

@@ -96,7 +96,7 @@ class Mdevs:
         try:
             status, output = self._writer.run(spec.card, MDEVCTL, *arguments)
             reason = output.strip() or f'exit status {status}'
-        except (OSError, DriverError) as error:
+        except DriverError as error:
             status, reason = 1, str(error)
         if status:
             LOG.warning(
@@ -113,10 +113,9 @@ class Mdevs:
         if self._read_type(spec.uuid) is None or not self.exists(spec):
             return
         directory = f'{_MDEVS}/{spec.uuid}'
-        files = vfio.device_files(self._host, directory)
-        holders = self._writer.holders(spec.card, files)
-        if holders:
-            reason = f'mdev {spec.uuid} is open in process {holders[0]}'
+        process = vfio.find_process(self._writer, self._host, spec.card, [directory])
+        if process is not None:
+            reason = f'mdev {spec.uuid} is open in process {process}'
             raise DeviceBusy(address=spec.parent, reason=reason)
         try:
             self._writer.write(spec.card, f'{directory}/remove', '1')

@@ -23,7 +23,7 @@ from oslo_log import log
 from oslo_privsep import capabilities, priv_context
 from oslo_privsep.daemon import FailedToDropPrivileges
 
-from cyborg_lite.drivers.host import open_files, privileges
+from cyborg_lite.drivers.host import privileges
 
 LOG = log.getLogger(__name__)
 
@@ -285,7 +285,39 @@ def holders(files: Sequence[str]) -> list[int]:
     """
     if len(files) > _MAX_FILES or not all(name.startswith('/dev/') for name in files):
         raise _refuse('only device files can be searched for')
-    return open_files.find_processes(_root, files)
+    return find_processes(_root, files)
+
+
+def find_processes(root: str, files: Sequence[str]) -> list[int]:
+    """Return the ids of the processes that have one of the files open.
+
+    Without root only the files of processes of the same user are visible.
+    """
+    searched = frozenset(files)
+    processes = os.path.join(root, 'proc')
+    numbers = [name for name in _list_names(processes) if re.fullmatch(r'\d+', name)]
+    return sorted(
+        int(number)
+        for number in numbers
+        if searched & _list_open_files(os.path.join(processes, number, 'fd'))
+    )
+
+
+def _list_open_files(directory: str) -> set[str]:
+    files = set()
+    for name in _list_names(directory):
+        try:
+            files.add(os.readlink(os.path.join(directory, name)))
+        except OSError:
+            continue  # the process has closed the file
+    return files
+
+
+def _list_names(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []  # the process has ended
 
 
 def _list_devices() -> frozenset[int]:

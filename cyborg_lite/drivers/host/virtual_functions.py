@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from oslo_log import log
 
-from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
+from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.exceptions import DeviceBusy, DeviceHangs, DriverError
 
@@ -206,8 +206,4 @@ class SysfsSriov:
         self._write(card, 'sriov_numvfs', '0')
 
     def _write(self, card: PciFunction, name: str, text: str) -> None:
-        try:
-            self._writer.write(card.address, card.path(name), text)
-        except OSError as error:
-            action = f'{name} cannot be set to {text}'
-            raise to_driver_error(card.address, action, error) from None
+        self._writer.set_value(card.address, card.path(name), text)

@@ -10,7 +10,9 @@ from typing import Any, Final
 from oslo_config import cfg, types
 
 from cyborg_lite.drivers.base import Section
-from cyborg_lite.drivers.host.sysfs import pci_address
+from cyborg_lite.drivers.host import network_use
+from cyborg_lite.drivers.host.sysfs import PciFunction, pci_address
+from cyborg_lite.model.inventory import Device
 
 _PAIR: Final = types.String(regex=r'^[^:\s]+:[^|\s]+(\|[^|\s]+)*$')
 
@@ -38,7 +40,51 @@ trait CUSTOM_OVS_OFFLOAD.
 """,
 )
 
+INTERFACE: Final = 'interface'  # key in the board information
+
 _TYPES: Final = cfg.ListOpt('enabled_nic_types', default=[], help='Cyborg option.')
+
+
+class PortNames:
+    """The names that the options of a driver assign to ports."""
+
+    # Any: each option has its own type.
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        networks, functions = PHYSICAL_NETWORKS.dest, FUNCTIONS.dest
+        self._networks = parse_mappings(
+            [*options.get(networks, ()), *options.get('cyborg_networks', ())]
+        )
+        self._functions = parse_mappings(
+            [*options.get(functions, ()), *options.get('cyborg_functions', ())]
+        )
+        # The last interface of each port, by address. A port in a guest has none.
+        self._interfaces: dict[str, str] = {}
+
+    def restore_device(self, device: Device) -> None:
+        """Accept a device that an earlier agent process discovered."""
+        interface = device.std_board_info.get(INTERFACE)
+        if interface:
+            self._interfaces[device.control_address] = interface
+
+    def find_interface(self, card: PciFunction) -> str | None:
+        """Return the last network interface of a port, or None without one."""
+        for name in network_use.list_interfaces(card)[:1]:
+            self._interfaces[card.address] = name
+        return self._interfaces.get(card.address)
+
+    def list_networks(self, card: PciFunction) -> Sequence[str]:
+        """Return the physical network of a port; empty without one."""
+        return self._find(self._networks, card)[:1]
+
+    def list_functions(self, card: PciFunction) -> Sequence[str]:
+        """Return the names of functions of a port."""
+        return self._find(self._functions, card)
+
+    def _find(
+        self, mappings: Mapping[str, Sequence[str]], card: PciFunction
+    ) -> Sequence[str]:
+        by_address = mappings.get(card.address, ())
+        return by_address or mappings.get(self.find_interface(card) or '', ())
 
 
 def parse_mappings(texts: Iterable[str]) -> Mapping[str, Sequence[str]]:

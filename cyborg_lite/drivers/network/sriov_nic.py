@@ -1,13 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Network cards and DPUs of several vendors."""
+"""Network cards of any vendor: virtual functions, or whole ports."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
-from cyborg_lite.drivers.network.cards import NetworkCardDriver
+from oslo_config import cfg
+
+from cyborg_lite.drivers.base import Section
+from cyborg_lite.drivers.host import network_use
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.network import physical_networks
+from cyborg_lite.drivers.pci.driver import GroupedPciDriver
+from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
+from cyborg_lite.drivers.pci.functions import custom_name
+from cyborg_lite.drivers.pci.names import VENDOR_NAMES
+from cyborg_lite.drivers.pci.shared import SharedPciDriver
+from cyborg_lite.model.inventory import (
+    AttachHandle,
+    Device,
+    DiscoveryResult,
+)
+from cyborg_lite.model.traits import OWNER_CYBORG
 
 
-class SriovNic(NetworkCardDriver):
+class SriovNic(GroupedPciDriver, SharedPciDriver):
     """Driver for network cards that are shared as virtual functions."""
 
     NAME: ClassVar[str] = 'sriov_nic_driver'
@@ -26,3 +43,75 @@ class SriovNic(NetworkCardDriver):
         '177d:bc00': 'Octeon CNF10KA',
         '177d:bd00': 'Octeon CNF10KB',
     }
+    CLASSES: ClassVar[tuple[str, ...]] = ('0200', '0280')
+    DEVICE_TYPE: ClassVar[str] = 'NIC'
+    RESOURCE_CLASS: ClassVar[str] = 'CUSTOM_NIC'
+    IS_LIMITED: ClassVar[bool] = True
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
+        *SharedPciDriver.OPTIONS,
+        physical_networks.PHYSICAL_NETWORKS,
+        physical_networks.FUNCTIONS,
+        GROUPS_OPTION,
+    )
+
+    # Any: each option has its own type.
+    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+        super().__init__(host, options)
+        self._names = physical_networks.PortNames(options)
+        self._routed: frozenset[str] = frozenset()
+
+    @classmethod
+    def read_legacy_config(cls, section: Section) -> Mapping[str, Any]:
+        """Return the mappings in the sections of Cyborg."""
+        return physical_networks.read_cyborg_mappings(section)
+
+    def restore_device(self, device: Device) -> None:
+        """Accept a device that an earlier agent process discovered."""
+        super().restore_device(device)
+        self._names.restore_device(device)
+
+    def discover(self) -> Iterator[DiscoveryResult]:
+        """Yield one result per function of a known card."""
+        self._routed = network_use.list_routed(self._host)
+        yield from super().discover()
+
+    def is_own_vendor(self, function: PciFunction) -> bool:
+        """Return True if this driver knows a card of the vendor."""
+        return any(ids.startswith(f'{function.vendor}:') for ids in self.MODELS)
+
+    def vendor_name(self, function: PciFunction) -> str:
+        """Return the name of the vendor."""
+        return VENDOR_NAMES[function.vendor]
+
+    def find_host_user(self, function: PciFunction) -> str | None:
+        """Return what of the network of the host uses a port or a virtual function."""
+        user = network_use.find_network_user(function, self._routed)
+        if user is None and not function.is_virtual:
+            return network_use.find_active_interface(function)
+        return user
+
+    def traits(self, function: PciFunction) -> tuple[str, ...]:
+        """Return the traits of a port that is offered as a whole."""
+        return self._list_traits('PF', function)
+
+    def shared_traits(self, function: PciFunction) -> tuple[str, ...]:
+        """Return the traits of the virtual functions of a port."""
+        return self._list_traits('VF', function)
+
+    def build_handle(self, card: PciFunction, function: PciFunction) -> AttachHandle:
+        """Return the attach handle with the physical network that Nova reads."""
+        handle = super().build_handle(card, function)
+        networks = self._names.list_networks(card)
+        own = {'physical_network': networks[0]} if networks else {}
+        return replace(handle, info={**handle.info, **own})
+
+    def board_info(self, function: PciFunction) -> dict[str, str]:
+        """Return the facts of a port with the name of its network interface."""
+        interface = self._names.find_interface(function)
+        own = {physical_networks.INTERFACE: interface} if interface else {}
+        return super().board_info(function) | own
+
+    def _list_traits(self, kind: str, card: PciFunction) -> tuple[str, ...]:
+        networks = self._names.list_networks(card)
+        names = (kind, *networks, *self._names.list_functions(card))
+        return OWNER_CYBORG, *map(custom_name, names)

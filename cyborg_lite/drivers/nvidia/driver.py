@@ -8,93 +8,37 @@ from typing import Any, ClassVar, Final
 from oslo_config import cfg
 
 from cyborg_lite.drivers.base import Section
-from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer
+from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.drivers.host.virtual_functions import list_vf_addresses
-from cyborg_lite.drivers.nvidia.capacity import (
-    count_capacity,
-    find_card_memory,
-    list_gpu_instances,
-    read_driver_information,
-    read_driver_version,
-)
+from cyborg_lite.drivers.nvidia import nvswitch
+from cyborg_lite.drivers.nvidia.capacity import read_driver_information
 from cyborg_lite.drivers.nvidia.fabric_partitions import (
     FABRIC_PARTITIONS,
-    FabricPartitions,
+    FabricGroups,
 )
 from cyborg_lite.drivers.nvidia.layout import (
     CURRENT_TYPE,
     MDEV_TYPES,
     NO_TYPE,
-    VgpuLayout,
-    VgpuMode,
-    VgpuType,
-    VgpuTypeCache,
     list_mdevs,
-    plan_layout,
     read_layout,
 )
-from cyborg_lite.drivers.nvidia.mig import (
-    PROFILES,
-    GpuInstances,
-    Profile,
-    count_profile,
-    format_layout,
-    list_layouts,
-    parse_layout,
-)
-from cyborg_lite.drivers.nvidia.models import (
-    MEMORY,
-    MODELS,
-    find_architecture,
-    may_have_nvlink_fabric,
-)
+from cyborg_lite.drivers.nvidia.mig import MigModes
+from cyborg_lite.drivers.nvidia.models import MEMORY, MODELS, find_architecture
 from cyborg_lite.drivers.nvidia.nvml import Nvml, Readings
-from cyborg_lite.drivers.nvidia.nvswitch import (
-    ATTRIBUTE,
-    SWITCH_REASON,
-    TRAIT,
-    Fabric,
-    is_switch,
-    read_fabric,
-)
-from cyborg_lite.drivers.nvidia.selection import (
-    VgpuCard,
-    VgpuSelection,
-    build_deployable,
-    reserve_all,
-    select_types,
-    summarize_offer,
-)
-from cyborg_lite.drivers.nvidia.vgpus import VgpuManager, find_type_label
+from cyborg_lite.drivers.nvidia.offer import VENDOR_DRIVER, VgpuOffer
+from cyborg_lite.drivers.nvidia.vgpus import VgpuHandles
 from cyborg_lite.drivers.pci import card_rules
-from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, DeclaredModes, check_mode
+from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, ModesPciDriver
+from cyborg_lite.drivers.pci.driver import GroupedPciDriver
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
-from cyborg_lite.drivers.pci.functions import PciDriver, custom_name
-from cyborg_lite.drivers.pci.grouped import GroupedPciDriver
-from cyborg_lite.drivers.prepared_handles import PreparedHandles
-from cyborg_lite.drivers.vgpu_class import VGPU, VGPU_CLASS
-from cyborg_lite.exceptions import DeviceBusy, DeviceGone
 from cyborg_lite.model import typed_attributes
 from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import (
-    Deployable,
-    Device,
-    DiscoveryResult,
-    HandleType,
-    Health,
-)
-from cyborg_lite.model.modes import DeviceMode, OfferedInventory
-from cyborg_lite.model.traits import OWNER_CYBORG
-from cyborg_lite.model.typed_attributes import (
-    DRIVER_VERSION,
-    AttributeDeclaration,
-    TypedAttribute,
-)
+from cyborg_lite.model.inventory import Deployable, Device, DiscoveryResult, Health
+from cyborg_lite.model.typed_attributes import AttributeDeclaration, TypedAttribute
 from cyborg_lite.model.usage import Usage
 
 _GIB: Final = 1024  # MiB
-_VENDOR_DRIVER: Final = 'nvidia'
 _CREATES_MDEVS: Final = cfg.BoolOpt(
     'creates_mdevs',
     default=True,
@@ -108,7 +52,7 @@ manage all mdevs of the host.
 )
 
 
-class NvidiaGpu(GroupedPciDriver):
+class NvidiaGpu(ModesPciDriver, GroupedPciDriver):
     """Driver for NVIDIA GPUs with and without vGPUs."""
 
     NAME: ClassVar[str] = 'nvidia_gpu_driver'
@@ -118,22 +62,22 @@ class NvidiaGpu(GroupedPciDriver):
     DEVICE_TYPE: ClassVar[str] = 'GPU'
     RESOURCE_CLASS: ClassVar[str] = 'PGPU'
     MODELS: ClassVar[Mapping[str, str]] = MODELS
-    HOST_DRIVERS: ClassVar[tuple[str, ...]] = ('nvidia', 'nouveau')
+    HOST_DRIVERS: ClassVar[tuple[str, ...]] = (VENDOR_DRIVER, 'nouveau')
     ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]] = (
         *GroupedPciDriver.ATTRIBUTES,
         typed_attributes.ARCHITECTURE,
-        DRIVER_VERSION,
+        typed_attributes.DRIVER_VERSION,
         typed_attributes.MEMORY,
         typed_attributes.MIG_PROFILE,
         typed_attributes.SAME_FABRIC,
         typed_attributes.VGPU_TYPE,
     )
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = (
-        *PciDriver.OPTIONS,
+        *GroupedPciDriver.OPTIONS,
         card_rules.VGPU_TYPES,
         CHANGE_TIMEOUT,
         _CREATES_MDEVS,
-        VGPU_CLASS,
+        card_rules.VGPU_CLASS,
         MODES_OPTION,
         GROUPS_OPTION,
         FABRIC_PARTITIONS,
@@ -143,23 +87,21 @@ class NvidiaGpu(GroupedPciDriver):
     def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
         super().__init__(host, options)
         texts = (*options.get('vgpu_types', ()), *options.get('cyborg_rules', ()))
-        self._rules = card_rules.CardRules(card_rules.parse_rules(texts))
-        self._prepared = PreparedHandles()
-        self._creates_mdevs = options.get('creates_mdevs', _CREATES_MDEVS.default)
-        self._vgpu_class = options.get('vgpu_resource_class', VGPU)
+        rules = card_rules.CardRules(card_rules.parse_rules(texts))
+        vgpu_class = options.get('vgpu_resource_class', card_rules.VGPU)
+        self.vgpu_offer = VgpuOffer(self, host, rules, vgpu_class)
         self._nvml = Nvml()
-        self._types = VgpuTypeCache()
-        # The last device of each divided card, by address: it is reported while the
-        # card cannot be read.
-        self._divided: dict[str, Device] = {}
-        self._fabric = Fabric()  # as of the last scan
-        seconds = options.get('change_timeout', CHANGE_TIMEOUT.default)
-        writer = Writer(host.root, host.kernel, seconds)
-        self._vgpus = VgpuManager(host, writer, self._prepared, self._nvml, self._types)
-        self._instances = GpuInstances(host, writer)
-        texts = options.get('fabric_partitions', ())
-        self._partitions = FabricPartitions(writer, texts)
-        self._declared = DeclaredModes(options, host.name)
+        self._vgpus = VgpuHandles(
+            self.vgpu_offer,
+            self._writer,
+            self._nvml,
+            creates_mdevs=options.get('creates_mdevs', _CREATES_MDEVS.default),
+        )
+        self.card_modes = MigModes(
+            self.vgpu_offer, self._writer, self._nvml, self.declared_modes
+        )
+        partitions = options.get('fabric_partitions', ())
+        self._fabric_groups = FabricGroups(self._writer, partitions)
 
     @classmethod
     def read_legacy_config(cls, section: Section) -> Mapping[str, Any]:
@@ -171,46 +113,32 @@ class NvidiaGpu(GroupedPciDriver):
 
     def restore_handles(self, handles: Iterable[AllocatedHandle]) -> None:
         """Accept the handles that earlier agent processes prepared."""
-        self._prepared.add(handles)
+        self.vgpu_offer.prepared.add(handles)
 
     def restore_device(self, device: Device) -> None:
-        """Accept a device that an earlier agent process discovered.
-
-        The sum of its vGPUs is the memory of a card that no longer lists all types.
-        """
+        """Accept a device that an earlier agent process discovered."""
         super().restore_device(device)
-        product = device.std_board_info.get('product_id', '')
-        for deployable in device.root.walk():
-            vgpu_type = VgpuType(
-                '', deployable.attributes.get('vgpu_type', ''), available=0
-            )
-            if vgpu_type.memory and not vgpu_type.uses_gpu_instance:
-                size = deployable.total * vgpu_type.memory
-                self._types.restore_memory(device.control_address, product, size)
+        self.vgpu_offer.restore_device(device)
 
     def prepare(self, handle: AllocatedHandle) -> None:
-        """Create the vGPU of a handle.
+        """Create the vGPU of a handle; a whole card needs nothing.
 
-        :raises DriverError: as ``VgpuManager.create``
+        :raises DriverError: as ``VgpuHandles.create``
         """
-        if self.find_group(handle):
-            return  # whole cards
-        leaves_mdev = self._leaves_mdev(handle)
-        self._vgpus.create(handle, self._may_disable, leaves_mdev=leaves_mdev)
+        if not self.find_group(handle):
+            self._vgpus.create(handle)
 
     def release(self, handle: AllocatedHandle) -> None:
         """Remove the vGPU of a handle.
 
-        :raises DriverError: as ``VgpuManager.remove``
+        :raises DriverError: as ``VgpuHandles.remove``
         """
         if not self.find_group(handle):
-            self._vgpus.remove(handle, self._may_disable)
+            self._vgpus.remove(handle)
 
     def is_prepared(self, handle: AllocatedHandle) -> bool:
         """Return True if the vGPU of a handle exists."""
-        if self.find_group(handle):
-            return True
-        return self._vgpus.exists(handle, leaves_mdev=self._leaves_mdev(handle))
+        return bool(self.find_group(handle)) or self._vgpus.exists(handle)
 
     def list_group_texts(self) -> Sequence[str]:
         """Return the groups, and the cards of each partition of the fabric."""
@@ -218,121 +146,50 @@ class NvidiaGpu(GroupedPciDriver):
         cards = (text.partition('=')[2] for text in partitions)
         return (*super().list_group_texts(), *cards)
 
-    def connect_group(self, group: Sequence[str]) -> None:
+    def activate(self, members: Sequence[AllocatedHandle]) -> None:
         """Activate the partition of a group, if it is one.
 
-        :raises DriverError: Fabric Manager refuses, or does not answer
+        :raises DriverError: a card is missing, or Fabric Manager refuses
         """
-        if self._partitions.has_group(group):
-            self._partitions.activate(group)
+        self._fabric_groups.activate(self.groups.check_members(members))
 
-    def disconnect_group(self, group: Sequence[str]) -> None:
+    def deactivate(self, members: Sequence[AllocatedHandle]) -> None:
         """Deactivate the partition of a group, if it is one.
 
         :raises DriverError: Fabric Manager refuses, or does not answer
         """
-        if self._partitions.has_group(group):
-            self._partitions.deactivate(group)
+        self._fabric_groups.deactivate(self.groups.find(members[0].control_address))
+
+    def discover(self) -> Iterator[DiscoveryResult]:
+        """Yield one result per PCI function of the vendor that is part of a card."""
+        present = {function.address for function in self._host.pci_functions()}
+        self.vgpu_offer.remove_absent(present)
+        self.vgpu_offer.fabric = nvswitch.read_fabric(self._host, self._scan)
+        yield from super().discover()
+
+    def classify_card(self, function: PciFunction) -> DiscoveryResult:
+        """Return the result for a card: whole, divided, or not offered."""
+        divided = self.vgpu_offer.classify_card(function)
+        return divided or super().classify_card(function)
+
+    def classify_companion(self, function: PciFunction) -> DiscoveryResult | None:
+        """Return the result for an NVSwitch or for another function beside cards."""
+        if nvswitch.is_switch(function):
+            return self.build_result(function, nvswitch.SWITCH_REASON)
+        return super().classify_companion(function)
 
     def find_whole_obstacle(self, function: PciFunction) -> str | None:
-        """Return why no guest can get the whole card, or None if one can."""
-        if self._find_configured(function):
+        """Return why no group can have the whole card, or None if one can."""
+        if self.vgpu_offer.find_configured(function):
             return 'vgpu_types has a rule for it'
         if read_layout(function).existing:
             return 'it has vGPUs'
         return super().find_whole_obstacle(function)
 
-    def modes(self, device: Device) -> Sequence[DeviceMode]:
-        """Return the layouts of GPU instances (MIG) that a divided card can have."""
-        card = PciFunction(self._host, device.control_address)
-        profiles = PROFILES.get(card.device, ())
-        if card.driver != _VENDOR_DRIVER or not self._find_configured(card):
-            return ()
-        names = list_layouts(profiles, self._declared.list_names())
-        guess = self._instances.guess_layout(card.address, profiles)
-        if guess and not any(self.has_mode(device, name) for name in names):
-            names.append(guess)
-        # A layout of vGPUs is thousands of files: it is read once.
-        vgpus = read_layout(card)
-        return tuple(
-            DeviceMode(
-                name,
-                tuple(sorted(self._predict(card, vgpus, parse_layout(profiles, name)))),
-                is_current=self.has_mode(device, name),
-            )
-            for name in names
-        )
-
-    def has_mode(self, device: Device, mode: str) -> bool:
-        """Return True if a card may have this layout."""
-        card = PciFunction(self._host, device.control_address)
-        instances = parse_layout(PROFILES.get(card.device, ()), mode)
-        if not instances:
-            return False
-        return self._instances.has_layout(card.address, instances)
-
-    def declared_mode(self, device: Device) -> str | None:
-        """Return the declared layout with its profiles in order."""
-        declared = self._declared.find(device)
-        product = device.std_board_info.get('product_id', '')
-        instances = parse_layout(PROFILES.get(product, ()), declared or '')
-        return format_layout(instances) if instances else declared
-
-    def set_mode(self, device: Device, mode: str) -> Device:
-        """Replace the GPU instances of a card.
-
-        :raises DeviceBusy: the card has vGPUs, or the tool refuses
-        :raises DriverError: the card has no such layout
-        """
-        card = PciFunction(self._host, device.control_address)
-        instances = parse_layout(PROFILES.get(card.device, ()), mode)
-        if card.driver != _VENDOR_DRIVER or not instances:
-            check_mode(self.modes(device), device, mode)
-        if read_layout(card).existing:
-            raise DeviceBusy(address=card.address, reason='it has vGPUs')
-        with self._nvml.keep_closed():
-            self._instances.set_layout(card.address, instances)
-        result = self.classify(PciFunction(self._host, card.address))
-        if result is None or result.device is None:
-            raise DeviceGone(address=card.address)
-        return result.device
-
-    def _predict(
-        self, card: PciFunction, vgpus: VgpuLayout, instances: Sequence[Profile]
-    ) -> Iterator[OfferedInventory]:
-        """Yield what a card offers with a layout of GPU instances."""
-        fabric = (TRAIT,) if self._has_fabric(card) else ()
-        for text in self._find_configured(card):
-            vgpu_type = vgpus.find_type(text) or VgpuType('', text, available=0)
-            total = count_profile(instances, vgpu_type)
-            if total:
-                trait = custom_name('NVIDIA', card.device, vgpu_type.label)
-                traits = tuple(sorted((OWNER_CYBORG, trait, *fabric)))
-                yield OfferedInventory(self._vgpu_class, total, traits)
-
-    def _leaves_mdev(self, handle: AllocatedHandle) -> bool:
-        is_mdev = handle.type == HandleType.MDEV
-        return not self._creates_mdevs and is_mdev and handle.for_guest
-
-    def discover(self) -> Iterator[DiscoveryResult]:
-        """Yield one result per PCI function of the vendor that is part of a card."""
-        present = {function.address for function in self._host.pci_functions()}
-        self._types.remove_absent(present)
-        for address in self._divided.keys() - present:
-            del self._divided[address]
-        self._fabric = read_fabric(self._host, self._scan)
-        yield from super().discover()
-
-    def classify_companion(self, function: PciFunction) -> DiscoveryResult | None:
-        """Return the result for an NVSwitch or for another function beside cards."""
-        if is_switch(function):
-            return self.build_result(function, SWITCH_REASON)
-        return super().classify_companion(function)
-
     def traits(self, function: PciFunction) -> tuple[str, ...]:
         """Return the traits of a whole card, and the one of a fabric of NVSwitches."""
-        traits = super().traits(function)
-        return (*traits, TRAIT) if self._has_fabric(function) else traits
+        has_fabric = self.vgpu_offer.fabric.has_card(function.device)
+        return super().traits(function) + ((nvswitch.TRAIT,) if has_fabric else ())
 
     def list_attributes(self, function: PciFunction) -> Iterator[TypedAttribute]:
         """Yield the typed attributes of whole cards and of vGPUs."""
@@ -340,52 +197,33 @@ class NvidiaGpu(GroupedPciDriver):
         architecture = find_architecture(function.device)
         if architecture is not None:
             yield typed_attributes.ARCHITECTURE.of(architecture)
-        if self._partitions.has_group(self._function_groups.find(function.address)):
+        if self._fabric_groups.has_group(self.groups.find(function.address)):
             yield typed_attributes.SAME_FABRIC.of(True)
 
     def build_whole(self, function: PciFunction) -> Deployable:
         """Return the deployable of a whole card, with the size of its fabric."""
-        root = super().build_whole(function)
+        root, fabric = super().build_whole(function), self.vgpu_offer.fabric
         if function.device in MEMORY:
             memory = typed_attributes.MEMORY.of(MEMORY[function.device] * _GIB)
             root = replace(root, typed_attributes=(memory,))
-        if not self._has_fabric(function):
+        if not fabric.has_card(function.device):
             return root
-        number = str(self._fabric.switches)
-        return replace(root, attributes={**root.attributes, ATTRIBUTE: number})
+        number = {nvswitch.ATTRIBUTE: str(fabric.switches)}
+        return replace(root, attributes={**root.attributes, **number})
+
+    def build_lost(self, function: PciFunction, reason: str) -> DiscoveryResult:
+        """Return the result for a card that does not respond.
+
+        The card keeps its providers, with the whole inventory reserved.
+        """
+        if self.vgpu_offer.is_divided(function):
+            return self.vgpu_offer.build_unreadable(function, reason)
+        return super().build_lost(function, reason)
 
     def describe_offer(self, function: PciFunction) -> str:
         """Return the reason in the result of a whole card that is offered."""
-        text = super().describe_offer(function)
-        return f'{text}, {self._fabric}' if self._has_fabric(function) else text
-
-    def _has_fabric(self, function: PciFunction) -> bool:
-        is_sxm = may_have_nvlink_fabric(function.device)
-        return self._fabric.switches > 0 and is_sxm
-
-    def classify_card(self, function: PciFunction) -> DiscoveryResult:
-        """Return the result for a card: whole, divided, or not offered."""
-        layout = read_layout(function)
-        prepared_types = self._list_prepared_types(layout)
-        layout = self._types.complete_types(function, layout, prepared_types)
-        configured = self._find_configured(function)
-        if not configured and layout.is_undivided:
-            self._divided.pop(function.address, None)
-            return super().classify_card(function)
-        if configured and layout.mode in (VgpuMode.NONE, VgpuMode.UNKNOWN):
-            return self._classify_without_vgpus(function, configured)
-        selection = select_types(layout, configured, self._prepared)
-        return self._build_divided(function, layout, selection)
-
-    def configured_types(self, *names: str) -> tuple[str, ...]:
-        """Return the vGPU types configured for a card with these names."""
-        return self._rules.find_values(*names)
-
-    def read_serial(self, function: PciFunction) -> str | None:
-        """Return the GPU uuid, which the vendor driver shows while bound."""
-        uuid = read_driver_information(self._host, function.address, 'GPU UUID')
-        # The driver shows question marks until it has initialized the card.
-        return None if uuid is None or '?' in uuid else uuid
+        text, fabric = super().describe_offer(function), self.vgpu_offer.fabric
+        return f'{text}, {fabric}' if fabric.has_card(function.device) else text
 
     def describe_virtual(self, function: PciFunction) -> str:
         """Return the card of a virtual function and the vGPU that it carries."""
@@ -395,26 +233,23 @@ class NvidiaGpu(GroupedPciDriver):
             return f'{text}: carries {mdevs[0].type_id} {mdevs[0].uuid}'
         if current is not None and current != NO_TYPE:
             card = PciFunction(self._host, function.physfn or '')
-            label = self._types.find_label(card, current)
+            label = self.vgpu_offer.types.find_label(card, current)
             return f'{text}: vGPU type {label or current} is set'
         can_carry = current == NO_TYPE or function.names(MDEV_TYPES)
         return f'{text}: free' if can_carry else text
 
-    def build_lost(self, function: PciFunction, reason: str) -> DiscoveryResult:
-        """Return the result for a card that does not respond.
-
-        The card keeps its providers, with the whole inventory reserved.
-        """
-        if function.address in self._divided or self._find_configured(function):
-            return self._build_unreadable(function, reason)
-        return super().build_lost(function, reason)
+    def read_serial(self, function: PciFunction) -> str | None:
+        """Return the GPU uuid, which the vendor driver shows while bound."""
+        uuid = read_driver_information(self._host, function.address, 'GPU UUID')
+        # The driver shows question marks until it has initialized the card.
+        return None if uuid is None or '?' in uuid else uuid
 
     def read_usage(self, device: Device) -> Usage:
         """Return the telemetry of a card; load and memory come from NVML."""
         function = PciFunction(self._host, device.control_address)
         usage = super().read_usage(device)
         readings: Readings = {}
-        if function.driver == _VENDOR_DRIVER and usage.health is not Health.FAILED:
+        if function.driver == VENDOR_DRIVER and usage.health is not Health.FAILED:
             readings = self._nvml.readings(device.control_address)
         total = sum(
             deployable.total
@@ -431,100 +266,6 @@ class NvidiaGpu(GroupedPciDriver):
             units_used=len(read_layout(function).existing) if total else None,
             units_total=total or None,
         )
-
-    def _build_divided(
-        self, function: PciFunction, layout: VgpuLayout, selection: VgpuSelection
-    ) -> DiscoveryResult:
-        if not selection.types:
-            health = Health.BUSY if selection.foreign else Health.OK
-            return self.build_withheld(function, selection.reason, health)
-        table_size = MEMORY.get(function.device)
-        memory = find_card_memory(table_size, self._types.find_memory(function))
-        instances = list_gpu_instances(self._host, function.address)
-        version = read_driver_version(self._host)
-        totals = {
-            item.label: count_capacity(layout, item, memory, instances)
-            for item in selection.types
-        }
-        root = build_deployable(
-            VgpuCard(
-                name=self.root_name(function),
-                address=function.address,
-                product=function.device,
-                layout=layout,
-                selection=selection,
-                totals=totals,
-                memory=memory,
-                more_traits=(TRAIT,) if self._has_fabric(function) else (),
-                # A guest with a whole card brings a driver of its own.
-                driver=(DRIVER_VERSION.of(version),) if version else (),
-                resource_class=self._vgpu_class,
-            )
-        )
-        device = replace(
-            self.build_device(function, root),
-            health=Health.BUSY if selection.is_blocked else Health.OK,
-            health_reason=selection.reason,
-        )
-        self._divided[function.address] = device
-        summary = summarize_offer(root, selection, layout.existing)
-        return self.build_result(function, summary, device)
-
-    def _classify_without_vgpus(
-        self, function: PciFunction, configured: Sequence[str]
-    ) -> DiscoveryResult:
-        """Return the result for a card with configured types and without vGPU files."""
-        types = ' and '.join(configured)
-        if function.has_guest_driver:
-            # A guest may have the whole card: divide it after the release.
-            root = replace(self.build_whole(function), reserved=1)
-            reason = f'The change to {types} is refused while it is bound to vfio'
-            device = replace(self.build_device(function, root), health_reason=reason)
-            return self.build_result(function, reason, device)
-        if function.driver != _VENDOR_DRIVER:
-            reason = f'driver {_VENDOR_DRIVER} is not bound to it'
-            return self._build_unreadable(function, reason)
-        planned = plan_layout(function, configured)
-        if planned is not None:
-            selection = select_types(planned, configured, self._prepared)
-            return self._build_divided(function, planned, selection)
-        reason = (
-            f'no vGPU type {types} is visible: its virtual functions may be disabled, '
-            'or the driver may lack vGPU support'
-        )
-        return self._build_unreadable(function, reason)
-
-    def _build_unreadable(self, function: PciFunction, reason: str) -> DiscoveryResult:
-        """Return the last readable device of a card, with everything reserved."""
-        last_device = self._divided.get(function.address)
-        if last_device is None:
-            return self.build_withheld(function, reason, Health.FAILED)
-        device = replace(
-            last_device,
-            root=reserve_all(last_device.root),
-            health=Health.FAILED,
-            health_reason=reason,
-        )
-        return self.build_result(function, reason, device)
-
-    def _may_disable(self, function: PciFunction) -> bool:
-        """Return True if a card offers the same without its virtual functions."""
-        return plan_layout(function, self._find_configured(function)) is not None
-
-    def _list_prepared_types(self, layout: VgpuLayout) -> Iterator[VgpuType]:
-        """Yield the types of own vGPUs. A full card does not list any type."""
-        for vgpu in layout.existing:
-            if vgpu.uuid is None:
-                label = find_type_label(vgpu, self._prepared)
-                if label is not None:
-                    yield VgpuType(vgpu.type_id, label, available=0)
-
-    def _find_configured(self, function: PciFunction) -> tuple[str, ...]:
-        uuid = self.hardware_id(function)
-        # Cyborg and Nova name an Ampere card by the addresses of its VFs only.
-        count = function.number('sriov_totalvfs') or 0
-        virtual = function.virtfns or list_vf_addresses(function, count)
-        return self.configured_types(function.address, uuid, function.ids, *virtual)
 
 
 def _to_int(value: float | None) -> int | None:

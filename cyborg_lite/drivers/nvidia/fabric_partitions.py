@@ -12,7 +12,7 @@ from typing import Final
 
 from oslo_config import cfg, types
 
-from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
+from cyborg_lite.drivers.host.kernel import Writer, last_line
 from cyborg_lite.drivers.pci.function_groups import parse_group
 from cyborg_lite.exceptions import DeviceBusy, DriverError
 
@@ -32,7 +32,7 @@ host must not share cards. Example: 1 = 0000:1b:00.0 + 0000:43:00.0.
 )
 
 
-class FabricPartitions:
+class FabricGroups:
     """The partitions that the operator declares for one host."""
 
     def __init__(self, writer: Writer, texts: Iterable[str] = ()) -> None:
@@ -51,7 +51,7 @@ class FabricPartitions:
         return tuple(group) in self._numbers
 
     def activate(self, group: Sequence[str]) -> None:
-        """Activate the partition of a group of cards, unless it is active.
+        """Activate the partition of a group of cards, if it is an inactive one.
 
         :raises DeviceBusy: Fabric Manager refuses
         :raises DriverError: the tool cannot be run
@@ -59,7 +59,7 @@ class FabricPartitions:
         self._set(group, '-a', is_active=True)
 
     def deactivate(self, group: Sequence[str]) -> None:
-        """Deactivate the partition of a group of cards, if it is active.
+        """Deactivate the partition of a group of cards, if it is an active one.
 
         :raises DeviceBusy: Fabric Manager refuses
         :raises DriverError: the tool cannot be run
@@ -67,18 +67,17 @@ class FabricPartitions:
         self._set(group, '-d', is_active=False)
 
     def _set(self, group: Sequence[str], flag: str, *, is_active: bool) -> None:
-        number = self._numbers[tuple(group)]
-        if self._is_active(group[0], number) == is_active:
+        number = self._numbers.get(tuple(group))
+        if number is None or self._is_active(group[0], number) == is_active:
             return
-        _, output = self._run(group[0], flag, str(number))
+        _, output = self._writer.run(group[0], _TOOL, flag, str(number))
         # The exit status of the tool is not documented.
         if self._is_active(group[0], number) != is_active:
-            lines = output.strip().splitlines()[-1:] or ['no output']
-            reason = f'fmpm {flag} {number} failed: {lines[0]}'
+            reason = f'fmpm {flag} {number} failed: {last_line(output)}'
             raise DeviceBusy(address=group[0], reason=reason)
 
     def _is_active(self, address: str, number: int) -> bool:
-        _, output = self._run(address, '-l')
+        _, output = self._writer.run(address, _TOOL, '-l')
         try:
             partitions = json.loads(output)['partitionInfo']
             active = {
@@ -87,12 +86,6 @@ class FabricPartitions:
             }
             return active[number]
         except (KeyError, TypeError, ValueError):
-            lines = output.strip().splitlines()[-1:] or ['no output']
-            reason = f'fmpm -l does not show partition {number}: {lines[0]:.200}'
+            text = last_line(output)
+            reason = f'fmpm -l does not show partition {number}: {text:.200}'
             raise DriverError(reason=f'Device {address}: {reason}') from None
-
-    def _run(self, address: str, *arguments: str) -> tuple[int, str]:
-        try:
-            return self._writer.run(address, _TOOL, *arguments)
-        except OSError as error:
-            raise to_driver_error(address, 'fmpm', error) from None

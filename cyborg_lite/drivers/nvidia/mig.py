@@ -7,15 +7,20 @@ MIG mode must be possible on the card; the agent turns it on with the first layo
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
-from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.host.kernel import Writer
+from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.nvidia.capacity import instance_depth, list_gpu_instances
-from cyborg_lite.drivers.nvidia.layout import VgpuType
+from cyborg_lite.drivers.nvidia.layout import VgpuLayout, VgpuType, read_layout
+from cyborg_lite.drivers.nvidia.nvml import Nvml
+from cyborg_lite.drivers.nvidia.offer import VENDOR_DRIVER, VgpuOffer
+from cyborg_lite.drivers.pci.card_modes import CardModes, DeclaredModes
 from cyborg_lite.exceptions import DeviceBusy
+from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.modes import OfferedInventory
 
 NVIDIA_SMI: Final = 'usr/bin/nvidia-smi'  # below the root of the host
 _SLICES: Final = 7  # of a card
@@ -133,63 +138,105 @@ def _profile_name(vgpu_type: VgpuType) -> str:
     return f'{match[1]}g.{match[2]}gb' if match else ''
 
 
-class GpuInstances:
-    """Creates and destroys the GPU instances of cards with ``nvidia-smi``."""
+class MigModes(CardModes):
+    """Layouts of the GPU instances of divided cards, set with ``nvidia-smi``."""
 
-    def __init__(self, host: Host, writer: Writer) -> None:
-        self._host = host
+    def __init__(
+        self, offer: VgpuOffer, writer: Writer, nvml: Nvml, declared: DeclaredModes
+    ) -> None:
+        self._offer = offer
         self._writer = writer
+        self._nvml = nvml
+        self._declared = declared
 
-    def has_layout(self, address: str, instances: Iterable[Profile]) -> bool:
+    def list_inventory(
+        self, card: PciFunction, device: Device
+    ) -> Mapping[str, Iterable[OfferedInventory]]:
+        """Return the vGPUs of each layout; empty for a card that stays whole."""
+        profiles = PROFILES.get(card.device, ())
+        if card.driver != VENDOR_DRIVER or not self._offer.find_configured(card):
+            return {}
+        names = list_layouts(profiles, self._declared.list_names())
+        guess = _guess_layout(card, profiles)
+        if guess and not any(self.has_mode(card, name) for name in names):
+            names.append(guess)
+        # A layout of vGPUs is thousands of files: it is read once.
+        vgpus = read_layout(card)
+        return {
+            name: self._predict(card, vgpus, parse_layout(profiles, name))
+            for name in names
+        }
+
+    def has_mode(self, card: PciFunction, mode: str) -> bool:
         """Return True if a card may have a layout.
 
         Profiles of three and of four slices have the same places.
         """
-        places = list_gpu_instances(self._host, address)
-        depths = sorted(instance_depth(place) for place in places)
-        return depths == sorted(item.depth for item in instances)
+        instances = parse_layout(PROFILES.get(card.device, ()), mode)
+        depths = [instance_depth(place) for place in _list_places(card)]
+        expected = [item.depth for item in instances]
+        return bool(instances) and sorted(depths) == sorted(expected)
 
-    def guess_layout(self, address: str, profiles: Sequence[Profile]) -> str:
-        """Return a layout that a card may have; empty without GPU instances.
+    def is_possible(self, card: PciFunction, device: Device, mode: str) -> bool:
+        """Return True if a layout fits on a card of the vendor driver."""
+        profiles = PROFILES.get(card.device, ())
+        return card.driver == VENDOR_DRIVER and bool(parse_layout(profiles, mode))
 
-        The host shows the level of a GPU instance in the tree of places, but not its
-        profile. Of the profiles of the level, the one with the fewest slices is taken,
-        but with more than one: 3g.20gb rather than 4g.20gb, 2g.10gb than 1g.10gb.
-        """
-        by_depth: dict[int, Profile] = {}
-        for profile in profiles:  # largest first
-            choice = by_depth.setdefault(profile.depth, profile)
-            if choice.slices > profile.slices > 1:
-                by_depth[profile.depth] = profile
-        places = list_gpu_instances(self._host, address)
-        names = [by_depth[depth].name for depth in sorted(map(instance_depth, places))]
-        return format_layout(parse_layout(profiles, '+'.join(names)))
+    def complete_name(self, device: Device, mode: str) -> str:
+        """Return a layout with its profiles in order."""
+        product = device.std_board_info.get('product_id', '')
+        return format_layout(parse_layout(PROFILES.get(product, ()), mode)) or mode
 
-    def set_layout(self, address: str, instances: Iterable[Profile]) -> None:
+    def set_mode(self, card: PciFunction, mode: str) -> None:
         """Replace the GPU instances of a card.
 
-        :raises DeviceBusy: the tool refuses
+        :raises DeviceBusy: the card has vGPUs, or the tool refuses
         :raises DriverError: the tool cannot be run
         """
-        if list_gpu_instances(self._host, address):
-            # This fails if there are no compute instances, as on most hosts of guests.
-            self._run(address, 'mig', '-i', address, '-dci')
-            self._run_or_raise(address, 'mig', '-i', address, '-dgi')
-        else:
-            self._run_or_raise(address, '-i', address, '-mig', '1')
-        for item in instances:
-            self._run_or_raise(address, 'mig', '-i', address, '-cgi', item.name)
+        if read_layout(card).existing:
+            raise DeviceBusy(address=card.address, reason='it has vGPUs')
+        address, target = card.address, ('-i', card.address)
+        with self._nvml.keep_closed():
+            if _list_places(card):
+                # This fails if there are no compute instances, as on most hosts.
+                self._writer.run(address, NVIDIA_SMI, 'mig', *target, '-dci')
+                self._run(address, 'mig', *target, '-dgi')
+            else:
+                self._run(address, *target, '-mig', '1')
+            for item in parse_layout(PROFILES.get(card.device, ()), mode):
+                self._run(address, 'mig', *target, '-cgi', item.name)
 
-    def _run_or_raise(self, address: str, *arguments: str) -> None:
-        status, output = self._run(address, *arguments)
-        if status:
-            lines = output.strip().splitlines()[-1:] or ['no output']
-            command = ' '.join(arguments)
-            reason = f'nvidia-smi {command} failed: {lines[0]}'
-            raise DeviceBusy(address=address, reason=reason)
+    def _run(self, address: str, *arguments: str) -> None:
+        self._writer.run_or_raise(address, NVIDIA_SMI, *arguments)
 
-    def _run(self, address: str, *arguments: str) -> tuple[int, str]:
-        try:
-            return self._writer.run(address, NVIDIA_SMI, *arguments)
-        except OSError as error:
-            raise to_driver_error(address, 'nvidia-smi', error) from None
+    def _predict(
+        self, card: PciFunction, vgpus: VgpuLayout, instances: Sequence[Profile]
+    ) -> Iterator[OfferedInventory]:
+        """Yield what a card offers with a layout of GPU instances."""
+        for text in self._offer.find_configured(card):
+            vgpu_type = vgpus.find_type(text) or VgpuType('', text, available=0)
+            total = count_profile(instances, vgpu_type)
+            if total:
+                traits = tuple(sorted(self._offer.list_traits(card, vgpu_type)))
+                yield OfferedInventory(self._offer.resource_class, total, traits)
+
+
+def _list_places(card: PciFunction) -> tuple[int, ...]:
+    return list_gpu_instances(card.host, card.address)
+
+
+def _guess_layout(card: PciFunction, profiles: Sequence[Profile]) -> str:
+    """Return a layout that a card may have; empty without GPU instances.
+
+    The host shows the level of a GPU instance in the tree of places, but not its
+    profile. Of the profiles of the level, the one with the fewest slices is taken,
+    but with more than one: 3g.20gb rather than 4g.20gb, 2g.10gb than 1g.10gb.
+    """
+    by_depth: dict[int, Profile] = {}
+    for profile in profiles:  # largest first
+        choice = by_depth.setdefault(profile.depth, profile)
+        if choice.slices > profile.slices > 1:
+            by_depth[profile.depth] = profile
+    depths = sorted(map(instance_depth, _list_places(card)))
+    names = [by_depth[depth].name for depth in depths]
+    return format_layout(parse_layout(profiles, '+'.join(names)))

@@ -11,7 +11,7 @@ from typing import Final
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.timed_scan import TimedScan
-from cyborg_lite.drivers.nvidia.models import NVSWITCHES
+from cyborg_lite.drivers.nvidia.models import NVSWITCHES, may_have_nvlink_fabric
 from cyborg_lite.drivers.pci.functions import custom_name
 
 TRAIT: Final = custom_name('NVIDIA', 'NVSWITCH')
@@ -32,6 +32,10 @@ class Fabric:
 
     switches: int = 0
     active: int = 0  # switches that are bound to their driver
+
+    def has_card(self, device: str) -> bool:
+        """Return True if a card with this device id may be behind the switches."""
+        return self.switches > 0 and may_have_nvlink_fabric(device)
 
     def __str__(self) -> str:
         text = f'behind {self.switches} NVSwitches'

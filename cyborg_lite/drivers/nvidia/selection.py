@@ -6,13 +6,33 @@ from dataclasses import dataclass, replace
 
 from cyborg_lite.drivers.nvidia.capacity import may_have_type
 from cyborg_lite.drivers.nvidia.layout import Vgpu, VgpuLayout, VgpuMode, VgpuType
-from cyborg_lite.drivers.nvidia.vgpus import is_own
+from cyborg_lite.drivers.pci.card_rules import VGPU
 from cyborg_lite.drivers.pci.functions import attributes, custom_name, handle_info
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
-from cyborg_lite.drivers.vgpu_class import VGPU
 from cyborg_lite.model.inventory import AttachHandle, Deployable, HandleType
 from cyborg_lite.model.traits import OWNER_CYBORG
 from cyborg_lite.model.typed_attributes import TypedAttribute
+
+
+def vgpu_type_label(key: str) -> str:
+    """Return the vGPU type in the key of a handle; empty if the key is an address."""
+    return key.split('/')[1] if '/' in key else ''
+
+
+def is_own(vgpu: Vgpu, prepared: PreparedHandles) -> bool:
+    """Return True if this service created a vGPU.
+
+    An mdev has the uuid of its handle. Without mdevs the address identifies it.
+    """
+    if vgpu.uuid is not None:
+        return prepared.has_uuid(vgpu.uuid)
+    return bool(prepared.list_at(vgpu.address))
+
+
+def find_type_label(vgpu: Vgpu, prepared: PreparedHandles) -> str | None:
+    """Return the type of an own vGPU that is not an mdev, or None if it is foreign."""
+    labels = (vgpu_type_label(item.key) for item in prepared.list_at(vgpu.address))
+    return next(filter(None, labels), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 
 from typing import Final
 
-from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
+from cyborg_lite.drivers.host.kernel import Writer, last_line
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.exceptions import DeviceBusy
 
@@ -37,16 +37,12 @@ class SriovManage:
     def _run(self, card: PciFunction, flag: str) -> None:
         output = ''
         for _ in range(_ATTEMPTS):
-            try:
-                status, output = self._writer.run(
-                    card.address, SRIOV_MANAGE, flag, card.address
-                )
-            except OSError as error:
-                raise to_driver_error(card.address, _TOOL, error) from None
+            status, output = self._writer.run(
+                card.address, SRIOV_MANAGE, flag, card.address
+            )
             if status == 0:
                 return
             if _LOCKED not in output:
                 break
-        last_lines = output.strip().splitlines()[-1:] or ['no output']
-        reason = f'{_TOOL} {flag} failed: {last_lines[0]}'
+        reason = f'{_TOOL} {flag} failed: {last_line(output)}'
         raise DeviceBusy(address=card.address, reason=reason)

@@ -2,7 +2,6 @@
 """Creation and removal of the vGPUs of NVIDIA cards for attach handles."""
 
 import errno
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,44 +13,20 @@ from cyborg_lite.drivers.host.virtual_functions import VirtualFunctions
 from cyborg_lite.drivers.nvidia.layout import (
     CURRENT_TYPE,
     NO_TYPE,
-    Vgpu,
     VgpuTypeCache,
     list_creatable_types,
     read_layout,
 )
 from cyborg_lite.drivers.nvidia.nvml import Nvml
+from cyborg_lite.drivers.nvidia.offer import VgpuOffer
+from cyborg_lite.drivers.nvidia.selection import vgpu_type_label
 from cyborg_lite.drivers.nvidia.sriov_manage import SriovManage
 from cyborg_lite.drivers.pci.functions import handle_address
-from cyborg_lite.drivers.prepared_handles import PreparedHandles
 from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DeviceHangs, DriverError
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import HandleType
 
-# Returns True if a card is offered in the same way without its virtual functions.
-MayDisable = Callable[[PciFunction], bool]
-
 _TYPE: Final = 'asked_type'
-
-
-def vgpu_type_label(key: str) -> str:
-    """Return the vGPU type in the key of a handle; empty if the key is an address."""
-    return key.split('/')[1] if '/' in key else ''
-
-
-def is_own(vgpu: Vgpu, prepared: PreparedHandles) -> bool:
-    """Return True if this service created a vGPU.
-
-    An mdev has the uuid of its handle. Without mdevs the address identifies it.
-    """
-    if vgpu.uuid is not None:
-        return prepared.has_uuid(vgpu.uuid)
-    return bool(prepared.list_at(vgpu.address))
-
-
-def find_type_label(vgpu: Vgpu, prepared: PreparedHandles) -> str | None:
-    """Return the type of an own vGPU that is not an mdev, or None if it is foreign."""
-    labels = (vgpu_type_label(item.key) for item in prepared.list_at(vgpu.address))
-    return next(filter(None, labels), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +87,7 @@ class VgpuFunctions:
             return
         if not self._is_expected(target, current):
             return
-        files = vfio.device_files(self._host, function.path('').rstrip('/'))
-        holders = self._writer.holders(target.card, files)
-        if holders:
-            reason = f'it is open in process {holders[0]}'
-            raise DeviceBusy(address=target.address, reason=reason)
+        vfio.check_closed(self._writer, function, target.card)
         self._write(target, NO_TYPE)
 
     def _find_number(self, function: PciFunction, target: VgpuFunction) -> str:
@@ -157,35 +128,33 @@ class VgpuFunctions:
             raise to_driver_error(target.address, action, error) from None
 
 
-class VgpuManager:
-    """Creates and removes vGPUs, one handle of a card at a time."""
+class VgpuHandles:
+    """Creates and removes the vGPUs of handles, one handle of a card at a time."""
 
     def __init__(
         self,
-        host: Host,
+        offer: VgpuOffer,
         writer: Writer,
-        prepared: PreparedHandles,
         nvml: Nvml,
-        types: VgpuTypeCache,
-    ) -> None:
-        self._host = host
-        self._writer = writer
-        self._prepared = prepared
-        self._nvml = nvml
-        self._mdevs = Mdevs(host, writer)
-        self._functions = VgpuFunctions(host, writer, types)
-        self._virtual = VirtualFunctions(host, SriovManage(writer))
-
-    def create(
-        self,
-        handle: AllocatedHandle,
-        may_disable: MayDisable,
         *,
-        leaves_mdev: bool = False,
+        creates_mdevs: bool,
     ) -> None:
+        """Store the arguments.
+
+        :param creates_mdevs: False: Nova creates the mdevs of guests
+        """
+        self._offer = offer
+        self._prepared = offer.prepared
+        self._writer = writer
+        self._nvml = nvml
+        self._creates_mdevs = creates_mdevs
+        self._mdevs = Mdevs(offer.host, writer)
+        self._functions = VgpuFunctions(offer.host, writer, offer.types)
+        self._virtual = VirtualFunctions(offer.host, SriovManage(writer))
+
+    def create(self, handle: AllocatedHandle) -> None:
         """Create the vGPU of a handle, and the virtual functions of its card if needed.
 
-        :param leaves_mdev: Nova creates the mdev; create the virtual functions only
         :raises DeviceHangs: a change did not return; the vGPU may still be created
         :raises DriverError: it failed, and nothing is left
         """
@@ -193,15 +162,15 @@ class VgpuManager:
         # Before the change: a concurrent scan must not report the vGPU as foreign.
         self._prepared.add([handle])
         try:
-            self._create(handle, leaves_mdev)
+            self._create(handle)
         except DeviceHangs:
             raise  # the change may still succeed: keep the handle
         except DriverError:
             self._prepared.remove(handle.uuid)
-            self._remove_virtual_functions(handle, may_disable)
+            self._remove_virtual_functions(handle)
             raise
 
-    def remove(self, handle: AllocatedHandle, may_disable: MayDisable) -> None:
+    def remove(self, handle: AllocatedHandle) -> None:
         """Remove the vGPU of a handle, and unused virtual functions of its card.
 
         :raises DriverError: it cannot be removed now
@@ -214,31 +183,32 @@ class VgpuManager:
         elif vgpu_type_label(handle.key):
             self._functions.clear_type(_vgpu_function(handle))
         self._prepared.remove(handle.uuid)
-        self._remove_virtual_functions(handle, may_disable)
+        self._remove_virtual_functions(handle)
 
-    def exists(self, handle: AllocatedHandle, *, leaves_mdev: bool = False) -> bool:
+    def exists(self, handle: AllocatedHandle) -> bool:
         """Return True if the vGPU of a handle and its PCI function exist.
 
-        :param leaves_mdev: Nova creates the mdev; check the PCI function only
+        If Nova creates the mdev, only its PCI function must exist.
         """
+        leaves_mdev = self._leaves_mdev(handle)
         if handle.type == HandleType.MDEV and not leaves_mdev:
             return self._mdevs.exists(_mdev_spec(handle))
-        function = PciFunction(self._host, handle_address(handle.info))
+        function = PciFunction(self._offer.host, handle_address(handle.info))
         return function.is_present and (
             leaves_mdev
             or not vgpu_type_label(handle.key)
             or self._functions.has_type(_vgpu_function(handle))
         )
 
-    def _create(self, handle: AllocatedHandle, leaves_mdev: bool) -> None:
+    def _create(self, handle: AllocatedHandle) -> None:
         address = handle_address(handle.info)
         if address != handle.control_address:
             # sriov-manage fails while the management library is open.
             with self._nvml.keep_closed():
-                card = PciFunction(self._host, handle.control_address)
+                card = PciFunction(self._offer.host, handle.control_address)
                 self._virtual.create(card, address)
         if handle.type == HandleType.MDEV:
-            if leaves_mdev:
+            if self._leaves_mdev(handle):
                 return
             try:
                 self._mdevs.create(_mdev_spec(handle))
@@ -249,11 +219,14 @@ class VgpuManager:
         elif vgpu_type_label(handle.key):
             self._functions.set_type(_vgpu_function(handle))
 
-    def _remove_virtual_functions(
-        self, handle: AllocatedHandle, may_disable: MayDisable
-    ) -> None:
-        card = PciFunction(self._host, handle.control_address)
-        if read_layout(card).existing or not may_disable(card):
+    def _leaves_mdev(self, handle: AllocatedHandle) -> bool:
+        is_mdev = handle.type == HandleType.MDEV
+        return not self._creates_mdevs and is_mdev and handle.for_guest
+
+    def _remove_virtual_functions(self, handle: AllocatedHandle) -> None:
+        card = PciFunction(self._offer.host, handle.control_address)
+        is_used = bool(read_layout(card).existing)
+        if is_used or not self._offer.is_same_without_functions(card):
             return
         with self._nvml.keep_closed():
             self._virtual.remove(card)

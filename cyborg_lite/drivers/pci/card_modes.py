@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modes that the operator declares for cards, as ``card = mode`` pairs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from oslo_config import cfg, types
 
-from cyborg_lite.drivers.host.sysfs import pci_address
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction, pci_address
+from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.exceptions import ConfigurationError, DriverError
 from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.modes import MODE_NAME, DeviceMode
+from cyborg_lite.model.modes import MODE_NAME, DeviceMode, OfferedInventory
 
 MODES_OPTION: Final = cfg.ListOpt(
     'modes',
@@ -54,18 +55,78 @@ class DeclaredModes:
         return tuple(dict.fromkeys(mode for _, mode in self._rules))
 
 
-def check_mode(modes: Iterable[DeviceMode], device: Device, name: str) -> None:
-    """Check that a device has a mode.
+class CardModes:
+    """Base of the modes of the cards of one driver."""
 
-    :raises DriverError: it has not
-    """
-    names = [mode.name for mode in modes]
-    if name not in names:
-        reason = (
-            f'Device {device.control_address} has no mode {name}. It has: '
-            f'{", ".join(names) or "none"}.'
+    def list_inventory(
+        self, card: PciFunction, device: Device
+    ) -> Mapping[str, Iterable[OfferedInventory]]:
+        """Return what a card offers in each of its modes. Must be read-only."""
+        raise NotImplementedError
+
+    def has_mode(self, card: PciFunction, mode: str) -> bool:
+        """Return True if a card may have a mode now. Must be read-only."""
+        raise NotImplementedError
+
+    def set_mode(self, card: PciFunction, mode: str) -> None:
+        """Set a mode that the card can have, as ``SetsModes.set_mode``.
+
+        :raises DeviceBusy: a guest or a program of the host uses the card
+        :raises DriverError: it failed
+        """
+        raise NotImplementedError
+
+    def is_possible(self, card: PciFunction, device: Device, mode: str) -> bool:
+        """Return True if a card can have a mode."""
+        return mode in self.list_inventory(card, device)
+
+    def complete_name(self, device: Device, mode: str) -> str:
+        """Return the name of the mode that an operator means by a text."""
+        return mode
+
+
+class ModesPciDriver(PciDriver):
+    """A driver with the option ``modes``; its constructor sets ``card_modes``."""
+
+    card_modes: CardModes
+
+    # Any: each option has its own type.
+    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+        super().__init__(host, options)
+        self.declared_modes = DeclaredModes(options, host.name)
+
+    def modes(self, device: Device) -> Sequence[DeviceMode]:
+        """Return the modes that a card can have; empty without any."""
+        card = PciFunction(self._host, device.control_address)
+        modes = self.card_modes.list_inventory(card, device)
+        return tuple(
+            DeviceMode(name, tuple(sorted(items)), self.has_mode(device, name))
+            for name, items in modes.items()
         )
-        raise DriverError(reason=reason)
+
+    def has_mode(self, device: Device, mode: str) -> bool:
+        """Return True if a card may have a mode."""
+        card = PciFunction(self._host, device.control_address)
+        return self.card_modes.has_mode(card, mode)
+
+    def declared_mode(self, device: Device) -> str | None:
+        """Return the mode that the options declare, or None."""
+        declared = self.declared_modes.find(device)
+        return declared and self.card_modes.complete_name(device, declared)
+
+    def set_mode(self, device: Device, mode: str) -> Device:
+        """Set a mode; return the device as it is read afterwards.
+
+        :raises DeviceBusy: a guest or a program of the host uses the card
+        :raises DriverError: the card has no such mode, or it failed
+        """
+        card = PciFunction(self._host, device.control_address)
+        if not self.card_modes.is_possible(card, device, mode):
+            names = ', '.join(self.card_modes.list_inventory(card, device)) or 'none'
+            reason = f'Device {card.address} has no mode {mode}. It has: {names}.'
+            raise DriverError(reason=reason)
+        self.card_modes.set_mode(card, mode)
+        return self.read_device(card.address)
 
 
 def _list_names(device: Device) -> list[str]:

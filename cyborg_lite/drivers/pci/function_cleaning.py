@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from cyborg_lite.drivers.host import vfio
-from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
+from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.nvme_cleaning import NvmeCleaner
-from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DriverError
+from cyborg_lite.exceptions import DeviceGone, DriverError
 from cyborg_lite.model.cleaning import CleanStep
 
 _NVME: Final = '010802'  # class code: NVM Express controller
@@ -53,22 +53,14 @@ class FunctionCleaner:
         if not function.is_present:
             return ''
         self._check(function)
-        try:
-            self._writer.write(function.address, function.path('reset'), '1')
-        except OSError as error:
-            action = 'it cannot be reset'
-            raise to_driver_error(function.address, action, error) from None
+        path = function.path('reset')
+        self._writer.set_value(function.address, path, '1', 'it cannot be reset')
         return ''
 
     def _check(self, function: PciFunction) -> None:
         if function.is_lost:
             raise DeviceGone(address=function.address)
-        directory = function.path('').rstrip('/')
-        files = vfio.device_files(function.host, directory)
-        holders = self._writer.holders(function.address, files)
-        if holders:
-            reason = f'it is open in process {holders[0]}'
-            raise DeviceBusy(address=function.address, reason=reason)
+        vfio.check_closed(self._writer, function)
         if not function.is_resettable:
             reason = f'The kernel cannot reset {function.address}.'
             raise DriverError(reason=reason)

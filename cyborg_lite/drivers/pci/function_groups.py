@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PCI functions that the operator offers together, such as both ports of a card."""
+"""PCI functions that the operator offers together, such as both ports of a card.
 
-from collections.abc import Iterable, Mapping, Sequence
+The first function of a group is its device, with a unit for each function. Placement
+allocates all units or none. The agent activates the group with its exact members.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from oslo_config import cfg, types
 
-from cyborg_lite.drivers.host.sysfs import pci_address
-from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction, pci_address
+from cyborg_lite.drivers.pci.functions import handle_address
+from cyborg_lite.exceptions import ConfigurationError, DriverError
+from cyborg_lite.model import typed_attributes
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import HandleType
+from cyborg_lite.model.typed_attributes import TypedAttribute
 
 GROUPS_OPTION: Final = cfg.ListOpt(
     'groups',
@@ -23,16 +32,18 @@ resources:PGPU=2. Change it only while no instance uses one of the functions.
 Example: 0000:3b:00.0 + 0000:3b:00.1.
 """,
 )
+GROUP_ATTRIBUTES: Final = (typed_attributes.SAME_CARD, typed_attributes.SAME_NUMA_NODE)
 
 
 class FunctionGroups:
-    """The groups of one driver."""
+    """The groups of one driver; most drivers have none."""
 
-    def __init__(self, texts: Iterable[str] = ()) -> None:
+    def __init__(self, host: Host, texts: Iterable[str] = ()) -> None:
         """Parse ``address + address`` entries.
 
         :raises ConfigurationError: a text has no address, or a function has two groups
         """
+        self._host = host
         self._groups: Mapping[str, Sequence[str]] = {}
         for text in texts:
             members = parse_group(text)
@@ -45,6 +56,44 @@ class FunctionGroups:
     def find(self, address: str) -> Sequence[str]:
         """Return the addresses of the group of a function; empty: it has none."""
         return self._groups.get(address, ())
+
+    def list_members(self, function: PciFunction) -> list[PciFunction]:
+        """Return the functions of the group of a function; empty: it has none."""
+        group = self.find(function.address)
+        return [PciFunction(self._host, address) for address in group]
+
+    def list_attributes(self, function: PciFunction) -> Iterator[TypedAttribute]:
+        """Yield what the functions of a group share."""
+        members = self.list_members(function)
+        if not members:
+            return
+        slots = {member.address.rpartition('.')[0] for member in members}
+        yield typed_attributes.SAME_CARD.of(len(slots) == 1)
+        nodes = {member.numa_node for member in members}
+        if None not in nodes:
+            yield typed_attributes.SAME_NUMA_NODE.of(len(nodes) == 1)
+
+    def find_device(self, handle: AllocatedHandle) -> str:
+        """Return the address of the device of a group; empty: no unit of a group."""
+        address = handle_address(handle.info)
+        if handle.type != HandleType.PCI or handle.key != address:
+            return ''
+        return next(iter(self.find(address)), '')
+
+    def check_members(self, members: Sequence[AllocatedHandle]) -> Sequence[str]:
+        """Check that the members are a whole group; return its addresses.
+
+        :raises DriverError: a function of the group is missing
+        """
+        addresses = {handle_address(member.info) for member in members}
+        group = self.find(members[0].control_address)
+        if addresses != set(group):
+            reason = (
+                f'{", ".join(sorted(addresses))} are not the functions of a group: '
+                f'{", ".join(group) or "none"}.'
+            )
+            raise DriverError(reason=reason)
+        return group
 
 
 def parse_group(text: str) -> tuple[str, ...]:

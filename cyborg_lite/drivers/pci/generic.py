@@ -14,12 +14,12 @@ from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.tools import Tools
 from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
 from cyborg_lite.drivers.pci.allowed_functions import AllowedFunctions, parse_entries
+from cyborg_lite.drivers.pci.driver import GroupedPciDriver
 from cyborg_lite.drivers.pci.function_cleaning import FunctionCleaner
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
 from cyborg_lite.drivers.pci.functions import custom_name, handle_address
-from cyborg_lite.drivers.pci.grouped import GroupedPciDriver
+from cyborg_lite.drivers.pci.names import VENDOR_NAMES
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
-from cyborg_lite.drivers.pci.vendors import VENDOR_NAMES
 from cyborg_lite.exceptions import DriverError
 from cyborg_lite.model.cleaning import CleanStep
 from cyborg_lite.model.devices import AllocatedHandle

@@ -6,7 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from cyborg_lite.drivers.pci.vendors import VENDOR_NAMES
+# Of common vendors: in traits, and without a database.
+VENDOR_NAMES: Final[Mapping[str, str]] = {
+    '1002': 'AMD',
+    '102b': 'MATROX',
+    '10de': 'NVIDIA',
+    '10ee': 'XILINX',
+    '144d': 'SAMSUNG',
+    '15b3': 'MELLANOX',
+    '177d': 'MARVELL',
+    '19e5': 'HUAWEI',
+    '1bd4': 'INSPUR',
+    '1da3': 'HABANA',
+    '8086': 'INTEL',
+}
 
 # The packages pci.ids (Debian), hwdata (Fedora, RHEL, SUSE) and pciutils install it.
 PATHS: Final = (

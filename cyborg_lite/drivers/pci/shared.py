@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Final
 from oslo_config import cfg, types
 
 from cyborg_lite.drivers.host import vfio
-from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer
+from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.virtual_functions import SysfsSriov, VirtualFunctions
 from cyborg_lite.drivers.pci import card_rules
-from cyborg_lite.drivers.pci.functions import PciDriver, attributes, handle_address
+from cyborg_lite.drivers.pci.driver import PciDriver
+from cyborg_lite.drivers.pci.functions import handle_address
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
-from cyborg_lite.exceptions import DeviceBusy, DriverError
+from cyborg_lite.exceptions import DriverError
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.inventory import (
     AttachHandle,
@@ -71,8 +72,6 @@ class SharedPciDriver(PciDriver):
         rules = card_rules.parse_rules(options.get('virtual_functions', ()))
         self._rules = card_rules.CardRules(rules)
         self._prepared = PreparedHandles()
-        seconds = options.get('change_timeout', CHANGE_TIMEOUT.default)
-        self._writer = Writer(host.root, host.kernel, seconds)
         switch = SysfsSriov(self._writer, self.virtual_count)
         self._virtual = VirtualFunctions(host, switch)
 
@@ -113,15 +112,6 @@ class SharedPciDriver(PciDriver):
         self._virtual.create(card, addresses[0])
         return True
 
-    def check_unused(self, card: PciFunction) -> None:
-        """Check that no guest has a virtual function of a card open.
-
-        :raises DeviceBusy: a guest has
-        """
-        if self._is_in_use(card.address):
-            reason = 'a guest uses one of its virtual functions'
-            raise DeviceBusy(address=card.address, reason=reason)
-
     def release(self, handle: AllocatedHandle) -> None:
         """Remove the virtual functions of the card after the last handle.
 
@@ -131,11 +121,13 @@ class SharedPciDriver(PciDriver):
             return
         self._writer.check(handle.control_address)
         self._prepared.remove(handle.uuid)
-        card = handle.control_address
+        card = PciFunction(self._host, handle.control_address)
         if self._options.get('virtual_functions_at_start'):
             return
-        if not self._prepared.has_any_on(card) and not self._is_in_use(card):
-            self._virtual.remove(PciFunction(self._host, card))
+        if self._prepared.has_any_on(card.address):
+            return
+        if not vfio.has_open_functions(self._writer, card):
+            self._virtual.remove(card)
 
     def is_prepared(self, handle: AllocatedHandle) -> bool:
         """Return True if the virtual function of the handle exists."""
@@ -178,12 +170,10 @@ class SharedPciDriver(PciDriver):
 
     def build_lost(self, function: PciFunction, reason: str) -> DiscoveryResult:
         """Return the result for a card that does not respond or is out of order."""
-        handles = self._build_handles(function, self._list_addresses(function))
+        handles = [*self._list_handles(function, self._list_addresses(function))]
         if handles:
-            root = self._build_root(function, handles)
-            device = self.build_device(function, replace(root, reserved=root.total))
-            device = replace(device, health=Health.FAILED, health_reason=reason)
-            return self.build_result(function, reason, device)
+            root = self._build_shared_root(function, handles)
+            return self.build_reserved(function, root, reason)
         if self.OFFERS_WHOLE:
             return super().build_lost(function, reason)
         return self.build_withheld(function, reason, Health.FAILED)
@@ -200,35 +190,22 @@ class SharedPciDriver(PciDriver):
     def _build_shared(
         self, function: PciFunction, addresses: Iterable[str]
     ) -> DiscoveryResult:
-        handles = self._build_handles(function, addresses)
+        handles = [*self._list_handles(function, addresses)]
         if not handles:
             reason = 'none of its virtual functions can be passed through'
             return self.build_withheld(function, reason)
-        device = self.build_device(function, self._build_root(function, handles))
+        device = self.build_device(function, self._build_shared_root(function, handles))
         reason = f'{len(handles)} virtual functions'
         used = sum(handle.in_use for handle in handles)
         if used:
             reason = f'{reason}, {used} in use by the host'
         return self.build_result(function, reason, device)
 
-    def _build_root(
-        self, function: PciFunction, handles: tuple[AttachHandle, ...]
+    def _build_shared_root(
+        self, function: PciFunction, handles: Sequence[AttachHandle]
     ) -> Deployable:
-        resource_class = self.shared_class(function)
         traits = self.shared_traits(function)
-        return Deployable(
-            name=self.root_name(function),
-            resource_class=resource_class,
-            traits=traits,
-            total=len(handles),
-            handles=handles,
-            attributes=attributes(resource_class, traits),
-        )
-
-    def _build_handles(
-        self, card: PciFunction, addresses: Iterable[str]
-    ) -> tuple[AttachHandle, ...]:
-        return tuple(self._list_handles(card, addresses))
+        return self.build_root(function, traits, handles, self.shared_class(function))
 
     def _list_handles(
         self, card: PciFunction, addresses: Iterable[str]
@@ -248,16 +225,3 @@ class SharedPciDriver(PciDriver):
         """Return True if the handle is a physical function, not a virtual one."""
         function = PciFunction(self._host, handle_address(handle.info))
         return function.is_present and not function.is_virtual
-
-    def _is_in_use(self, address: str) -> bool:
-        """Return True if any guest has a virtual function of the card open.
-
-        This includes guests that this service does not manage.
-        """
-        card = PciFunction(self._host, address)
-        files = [
-            file
-            for virtual in card.virtfns
-            for file in vfio.device_files(self._host, f'sys/bus/pci/devices/{virtual}')
-        ]
-        return bool(self._writer.holders(address, files))

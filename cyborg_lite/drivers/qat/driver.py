@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Intel QuickAssist: virtual functions with the services that the card is set to."""
 
-from collections.abc import Mapping
-from typing import ClassVar, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
 
-from cyborg_lite.drivers.host.sysfs import PciFunction
-from cyborg_lite.drivers.pci.card_services import ServiceCardDriver
+from oslo_config import cfg
+
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, ModesPciDriver
 from cyborg_lite.drivers.pci.functions import custom_name
+from cyborg_lite.drivers.pci.shared import SharedPciDriver
+from cyborg_lite.drivers.qat.services import STATE, ServiceModes, list_service_traits
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 # Driver and name of the cards by device id (kernel: adf_accel_devices.h).
@@ -22,7 +26,7 @@ _CARDS: Final[Mapping[str, tuple[str, str]]] = {
 _FIRST_GENERATION: Final = ('0435', '19e2', '37c8')
 
 
-class IntelQat(ServiceCardDriver):
+class IntelQat(ModesPciDriver, SharedPciDriver):
     """Driver for Intel QuickAssist cards."""
 
     NAME: ClassVar[str] = 'intel_qat_driver'
@@ -36,20 +40,17 @@ class IntelQat(ServiceCardDriver):
     }
     IS_LIMITED: ClassVar[bool] = True
     OFFERS_WHOLE: ClassVar[bool] = False
-    STATE: ClassVar[str] = 'qat/state'
-    SERVICES: ClassVar[str] = 'qat/cfg_services'
-    SERVICE_TRAIT: ClassVar[str] = 'QAT_SERVICE'
-    # kernel: ABI/sysfs-driver-qat
-    SERVICE_MODES: ClassVar[tuple[str, ...]] = (
-        *('sym;asym', 'sym', 'asym', 'dc', 'dcc'),
-        *('sym;dc', 'asym;dc'),
-    )
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = (*SharedPciDriver.OPTIONS, MODES_OPTION)
+
+    # Any: each option has its own type.
+    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+        super().__init__(host, options)
+        self.card_modes = ServiceModes(self._writer)
 
     def traits(self, function: PciFunction) -> tuple[str, ...]:
         """Return vendor, product and services."""
         names = ('QAT_INTEL', f'QAT_PRODUCT_ID_{function.device}')
-        services = self.list_service_traits(function)
-        return OWNER_CYBORG, *map(custom_name, names), *services
+        return OWNER_CYBORG, *map(custom_name, names), *list_service_traits(function)
 
     def virtual_count(self, card: PciFunction) -> int:
         """Return the configured number; older cards have all functions or none."""
@@ -65,5 +66,5 @@ class IntelQat(ServiceCardDriver):
             return f'driver {driver} is not bound'
         errors = function.number('qat_ras/errors_fatal')
         fatal = f'fatal errors: {errors}' if errors else None
-        faults = (super().find_fault(function), fatal)
-        return ', '.join(filter(None, faults)) or None
+        down = f'{STATE} is down' if function.text(STATE) == 'down' else None
+        return ', '.join(filter(None, (down, fatal))) or None

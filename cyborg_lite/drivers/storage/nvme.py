@@ -14,17 +14,17 @@ from cyborg_lite.drivers.host import disk_use
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.tools import ToolRunner, Tools
 from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
-from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, DeclaredModes, check_mode
-from cyborg_lite.drivers.pci.functions import PciDriver, attributes, custom_name
-from cyborg_lite.drivers.pci.vendors import VENDOR_NAMES
+from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, ModesPciDriver
+from cyborg_lite.drivers.pci.driver import PciDriver
+from cyborg_lite.drivers.pci.functions import custom_name
+from cyborg_lite.drivers.pci.names import VENDOR_NAMES
 from cyborg_lite.drivers.storage.nvme_namespaces import (
-    NamespaceManager,
+    NamespaceModes,
     count_namespaces,
-    format_layout,
-    parse_layout,
+    read_layout,
+    replace_layout,
 )
 from cyborg_lite.drivers.storage.nvme_ports import DrivePorts
-from cyborg_lite.exceptions import DeviceBusy, DeviceGone
 from cyborg_lite.model import typed_attributes
 from cyborg_lite.model.cleaning import CleanStep
 from cyborg_lite.model.devices import AllocatedHandle
@@ -34,19 +34,17 @@ from cyborg_lite.model.inventory import (
     Deployable,
     Device,
     DiscoveryResult,
+    Health,
 )
-from cyborg_lite.model.modes import DeviceMode, list_inventory
 from cyborg_lite.model.traits import OWNER_CYBORG
 from cyborg_lite.model.typed_attributes import AttributeDeclaration, TypedAttribute
 
 _HOST_DRIVER: Final = 'nvme'
-_LAYOUT: Final = custom_name('SSD', 'NAMESPACES', '')  # trait, before the number
-_COUNTS: Final = (1, 2, 4, 8)  # namespaces of the layouts that need no declaration
 # Eight ASCII characters (NVMe Base Specification, Identify Controller, FR).
 _FIRMWARE: Final = re.compile(r'[!-~][ -~]{0,7}')
 
 
-class NvmeDrive(PciDriver):
+class NvmeDrive(ModesPciDriver):
     """Driver for NVMe drives."""
 
     NAME: ClassVar[str] = 'nvme_driver'
@@ -86,11 +84,10 @@ class NvmeDrive(PciDriver):
         method = CleanMethod(options.get('clean_method', CleanMethod.AUTO))
         tools = runner or Tools(host.kernel)
         self._cleaner = NvmeCleaner(tools, method)
-        self._namespaces = NamespaceManager(tools)
-        self._declared = DeclaredModes(options, host.name)
         self._ports = DrivePorts(
             lambda address: self.find_host_user(PciFunction(host, address))
         )
+        self.card_modes = NamespaceModes(tools, self.declared_modes, self._ports)
         # The last number of namespaces, by address. A drive in a guest has none.
         self._counts: dict[str, int] = {}
 
@@ -104,15 +101,21 @@ class NvmeDrive(PciDriver):
         policy = CleaningPolicy(self._options.get('cleaning', CleaningPolicy.AFTER_USE))
         return replace(handle, cleaning=policy)
 
-    def build_device(self, function: PciFunction, root: Deployable) -> Device:
+    def build_device(
+        self,
+        function: PciFunction,
+        root: Deployable,
+        health: Health = Health.OK,
+        reason: str = '',
+    ) -> Device:
         """Return the device of a drive; a trait shows the layout of a declared one."""
-        device = super().build_device(function, root)
-        if root.resource_class is None or self._declared.find(device) is None:
+        device = super().build_device(function, root, health, reason)
+        if root.resource_class is None or self.declared_modes.find(device) is None:
             return device
         if function.driver == _HOST_DRIVER:
             self._counts[function.address] = count_namespaces(function)
         count = self._counts.get(function.address, 0)
-        return replace(device, root=_replace_layout(device.root, count))
+        return replace(device, root=replace_layout(device.root, count))
 
     def restore_device(self, device: Device) -> None:
         """Accept a device that an earlier agent process discovered."""
@@ -121,58 +124,10 @@ class NvmeDrive(PciDriver):
         if device.hardware_id != device.control_address:
             # Needed while the drive is in a guest: other controllers have it, too.
             ids = f'{device.vendor}:{device.std_board_info.get("product_id", "")}'
-            self._serials[device.control_address, ids] = device.hardware_id
-        for trait in device.root.traits:
-            number = trait.removeprefix(_LAYOUT)
-            if number != trait and number.isdecimal():
-                self._counts[device.control_address] = int(number)
-
-    def modes(self, device: Device) -> Sequence[DeviceMode]:
-        """Return the layouts of namespaces of a drive for which one is declared."""
-        declared = self._declared.find(device)
-        function = PciFunction(self._host, device.control_address)
-        if self._ports.find_obstacle(function.address) is not None:
-            return ()
-        if declared is None or function.driver != _HOST_DRIVER:
-            return ()
-        counts = sorted({*_COUNTS, parse_layout(declared)} - {0})
-        return tuple(
-            DeviceMode(
-                format_layout(count),
-                list_inventory(_replace_layout(device.root, count)),
-                is_current=self.has_mode(device, format_layout(count)),
-            )
-            for count in counts
-        )
-
-    def has_mode(self, device: Device, mode: str) -> bool:
-        """Return True if a drive has the namespaces of a mode, all of equal size."""
-        function = PciFunction(self._host, device.control_address)
-        count = parse_layout(mode)
-        return count > 0 and count_namespaces(function) == count
-
-    def declared_mode(self, device: Device) -> str | None:
-        """Return the declared layout."""
-        return self._declared.find(device)
-
-    def set_mode(self, device: Device, mode: str) -> Device:
-        """Replace the namespaces of a drive, which destroys its data.
-
-        :raises DeviceBusy: a guest has the drive, or may have it at another port
-        :raises DriverError: the host uses it, or a command failed
-        """
-        function = PciFunction(self._host, device.control_address)
-        obstacle = self._ports.find_obstacle(function.address)
-        if obstacle is not None:
-            raise DeviceBusy(address=function.address, reason=obstacle)
-        count = parse_layout(mode)
-        if not count:
-            check_mode(self.modes(device), device, mode)
-        self._namespaces.set_layout(function, count)
-        result = self.classify(PciFunction(self._host, function.address))
-        if result is None or result.device is None:
-            raise DeviceGone(address=function.address)
-        return result.device
+            self.memory.keep_serial(device.control_address, ids, device.hardware_id)
+        count = read_layout(device.root)
+        if count:
+            self._counts[device.control_address] = count
 
     def list_clean_steps(self, handle: AllocatedHandle) -> Sequence[CleanStep]:
         """Return the steps that erase the drive."""
@@ -235,14 +190,3 @@ class NvmeDrive(PciDriver):
             # A drive whose content is unknown may be the system disk.
             return 'its namespaces cannot be found'
         return disk_use.find_disk_user(disks)
-
-
-def _replace_layout(root: Deployable, count: int) -> Deployable:
-    """Return the deployable with the trait of a number of namespaces; 0: none."""
-    if root.resource_class is None:
-        return root
-    traits = [trait for trait in root.traits if not trait.startswith(_LAYOUT)]
-    if count:
-        traits.append(f'{_LAYOUT}{count}')
-    shared = attributes(root.resource_class, traits)
-    return replace(root, traits=tuple(traits), attributes=shared)

@@ -9,13 +9,19 @@ destroys all data of the controller.
 import json
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from cyborg_lite.drivers.host import disk_use
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.host.tools import ToolRunner
+from cyborg_lite.drivers.pci.card_modes import CardModes, DeclaredModes
+from cyborg_lite.drivers.pci.functions import attributes, custom_name
+from cyborg_lite.drivers.storage.nvme_ports import DrivePorts
 from cyborg_lite.exceptions import DeviceBusy, DriverError
+from cyborg_lite.model.inventory import Deployable, Device
+from cyborg_lite.model.modes import OfferedInventory, list_inventory
 
 _HOST_DRIVER: Final = 'nvme'
 _SECONDS: Final = 120.0  # of one command
@@ -23,6 +29,8 @@ _SUPPORTED: Final = 0x8  # OACS
 _GRANULE: Final = 1 << 30  # bytes; controllers allocate capacity in granules
 _ALL: Final = '0xffffffff'  # namespace id for what is common to all namespaces
 _NAME: Final = re.compile(r'namespaces-([1-9]\d?)')
+_TRAIT: Final = custom_name('SSD', 'NAMESPACES', '')  # before the number
+_COUNTS: Final = (1, 2, 4, 8)  # namespaces of the layouts that need no declaration
 _SCAN_POLLS: Final = 100
 _SCAN_SECONDS: Final = 0.1  # between two polls
 
@@ -48,14 +56,74 @@ def count_namespaces(function: PciFunction) -> int:
     return len(disks) if len(sizes) == 1 else 0
 
 
-class NamespaceManager:
-    """Replaces the namespaces of drives."""
+def read_layout(root: Deployable) -> int:
+    """Return the number of namespaces in the traits of a deployable; 0: in none."""
+    numbers = (item.removeprefix(_TRAIT) for item in root.traits if _TRAIT in item)
+    return next((int(number) for number in numbers if number.isdecimal()), 0)
 
-    def __init__(self, run: ToolRunner, poll_seconds: float = _SCAN_SECONDS) -> None:
+
+def replace_layout(root: Deployable, count: int) -> Deployable:
+    """Return the deployable with the trait of a number of namespaces; 0: none."""
+    if root.resource_class is None:
+        return root
+    traits = [trait for trait in root.traits if not trait.startswith(_TRAIT)]
+    if count:
+        traits.append(f'{_TRAIT}{count}')
+    shared = attributes(root.resource_class, traits)
+    return replace(root, traits=tuple(traits), attributes=shared)
+
+
+class NamespaceModes(CardModes):
+    """Layouts of the drives for which the operator declares one."""
+
+    def __init__(
+        self,
+        run: ToolRunner,
+        declared: DeclaredModes,
+        ports: DrivePorts,
+        poll_seconds: float = _SCAN_SECONDS,
+    ) -> None:
         self._tool = run
+        self._declared = declared
+        self._ports = ports
         self._poll_seconds = poll_seconds
 
-    def set_layout(self, function: PciFunction, count: int) -> None:
+    def list_inventory(
+        self, card: PciFunction, device: Device
+    ) -> Mapping[str, Iterable[OfferedInventory]]:
+        """Return the inventory with the trait of each layout."""
+        declared = self._declared.find(device)
+        if declared is None or card.driver != _HOST_DRIVER:
+            return {}
+        if self._ports.find_obstacle(card.address) is not None:
+            return {}
+        counts = sorted({*_COUNTS, parse_layout(declared)} - {0})
+        return {
+            format_layout(count): list_inventory(replace_layout(device.root, count))
+            for count in counts
+        }
+
+    def has_mode(self, card: PciFunction, mode: str) -> bool:
+        """Return True if a drive has the namespaces of a mode, all of equal size."""
+        count = parse_layout(mode)
+        return count > 0 and count_namespaces(card) == count
+
+    def is_possible(self, card: PciFunction, device: Device, mode: str) -> bool:
+        """Return True if a mode is a layout; the drive shows later whether it fits."""
+        return parse_layout(mode) > 0
+
+    def set_mode(self, card: PciFunction, mode: str) -> None:
+        """Replace the namespaces of a drive, which destroys its data.
+
+        :raises DeviceBusy: a guest has the drive, or may have it at another port
+        :raises DriverError: the host uses it, or a command failed
+        """
+        obstacle = self._ports.find_obstacle(card.address)
+        if obstacle is not None:
+            raise DeviceBusy(address=card.address, reason=obstacle)
+        self._set_layout(card, parse_layout(mode))
+
+    def _set_layout(self, function: PciFunction, count: int) -> None:
         """Replace the namespaces of a drive by equal ones, unless it has them.
 
         :raises DeviceBusy: a guest has the drive, or it is being set up

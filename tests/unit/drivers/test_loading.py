@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from cyborg_lite.drivers import loading
 from cyborg_lite.drivers.fake import FakeDriver
-from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.exceptions import ConfigurationError
 
@@ -85,7 +85,8 @@ def test_load_reads_cyborg_sections(parse: Parse) -> None:
     )
     (driver,) = loading.load_drivers(['nvidia_gpu_driver'], _HOST, conf).values()
     assert isinstance(driver, NvidiaGpu)
-    assert [driver.configured_types(f'0000:{bus}:00.0') for bus in (85, 86, 87)] == [
+    cards = [PciFunction(_HOST, f'0000:{bus}:00.0') for bus in (85, 86, 87)]
+    assert [driver.vgpu_offer.find_configured(card) for card in cards] == [
         ('nvidia-35',),
         ('nvidia-36',),
         (),

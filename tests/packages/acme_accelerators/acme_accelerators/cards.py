@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from cyborg_lite.drivers.fpga.xilinx import XilinxFpga
 from cyborg_lite.drivers.host.sysfs import PciFunction
-from cyborg_lite.drivers.pci.functions import PciDriver, custom_name
+from cyborg_lite.drivers.pci.driver import PciDriver
+from cyborg_lite.drivers.pci.functions import custom_name
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
 from cyborg_lite.model.traits import OWNER_CYBORG
 

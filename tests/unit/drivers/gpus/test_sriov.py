@@ -9,9 +9,9 @@ import pytest
 from cyborg_lite.drivers.gpus.intel import IntelGpu
 from cyborg_lite.drivers.gpus.sriov import SriovGpu
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.pci.card_rules import VGPU_CLASS
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
-from cyborg_lite.drivers.vgpu_class import VGPU_CLASS
 from cyborg_lite.model.traits import OWNER_CYBORG
 from tests.hosts.kernel import FakeKernel
 

@@ -12,6 +12,7 @@ import pytest
 
 from cyborg_lite.drivers.host import privileged, privileges
 from cyborg_lite.drivers.host.kernel import PrivilegedKernel
+from tests.hosts.kernel import FakeKernel
 
 _ADDRESS = '0000:3b:00.0'
 _DIRECTORY = f'sys/devices/pci0000:3a/{_ADDRESS}'
@@ -470,3 +471,13 @@ def test_entry_points_take_no_root() -> None:
         function = getattr(privileged, name)
         assert 'root' not in function.func.__code__.co_varnames
     assert not privileged.CONTEXT.is_entrypoint(privileged.set_root)
+
+
+def test_find_processes_returns_holders_of_file(tmp_path: Path) -> None:
+    kernel = FakeKernel('l40s-vendor-vfio', tmp_path, most_virtual=1)
+    kernel.open('/dev/vfio/400', process=7)
+    kernel.open('/dev/vfio/40', process=8)
+    (tmp_path / 'proc/9').mkdir()
+    assert privileged.find_processes(str(tmp_path), ['/dev/vfio/400']) == [7]
+    assert privileged.find_processes(str(tmp_path), []) == []
+    assert privileged.find_processes(str(tmp_path / 'nowhere'), ['/dev/vfio/400']) == []

@@ -1,16 +1,131 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the driver for network cards of several vendors."""
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.network.sriov_nic import SriovNic
-from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.inventory import Device, DiscoveryResult
 from tests.hosts import sysfs_tree
 
-_X710 = '0000:18:00.0'
+_SHARED, _PORT = '0000:18:00.0', '0000:18:00.1'
+_MAPPINGS = {'physical_device_mappings': ['physnet1:ens1f0', 'physnet2:ens1f1']}
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    sysfs_tree.build('qat-x710', tmp_path)
+    return Host('compute-1', tmp_path)
+
+
+# Any: driver options have various types.
+def _driver(host: Host, **options: Any) -> SriovNic:
+    return SriovNic(host, {'offer_without_reset': False, **options})
+
+
+def _results(driver: SriovNic) -> dict[str, DiscoveryResult]:
+    return {result.address: result for result in driver.discover()}
+
+
+def _device(driver: SriovNic, address: str) -> Device:
+    device = _results(driver)[address].device
+    assert device is not None
+    return device
+
+
+def _directory(host: Host, address: str) -> Path:
+    return (host.root / 'sys/bus/pci/devices' / address).resolve()
+
+
+def _give_to_guest(host: Host, address: str) -> None:
+    directory = _directory(host, address)
+    shutil.rmtree(directory / 'net')
+    (directory / 'driver').unlink()
+    (directory / 'driver').symlink_to(host.root / 'sys/bus/pci/drivers/vfio-pci')
+
+
+def test_discover_without_mapping_has_no_network(host: Host) -> None:
+    handle = _device(_driver(host), _SHARED).root.handles[0]
+    assert 'physical_network' not in handle.info
+
+
+def test_discover_port_in_guest_keeps_network(host: Host) -> None:
+    driver = _driver(host, **_MAPPINGS)
+    before = _device(driver, _PORT)
+    assert before.root.handles[0].info['physical_network'] == 'physnet2'
+    _give_to_guest(host, _PORT)
+    assert _device(driver, _PORT) == before
+    successor = _driver(host, **_MAPPINGS)
+    successor.restore_device(before)
+    assert _device(successor, _PORT) == before
+
+
+def test_discover_mapping_accepts_pci_address(host: Host) -> None:
+    driver = _driver(host, physical_device_mappings=[f'physnet9:{_PORT}'])
+    _give_to_guest(host, _PORT)
+    root = _device(driver, _PORT).root
+    assert root.traits == ('OWNER_CYBORG', 'CUSTOM_PF', 'CUSTOM_PHYSNET9')
+
+
+def test_discover_port_that_is_up_is_withheld(host: Host) -> None:
+    (_directory(host, _PORT) / 'net/ens1f1/operstate').write_text('up\n')
+    result = _results(_driver(host))[_PORT]
+    assert result.reason == 'in use by the host: its interface ens1f1 is up'
+    assert result.device is not None
+    assert result.device.root.handles == ()
+
+
+def test_discover_function_of_host_is_in_use(host: Host) -> None:
+    bridge = host.root / 'sys/devices/virtual/net/br0'
+    bridge.mkdir(parents=True)
+    master = _directory(host, '0000:18:02.0') / 'net/ens1f0v0/master'
+    master.symlink_to(bridge)
+    results = _results(_driver(host))
+    assert results[_SHARED].reason == '4 virtual functions, 1 in use by the host'
+    assert results['0000:18:02.0'].reason.endswith(
+        'in use by the host: its interface ens1f0v0 is part of br0'
+    )
+    device = results[_SHARED].device
+    assert device is not None
+    used = [handle.key for handle in device.root.handles if handle.in_use]
+    assert used == ['0000:18:02.0']
+
+
+def test_read_legacy_config_returns_mappings_of_cyborg(host: Host) -> None:
+    sections = {
+        'nic_devices': {'enabled_nic_types': ['nic_static']},
+        'nic_static': {
+            'physical_device_mappings': ['physnet1:ens1f0|ens1f1'],
+            'function_device_mappings': ['ovs-offload:ens1f0'],
+        },
+    }
+    options = SriovNic.read_legacy_config(lambda name, _: sections[name])
+    driver = _driver(host, **options)
+    assert _device(driver, _SHARED).root.traits[2:] == (
+        'CUSTOM_PHYSNET1',
+        'CUSTOM_OVS_OFFLOAD',
+    )
+    assert _device(driver, _PORT).root.traits[2:] == ('CUSTOM_PHYSNET1',)
+
+
+def test_vdpa_device_is_shown_with_type_and_excluded(tmp_path: Path) -> None:
+    sysfs_tree.build('dpu-gaudi', tmp_path / 'dpu')
+    driver = _driver(Host('compute-1', tmp_path / 'dpu'))
+    results = _results(driver)
+    reason = 'in use by the host: it has the vDPA device vdpa0 of type vhost_vdpa'
+    assert results['0000:65:00.4'].reason.endswith(reason)
+    device = results['0000:65:00.0'].device
+    assert device is not None
+    in_use = {handle.key: handle.in_use for handle in device.root.handles}
+    assert in_use == {
+        '0000:65:00.2': False,
+        '0000:65:00.3': False,
+        '0000:65:00.4': True,
+    }
 
 
 @pytest.fixture
@@ -24,15 +139,15 @@ def devices(tmp_path: Path) -> dict[str, Device]:
 
 def test_discover_offers_network_cards_only(devices: dict[str, Device]) -> None:
     assert {device.type for device in devices.values()} == {'NIC'}
-    assert devices[_X710].vendor == '8086'
-    assert devices[_X710].model == SriovNic.MODELS['8086:1572']
+    assert devices[_SHARED].vendor == '8086'
+    assert devices[_SHARED].model == SriovNic.MODELS['8086:1572']
 
 
 def test_port_is_offered_whole_or_as_functions(devices: dict[str, Device]) -> None:
     whole_port = devices['0000:18:00.1'].root
-    shared_port = devices[_X710].root
+    shared_port = devices[_SHARED].root
     assert {'CUSTOM_PF'} < set(whole_port.traits)
     assert {'CUSTOM_VF'} < set(shared_port.traits)
     assert [handle.key for handle in whole_port.handles] == ['0000:18:00.1']
-    assert _X710 not in {handle.key for handle in shared_port.handles}
+    assert _SHARED not in {handle.key for handle in shared_port.handles}
     assert len(shared_port.handles) > 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.drivers.host.kernel import Writer
-from cyborg_lite.drivers.nvidia.fabric_partitions import FabricPartitions
+from cyborg_lite.drivers.nvidia.fabric_partitions import FabricGroups
 from cyborg_lite.exceptions import ConfigurationError, DeviceBusy, DriverError
 from tests.hosts.kernel import FakeKernel
 
@@ -19,9 +19,9 @@ def kernel(tmp_path: Path) -> FakeKernel:
     return FakeKernel('function-groups', tmp_path)
 
 
-def build(kernel: FakeKernel, number: int = 1) -> FabricPartitions:
+def build(kernel: FakeKernel, number: int = 1) -> FabricGroups:
     writer = Writer(kernel.root, kernel, 3.0)
-    return FabricPartitions(writer, [f'{number} = {" + ".join(CARDS)}'])
+    return FabricGroups(writer, [f'{number} = {" + ".join(CARDS)}'])
 
 
 def test_activate_and_deactivate_are_idempotent(kernel: FakeKernel) -> None:
@@ -57,4 +57,4 @@ def test_tool_without_answer_is_reported(kernel: FakeKernel) -> None:
 
 def test_invalid_address_is_refused(kernel: FakeKernel) -> None:
     with pytest.raises(ConfigurationError):
-        FabricPartitions(Writer(kernel.root, kernel, 3.0), ['1 = card'])
+        FabricGroups(Writer(kernel.root, kernel, 3.0), ['1 = card'])

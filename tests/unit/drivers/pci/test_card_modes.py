@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from cyborg_lite.drivers.pci.card_modes import DeclaredModes, check_mode
-from cyborg_lite.exceptions import ConfigurationError, DriverError
-from cyborg_lite.model.modes import DeviceMode
+from cyborg_lite.drivers.pci.card_modes import DeclaredModes
+from cyborg_lite.exceptions import ConfigurationError
 from tests.builders.reports import card
 
 _CARD = replace(card(0x3B), hardware_id='GPU-1')
@@ -37,9 +36,3 @@ def test_find_without_match_returns_none() -> None:
 def test_invalid_mode_raises() -> None:
     with pytest.raises(ConfigurationError, match='no valid mode'):
         DeclaredModes({'modes': ['* = a/b']}, 'node-1')
-
-
-def test_check_mode_lists_modes_of_card() -> None:
-    check_mode([DeviceMode('a', ())], _CARD, 'a')
-    with pytest.raises(DriverError, match='It has: a'):
-        check_mode([DeviceMode('a', ())], _CARD, 'b')

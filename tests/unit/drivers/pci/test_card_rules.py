@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
+from cyborg_lite.drivers.gpus.amd import AmdGpu
+from cyborg_lite.drivers.gpus.intel import IntelGpu
+from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.drivers.pci.card_rules import (
+    VGPU_CLASS,
     VGPU_TYPES,
     CardRules,
     parse_rules,
@@ -105,3 +109,22 @@ def test_cyborg_rules_ambiguous_or_invalid_address_raises(address: str) -> None:
                 'vgpu_nvidia-36': {'device_addresses': [address]},
             },
         )
+
+
+@pytest.mark.parametrize('driver', [AmdGpu, IntelGpu, NvidiaGpu])
+def test_vgpu_class_is_option_of_gpu_drivers(driver: type[NvidiaGpu]) -> None:
+    assert VGPU_CLASS in driver.OPTIONS
+
+
+@pytest.mark.parametrize('value', ['CUSTOM_CYBORG_VGPU', 'VGPU'])
+def test_vgpu_class_valid_value(value: str) -> None:
+    assert VGPU_CLASS.type(value) == value
+
+
+@pytest.mark.parametrize('value', ['PGPU', 'custom_x', 'CUSTOM_', 'CUSTOM_a-b'])
+def test_vgpu_class_invalid_value_is_refused(value: str) -> None:
+    conf = cfg.ConfigOpts()
+    conf.register_opts([VGPU_CLASS])
+    conf([], default_config_files=[], default_config_dirs=[])
+    with pytest.raises(ValueError, match=r"doesn't match|not"):
+        conf.set_override('vgpu_resource_class', value)

@@ -3,14 +3,16 @@
 
 import pytest
 
+from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.pci.function_groups import FunctionGroups, parse_group
 from cyborg_lite.exceptions import ConfigurationError
 
+_HOST = Host('compute-1')
 GPU, AUDIO, PORT = '0000:3b:00.0', '0000:3b:00.1', '0000:18:00.0'
 
 
 def test_find_returns_members_in_order() -> None:
-    groups = FunctionGroups([f'{GPU} + {AUDIO}'])
+    groups = FunctionGroups(_HOST, [f'{GPU} + {AUDIO}'])
     assert groups.find(AUDIO) == (GPU, AUDIO)
     assert groups.find(PORT) == ()
 
@@ -29,4 +31,4 @@ def test_parse_group_accepts_forms_of_addresses() -> None:
 )
 def test_invalid_group_is_refused(texts: list[str]) -> None:
     with pytest.raises(ConfigurationError):
-        FunctionGroups(texts)
+        FunctionGroups(_HOST, texts)

@@ -9,7 +9,8 @@ import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.timed_scan import TimedScan
-from cyborg_lite.drivers.pci.functions import PciDriver, custom_name, handle_info
+from cyborg_lite.drivers.pci.driver import PciDriver
+from cyborg_lite.drivers.pci.functions import custom_name, handle_info
 from cyborg_lite.model.inventory import DiscoveryResult, Health
 from tests.hosts import sysfs_tree
 from tests.hosts.hanging_host import HangingHost

@@ -11,7 +11,7 @@ from cyborg_lite.drivers.base import ActivatesGroups, PreparesHandles
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.network.sriov_nic import SriovNic
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
-from cyborg_lite.drivers.pci.functions import PciDriver
+from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.drivers.pci.generic import GenericPci
 from cyborg_lite.exceptions import DriverError
 from cyborg_lite.model.devices import AllocatedHandle

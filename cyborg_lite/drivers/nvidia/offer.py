@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Offer of cards that are divided into vGPUs as the operator configures."""
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.virtual_functions import list_vf_addresses
+from cyborg_lite.drivers.nvidia.capacity import (
+    count_capacity,
+    find_card_memory,
+    list_gpu_instances,
+    read_driver_version,
+)
+from cyborg_lite.drivers.nvidia.layout import (
+    VgpuLayout,
+    VgpuMode,
+    VgpuType,
+    VgpuTypeCache,
+    plan_layout,
+    read_layout,
+)
+from cyborg_lite.drivers.nvidia.models import MEMORY
+from cyborg_lite.drivers.nvidia.nvswitch import TRAIT, Fabric
+from cyborg_lite.drivers.nvidia.selection import (
+    VgpuCard,
+    VgpuSelection,
+    build_deployable,
+    find_type_label,
+    reserve_all,
+    select_types,
+    summarize_offer,
+)
+from cyborg_lite.drivers.pci.card_rules import CardRules
+from cyborg_lite.drivers.pci.cards import PciCards
+from cyborg_lite.drivers.pci.functions import custom_name
+from cyborg_lite.drivers.prepared_handles import PreparedHandles
+from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
+from cyborg_lite.model.traits import OWNER_CYBORG
+from cyborg_lite.model.typed_attributes import DRIVER_VERSION
+
+VENDOR_DRIVER: Final = 'nvidia'
+
+
+class VgpuOffer:
+    """Offers the vGPUs of the cards for which a rule names types."""
+
+    def __init__(
+        self, cards: PciCards, host: Host, rules: CardRules, resource_class: str
+    ) -> None:
+        self._cards = cards
+        self._rules = rules
+        self.host = host
+        self.resource_class = resource_class
+        self.prepared = PreparedHandles()
+        self.types = VgpuTypeCache()
+        self.fabric = Fabric()  # as of the last scan
+        # The last device of each divided card, by address: it is reported while the
+        # card cannot be read.
+        self._divided: dict[str, Device] = {}
+
+    def restore_device(self, device: Device) -> None:
+        """Accept a device that an earlier agent process discovered.
+
+        The sum of its vGPUs is the memory of a card that no longer lists all types.
+        """
+        product = device.std_board_info.get('product_id', '')
+        for deployable in device.root.walk():
+            label = deployable.attributes.get('vgpu_type', '')
+            vgpu_type = VgpuType('', label, available=0)
+            if vgpu_type.memory and not vgpu_type.uses_gpu_instance:
+                size = deployable.total * vgpu_type.memory
+                self.types.restore_memory(device.control_address, product, size)
+
+    def remove_absent(self, present: Container[str]) -> None:
+        """Remove what is known of all cards but those at the given addresses."""
+        self.types.remove_absent(present)
+        divided = self._divided.items()
+        self._divided = {key: item for key, item in divided if key in present}
+
+    def classify_card(self, function: PciFunction) -> DiscoveryResult | None:
+        """Return the result for a card with vGPUs; None: the card is whole."""
+        layout = read_layout(function)
+        prepared_types = self._list_prepared_types(layout)
+        layout = self.types.complete_types(function, layout, prepared_types)
+        configured = self.find_configured(function)
+        if not configured and layout.is_undivided:
+            self._divided.pop(function.address, None)
+            return None
+        if configured and layout.mode in (VgpuMode.NONE, VgpuMode.UNKNOWN):
+            return self._classify_without_vgpus(function, configured)
+        selection = select_types(layout, configured, self.prepared)
+        return self._build_divided(function, layout, selection)
+
+    def is_divided(self, function: PciFunction) -> bool:
+        """Return True if a card has been offered as vGPUs, or is to be."""
+        has_been = function.address in self._divided
+        return has_been or bool(self.find_configured(function))
+
+    def is_same_without_functions(self, function: PciFunction) -> bool:
+        """Return True if a card offers the same without its virtual functions."""
+        return plan_layout(function, self.find_configured(function)) is not None
+
+    def find_configured(self, function: PciFunction) -> tuple[str, ...]:
+        """Return the vGPU types configured for a card; empty: it stays whole."""
+        uuid = self._cards.hardware_id(function)
+        # Cyborg and Nova name an Ampere card by the addresses of its VFs only.
+        count = function.number('sriov_totalvfs') or 0
+        virtual = function.virtfns or list_vf_addresses(function, count)
+        return self._rules.find_values(function.address, uuid, function.ids, *virtual)
+
+    def list_traits(self, card: PciFunction, vgpu_type: VgpuType) -> tuple[str, ...]:
+        """Return the traits of the vGPUs of a type."""
+        model = custom_name('NVIDIA', card.device, vgpu_type.label)
+        fabric = (TRAIT,) if self.fabric.has_card(card.device) else ()
+        return OWNER_CYBORG, model, *fabric
+
+    def build_unreadable(self, function: PciFunction, reason: str) -> DiscoveryResult:
+        """Return the last readable device of a card, with everything reserved."""
+        last_device = self._divided.get(function.address)
+        if last_device is None:
+            return self._cards.build_withheld(function, reason, Health.FAILED)
+        device = replace(
+            last_device,
+            root=reserve_all(last_device.root),
+            health=Health.FAILED,
+            health_reason=reason,
+        )
+        return self._cards.build_result(function, reason, device)
+
+    def _build_divided(
+        self, function: PciFunction, layout: VgpuLayout, selection: VgpuSelection
+    ) -> DiscoveryResult:
+        if not selection.types:
+            health = Health.BUSY if selection.foreign else Health.OK
+            return self._cards.build_withheld(function, selection.reason, health)
+        table_size = MEMORY.get(function.device)
+        memory = find_card_memory(table_size, self.types.find_memory(function))
+        instances = list_gpu_instances(self.host, function.address)
+        version = read_driver_version(self.host)
+        totals = {
+            item.label: count_capacity(layout, item, memory, instances)
+            for item in selection.types
+        }
+        root = build_deployable(
+            VgpuCard(
+                name=self._cards.root_name(function),
+                address=function.address,
+                product=function.device,
+                layout=layout,
+                selection=selection,
+                totals=totals,
+                memory=memory,
+                more_traits=(TRAIT,) if self.fabric.has_card(function.device) else (),
+                # A guest with a whole card brings a driver of its own.
+                driver=(DRIVER_VERSION.of(version),) if version else (),
+                resource_class=self.resource_class,
+            )
+        )
+        health = Health.BUSY if selection.is_blocked else Health.OK
+        device = self._cards.build_device(function, root, health, selection.reason)
+        self._divided[function.address] = device
+        summary = summarize_offer(root, selection, layout.existing)
+        return self._cards.build_result(function, summary, device)
+
+    def _classify_without_vgpus(
+        self, function: PciFunction, configured: Sequence[str]
+    ) -> DiscoveryResult:
+        """Return the result for a card with configured types and without vGPU files."""
+        types = ' and '.join(configured)
+        if function.has_guest_driver:
+            # A guest may have the whole card: divide it after the release.
+            root = replace(self._cards.build_whole(function), reserved=1)
+            reason = f'The change to {types} is refused while it is bound to vfio'
+            device = self._cards.build_device(function, root, reason=reason)
+            return self._cards.build_result(function, reason, device)
+        if function.driver != VENDOR_DRIVER:
+            reason = f'driver {VENDOR_DRIVER} is not bound to it'
+            return self.build_unreadable(function, reason)
+        planned = plan_layout(function, configured)
+        if planned is not None:
+            selection = select_types(planned, configured, self.prepared)
+            return self._build_divided(function, planned, selection)
+        reason = (
+            f'no vGPU type {types} is visible: its virtual functions may be disabled, '
+            'or the driver may lack vGPU support'
+        )
+        return self.build_unreadable(function, reason)
+
+    def _list_prepared_types(self, layout: VgpuLayout) -> Iterator[VgpuType]:
+        """Yield the types of own vGPUs. A full card does not list any type."""
+        for vgpu in layout.existing:
+            if vgpu.uuid is None:
+                label = find_type_label(vgpu, self.prepared)
+                if label is not None:
+                    yield VgpuType(vgpu.type_id, label, available=0)

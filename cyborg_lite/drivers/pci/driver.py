@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Discovery and passthrough of PCI functions, shared by the vendor drivers.
+
+A vendor driver derives from ``PciDriver`` and sets class variables. It overrides a
+method only where its hardware differs. It takes further abilities from
+``GroupedPciDriver``, ``ModesPciDriver`` and ``SharedPciDriver``.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from oslo_log import log
+
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.timed_scan import TimedScan
+from cyborg_lite.drivers.pci.cards import BOOT_VGA, LOST, PciCards
+from cyborg_lite.drivers.pci.function_groups import GROUP_ATTRIBUTES
+from cyborg_lite.drivers.pci.functions import handle_address, name_companion
+from cyborg_lite.drivers.pci.groups import GroupOffer
+from cyborg_lite.exceptions import DeviceGone
+from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
+from cyborg_lite.model.typed_attributes import AttributeDeclaration
+
+LOG = log.getLogger(__name__)
+
+
+class PciDriver(PciCards):
+    """Discovers the cards of one vendor and offers each as one attach handle."""
+
+    # Any: each option has its own type.
+    def __init__(self, host: Host, options: Mapping[str, Any]) -> None:
+        super().__init__(host, options)
+        self._scan = TimedScan()
+        self._group_offer = GroupOffer(self)
+
+    def restore_device(self, device: Device) -> None:
+        """Accept a device that an earlier agent process discovered."""
+        self.memory.restore(device, self.NAME)
+        for deployable in device.root.walk():
+            for handle in deployable.handles:
+                self._iommu_groups.restore_choice(handle_address(handle.info))
+
+    def discover(self) -> Iterator[DiscoveryResult]:
+        """Yield one result per PCI function of the vendor that is part of a card."""
+        functions = list(self._host.pci_functions())
+        self.memory.remove_absent({function.address for function in functions})
+        for reading in self._scan.read(functions, self._classify_safely):
+            result = reading.value
+            if reading.is_hung:
+                result = self._build_hung(reading.function)
+            else:
+                self.memory.keep_result(reading.function.address, result)
+            if result is not None:
+                yield result
+
+    def read_device(self, address: str) -> Device:
+        """Return the device of a card, read anew.
+
+        :raises DeviceGone: there is none
+        """
+        result = self.classify(PciFunction(self._host, address))
+        if result is None or result.device is None:
+            raise DeviceGone(address=address)
+        return result.device
+
+    def _build_hung(self, function: PciFunction) -> DiscoveryResult | None:
+        """Return the result for a function that cannot be read; it is not read again.
+
+        :returns: the last device, degraded; without one, a result without device, or
+            None if the function is known to be of another vendor
+        """
+        reason = 'it does not answer: a read from its files has not returned'
+        last = self.memory.find_result(function.address)
+        if last is not None and last.device is not None:
+            device = replace(last.device, health=Health.DEGRADED, health_reason=reason)
+            return replace(last, reason=reason, device=device)
+        vendor, device_id, pci_class = (
+            function.read_cached(name) for name in ('vendor', 'device', 'pci_class')
+        )
+        if not vendor or not pci_class or not pci_class.startswith(self.CLASSES):
+            return None
+        ids = f'{vendor}:{device_id}'
+        return DiscoveryResult(function.address, ids, pci_class, self.NAME, reason)
+
+    def _classify_safely(self, function: PciFunction) -> DiscoveryResult | None:
+        """Return the result for a function. A fault of one card costs this card."""
+        try:
+            return self.classify(function)
+        except Exception as error:
+            # The files of a broken card may contain anything.
+            LOG.exception('Driver %s cannot read %s', self.NAME, function.address)
+            reason = f'it cannot be read: {type(error).__name__}'
+        try:
+            return self.build_withheld(function, reason)
+        except Exception:  # noqa: BLE001  # probably the same, which is in the log
+            return self.build_result(function, reason)
+
+    def classify(self, function: PciFunction) -> DiscoveryResult | None:
+        """Return the result for a function, or None if this driver is not for it."""
+        return self._group_offer.classify(function) or self._classify_single(function)
+
+    def _classify_single(self, function: PciFunction) -> DiscoveryResult | None:
+        if not self.is_own_vendor(function):
+            return None
+        if not self.is_card_function(function):
+            return self.classify_companion(function)
+        if function.is_virtual:
+            return self.build_result(function, self.describe_virtual(function))
+        if function.is_lost:
+            return self.build_lost(function, LOST)
+        if function.is_boot_vga:
+            return self.build_withheld(function, BOOT_VGA)
+        return self.classify_card(function)
+
+    def classify_card(self, function: PciFunction) -> DiscoveryResult:
+        """Return the result for a physical function that works and is not boot VGA."""
+        fault = self.find_fault(function)
+        if fault is not None:
+            return self.build_lost(function, fault)
+        obstacle = self.find_obstacle(function)
+        if obstacle is not None:
+            return self.build_withheld(function, obstacle)
+        device = self.build_device(function, self.build_whole(function))
+        return self.build_result(function, self.describe_offer(function), device)
+
+    def classify_companion(self, function: PciFunction) -> DiscoveryResult | None:
+        """Return the result for a function that is no card; None: not beside one."""
+        if self.IS_LIMITED:
+            return None
+        for sibling in function.siblings:
+            if self.is_card_function(sibling) and not sibling.is_virtual:
+                subject = name_companion(function)
+                reason = f'{subject} function of {sibling.address}'
+                return self.build_result(function, reason)
+        return None
+
+
+class GroupedPciDriver(PciDriver):
+    """A driver with the option ``groups``."""
+
+    ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]] = (
+        *PciDriver.ATTRIBUTES,
+        *GROUP_ATTRIBUTES,
+    )
+
+    def find_group(self, handle: AllocatedHandle) -> str:
+        """Return the address of the device of a group; empty: no unit of a group."""
+        return self.groups.find_device(handle)
+
+    def activate(self, members: Sequence[AllocatedHandle]) -> None:
+        """Check that the members are a whole group; vfio needs nothing else.
+
+        :raises DriverError: a function of the group is missing
+        """
+        self.groups.check_members(members)
+
+    def deactivate(self, members: Sequence[AllocatedHandle]) -> None:
+        """Do nothing: only ``activate`` of a subclass changes the host."""
