@@ -30,9 +30,14 @@ def create_bound_instance(
     database: Database, number: int, *, needs_host: bool = False
 ) -> tuple[list[str], str]:
     """Create bound ARQs of one new instance; return their uuids and its uuid."""
-    instance = str(uuid4())
     rp_uuid = add_card(database, number, needs_host=needs_host)
     uuids = add_arqs(database, number)
+    return uuids, bind_arqs(database, uuids, rp_uuid)
+
+
+def bind_arqs(database: Database, uuids: list[str], rp_uuid: str) -> str:
+    """Bind ARQs to a new instance, and return its uuid; no job remains."""
+    instance = str(uuid4())
     everybody = Scope(project_id=None)
     bindings_by_arq = bindings(uuids, rp_uuid, instance)
     job = database.write(
@@ -46,7 +51,7 @@ def create_bound_instance(
             binding.complete_bind, following, confirm_all(database, uuids), None, event
         )
     database.write(queue.finish_job, following)
-    return uuids, instance
+    return instance
 
 
 def add_bound_arqs(session: Session, profile: str, number: int) -> None:

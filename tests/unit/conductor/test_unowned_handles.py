@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select, update
 
 from cyborg_lite.conductor.unowned_handles import UnownedHandles
-from cyborg_lite.db import attach_handles, binding, providers, release
+from cyborg_lite.db import attach_handles, providers, release
 from cyborg_lite.db.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.db.tables import AttachHandle
@@ -17,7 +17,8 @@ from cyborg_lite.exceptions import InvalidInput, NoFreeHandle
 from cyborg_lite.model.arqs import Scope
 from cyborg_lite.model.devices import AllocatedHandle
 from cyborg_lite.model.host_events import HostHandle
-from cyborg_lite.model.jobs import JobType, NewJob
+from cyborg_lite.model.jobs import JobType
+from tests.builders.bound_arqs import bind_arqs
 from tests.builders.database_backups import back_up, restore
 from tests.builders.rows import (
     HOST,
@@ -25,7 +26,6 @@ from tests.builders.rows import (
     PROJECT,
     add_arqs,
     add_card,
-    bindings,
 )
 from tests.builders.unclean_units import count_clean_jobs
 from tests.doubles.consumers import FakeConsumers
@@ -52,18 +52,11 @@ class Site:
 
     def bind(self) -> AllocatedHandle:
         """Bind the next ARQ to a new instance, which has an allocation."""
-        (arq, instance) = self.arqs.pop(0), str(uuid4())
-        selection = bindings([arq], self.card, instance)
-        job = self.database.write(
-            binding.accept_bind, selection, _EVERYBODY, NewJob(JobType.BIND), OWNER
-        )
-        event = NewJob(JobType.NOVA_EVENT)
-        claim = self.database.write(binding.claim_for_bind, job, [arq], None, event)
-        last = self.database.write(binding.complete_bind, claim.job, [arq], None, event)
-        self.database.write(queue.finish_job, last)
+        arq = self.arqs.pop(0)
+        instance = bind_arqs(self.database, [arq], self.card)
         self.consumers.allocate(instance, [self.card], PROJECT)
         self.nova.hosts[instance] = HOST
-        (handle,) = claim.handles
+        (handle,) = self.database.read(attach_handles.list_handles_of_arqs, [arq])
         return handle
 
     def bind_and_restore(self) -> HostHandle:
