@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the revisions on the connection of ``cyborg_lite/db/migration.py``."""
+"""Runs the revisions on the connection of ``cyborg_lite/db/core/migration.py``."""
 
 from alembic import context
 
-from cyborg_lite.db.tables import Base
+from cyborg_lite.db.core.tables import Base
 
 connection = context.config.attributes['connection']
 

@@ -42,17 +42,17 @@ from sqlalchemy.orm import Session
 
 from benchmarks.deployment import connect, create_cloud
 from benchmarks.process_cost import Cost, Meter
-from cyborg_lite.conductor.liveness import LivenessMonitor
-from cyborg_lite.db import services
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.hosts.liveness import LivenessMonitor
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Job, Service
+from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.tables import Job, Service
 from cyborg_lite.exceptions import CyborgError
-from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.model.report_changes import diff_reports
-from cyborg_lite.model.services import AGENT, Heartbeat, HeartbeatDetails
-from cyborg_lite.model.usage import Usage
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.hosts.services import AGENT, Heartbeat, HeartbeatDetails
+from cyborg_lite.model.inventory.host_report import HostReport
+from cyborg_lite.model.inventory.report_changes import diff_reports
 from cyborg_lite.rpc.client import connect_conductor, is_reachable
 from cyborg_lite.rpc.context import bare_context, daemon_context
 from cyborg_lite.rpc.interface import Conductor

@@ -42,8 +42,8 @@ import requests
 from oslo_config import cfg
 from sqlalchemy import create_engine, text
 
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Base
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Base
 from tests.builders.bound_arqs import add_bound_arqs
 from tests.servers.stack import NOVA, Cloud
 

@@ -35,9 +35,8 @@ from sqlalchemy.orm import Session
 
 from benchmarks.deployment import connect, create_cloud
 from benchmarks.process_cost import Meter
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.tables import (
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import (
     Arq,
     AttachHandle,
     Deployable,
@@ -45,6 +44,7 @@ from cyborg_lite.db.tables import (
     DeviceProfile,
     Job,
 )
+from cyborg_lite.db.inventory import reports
 from cyborg_lite.rpc.client import connect_conductor, is_reachable
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.interface import Conductor

@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from cyborg_lite.model.host_topology import (
+from cyborg_lite.model.hosts.topology import (
     Availability,
     HostTopology,
     NumaNode,
@@ -13,7 +13,7 @@ from cyborg_lite.model.host_topology import (
     TopologyUnit,
     UnitUser,
 )
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.rendering.svg import format_svg
 
 Json = Mapping[str, Any]

@@ -15,16 +15,10 @@ from pathlib import Path
 from typing import Final
 from unittest import mock
 
-from cyborg_lite.cmd import (
-    agent,
-    api,
-    conductor,
-    controller,
-    dbsync,
-    manage,
-    standalone,
-    status,
-)
+from cyborg_lite.cmd.daemons import agent, api, conductor, controller, standalone
+from cyborg_lite.cmd.dbsync import main as dbsync
+from cyborg_lite.cmd.manage import main as manage
+from cyborg_lite.cmd.status import main as status
 
 ROOT: Final = Path(__file__).parents[1]
 MAN: Final = ROOT / 'etc' / 'man'

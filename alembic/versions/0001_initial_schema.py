@@ -2,7 +2,7 @@
 """The schema of the first release.
 
 Until 1.0.0 is declared, this revision is edited together with
-``cyborg_lite/db/tables.py``. Names of keys and indexes follow its convention.
+``cyborg_lite/db/core/tables.py``. Names of keys and indexes follow its convention.
 """
 
 import sqlalchemy as sa

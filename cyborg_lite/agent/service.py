@@ -10,33 +10,33 @@ from typing import Final
 
 from oslo_log import log
 
-from cyborg_lite.agent.cache import Cache
-from cyborg_lite.agent.cleaning import Cleaning
-from cyborg_lite.agent.device_locks import DeviceLocks
-from cyborg_lite.agent.discovery import Discovery
-from cyborg_lite.agent.handle_repair import HandleRepair
-from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
-from cyborg_lite.agent.identity import StateLock, check_host, load_identity
-from cyborg_lite.agent.journal import Journal
-from cyborg_lite.agent.modes import Modes, ModeStore
-from cyborg_lite.agent.ownership import Ownership
-from cyborg_lite.agent.pci_errors import PciErrorLimits, PciErrors
-from cyborg_lite.agent.preparation import Preparation
-from cyborg_lite.agent.programming import (
+from cyborg_lite.agent.arqs.handle_repair import HandleRepair
+from cyborg_lite.agent.arqs.preparation import Preparation
+from cyborg_lite.agent.arqs.readiness import Readiness
+from cyborg_lite.agent.arqs.reconciliation import Reconciliation
+from cyborg_lite.agent.arqs.recovery import HostRecovery
+from cyborg_lite.agent.bitstreams.programming import (
     BitstreamStore,
     NoProgramming,
     Programming,
 )
-from cyborg_lite.agent.readiness import Readiness
-from cyborg_lite.agent.reconciliation import Reconciliation
-from cyborg_lite.agent.recovery import HostRecovery
-from cyborg_lite.agent.reporting import Reporter, ReportSources
-from cyborg_lite.agent.server_gate import ServerGate
-from cyborg_lite.agent.telemetry import TelemetryCollector
+from cyborg_lite.agent.devices.cleaning import Cleaning
+from cyborg_lite.agent.devices.device_locks import DeviceLocks
+from cyborg_lite.agent.devices.modes import Modes, ModeStore
+from cyborg_lite.agent.hosts.reporting import Reporter, ReportSources
+from cyborg_lite.agent.hosts.server_gate import ServerGate
+from cyborg_lite.agent.inventory.discovery import Discovery
+from cyborg_lite.agent.inventory.hardware_monitor import AgentIntervals, HardwareMonitor
+from cyborg_lite.agent.inventory.pci_errors import PciErrorLimits, PciErrors
+from cyborg_lite.agent.inventory.telemetry import TelemetryCollector
+from cyborg_lite.agent.ownership.ownership import Ownership
+from cyborg_lite.agent.state.cache import Cache
+from cyborg_lite.agent.state.identity import StateLock, check_host, load_identity
+from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError
-from cyborg_lite.model.inventory import DiscoveryResult
+from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.dispatcher import Dispatcher
 from cyborg_lite.rpc.methods import AGENTS

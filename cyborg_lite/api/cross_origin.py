@@ -7,7 +7,8 @@ import webob
 from oslo_config import cfg
 from oslo_middleware import cors
 
-from cyborg_lite.api import microversion, preconditions
+from cyborg_lite.api import microversion
+from cyborg_lite.api.call import preconditions
 
 _READABLE: Final = [
     microversion.HEADER,

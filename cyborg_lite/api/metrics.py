@@ -9,7 +9,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
-from cyborg_lite.api.resource import Resource
+from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.routes import ROUTES, find_controller
 from cyborg_lite.exceptions import NotFound
 from cyborg_lite.monitoring.serving import serve_metrics

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.controllers import (
     arqs,
     bitstreams,
@@ -18,7 +19,6 @@ from cyborg_lite.api.controllers import (
     usages,
     versions,
 )
-from cyborg_lite.api.resource import Resource
 from cyborg_lite.exceptions import NotFound
 from cyborg_lite.model.text import format_value
 

@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from cyborg_lite.clients import session
 from cyborg_lite.exceptions import ConfigurationError, NotFound, RemoteError
-from cyborg_lite.model.bitstreams import TAG, Image
+from cyborg_lite.model.bitstreams.bitstreams import TAG, Image
 
 _CHUNK_SIZE: Final = 1 << 20  # bytes
 _MAX_IMAGES: Final = 1000  # upper bound of the images that one search returns

@@ -17,8 +17,12 @@ from cyborg_lite.exceptions import (
     ProviderExists,
     ProviderInUse,
 )
-from cyborg_lite.model.device_profiles import GroupRequirements
-from cyborg_lite.model.providers import Inventories, ProviderInventory, TreeNode
+from cyborg_lite.model.profiles.device_profiles import GroupRequirements
+from cyborg_lite.model.providers.providers import (
+    Inventories,
+    ProviderInventory,
+    TreeNode,
+)
 
 MICROVERSION: Final = '1.28'
 """Microversion of all requests; it requires Placement of Rocky or later.

@@ -11,7 +11,7 @@ from cyborg_lite.clients.placement import (
     ProviderTraits,
 )
 from cyborg_lite.exceptions import ProviderExists, ProviderInUse
-from cyborg_lite.model.providers import Inventories, TreeNode
+from cyborg_lite.model.providers.providers import Inventories, TreeNode
 
 
 class PlacementRehearsal(Placement):

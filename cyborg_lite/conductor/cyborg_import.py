@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.db import cyborg_import
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.model.cyborg_import.plan import (
     CloudRows,
     ImportNote,

@@ -14,65 +14,65 @@ from cyborg_lite.clients.limits import KeystoneLimits
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.clients.playbooks import PlaybookRunner, check_installed
-from cyborg_lite.conductor.alternatives import AlternativeService
-from cyborg_lite.conductor.arqs import ArqService
-from cyborg_lite.conductor.attributes import AttributeService
-from cyborg_lite.conductor.audit import Audit, AuditRules
-from cyborg_lite.conductor.audit_jobs import AuditHandler, AuditScheduler
-from cyborg_lite.conductor.binding import BindHandler, BindRules
-from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
-from cyborg_lite.conductor.bitstreams import BitstreamCatalog
-from cyborg_lite.conductor.cleaning import CleanHandler, CleaningService
-from cyborg_lite.conductor.connecting import ConnectHandler
-from cyborg_lite.conductor.deployables import DeployableService
-from cyborg_lite.conductor.device_profiles import DeviceProfileService
-from cyborg_lite.conductor.devices import DeviceService
-from cyborg_lite.conductor.explanations import ExplanationService
-from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
-from cyborg_lite.conductor.host_topology import HostTopologyService
-from cyborg_lite.conductor.hosts import HostService
-from cyborg_lite.conductor.inventory import InventoryService
-from cyborg_lite.conductor.job_administration import JobService
-from cyborg_lite.conductor.job_attempts import Handler
-from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
-from cyborg_lite.conductor.liveness import LivenessMonitor
-from cyborg_lite.conductor.metrics import Metrics
-from cyborg_lite.conductor.modes import ModeHandler, ModeService
-from cyborg_lite.conductor.notifications import (
-    NotificationRules,
-    NotificationSender,
-)
-from cyborg_lite.conductor.nova_events import NovaEventHandler
-from cyborg_lite.conductor.placement.audit import PlacementAuditScheduler
-from cyborg_lite.conductor.placement.host_jobs import HostSyncJobs
-from cyborg_lite.conductor.placement.selectors import SelectorsHandler
-from cyborg_lite.conductor.placement.sync import PlacementSync, PlacementSyncHandler
-from cyborg_lite.conductor.programming import (
+from cyborg_lite.conductor.arqs.arqs import ArqService
+from cyborg_lite.conductor.arqs.audit import Audit, AuditRules
+from cyborg_lite.conductor.arqs.audit_jobs import AuditHandler, AuditScheduler
+from cyborg_lite.conductor.arqs.binding import BindHandler, BindRules
+from cyborg_lite.conductor.arqs.connecting import ConnectHandler
+from cyborg_lite.conductor.arqs.nova_events import NovaEventHandler
+from cyborg_lite.conductor.arqs.project_limits import LimitService
+from cyborg_lite.conductor.arqs.recovery import RecoveryService
+from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
+from cyborg_lite.conductor.arqs.unowned_handles import UnownedHandles
+from cyborg_lite.conductor.arqs.usages import UsageService
+from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
+from cyborg_lite.conductor.bitstreams.programming import (
     ProgramHandler,
     ProgrammingService,
     ProgramWaiters,
 )
-from cyborg_lite.conductor.project_limits import LimitService
-from cyborg_lite.conductor.purging import DEFAULT_RETENTION, Purger, Retention
-from cyborg_lite.conductor.reconfiguring import (
+from cyborg_lite.conductor.capacity.explanations import ExplanationService
+from cyborg_lite.conductor.devices.attributes import AttributeService
+from cyborg_lite.conductor.devices.cleaning import CleanHandler, CleaningService
+from cyborg_lite.conductor.devices.deployables import DeployableService
+from cyborg_lite.conductor.devices.devices import DeviceService
+from cyborg_lite.conductor.devices.modes import ModeHandler, ModeService
+from cyborg_lite.conductor.devices.reconfiguring import (
     HostPeers,
     ReconfigurationService,
     ReconfigureHandler,
 )
-from cyborg_lite.conductor.recovery import RecoveryService
-from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.conductor.services import ServiceRegistry
-from cyborg_lite.conductor.sharing import SharingCheck
-from cyborg_lite.conductor.unowned_handles import UnownedHandles
-from cyborg_lite.conductor.usages import UsageService
-from cyborg_lite.db import services
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.schema_check import check_revision
+from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.hosts.host_topology import HostTopologyService
+from cyborg_lite.conductor.hosts.hosts import HostService
+from cyborg_lite.conductor.hosts.liveness import LivenessMonitor
+from cyborg_lite.conductor.hosts.services import ServiceRegistry
+from cyborg_lite.conductor.inventory.inventory import InventoryService
+from cyborg_lite.conductor.jobs.administration import JobService
+from cyborg_lite.conductor.jobs.attempts import Handler
+from cyborg_lite.conductor.jobs.notifications import (
+    NotificationRules,
+    NotificationSender,
+)
+from cyborg_lite.conductor.jobs.purging import DEFAULT_RETENTION, Purger, Retention
+from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
+from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
+from cyborg_lite.conductor.ownership.sharing import SharingCheck
+from cyborg_lite.conductor.profiles.alternatives import AlternativeService
+from cyborg_lite.conductor.profiles.device_profiles import DeviceProfileService
+from cyborg_lite.conductor.providers.audit import PlacementAuditScheduler
+from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
+from cyborg_lite.conductor.providers.selectors import SelectorsHandler
+from cyborg_lite.conductor.providers.sync import PlacementSync, PlacementSyncHandler
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.schema_check import check_revision
+from cyborg_lite.db.hosts import services
 from cyborg_lite.exceptions import CyborgError, DatabaseRefused, ServiceUnavailable
-from cyborg_lite.model.devices import DeviceStatus
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.devices.reconfiguration import HardwareSets
+from cyborg_lite.model.hosts.services import CONDUCTOR
 from cyborg_lite.model.jobs import JobType
-from cyborg_lite.model.reconfiguration import HardwareSets
-from cyborg_lite.model.services import CONDUCTOR
 from cyborg_lite.rpc.client import connect_agents, connect_conductor, is_reachable
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.rpc.dispatcher import Dispatcher

@@ -7,9 +7,8 @@ from typing import Any, Final
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.change import change
-from cyborg_lite.db.inventory.changes import build_device_row, build_handle_row
-from cyborg_lite.db.tables import (
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.tables import (
     Arq,
     AttachHandle,
     Attribute,
@@ -19,7 +18,8 @@ from cyborg_lite.db.tables import (
     DeviceProfileName,
     ProviderTraits,
 )
-from cyborg_lite.model.arqs import DEVICE_IN_USE_STATES, State
+from cyborg_lite.db.inventory.changes import build_device_row, build_handle_row
+from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES, State
 from cyborg_lite.model.cyborg_import.plan import (
     ImportNote,
     ImportPlan,
@@ -29,8 +29,8 @@ from cyborg_lite.model.cyborg_import.plan import (
     StoredRows,
     Table,
 )
-from cyborg_lite.model.device_profiles import Group
-from cyborg_lite.model.providers import valid_symbol
+from cyborg_lite.model.profiles.device_profiles import Group
+from cyborg_lite.model.providers.providers import valid_symbol
 
 # Any: classes of `tables`, which have no common type with `uuid`.
 _CLASSES: Final[Mapping[Table, Any]] = {

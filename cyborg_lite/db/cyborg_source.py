@@ -13,7 +13,7 @@ from oslo_db.sqlalchemy import engines
 from sqlalchemy import Connection, MetaData, Table, select
 from sqlalchemy.exc import InvalidRequestError
 
-from cyborg_lite.db import dialects, failures
+from cyborg_lite.db.core import dialects, failures
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.cyborg_import.source_rows import (
     SourceArq,

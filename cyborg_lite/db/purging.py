@@ -11,9 +11,9 @@ from typing import Final
 from sqlalchemy import ColumnElement, delete, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from cyborg_lite.db.change import change
-from cyborg_lite.db.clock import now_ms
-from cyborg_lite.db.tables import (
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.clock import now_ms
+from cyborg_lite.db.core.tables import (
     ArqEvent,
     Cleaning,
     Deployable,
@@ -24,9 +24,9 @@ from cyborg_lite.db.tables import (
     Reconfiguration,
     Service,
 )
+from cyborg_lite.model.bitstreams.program_jobs import ProgramState
+from cyborg_lite.model.hosts.services import AGENT
 from cyborg_lite.model.jobs import JobState
-from cyborg_lite.model.program_jobs import ProgramState
-from cyborg_lite.model.services import AGENT
 
 MAX_STEPS: Final = 500  # of the history of one ARQ
 MAX_RECORDS: Final = 500  # that one transaction deletes

@@ -20,13 +20,13 @@ from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.model.bitstreams import Bitstream
-from cyborg_lite.model.cleaning import CleanStep
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import Device, DiscoveryResult
-from cyborg_lite.model.modes import DeviceMode
-from cyborg_lite.model.typed_attributes import AttributeDeclaration
-from cyborg_lite.model.usage import Usage
+from cyborg_lite.model.bitstreams.bitstreams import Bitstream
+from cyborg_lite.model.devices.cleaning import CleanStep
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.devices.modes import DeviceMode
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
+from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
 
 # Reads the given options of one section of the configuration, by name of the option.
 # Any: each option has its own type.
@@ -73,8 +73,11 @@ class DeclaresAttributes(Protocol):
     """
 
     ATTRIBUTES: ClassVar[Sequence[AttributeDeclaration]]
-    """The attributes that the driver may report. ``model/typed_attributes.py`` has
-    declarations for several drivers; no driver may declare their names otherwise."""
+    """The attributes that the driver may report.
+
+    ``model/inventory/typed_attributes.py`` declares those of several drivers. No driver
+    may declare their names otherwise.
+    """
 
 
 @runtime_checkable

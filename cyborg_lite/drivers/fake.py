@@ -11,16 +11,16 @@ from typing import Any, ClassVar, Final
 from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.model import typed_attributes
-from cyborg_lite.model.inventory import (
+from cyborg_lite.model.inventory import typed_attributes
+from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     Deployable,
     Device,
     DiscoveryResult,
     HandleType,
 )
+from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
 from cyborg_lite.model.traits import OWNER_CYBORG
-from cyborg_lite.model.typed_attributes import AttributeDeclaration
 
 # A PCI domain that no host has: the address cannot be mistaken for a real function.
 _DOMAIN: Final = 'fa4e'

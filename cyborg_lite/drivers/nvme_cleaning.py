@@ -19,8 +19,8 @@ from cyborg_lite.drivers.host import disk_use
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.host.tools import ToolRunner
 from cyborg_lite.exceptions import DeviceBusy, DriverError
-from cyborg_lite.model.cleaning import CleanStep
-from cyborg_lite.model.inventory import CleaningPolicy
+from cyborg_lite.model.devices.cleaning import CleanStep
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
 
 _HOST_DRIVER: Final = 'nvme'
 _QUERY_SECONDS: Final = 60.0

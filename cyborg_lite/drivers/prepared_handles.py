@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable
 
 from cyborg_lite.drivers.pci.functions import handle_address
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.devices.devices import AllocatedHandle
 
 
 class PreparedHandles:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from cyborg_lite.model.device_events import DeviceEventKind
+from cyborg_lite.model.devices.events import DeviceEventKind
 
 
 class ObjectKind(enum.StrEnum):

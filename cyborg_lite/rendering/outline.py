@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from cyborg_lite.model.host_topology import (
+from cyborg_lite.model.hosts.services import ServiceState
+from cyborg_lite.model.hosts.topology import (
     Availability,
     HostTopology,
     NumaNode,
@@ -16,8 +17,7 @@ from cyborg_lite.model.host_topology import (
     TopologyUnit,
     count_units,
 )
-from cyborg_lite.model.inventory import UNUSABLE_HEALTH, Health
-from cyborg_lite.model.services import ServiceState
+from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, Health
 
 _NO_NUMA_NODE: Final = 'No NUMA node'
 _MAX_TRAITS: Final = 4

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from grandalf.graphs import Edge, Graph, Vertex
 from grandalf.layouts import SugiyamaLayout, VertexViewer
 
-from cyborg_lite.model.host_topology import Availability, HostTopology
+from cyborg_lite.model.hosts.topology import Availability, HostTopology
 from cyborg_lite.rendering.outline import Box, BoxKind, Tone, build_outline
 from cyborg_lite.rendering.unit_rows import UnitRow, list_unit_rows
 

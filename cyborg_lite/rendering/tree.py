@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from cyborg_lite.model.host_topology import HostTopology, TopologyUnit
+from cyborg_lite.model.hosts.topology import HostTopology, TopologyUnit
 from cyborg_lite.rendering.outline import Box, build_outline, describe_unit
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cyborg_lite.model.host_topology import Availability, TopologyUnit, count_units
+from cyborg_lite.model.hosts.topology import Availability, TopologyUnit, count_units
 from cyborg_lite.rendering.outline import describe_counts
 
 _MAX_ROWS: Final = 16  # more would make the picture of a document illegible

@@ -13,18 +13,20 @@ client raises the errors of the service, or ServiceUnavailable if no server answ
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-from cyborg_lite.model.arqs import Arq, Binding, Step
-from cyborg_lite.model.bitstream_list import ListedBitstream
-from cyborg_lite.model.bitstreams import LoadOrder
-from cyborg_lite.model.cleaning import (
+from cyborg_lite.model.arqs.arqs import Arq, Binding, Step
+from cyborg_lite.model.arqs.usages import UsageQuery, UsageReport
+from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
+from cyborg_lite.model.bitstreams.listing import ListedBitstream
+from cyborg_lite.model.bitstreams.program_jobs import ProgramJob
+from cyborg_lite.model.capacity.explanations import Explanation
+from cyborg_lite.model.capacity.server_capacity import ProfileCapacity
+from cyborg_lite.model.devices.cleaning import (
     CleanOrder,
     CleanProgress,
     DeviceCleanings,
     UnitSelection,
 )
-from cyborg_lite.model.device_events import DeviceEvent
-from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
-from cyborg_lite.model.devices import (
+from cyborg_lite.model.devices.devices import (
     AllocatedHandle,
     Attribute,
     ConfirmedHandle,
@@ -32,23 +34,24 @@ from cyborg_lite.model.devices import (
     DeviceRecord,
     DeviceStatus,
 )
-from cyborg_lite.model.explanations import Explanation
-from cyborg_lite.model.host_events import HostEvent, HostHandle, RecoveryResult
-from cyborg_lite.model.host_topology import HostTopology
-from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.devices.events import DeviceEvent
+from cyborg_lite.model.devices.modes import DeviceModes, DevicePlan, ModeOrder
+from cyborg_lite.model.devices.reconfiguration import (
+    ConfigurationRequest,
+    DeviceConfiguration,
+)
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.hosts.events import HostEvent, HostHandle, RecoveryResult
+from cyborg_lite.model.hosts.services import HeartbeatDetails, Service
+from cyborg_lite.model.hosts.topology import HostTopology
+from cyborg_lite.model.inventory.host_report import Device
+from cyborg_lite.model.inventory.report_changes import ReportChanges
+from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
 from cyborg_lite.model.jobs import JobRecord, JobRequest
-from cyborg_lite.model.modes import DeviceModes, DevicePlan, ModeOrder
-from cyborg_lite.model.program_jobs import ProgramJob
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.reconfiguration import ConfigurationRequest, DeviceConfiguration
-from cyborg_lite.model.report_changes import ReportChanges
-from cyborg_lite.model.server_capacity import ProfileCapacity
-from cyborg_lite.model.services import HeartbeatDetails, Service
-from cyborg_lite.model.typed_attributes import AttributeDeclaration
-from cyborg_lite.model.usage import Usage
-from cyborg_lite.model.usages import UsageQuery, UsageReport
 from cyborg_lite.rpc.context import RequestContext
-from cyborg_lite.rpc.keys import Role
+from cyborg_lite.rpc.security.keys import Role
 from cyborg_lite.rpc.terms import Terms
 
 _FROM_AGENTS: Final = frozenset({Role.AGENT})

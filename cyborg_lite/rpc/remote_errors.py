@@ -10,8 +10,8 @@ from cyborg_lite.model import (
     generation_errors,
     profile_errors,
     project_errors,
-    selectors,
 )
+from cyborg_lite.model.profiles import selectors
 
 
 # Any: values of JSON.

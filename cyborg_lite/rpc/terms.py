@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from cyborg_lite.rpc.keys import Role
+from cyborg_lite.rpc.security.keys import Role
 
 F = TypeVar('F', bound=Callable[..., Any])  # a method with any arguments and answer
 

@@ -20,13 +20,14 @@ from oslo_messaging import server as messaging_server
 from oslo_messaging._drivers.impl_rabbit import amqpdriver
 
 from cyborg_lite.exceptions import ConfigurationError, ServiceUnavailable
-from cyborg_lite.rpc import broker_errors, local
+from cyborg_lite.rpc import broker_errors
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import Dispatcher
-from cyborg_lite.rpc.keys import Peer, Role
-from cyborg_lite.rpc.signed_calls import SignedCaller
-from cyborg_lite.rpc.signed_endpoint import Endpoint
-from cyborg_lite.rpc.signing import Signer
+from cyborg_lite.rpc.local import driver as local
+from cyborg_lite.rpc.security.keys import Peer, Role
+from cyborg_lite.rpc.security.signed_calls import SignedCaller
+from cyborg_lite.rpc.security.signed_endpoint import Endpoint
+from cyborg_lite.rpc.security.signing import Signer
 from cyborg_lite.rpc.terms import FIRST_VERSION
 from cyborg_lite.rpc.upgrade_levels import Pins, parse_level
 
@@ -43,7 +44,7 @@ EXCEPTION_MODULES: Final = [
     'cyborg_lite.model.generation_errors',
     'cyborg_lite.model.profile_errors',
     'cyborg_lite.model.project_errors',
-    'cyborg_lite.model.selectors',
+    'cyborg_lite.model.profiles.selectors',
     'cyborg_lite.rpc.wire',
 ]
 

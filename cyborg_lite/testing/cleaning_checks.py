@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cyborg_lite.agent.cleaning import check_steps
+from cyborg_lite.agent.devices.cleaning import check_steps
 from cyborg_lite.drivers.base import CleansHandles, Driver
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DriverError
-from cyborg_lite.model.cleaning import MAX_TOOL
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import CleaningPolicy
+from cyborg_lite.model.devices.cleaning import MAX_TOOL
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.testing.driver_checks import (
     HOSTNAME,
     Bench,

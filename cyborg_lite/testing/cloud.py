@@ -11,43 +11,40 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from cyborg_lite.conductor.binding import BindHandler, BindRules, build_bind_job
-from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
-from cyborg_lite.conductor.bitstreams import BitstreamCatalog
-from cyborg_lite.conductor.cleaning import CleanHandler
-from cyborg_lite.conductor.job_attempts import Handler, JobAttempts
-from cyborg_lite.conductor.metrics import Metrics
-from cyborg_lite.conductor.modes import ModeHandler
-from cyborg_lite.conductor.nova_events import NovaEventHandler
-from cyborg_lite.conductor.nova_support import NovaRules
-from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db import (
-    arqs,
-    binding,
-    cleanings,
-    deployables,
-    devices,
-    migration,
-    modes,
-    release,
-)
-from cyborg_lite.db.device_profiles import profiles
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.arqs.binding import BindHandler, BindRules, build_bind_job
+from cyborg_lite.conductor.arqs.nova_events import NovaEventHandler
+from cyborg_lite.conductor.arqs.nova_support import NovaRules
+from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
+from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
+from cyborg_lite.conductor.devices.cleaning import CleanHandler
+from cyborg_lite.conductor.devices.modes import ModeHandler
+from cyborg_lite.conductor.jobs.attempts import Handler, JobAttempts
+from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
+from cyborg_lite.db.arqs import arqs, binding, release
+from cyborg_lite.db.core import migration
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Base
+from cyborg_lite.db.devices import cleanings, deployables, devices, modes
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.db.tables import Base
-from cyborg_lite.model.arqs import Arq, Binding, Scope, State
-from cyborg_lite.model.bitstreams import Image
-from cyborg_lite.model.cleaning import (
+from cyborg_lite.db.profiles import profiles
+from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope, State
+from cyborg_lite.model.bitstreams.bitstreams import Image
+from cyborg_lite.model.devices.cleaning import (
     CleaningRecord,
     CleanState,
     UncleanUnit,
     state_after_use,
 )
-from cyborg_lite.model.device_profiles import DeviceProfile
-from cyborg_lite.model.devices import DeviceRecord
-from cyborg_lite.model.inventory import AttachHandle, Deployable, DiscoveryResult
+from cyborg_lite.model.devices.devices import DeviceRecord
+from cyborg_lite.model.inventory.host_report import (
+    AttachHandle,
+    Deployable,
+    DiscoveryResult,
+)
 from cyborg_lite.model.jobs import JobRecord, JobState, JobType, ModePayload, Owner
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 from cyborg_lite.model.queries import Query
 from cyborg_lite.testing.crash_points import CrashableDatabase, CrashPoint
 from cyborg_lite.testing.driver_checks import HOSTNAME, Bench, ConformanceError

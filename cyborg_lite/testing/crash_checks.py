@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.arqs import State
-from cyborg_lite.model.cleaning import CleaningState
-from cyborg_lite.model.inventory import DiscoveryResult
+from cyborg_lite.model.arqs.arqs import State
+from cyborg_lite.model.devices.cleaning import CleaningState
+from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from cyborg_lite.testing.cloud import Cloud, CrashDatabases, Scenario
 from cyborg_lite.testing.crash_points import CrashPoint
 from cyborg_lite.testing.driver_checks import ConformanceError, expect

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.drivers.host.kernel import Kernel
 from cyborg_lite.testing.fault_injection import ProcessCrash
 

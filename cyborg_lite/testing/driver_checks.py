@@ -17,8 +17,8 @@ from cyborg_lite.drivers.base import DeclaresAttributes, Driver
 from cyborg_lite.drivers.host.kernel import Kernel
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import InvalidInput
-from cyborg_lite.model import report_rules, typed_attributes
-from cyborg_lite.model.inventory import (
+from cyborg_lite.model.inventory import report_rules, typed_attributes
+from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     Device,
     DiscoveryResult,

@@ -7,22 +7,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from cyborg_lite.agent.cache import Cache
-from cyborg_lite.agent.cleaning import Cleaning
-from cyborg_lite.agent.device_locks import DeviceLocks
-from cyborg_lite.agent.discovery import Discovery
-from cyborg_lite.agent.hardware_monitor import AgentIntervals, HardwareMonitor
-from cyborg_lite.agent.image_cache import ImageCache
-from cyborg_lite.agent.journal import Journal
-from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
-from cyborg_lite.agent.modes import Modes, ModeStore
-from cyborg_lite.agent.preparation import Preparation
-from cyborg_lite.agent.programming import BitstreamStore, Programming
+from cyborg_lite.agent.arqs.preparation import Preparation
+from cyborg_lite.agent.bitstreams.image_cache import ImageCache
+from cyborg_lite.agent.bitstreams.loaded_bitstreams import LoadedBitstreams
+from cyborg_lite.agent.bitstreams.programming import BitstreamStore, Programming
+from cyborg_lite.agent.devices.cleaning import Cleaning
+from cyborg_lite.agent.devices.device_locks import DeviceLocks
+from cyborg_lite.agent.devices.modes import Modes, ModeStore
+from cyborg_lite.agent.inventory.discovery import Discovery
+from cyborg_lite.agent.inventory.hardware_monitor import AgentIntervals, HardwareMonitor
+from cyborg_lite.agent.state.cache import Cache
+from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.drivers.base import Driver, TracksHandles
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import HostAway
-from cyborg_lite.model.inventory import DiscoveryResult, HostReport
+from cyborg_lite.model.inventory.host_report import DiscoveryResult, HostReport
 from cyborg_lite.rpc.client import build_agents, serve_locally
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import Dispatcher

@@ -14,9 +14,9 @@ from typing import Final
 from cyborg_lite.drivers.base import SetsModes
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DriverError
-from cyborg_lite.model.devices import DeviceStatus
-from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.modes import list_inventory
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.devices.modes import list_inventory
+from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.testing.cloud import Cloud, CrashDatabases, Scenario
 from cyborg_lite.testing.crash_points import CrashPoint
 from cyborg_lite.testing.driver_checks import (

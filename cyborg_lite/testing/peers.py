@@ -10,7 +10,7 @@ from cyborg_lite.clients.glance import Glance
 from cyborg_lite.clients.nova import BoundEvent, EventOutcome, Nova
 from cyborg_lite.clients.placement import Consumer, Placement, ProviderTraits
 from cyborg_lite.exceptions import NotFound, RemoteError
-from cyborg_lite.model.bitstreams import Image
+from cyborg_lite.model.bitstreams.bitstreams import Image
 from cyborg_lite.testing.crash_points import CrashPoint
 
 PROJECT: Final = 'a' * 32

@@ -22,8 +22,8 @@ from cyborg_lite.drivers.base import (
 )
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DeviceHangs, DriverError
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import (
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     Deployable,
     Device,

@@ -17,7 +17,8 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cyborg_lite.cmd import api_application, garbage_collection
+from cyborg_lite.cmd.daemons import api_application
+from cyborg_lite.cmd.runner import garbage_collection
 
 __all__ = [
     'Application',

@@ -20,7 +20,7 @@ from devstack.launcher.emulated_kernel import SampleKernel
 from tests.hosts import kernel_service
 
 _STOP: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
-_DAEMON: Final = 'cyborg_lite.cmd.standalone'
+_DAEMON: Final = 'cyborg_lite.cmd.daemons.standalone'
 _WRAPPER: Final = str(Path(__file__).with_name('die_with_parent.py'))
 _POLL_INTERVAL: Final = 0.2  # seconds between two checks of the service
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from cyborg_lite.clients.playbooks import PlaybookOrder
-from cyborg_lite.model.reconfiguration import parse_hardware_sets
+from cyborg_lite.model.devices.reconfiguration import parse_hardware_sets
 from tests.ansible.collection import ROOT, Play
 
 _HOST: Final = 'compute-1'

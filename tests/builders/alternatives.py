@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from typing import Final
 from uuid import uuid4
 
-from cyborg_lite.db.device_profiles import profiles
-from cyborg_lite.db.engine import Database
-from cyborg_lite.model.device_profiles import DeviceProfile
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.profiles import profiles
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 
 LARGE: Final = {'resources:PGPU': '1', 'trait:CUSTOM_LARGE': 'required'}
 SMALL: Final = {'resources:PGPU': '1', 'trait:CUSTOM_SMALL': 'required'}

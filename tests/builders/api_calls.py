@@ -7,11 +7,11 @@ from unittest import mock
 
 import webob
 
-from cyborg_lite.api.call import Call
-from cyborg_lite.api.links import Links
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.links import Links
+from cyborg_lite.api.call.resource import ApiContext
 from cyborg_lite.api.microversion import MINIMUM, Microversion
 from cyborg_lite.api.middleware import MICROVERSION
-from cyborg_lite.api.resource import ApiContext
 from cyborg_lite.api.views.encoding import encode
 from cyborg_lite.api.views.view import View
 from cyborg_lite.rpc.context import RequestContext

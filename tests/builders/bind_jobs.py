@@ -3,9 +3,9 @@
 
 from collections.abc import Sequence
 
-from cyborg_lite.db import attach_handles, binding
-from cyborg_lite.db.engine import Database
-from cyborg_lite.model.arqs import Scope
+from cyborg_lite.db.arqs import attach_handles, binding
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import JobType, NewJob
 
 ANY_PROJECT = Scope(project_id=None)

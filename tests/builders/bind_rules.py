@@ -3,6 +3,6 @@
 
 from typing import Final
 
-from cyborg_lite.conductor.binding import BindRules
+from cyborg_lite.conductor.arqs.binding import BindRules
 
 RULES: Final = BindRules(deadline=240, event_deadline=300, require_allocation=True)

@@ -8,7 +8,12 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
-from cyborg_lite.model.bitstreams import TAG, Bitstream, Image, parse_bitstream
+from cyborg_lite.model.bitstreams.bitstreams import (
+    TAG,
+    Bitstream,
+    Image,
+    parse_bitstream,
+)
 
 IMAGE_ID: Final = 'd5ca2f11-3108-4426-a11c-a959987565df'
 ARRIA10_REGION: Final = '69528db6eb31577a8c3668f9faa081f6'

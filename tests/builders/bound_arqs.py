@@ -6,11 +6,11 @@ from uuid import uuid4
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import binding
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.arqs import binding
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Arq, DeviceProfile, now
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.tables import Arq, DeviceProfile, now
-from cyborg_lite.model.arqs import Scope
+from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import JobType, NewJob
 from tests.builders.bind_jobs import confirm_all
 from tests.builders.rows import OWNER, PROJECT, add_arqs, add_card, bindings

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Table
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Base
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Base
 
 Backup = Mapping[str, Sequence[Mapping[str, Any]]]
 """Rows by name of the table. Any: columns of all types."""

@@ -8,10 +8,10 @@ from uuid import uuid4
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import deployables, devices
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Attribute, Deployable, Device
-from cyborg_lite.model.devices import DeployableRecord, DeviceRecord
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Attribute, Deployable, Device
+from cyborg_lite.db.devices import deployables, devices
+from cyborg_lite.model.devices.devices import DeployableRecord, DeviceRecord
 from cyborg_lite.model.queries import Query
 
 

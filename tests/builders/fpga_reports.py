@@ -5,8 +5,13 @@ from dataclasses import replace
 from typing import Final
 
 from cyborg_lite.drivers.pci.functions import custom_name, handle_info
-from cyborg_lite.model import bitstreams
-from cyborg_lite.model.inventory import AttachHandle, Deployable, Device, HandleType
+from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.model.inventory.host_report import (
+    AttachHandle,
+    Deployable,
+    Device,
+    HandleType,
+)
 from tests.builders.bitstream_files import ARRIA10_REGION
 
 HOST: Final = 'compute-1'

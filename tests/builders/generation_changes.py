@@ -6,20 +6,20 @@ from functools import partial
 
 from sqlalchemy import select
 
-from cyborg_lite.db import deployables, devices, modes, reconfigurations
-from cyborg_lite.db.device_profiles import profiles
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Deployable
+from cyborg_lite.db.devices import deployables, devices, modes, reconfigurations
+from cyborg_lite.db.devices.reconfigurations import NewReconfiguration
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.reconfigurations import NewReconfiguration
-from cyborg_lite.db.tables import Deployable
+from cyborg_lite.db.profiles import profiles
 from cyborg_lite.exceptions import (
     AttributeNotFound,
     DeviceNotFound,
     DeviceProfileNotFound,
 )
-from cyborg_lite.model.device_profiles import ProfileChange
-from cyborg_lite.model.devices import DeviceStatus
+from cyborg_lite.model.devices.devices import DeviceStatus
 from cyborg_lite.model.jobs import ModePayload
+from cyborg_lite.model.profiles.device_profiles import ProfileChange
 from cyborg_lite.model.queries import Query
 from tests.builders.reports import card, report
 from tests.builders.rows import add_profile

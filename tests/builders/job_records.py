@@ -4,8 +4,8 @@
 from typing import Any
 from uuid import uuid4
 
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Job
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Job
 from cyborg_lite.model.jobs import JobRecord, JobState, JobType
 
 

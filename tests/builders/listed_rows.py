@@ -4,10 +4,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from cyborg_lite.db import arqs, devices, services
-from cyborg_lite.db.device_profiles import profiles
-from cyborg_lite.db.engine import Database
-from cyborg_lite.model.arqs import Scope
+from cyborg_lite.db.arqs import arqs
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.devices import devices
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.profiles import profiles
+from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.queries import Query
 from tests.builders.rows import add_card, add_profile
 from tests.builders.service_rows import record_heartbeat

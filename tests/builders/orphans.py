@@ -8,14 +8,14 @@ from uuid import uuid4
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.conductor.audit import Audit, AuditRules
-from cyborg_lite.conductor.binding import BindRules, build_bind_job
-from cyborg_lite.db import binding, release
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.arqs.audit import Audit, AuditRules
+from cyborg_lite.conductor.arqs.binding import BindRules, build_bind_job
+from cyborg_lite.db.arqs import binding, release
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Arq, AttachHandle, FormerServer, Job
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.tables import Arq, AttachHandle, FormerServer, Job
-from cyborg_lite.model.arqs import Scope
-from cyborg_lite.model.audit import AuditFinding, AuditReport
+from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.arqs.audit import AuditFinding, AuditReport
 from cyborg_lite.model.jobs import Job as Running
 from cyborg_lite.model.jobs import JobType, NewJob
 from tests.builders.bind_jobs import confirm_all

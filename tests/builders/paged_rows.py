@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.tables import (
+from cyborg_lite.db.core.tables import (
     Arq,
     Attribute,
     Deployable,

@@ -8,8 +8,8 @@ from uuid import NAMESPACE_DNS, uuid3, uuid4
 from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Deployable, Device
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Deployable, Device
 
 Columns = dict[str, Any]  # by column; types vary
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from cyborg_lite.model.inventory import (
+from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     Deployable,
     Device,

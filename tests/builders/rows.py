@@ -6,10 +6,16 @@ from uuid import uuid4
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import arqs
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Arq, AttachHandle, Deployable, Device, DeviceProfile
-from cyborg_lite.model.arqs import Binding
+from cyborg_lite.db.arqs import arqs
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import (
+    Arq,
+    AttachHandle,
+    Deployable,
+    Device,
+    DeviceProfile,
+)
+from cyborg_lite.model.arqs.arqs import Binding
 from cyborg_lite.model.jobs import Owner
 
 PROJECT = 'b' * 32

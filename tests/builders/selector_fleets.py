@@ -10,19 +10,19 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.job_attempts import Handler
-from cyborg_lite.conductor.placement.selectors import SelectorsHandler
-from cyborg_lite.conductor.placement.sync import PlacementSync, PlacementSyncHandler
-from cyborg_lite.db.device_profiles import profiles
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.jobs.attempts import Handler
+from cyborg_lite.conductor.providers.selectors import SelectorsHandler
+from cyborg_lite.conductor.providers.sync import PlacementSync, PlacementSyncHandler
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Attribute, Deployable
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.tables import Attribute, Deployable
-from cyborg_lite.model import typed_attributes
-from cyborg_lite.model.attribute_keys import GROUP_SIZE
-from cyborg_lite.model.device_profiles import DeviceProfile
+from cyborg_lite.db.profiles import profiles
+from cyborg_lite.model.inventory import typed_attributes
+from cyborg_lite.model.inventory.attribute_keys import GROUP_SIZE
+from cyborg_lite.model.inventory.typed_attributes import TypedAttribute
 from cyborg_lite.model.jobs import JobType, Owner
-from cyborg_lite.model.selector_keys import compile_group
-from cyborg_lite.model.typed_attributes import TypedAttribute
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile
+from cyborg_lite.model.profiles.selector_keys import compile_group
 from tests.builders.provider_rows import add_device, change_deployable
 from tests.builders.selector_texts import DECLARATIONS
 from tests.builders.service_rows import mark_up

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from cyborg_lite.model.typed_attributes import (
+from cyborg_lite.model.inventory.typed_attributes import (
     AttributeDeclaration,
     AttributeType,
     TypedAttribute,

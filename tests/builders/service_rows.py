@@ -8,10 +8,10 @@ from uuid import uuid4
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import services
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Service
-from cyborg_lite.model.services import AGENT
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Service
+from cyborg_lite.db.hosts import services
+from cyborg_lite.model.hosts.services import AGENT
 
 LONG_AGO = datetime(2020, 2, 29, 12, 0, tzinfo=UTC)
 

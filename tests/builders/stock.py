@@ -4,10 +4,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from cyborg_lite.model import fitting
-from cyborg_lite.model.device_profiles import DeviceProfile, Group
-from cyborg_lite.model.explanations import GroupCandidates, ProviderCapacity
-from cyborg_lite.model.server_capacity import count_capacity
+from cyborg_lite.model.capacity import fitting
+from cyborg_lite.model.capacity.explanations import GroupCandidates, ProviderCapacity
+from cyborg_lite.model.capacity.server_capacity import count_capacity
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Group
 
 
 # Any: `Explanation` and `ProfileCapacity`.

@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import AttachHandle, Attribute, Deployable, Device, Job
 from cyborg_lite.db.inventory import reports as inventory
-from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device, Job
-from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.inventory.host_report import HostReport
 from tests.builders.reports import HOST
 from tests.builders.rows import add_arqs
 

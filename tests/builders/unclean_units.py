@@ -7,19 +7,20 @@ from datetime import UTC, datetime
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import providers, release
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.arqs import release
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, Device
+from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.tables import Arq, AttachHandle, Deployable, Device
-from cyborg_lite.db.tables import Job as Row
-from cyborg_lite.model.arqs import Scope
-from cyborg_lite.model.cleaning import (
+from cyborg_lite.db.providers import providers
+from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.devices.cleaning import (
     CleanProgress,
     CleanProgressState,
     CleanStep,
     CleanStepResult,
 )
-from cyborg_lite.model.inventory import CleaningPolicy
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.jobs import Job, JobType
 from tests.builders.bound_arqs import create_bound_instance
 from tests.builders.rows import HOST, OWNER

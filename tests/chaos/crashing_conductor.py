@@ -18,9 +18,10 @@ from typing import Any, Final
 
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.cmd import conductor
-from cyborg_lite.db import binding, loaded_regions, programming, release
-from cyborg_lite.db.engine import Database
+from cyborg_lite.cmd.daemons import conductor
+from cyborg_lite.db.arqs import binding, release
+from cyborg_lite.db.bitstreams import loaded_regions, programming
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.jobs import Job, JobType
 from cyborg_lite.rpc.transport import Caller

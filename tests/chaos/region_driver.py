@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.model.bitstreams import Bitstream
-from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.bitstreams.bitstreams import Bitstream
+from cyborg_lite.model.inventory.host_report import Device
 from tests.doubles.loadable_driver import LoadableDriver
 
 

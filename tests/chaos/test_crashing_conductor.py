@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
 from tests.chaos import crashing_conductor
 from tests.servers.databases import database_fixture
 

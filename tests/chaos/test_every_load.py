@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.model.bitstreams import TAG
+from cyborg_lite.model.bitstreams.bitstreams import TAG
 from tests.builders import driver_packages
 from tests.builders.bitstream_files import OTHER_FUNCTION, gbs, image
 from tests.builders.fpga_reports import FACTORY

@@ -10,10 +10,10 @@ from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DriverError
-from cyborg_lite.model import bitstreams
-from cyborg_lite.model.bitstreams import Bitstream
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import (
+from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.model.bitstreams.bitstreams import Bitstream
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     Deployable,
     Device,

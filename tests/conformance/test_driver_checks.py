@@ -14,8 +14,8 @@ from oslo_config import cfg
 from cyborg_lite.drivers.host.kernel import Writer, to_driver_error
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci.functions import handle_info
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import (
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     Deployable,
     Device,

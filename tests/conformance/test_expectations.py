@@ -12,7 +12,7 @@ from cyborg_lite.drivers.gpus.amd import AmdGpu
 from cyborg_lite.drivers.gpus.intel import IntelGpu
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
-from cyborg_lite.model.inventory import Deployable, DiscoveryResult
+from cyborg_lite.model.inventory.host_report import Deployable, DiscoveryResult
 from tests.hosts import sysfs_tree
 from tests.hosts.driver_benches import vgpu_rules
 from tests.hosts.sysfs_functions import Fields

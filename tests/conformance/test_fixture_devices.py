@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pytest
 
-from cyborg_lite.agent.discovery import resolve_conflicts
-from cyborg_lite.agent.discovery_report import build_rows
+from cyborg_lite.agent.inventory.discovery import resolve_conflicts
+from cyborg_lite.agent.inventory.discovery_report import build_rows
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.model.inventory import Deployable, DiscoveryResult
+from cyborg_lite.model.inventory.host_report import Deployable, DiscoveryResult
 from tests.hosts import sysfs_tree
 from tests.hosts.fixture_drivers import create_drivers
 

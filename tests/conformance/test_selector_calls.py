@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Deployable, Device, Service
-from cyborg_lite.model import typed_attributes
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Deployable, Device, Service
+from cyborg_lite.model.hosts.services import AGENT
+from cyborg_lite.model.inventory import typed_attributes
 from cyborg_lite.model.jobs import JobType
-from cyborg_lite.model.services import AGENT
 from tests.builders.selector_fleets import (
     SyncRunner,
     add_compute_nodes,

@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 from cyborg_lite.exceptions import CyborgError, HostAway
-from cyborg_lite.model.bitstreams import LoadOrder
-from cyborg_lite.model.cleaning import CleanOrder, CleanProgress
-from cyborg_lite.model.devices import AllocatedHandle, ConfirmedHandle
-from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.modes import (
+from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
+from cyborg_lite.model.devices.cleaning import CleanOrder, CleanProgress
+from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
+from cyborg_lite.model.devices.modes import (
     DeviceMode,
     DeviceModes,
     ModeOrder,
     list_inventory,
 )
+from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.interface import Agents
 from tests.builders.fpga_reports import holding, with_shell

@@ -19,15 +19,15 @@ from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DriverError
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import (
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     Deployable,
     Device,
     DiscoveryResult,
     HandleType,
 )
-from cyborg_lite.model.typed_attributes import MEMORY, AttributeDeclaration
+from cyborg_lite.model.inventory.typed_attributes import MEMORY, AttributeDeclaration
 
 REFUSAL: Final = 'The card refuses to be prepared.'
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.model.cleaning import CleanStep
 from cyborg_lite.model.device_errors import CleanAborted
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.devices.cleaning import CleanStep
+from cyborg_lite.model.devices.devices import AllocatedHandle
 from tests.doubles.drivers import ScriptedDriver
 
 ERASE = CleanStep('erase', 'all data', abortable=True)

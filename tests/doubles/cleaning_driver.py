@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from cyborg_lite.exceptions import DriverError
-from cyborg_lite.model.cleaning import CleanStep
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import CleaningPolicy, DiscoveryResult
+from cyborg_lite.model.devices.cleaning import CleanStep
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import CleaningPolicy, DiscoveryResult
 from tests.doubles.file_driver import FileDriver
 
 ERASED: Final = 'prepared/erased'  # file that the steps of a clean write

@@ -9,8 +9,8 @@ from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DriverError
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import (
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     Deployable,
     Device,

@@ -7,20 +7,22 @@ from uuid import uuid4
 
 from sqlalchemy import select, update
 
-from cyborg_lite.conductor.binding import BindHandler, build_bind_job
-from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
-from cyborg_lite.conductor.bitstreams import BitstreamCatalog
-from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db import arqs, binding, deployables, programming, release
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
+from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
+from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
+from cyborg_lite.db.arqs import arqs, binding, release
+from cyborg_lite.db.bitstreams import programming
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Deployable
+from cyborg_lite.db.core.tables import Job as JobRow
+from cyborg_lite.db.devices import deployables
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.providers import list_providers_of_host
-from cyborg_lite.db.tables import Deployable
-from cyborg_lite.db.tables import Job as JobRow
-from cyborg_lite.model.arqs import Binding, Scope
-from cyborg_lite.model.devices import DeployableRecord
-from cyborg_lite.model.inventory import Device, HostReport
+from cyborg_lite.db.providers.providers import list_providers_of_host
+from cyborg_lite.model.arqs.arqs import Binding, Scope
+from cyborg_lite.model.devices.devices import DeployableRecord
+from cyborg_lite.model.inventory.host_report import Device, HostReport
 from cyborg_lite.model.jobs import Job, JobType, Owner
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_rules import RULES

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.exceptions import NotFound, RemoteError, ServiceUnavailable
-from cyborg_lite.model.bitstreams import TAG, Image
+from cyborg_lite.model.bitstreams.bitstreams import TAG, Image
 
 
 class FakeGlance(Glance):

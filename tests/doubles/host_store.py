@@ -4,14 +4,14 @@
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.model.inventory_diff import (
+from cyborg_lite.model.inventory.diff import (
     Delta,
     InventoryChanges,
     diff_leftovers,
     diff_report,
 )
-from cyborg_lite.model.inventory_facts import Layout, LeafPath, StoredInventory
+from cyborg_lite.model.inventory.facts import Layout, LeafPath, StoredInventory
+from cyborg_lite.model.inventory.host_report import HostReport
 
 Path = TypeVar('Path')
 Facts = TypeVar('Facts')

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from cyborg_lite.model.bitstreams import Image
+from cyborg_lite.model.bitstreams.bitstreams import Image
 
 _IMAGES: Final = '/v2/images'
 

@@ -4,8 +4,8 @@
 import threading
 from collections.abc import Callable
 
-from cyborg_lite.conductor.jobs import JobRunner
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.jobs.runner import JobRunner
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 

@@ -4,8 +4,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from cyborg_lite.model.inventory import Device, DiscoveryResult
-from cyborg_lite.model.modes import DeviceMode, OfferedInventory
+from cyborg_lite.model.devices.modes import DeviceMode, OfferedInventory
+from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
 from tests.doubles.file_driver import FileDriver
 
 

@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
-from cyborg_lite.conductor.arqs import ArqService
-from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
-from cyborg_lite.conductor.nova_events import NovaEventHandler
-from cyborg_lite.db import binding
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.arqs.arqs import ArqService
+from cyborg_lite.conductor.arqs.nova_events import NovaEventHandler
+from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
+from cyborg_lite.db.arqs import binding
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.arqs import Arq, Scope
+from cyborg_lite.model.arqs.arqs import Arq, Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext

@@ -13,9 +13,10 @@ from oslo_config import cfg
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DriverError
-from cyborg_lite.model.cleaning import CleanStep
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import (
+from cyborg_lite.model.devices.cleaning import CleanStep
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.devices.modes import DeviceMode, OfferedInventory
+from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     CleaningPolicy,
     Deployable,
@@ -23,7 +24,6 @@ from cyborg_lite.model.inventory import (
     DiscoveryResult,
     HandleType,
 )
-from cyborg_lite.model.modes import DeviceMode, OfferedInventory
 
 RESOURCE_CLASS: Final = 'CUSTOM_OPERATED'
 MODES: Final = ('a', 'b')

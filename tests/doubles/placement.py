@@ -22,7 +22,7 @@ from cyborg_lite.exceptions import (
     ProviderInUse,
     RemoteError,
 )
-from cyborg_lite.model.providers import Inventories, TreeNode
+from cyborg_lite.model.providers.providers import Inventories, TreeNode
 from cyborg_lite.model.traits import OWNER_CYBORG, OWNER_NOVA
 
 STANDARD = frozenset(

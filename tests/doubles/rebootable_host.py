@@ -8,8 +8,8 @@ from typing import Final
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DriverError
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import DiscoveryResult
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from tests.doubles.drivers import PreparingDriver, discovery_result
 
 _BOOT_ID: Final = 'proc/sys/kernel/random/boot_id'

@@ -4,12 +4,12 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from cyborg_lite.exceptions import CyborgError, ServiceUnavailable
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.host_events import HostEvent, HostHandle, RecoveryResult
-from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.model.report_changes import ReportChanges, apply_changes
-from cyborg_lite.model.services import Heartbeat, HeartbeatDetails
-from cyborg_lite.model.usage import Usage
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.hosts.events import HostEvent, HostHandle, RecoveryResult
+from cyborg_lite.model.hosts.services import Heartbeat, HeartbeatDetails
+from cyborg_lite.model.inventory.host_report import HostReport
+from cyborg_lite.model.inventory.report_changes import ReportChanges, apply_changes
 from cyborg_lite.rpc.client import build_conductor, serve_locally
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves

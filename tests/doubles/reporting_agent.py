@@ -4,19 +4,19 @@
 import threading
 from pathlib import Path
 
-from cyborg_lite.agent.cache import Cache
-from cyborg_lite.agent.device_locks import DeviceLocks
-from cyborg_lite.agent.discovery import Discovery
-from cyborg_lite.agent.journal import Journal
-from cyborg_lite.agent.preparation import Preparation
-from cyborg_lite.agent.reconciliation import Reconciliation
-from cyborg_lite.agent.recovery import HostRecovery
-from cyborg_lite.agent.reporting import Reporter, ReportSources
-from cyborg_lite.agent.telemetry import TelemetryCollector
+from cyborg_lite.agent.arqs.preparation import Preparation
+from cyborg_lite.agent.arqs.reconciliation import Reconciliation
+from cyborg_lite.agent.arqs.recovery import HostRecovery
+from cyborg_lite.agent.devices.device_locks import DeviceLocks
+from cyborg_lite.agent.hosts.reporting import Reporter, ReportSources
+from cyborg_lite.agent.inventory.discovery import Discovery
+from cyborg_lite.agent.inventory.telemetry import TelemetryCollector
+from cyborg_lite.agent.state.cache import Cache
+from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError
-from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.usage import Usage
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.inventory.host_report import Device
 from tests.doubles.drivers import PreparingDriver, discovery_result
 from tests.doubles.rebootable_host import boot
 from tests.doubles.report_receiver import ReportKeeper

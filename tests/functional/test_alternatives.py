@@ -7,15 +7,15 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.alternatives import AlternativeService
-from cyborg_lite.conductor.binding import BindHandler, build_bind_job
-from cyborg_lite.conductor.explanations import ExplanationService
-from cyborg_lite.db import arqs, binding
-from cyborg_lite.db.device_profiles import choices
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
+from cyborg_lite.conductor.capacity.explanations import ExplanationService
+from cyborg_lite.conductor.profiles.alternatives import AlternativeService
+from cyborg_lite.db.arqs import arqs, binding
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.profiles import choices
 from cyborg_lite.exceptions import ImpossibleDeviceProfile
-from cyborg_lite.model.arqs import Arq, Binding, Scope
-from cyborg_lite.model.explanations import FitResult
+from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope
+from cyborg_lite.model.capacity.explanations import FitResult
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.alternatives import build_profile, create_profile

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 
 from cyborg_lite.clients.placement import Placement
+from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
 from cyborg_lite.conductor.cyborg_import import CyborgImport
-from cyborg_lite.conductor.placement.sync import PlacementSync, SyncResult
-from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db import cyborg_source, release
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.providers.sync import PlacementSync, SyncResult
+from cyborg_lite.db import cyborg_source
+from cyborg_lite.db.arqs import release
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.arqs import Scope
+from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.cyborg_import.plan import ImportPlan, NoteKind
 from cyborg_lite.model.jobs import JobType
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG

@@ -12,13 +12,13 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
-from cyborg_lite.conductor.inventory import InventoryService as Reports
-from cyborg_lite.conductor.placement.sync import PlacementSync, SyncResult
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.inventory.inventory import InventoryService as Reports
+from cyborg_lite.conductor.providers.sync import PlacementSync, SyncResult
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.tables import AttachHandle, Deployable, Device
-from cyborg_lite.model.providers import ActualProvider
+from cyborg_lite.model.providers.providers import ActualProvider
 from cyborg_lite.model.traits import EMPTIED
 from cyborg_lite.rpc.context import daemon_context
 from tests.builders.rows import add_arqs

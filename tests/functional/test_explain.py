@@ -7,13 +7,18 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.explanations import ExplanationService
-from cyborg_lite.db.device_profiles import profiles
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import now
+from cyborg_lite.conductor.capacity.explanations import ExplanationService
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import now
+from cyborg_lite.db.profiles import profiles
 from cyborg_lite.exceptions import ImpossibleDeviceProfile
-from cyborg_lite.model.device_profiles import DeviceProfile
-from cyborg_lite.model.explanations import Explanation, FitResult, HostFit, ReasonCode
+from cyborg_lite.model.capacity.explanations import (
+    Explanation,
+    FitResult,
+    HostFit,
+    ReasonCode,
+)
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 from tests.builders.provider_rows import add_device, change_device
 from tests.builders.rows import add_handles
 from tests.servers.databases import database_fixture

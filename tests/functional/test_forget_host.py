@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Removal of a host, with a real Placement."""
 
-from cyborg_lite.conductor.hosts import HostService
-from cyborg_lite.conductor.jobs import create_owner
-from cyborg_lite.conductor.placement.host_jobs import HostSyncJobs
-from cyborg_lite.conductor.placement.sync import PlacementSync
-from cyborg_lite.db import device_owners, providers
+from cyborg_lite.conductor.hosts.hosts import HostService
+from cyborg_lite.conductor.jobs.runner import create_owner
+from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
+from cyborg_lite.conductor.providers.sync import PlacementSync
+from cyborg_lite.db.ownership import device_owners
+from cyborg_lite.db.providers import providers
 from cyborg_lite.model.traits import OWNER_CYBORG
 from tests.builders.provider_rows import add_device
 from tests.builders.service_rows import mark_down

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.db.engine import Database
-from cyborg_lite.model.bitstreams import TAG
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.model.bitstreams.bitstreams import TAG
 from tests.builders.bitstream_files import (
     LARGEST,
     OTHER_FUNCTION,

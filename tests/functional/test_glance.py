@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.agent.image_cache import ImageCache
+from cyborg_lite.agent.bitstreams.image_cache import ImageCache
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.exceptions import BitstreamRefused, NotFound, RemoteError
-from cyborg_lite.model import bitstreams
-from cyborg_lite.model.bitstreams import TAG
+from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.model.bitstreams.bitstreams import TAG
 from tests.builders.bitstream_files import LARGEST, gbs, image
 from tests.servers.glance import RealGlance, build_client, real_glance
 

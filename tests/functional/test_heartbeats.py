@@ -16,9 +16,9 @@ from cyborg_lite.rpc.client import connect_conductor
 from cyborg_lite.rpc.context import bare_context
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves
 from cyborg_lite.rpc.interface import Conductor
-from cyborg_lite.rpc.keys import OwnKey, Peer, Role, SecretKeys, derive_key
 from cyborg_lite.rpc.methods import CONDUCTOR as CALLS
-from cyborg_lite.rpc.signing import Signer
+from cyborg_lite.rpc.security.keys import OwnKey, Peer, Role, SecretKeys, derive_key
+from cyborg_lite.rpc.security.signing import Signer
 from tests.servers import rabbitmq
 
 SECRET = 's' * 32

@@ -14,12 +14,12 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
-from cyborg_lite.conductor.inventory import InventoryService
-from cyborg_lite.conductor.placement.sync import PlacementSync, PlacementSyncHandler
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.inventory.inventory import InventoryService
+from cyborg_lite.conductor.providers.sync import PlacementSync, PlacementSyncHandler
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.inventory import Deployable, HostReport
+from cyborg_lite.model.inventory.host_report import Deployable, HostReport
 from cyborg_lite.model.jobs import Owner
 from cyborg_lite.rpc.context import daemon_context
 from tests.builders.reports import HOST, list_cards

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from cyborg_lite.rpc.keys import Peer, Role, derive_key
+from cyborg_lite.rpc.security.keys import Peer, Role, derive_key
 from tests.servers import rabbitmq
 from tests.servers.stack import Cloud, lines_of
 

@@ -8,9 +8,12 @@ import pytest
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
-from cyborg_lite.conductor.notifications import NotificationRules, NotificationSender
-from cyborg_lite.db import outbox
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.jobs.notifications import (
+    NotificationRules,
+    NotificationSender,
+)
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.jobs import outbox
 from cyborg_lite.exceptions import ConfigurationError, ServiceUnavailable
 from cyborg_lite.model.jobs import Owner
 from cyborg_lite.rpc import notifications, transport

@@ -18,7 +18,7 @@ from cyborg_lite.exceptions import (
     ProviderInUse,
     RemoteError,
 )
-from cyborg_lite.model.providers import ProviderInventory, TreeNode
+from cyborg_lite.model.providers.providers import ProviderInventory, TreeNode
 from cyborg_lite.model.traits import OWNER_CYBORG, OWNER_NOVA
 from tests.doubles.placement import FakePlacement
 from tests.servers.placement import CountedRemote, remote

@@ -10,10 +10,10 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import delete
 
-from cyborg_lite.cmd import manage
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Device
-from cyborg_lite.model.providers import ActualProvider
+from cyborg_lite.cmd.manage import main
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Device
+from cyborg_lite.model.providers.providers import ActualProvider
 from cyborg_lite.model.traits import OWNER_NOVA
 from tests.builders.provider_rows import (
     add_device,
@@ -48,7 +48,7 @@ def audit_all(
 
     def run(*parameters: str) -> tuple[int, Lines]:
         arguments = ['--config-file', str(file), 'placement', 'audit', *parameters]
-        status = manage.main([*arguments, '--format', 'json'])
+        status = main.main([*arguments, '--format', 'json'])
         lines: Lines = json.loads(capsys.readouterr().out)
         return status, lines
 

@@ -12,12 +12,12 @@ from keystoneauth1.token_endpoint import Token
 
 from cyborg_lite.clients.placement import MICROVERSION, Placement
 from cyborg_lite.clients.session import NO_CREDENTIALS, Remote
-from cyborg_lite.conductor.placement.sync import (
+from cyborg_lite.conductor.providers.sync import (
     PlacementSync,
     PlacementSyncHandler,
     SyncResult,
 )
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.jobs import Job, Owner

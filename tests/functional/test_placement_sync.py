@@ -11,8 +11,8 @@ import requests
 
 from cyborg_lite.clients.placement import Placement
 from cyborg_lite.clients.session import Remote
-from cyborg_lite.conductor.placement.sync import PlacementSync, SyncMode, SyncResult
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.providers.sync import PlacementSync, SyncMode, SyncResult
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.exceptions import CyborgError, PlacementConflict, ServiceUnavailable
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG, OWNER_NOVA
 from tests.builders.provider_rows import add_device, change_deployable, remove_devices

@@ -4,10 +4,10 @@
 import pytest
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.explanations import ExplanationService
-from cyborg_lite.db.engine import Database
-from cyborg_lite.model import typed_attributes
-from cyborg_lite.model.explanations import FitResult
+from cyborg_lite.conductor.capacity.explanations import ExplanationService
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.model.capacity.explanations import FitResult
+from cyborg_lite.model.inventory import typed_attributes
 from tests.builders.provider_rows import change_deployable
 from tests.builders.rows import add_handles
 from tests.builders.selector_fleets import (

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.agent.cache import Cache
-from cyborg_lite.agent.readiness import Readiness
+from cyborg_lite.agent.arqs.readiness import Readiness
+from cyborg_lite.agent.state.cache import Cache
 from devstack.launcher.configuration import free_port
 from devstack.launcher.processes import Child
 from tests.chaos.faulty_cloud import FaultyCloud

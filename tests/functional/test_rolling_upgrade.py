@@ -18,7 +18,7 @@ from typing import Any, Final
 import pytest
 
 from cyborg_lite import version
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
 from devstack.launcher.processes import Child
 from tests.builders.next_release import labels, tree
 from tests.chaos.faulty_cloud import FaultyCloud
@@ -75,7 +75,8 @@ class MixedCloud(FaultyCloud):
         """
         config = self.write_config('dbsync-next', {})
         return self._run(
-            *('-m', 'cyborg_lite.cmd.dbsync', '--config-file', str(config)), *arguments
+            *('-m', 'cyborg_lite.cmd.dbsync.main', '--config-file', str(config)),
+            *arguments,
         ).returncode
 
     def call_labels(self, level: str = 'auto') -> str:

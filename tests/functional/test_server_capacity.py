@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.explanations import ExplanationService
-from cyborg_lite.conductor.placement.sync import PlacementSync
-from cyborg_lite.db.device_profiles import profiles
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import now
-from cyborg_lite.model.device_profiles import DeviceProfile, Group
-from cyborg_lite.model.server_capacity import ProfileCapacity
+from cyborg_lite.conductor.capacity.explanations import ExplanationService
+from cyborg_lite.conductor.providers.sync import PlacementSync
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import now
+from cyborg_lite.db.profiles import profiles
+from cyborg_lite.model.capacity.server_capacity import ProfileCapacity
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Group
 from tests.builders.alternatives import create_profile
 from tests.builders.provider_rows import add_device, change_device
 from tests.builders.rows import add_handles

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.cmd import manage
+from cyborg_lite.cmd.manage import main
 from tests.builders.provider_rows import change_deployable, remove_devices
 from tests.builders.service_rows import record_heartbeat
 from tests.doubles.nova import FakeNova
@@ -47,7 +47,7 @@ def audit(
 
     def run(*arguments: str) -> dict[str, str]:
         options = ['--config-file', str(file), 'placement', 'audit', *arguments]
-        status = manage.main([*options, '--format', 'json'])
+        status = main.main([*options, '--format', 'json'])
         lines = json.loads(capsys.readouterr().out)
         own = [line for line in lines if line['host'] in ('', host.name)]
         assert status == int(any(line['outcome'] != 'repaired' for line in lines))

@@ -181,7 +181,7 @@ def _heartbeats(cloud: Cloud) -> str:
 def test_status_command_shows_daemons(cloud: Cloud) -> None:
     config = str(cloud.directory / 'standalone.conf')
     completed = subprocess.run(
-        [sys.executable, '-m', 'cyborg_lite.cmd.status', '--config-file', config],
+        [sys.executable, '-m', 'cyborg_lite.cmd.status.main', '--config-file', config],
         cwd=ROOT,
         capture_output=True,
         text=True,

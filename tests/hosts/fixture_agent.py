@@ -99,7 +99,7 @@ class FixtureAgent:
     def verdicts(self) -> list[dict[str, Any]]:
         """Return the output of ``cyborg-lite-agent discover``."""
         config = self.cloud.write_config(f'{self.name}-discover', self.options)
-        command = [sys.executable, '-m', 'cyborg_lite.cmd.agent', 'discover']
+        command = [sys.executable, '-m', 'cyborg_lite.cmd.daemons.agent', 'discover']
         process = subprocess.run(
             [*command, '--format', 'json', '--config-file', str(config)],
             capture_output=True,

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.inventory.host_report import HostReport
 from tests.hosts import sysfs_tree
 from tests.hosts.fixture_drivers import create_drivers
 

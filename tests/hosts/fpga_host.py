@@ -11,32 +11,32 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from cyborg_lite.agent.cache import Cache
-from cyborg_lite.agent.device_locks import DeviceLocks
-from cyborg_lite.agent.discovery import Discovery
-from cyborg_lite.agent.image_cache import ImageCache
-from cyborg_lite.agent.journal import Journal
-from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
-from cyborg_lite.agent.preparation import Preparation
-from cyborg_lite.agent.programming import BitstreamStore, Programming
-from cyborg_lite.agent.recovery import HostRecovery
+from cyborg_lite.agent.arqs.preparation import Preparation
+from cyborg_lite.agent.arqs.recovery import HostRecovery
+from cyborg_lite.agent.bitstreams.image_cache import ImageCache
+from cyborg_lite.agent.bitstreams.loaded_bitstreams import LoadedBitstreams
+from cyborg_lite.agent.bitstreams.programming import BitstreamStore, Programming
+from cyborg_lite.agent.devices.device_locks import DeviceLocks
+from cyborg_lite.agent.inventory.discovery import Discovery
+from cyborg_lite.agent.state.cache import Cache
+from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.clients.glance import Glance
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.binding import BindHandler, build_bind_job
-from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
-from cyborg_lite.conductor.bitstreams import BitstreamCatalog
-from cyborg_lite.conductor.placement.sync import PlacementSync
-from cyborg_lite.conductor.recovery import RecoveryService
-from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db import arqs, binding, recovery, release
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
+from cyborg_lite.conductor.arqs.recovery import RecoveryService
+from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
+from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
+from cyborg_lite.conductor.providers.sync import PlacementSync
+from cyborg_lite.db.arqs import arqs, binding, recovery, release
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ServiceUnavailable
-from cyborg_lite.model.arqs import Arq, Binding, Scope
-from cyborg_lite.model.bitstreams import Image
-from cyborg_lite.model.inventory import Deployable
+from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope
+from cyborg_lite.model.bitstreams.bitstreams import Image
+from cyborg_lite.model.inventory.host_report import Deployable
 from cyborg_lite.model.jobs import Job, JobType
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.client import build_agents, build_conductor, serve_locally

@@ -28,9 +28,9 @@ import pytest
 from sqlalchemy import URL, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import OperationalError
 
-from cyborg_lite.db import migration
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Base
+from cyborg_lite.db.core import migration
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Base
 
 REQUIRED: Final = 'CYBORG_LITE_TEST_REQUIRE_SERVERS'
 

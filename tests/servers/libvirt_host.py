@@ -92,7 +92,7 @@ class LibvirtHost:
         """Start the agent and wait until its host is prepared."""
         options = _AGENT.format(root=self.root, creates_mdevs=creates_mdevs)
         path = self.cloud.write_cyborg_config(self.name, options)
-        environment = self._service.environment('cyborg_lite.cmd.agent')
+        environment = self._service.environment('cyborg_lite.cmd.daemons.agent')
         child = self.cloud.start_module(
             self.agent,
             kernel_service.__name__,

@@ -4,7 +4,7 @@
 from pathlib import Path
 from typing import Final
 
-from cyborg_lite.rpc.keys import Peer, Role, derive_key
+from cyborg_lite.rpc.security.keys import Peer, Role, derive_key
 
 _SECRET: Final = 'secret of the conductors in the tests'
 

@@ -8,9 +8,13 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.clients.placement import Placement
-from cyborg_lite.conductor.placement.sync import PlacementSync, SyncResult
-from cyborg_lite.db.engine import Database
-from cyborg_lite.model.providers import ActualProvider, ProviderInventory, TreeNode
+from cyborg_lite.conductor.providers.sync import PlacementSync, SyncResult
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.model.providers.providers import (
+    ActualProvider,
+    ProviderInventory,
+    TreeNode,
+)
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG, OWNER_NOVA
 from tests.builders.provider_rows import add_device, change_device
 from tests.servers.placement import CountedRemote

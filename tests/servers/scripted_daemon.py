@@ -16,7 +16,7 @@ import threading
 from oslo_config import cfg
 
 from cyborg_lite import conf as configuration
-from cyborg_lite.cmd import daemon
+from cyborg_lite.cmd.runner import daemon
 from cyborg_lite.exceptions import ConfigurationError
 
 

@@ -77,7 +77,7 @@ def _become_agent() -> None:
     """Drop all rights but reading, because the code may be in a directory of root."""
     rights = ['--inh-caps=+dac_read_search', '--ambient-caps=+dac_read_search']
     user = [f'--reuid={NOBODY}', f'--regid={NOBODY}', '--clear-groups']
-    agent = [sys.executable, '-m', 'cyborg_lite.cmd.agent', *sys.argv[1:]]
+    agent = [sys.executable, '-m', 'cyborg_lite.cmd.daemons.agent', *sys.argv[1:]]
     os.execvp('setpriv', ['setpriv', *user, *rights, *agent])
 
 

@@ -133,7 +133,7 @@ class VgpuHost:
             [],
             options,
             module=self.module,
-            environment=self.service.environment('cyborg_lite.cmd.agent'),
+            environment=self.service.environment('cyborg_lite.cmd.daemons.agent'),
         )
         return self.agent
 

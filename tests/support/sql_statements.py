@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import event
 
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
 
 _WRITE = ('INSERT', 'UPDATE', 'DELETE', 'REPLACE')
 _TRANSACTION = ('BEGIN', 'COMMIT', 'ROLLBACK', 'SAVEPOINT', 'RELEASE', 'PRAGMA')

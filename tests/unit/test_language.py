@@ -49,7 +49,7 @@ OPENINGS: Final = """
 FORBIDDEN_NAMES: Final = frozenset((PRONOUNS + PARTICIPLES + ADJECTIVES).split())
 FORBIDDEN_OPENINGS: Final = frozenset(OPENINGS.split())
 # Fields that travel by RPC.
-MESSAGE_FIELDS: Final = frozenset({('cyborg_lite/model/host_events.py', 'lost')})
+MESSAGE_FIELDS: Final = frozenset({('cyborg_lite/model/hosts/events.py', 'lost')})
 BANNED_WORDS: Final = re.compile(
     r'\b(carved|figures|finding|pulse|stranger|verdict|vitals|wishes)\b', re.IGNORECASE
 )

@@ -4,11 +4,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from cyborg_lite.api import arguments, arq_patch, paging
-from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires, since
+from cyborg_lite.api.call import arguments, arq_patch, paging
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.expose import accepts, expose, requires, since
+from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_4
-from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import arqs as schemas
 from cyborg_lite.api.views.arqs import ArqList, ArqView, EventList
 from cyborg_lite.exceptions import (
@@ -22,9 +22,9 @@ from cyborg_lite.exceptions import (
     PowerOnHeld,
 )
 from cyborg_lite.model import uuids
-from cyborg_lite.model.arqs import RESOLVED_STATES, UNREADY_STATES, Arq, State
-from cyborg_lite.model.device_profiles import AttachTarget
-from cyborg_lite.model.profile_grammar import is_valid_name
+from cyborg_lite.model.arqs.arqs import RESOLVED_STATES, UNREADY_STATES, Arq, State
+from cyborg_lite.model.profiles.device_profiles import AttachTarget
+from cyborg_lite.model.profiles.grammar import is_valid_name
 from cyborg_lite.model.queries import Query
 from cyborg_lite.model.text import format_value
 

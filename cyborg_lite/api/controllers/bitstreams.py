@@ -3,11 +3,11 @@
 
 from typing import Final
 
-from cyborg_lite.api import arguments
-from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires, since
+from cyborg_lite.api.call import arguments
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.expose import accepts, expose, requires, since
+from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_4, V2_32
-from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.views.bitstreams import BitstreamList, BitstreamView
 
 _FILTERS: Final = ('vendor', 'board', 'region', 'function')

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, ClassVar
 
-from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires, since
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.expose import accepts, expose, requires, since
+from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_6
-from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import cleanings as schemas
 from cyborg_lite.api.views.cleanings import CleaningList
 from cyborg_lite.exceptions import DeviceNotFound, InvalidInput
 from cyborg_lite.model import uuids
-from cyborg_lite.model.cleaning import UnitSelection
+from cyborg_lite.model.devices.cleaning import UnitSelection
 from cyborg_lite.model.text import format_value, is_storable
 
 

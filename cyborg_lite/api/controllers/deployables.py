@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from cyborg_lite.api import arguments, paging
-from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires
+from cyborg_lite.api.call import arguments, paging
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.expose import accepts, expose, requires
+from cyborg_lite.api.call.resource import ApiContext, Resource
 from cyborg_lite.api.microversion import V2_4, V2_24
-from cyborg_lite.api.resource import ApiContext, Resource
 from cyborg_lite.api.schemas import attributes as attribute_schemas
 from cyborg_lite.api.schemas import deployables as schemas
 from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX

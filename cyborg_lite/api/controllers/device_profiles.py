@@ -6,12 +6,12 @@ from typing import ClassVar, Final
 
 from oslo_log import log
 
-from cyborg_lite.api import arguments, paging, profile_body, profile_search
-from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires, since
+from cyborg_lite.api.call import arguments, paging, profile_body, profile_search
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.expose import accepts, expose, requires, since
+from cyborg_lite.api.call.profile_search import find_profile
+from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_2, V2_4, V2_22, V2_24, Microversion
-from cyborg_lite.api.profile_search import find_profile
-from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import device_profiles as schemas
 from cyborg_lite.api.schemas.arguments import LONGEST_PREFIX
 from cyborg_lite.api.views.capacity import ExplanationView, ProfileCapacityView
@@ -23,8 +23,8 @@ from cyborg_lite.api.views.device_profiles import (
 )
 from cyborg_lite.exceptions import DeviceProfileNotFound, InvalidInput
 from cyborg_lite.model import uuids
-from cyborg_lite.model.device_profiles import DeviceProfile, Limits
-from cyborg_lite.model.profile_grammar import is_valid_name
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Limits
+from cyborg_lite.model.profiles.grammar import is_valid_name
 from cyborg_lite.model.text import format_value
 
 _FEATURE: Final = 'The access list of a device profile'

@@ -4,9 +4,10 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from cyborg_lite.api import arguments, paging
-from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires, since
+from cyborg_lite.api.call import arguments, paging
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.expose import accepts, expose, requires, since
+from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import (
     V2_3,
     V2_4,
@@ -16,7 +17,6 @@ from cyborg_lite.api.microversion import (
     V2_32,
     Microversion,
 )
-from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import devices as schemas
 from cyborg_lite.api.views.devices import (
     DeviceConfigurationView,
@@ -28,10 +28,10 @@ from cyborg_lite.api.views.devices import (
 )
 from cyborg_lite.exceptions import DeviceNotFound, InvalidDevicePatch
 from cyborg_lite.model import uuids
-from cyborg_lite.model.devices import DeviceStatus
-from cyborg_lite.model.modes import MODE_NAME
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.devices.modes import MODE_NAME
+from cyborg_lite.model.devices.reconfiguration import ConfigurationRequest
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.reconfiguration import ConfigurationRequest
 from cyborg_lite.model.text import format_value, is_storable
 
 _EXACT: Final = ('type', 'vendor', 'hostname', 'status')

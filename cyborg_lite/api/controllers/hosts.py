@@ -3,11 +3,11 @@
 
 from typing import ClassVar, Final
 
-from cyborg_lite.api import arguments, paging
-from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires, since
+from cyborg_lite.api.call import arguments, paging
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.expose import accepts, expose, requires, since
+from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_4, V2_5, V2_9, V2_32
-from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.views.hosts import HostTopologyView, ServiceList, ServiceView
 from cyborg_lite.exceptions import HostNotFound, ServiceNotFound
 from cyborg_lite.model import uuids

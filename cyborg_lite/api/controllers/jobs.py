@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import ClassVar, Final
 
-from cyborg_lite.api import arguments, paging
-from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires, since
+from cyborg_lite.api.call import arguments, paging
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.expose import accepts, expose, requires, since
+from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_4, V2_10, Microversion
-from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.schemas import jobs as schemas
 from cyborg_lite.api.views.jobs import JobView, QueuedJobList, QueuedJobView
 from cyborg_lite.exceptions import InvalidInput, JobNotFound

@@ -3,10 +3,10 @@
 
 from typing import Any
 
-from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.expose import accepts, expose
+from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, VERSIONS, Microversion
-from cyborg_lite.api.resource import Resource
 from cyborg_lite.exceptions import InvalidInput
 from cyborg_lite.model.text import format_value
 

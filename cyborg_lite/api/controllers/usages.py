@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Final
 
-from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import accepts, expose, requires
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.expose import accepts, expose, requires
+from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.microversion import V2_12, Microversion
-from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.views.usages import UsageList
 from cyborg_lite.exceptions import Forbidden, InvalidInput
+from cyborg_lite.model.arqs.usages import MAX_DAYS, UsageQuery
 from cyborg_lite.model.text import format_value, is_storable
-from cyborg_lite.model.usages import MAX_DAYS, UsageQuery
 
 _DEFAULT_DAYS: Final = 30
 _LONGEST_TEXT: Final = 40  # characters of a time

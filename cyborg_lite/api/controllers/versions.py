@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The version documents."""
 
-from cyborg_lite.api.call import Call
-from cyborg_lite.api.expose import expose
-from cyborg_lite.api.resource import Resource
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.expose import expose
+from cyborg_lite.api.call.resource import Resource
 from cyborg_lite.api.views import versions
 
 

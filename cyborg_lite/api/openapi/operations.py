@@ -3,13 +3,13 @@
 
 from typing import Any, Final
 
+from cyborg_lite.api.call.validation import JSON_PATCH, Schema
 from cyborg_lite.api.microversion import V2_16
 from cyborg_lite.api.openapi import examples
 from cyborg_lite.api.openapi.parameters import build_parameters
 from cyborg_lite.api.openapi.responses import JSON, build_responses
 from cyborg_lite.api.openapi.routes import Route
 from cyborg_lite.api.openapi.view_schemas import ViewSchemas
-from cyborg_lite.api.validation import JSON_PATCH, Schema
 
 Document = dict[str, Any]  # JSON
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from cyborg_lite.api import field_selection, microversion, preconditions
+from cyborg_lite.api import microversion
+from cyborg_lite.api.call import field_selection, preconditions
 from cyborg_lite.api.microversion import V2_4, V2_21, Microversion
 from cyborg_lite.api.openapi.routes import Route
 from cyborg_lite.api.schemas.arguments import IN_PATH, IN_QUERY, NEWER_IN_QUERY

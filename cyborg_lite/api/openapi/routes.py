@@ -15,6 +15,8 @@ from typing import Any, Final
 from oslo_policy.policy import DocumentedRuleDefault
 
 from cyborg_lite import policies
+from cyborg_lite.api.call.resource import Resource
+from cyborg_lite.api.call.validation import Schema
 from cyborg_lite.api.microversion import (
     MAXIMUM,
     MINIMUM,
@@ -23,9 +25,7 @@ from cyborg_lite.api.microversion import (
     V2_23,
     Microversion,
 )
-from cyborg_lite.api.resource import Resource
 from cyborg_lite.api.routes import ROUTES
-from cyborg_lite.api.validation import Schema
 
 _WITHOUT_RULE: Final = ('/', '/v2', '/v2/openapi.json')
 

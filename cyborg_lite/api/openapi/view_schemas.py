@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from wsme import types
 
-from cyborg_lite.api.field_selection import LINKS
+from cyborg_lite.api.call.field_selection import LINKS
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM, Microversion
 from cyborg_lite.api.views.shapes import (
     Shape,

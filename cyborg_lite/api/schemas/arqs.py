@@ -3,7 +3,7 @@
 
 from typing import Final
 
-from cyborg_lite.api.validation import Schema
+from cyborg_lite.api.call.validation import Schema
 
 # Clients send additional keys; microversions below 2.4 ignore them.
 CREATE: Final = Schema(

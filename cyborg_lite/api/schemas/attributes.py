@@ -3,7 +3,7 @@
 
 from typing import Final
 
-from cyborg_lite.api.validation import Schema
+from cyborg_lite.api.call.validation import Schema
 
 _BARE: Final = {
     'type': 'object',

@@ -3,8 +3,8 @@
 
 from typing import Final
 
-from cyborg_lite.api.validation import Schema
-from cyborg_lite.model.cleaning import MAX_ACTOR
+from cyborg_lite.api.call.validation import Schema
+from cyborg_lite.model.devices.cleaning import MAX_ACTOR
 
 _UNIT: Final = {'type': 'string', 'minLength': 1, 'maxLength': 128}
 

@@ -3,7 +3,7 @@
 
 from typing import Any, Final
 
-from cyborg_lite.api.validation import Schema
+from cyborg_lite.api.call.validation import Schema
 
 _WORD: Final = '^[A-Za-z0-9_-]+$'
 

@@ -3,8 +3,8 @@
 
 from typing import Final
 
-from cyborg_lite.api.validation import Schema
-from cyborg_lite.model.reconfiguration import MAX_SETTINGS, SET_NAME
+from cyborg_lite.api.call.validation import Schema
+from cyborg_lite.model.devices.reconfiguration import MAX_SETTINGS, SET_NAME
 
 # The path is the whole action; clients send no body, {} or null.
 ACTION: Final = Schema({'type': ['object', 'null'], 'examples': [{}]}, optional=True)

@@ -6,13 +6,13 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
-from cyborg_lite.api.call import Call
+from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_4, V2_20
 from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
 from cyborg_lite.api.views.shapes import UUID, enum_of, nullable, since, source
 from cyborg_lite.api.views.view import ListView, View
-from cyborg_lite.model.arqs import HANDLE_SHOWN_STATES, Actor, Arq, State, Step
-from cyborg_lite.model.device_profiles import AttachTarget
+from cyborg_lite.model.arqs.arqs import HANDLE_SHOWN_STATES, Actor, Arq, State, Step
+from cyborg_lite.model.profiles.device_profiles import AttachTarget
 
 # Microversions 2.0 to 2.3 do not have these states. A device that is being rebuilt is
 # shown as neither ready nor failed: its bind has started. The ARQs of a host that is

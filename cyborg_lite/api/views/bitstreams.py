@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Final
 
-from cyborg_lite.api.call import Call
+from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.views.shapes import UUID, nullable
 from cyborg_lite.api.views.view import View
-from cyborg_lite.model.bitstream_list import ListedBitstream
+from cyborg_lite.model.bitstreams.listing import ListedBitstream
 
 _PROPERTIES: Final = {
     'name': 'bs-name',

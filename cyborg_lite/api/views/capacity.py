@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from cyborg_lite.api.call import Call
+from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_20, V2_28
 from cyborg_lite.api.views.shapes import (
     TEXT_OR_NULL,
@@ -14,7 +14,7 @@ from cyborg_lite.api.views.shapes import (
     source,
 )
 from cyborg_lite.api.views.view import View
-from cyborg_lite.model.explanations import FitResult, ReasonCode
+from cyborg_lite.model.capacity.explanations import FitResult, ReasonCode
 
 
 class ReasonView(View):

@@ -12,8 +12,8 @@ from cyborg_lite.api.views.shapes import (
     nullable,
 )
 from cyborg_lite.api.views.view import View
-from cyborg_lite.model.cleaning import CleaningState, CleanState
-from cyborg_lite.model.inventory import CleaningPolicy
+from cyborg_lite.model.devices.cleaning import CleaningState, CleanState
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
 
 
 class UnitView(View):

@@ -4,7 +4,7 @@
 from datetime import datetime
 from typing import Any
 
-from cyborg_lite.api.call import Call
+from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_8, V2_21, V2_27
 from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
 from cyborg_lite.api.views.shapes import (
@@ -16,8 +16,8 @@ from cyborg_lite.api.views.shapes import (
     since,
 )
 from cyborg_lite.api.views.view import ListView, View
-from cyborg_lite.model.devices import DeployableRecord
-from cyborg_lite.model.typed_attributes import AttributeType
+from cyborg_lite.model.devices.devices import DeployableRecord
+from cyborg_lite.model.inventory.typed_attributes import AttributeType
 
 
 class TypedAttributeView(View):

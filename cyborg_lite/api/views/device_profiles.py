@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from wsme import types
 
-from cyborg_lite.api.call import Call
+from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_4, V2_20, V2_21
 from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
 from cyborg_lite.api.views.shapes import UUID, Json, nullable, since
 from cyborg_lite.api.views.view import ListView, View
-from cyborg_lite.model.alternatives import join_alternatives
-from cyborg_lite.model.device_profiles import DeviceProfile
+from cyborg_lite.model.profiles.alternatives import join_alternatives
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 
 # The value of the key `alternatives` is a list of groups, any other is a string.
 _GROUP_VALUE: Final[dict[str, Any]] = {

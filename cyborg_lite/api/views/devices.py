@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from wsme import types
 
-from cyborg_lite.api.call import Call
+from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_3, V2_4, V2_11, V2_21, V2_27, V2_29, V2_30
 from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
 from cyborg_lite.api.views.shapes import (
@@ -24,12 +24,12 @@ from cyborg_lite.api.views.shapes import (
     source,
 )
 from cyborg_lite.api.views.view import ListView, View
-from cyborg_lite.model.device_events import DeviceEventKind
-from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
-from cyborg_lite.model.host_topology import BRIDGES_KEY
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
+from cyborg_lite.model.devices.events import DeviceEventKind
+from cyborg_lite.model.devices.reconfiguration import Phase, ReconfigurationState
+from cyborg_lite.model.hosts.topology import BRIDGES_KEY
+from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.jobs import JobState
-from cyborg_lite.model.reconfiguration import Phase, ReconfigurationState
 
 _SETTINGS: Final = Json(JSON_TEXT, text_before=V2_29, type=['string', 'object'])
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from wsme import types
 
-from cyborg_lite.api.call import Call
+from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import Microversion
 from cyborg_lite.api.views.shapes import (
     Convert,

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from wsme import types
 
-from cyborg_lite.api.call import Call
+from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_30
 from cyborg_lite.api.views.link import LINKS, NEXT_LINKS
 from cyborg_lite.api.views.shapes import (
@@ -20,11 +20,11 @@ from cyborg_lite.api.views.shapes import (
     since,
 )
 from cyborg_lite.api.views.view import ListView, View
-from cyborg_lite.model.arqs import State
-from cyborg_lite.model.devices import DeviceStatus
-from cyborg_lite.model.host_topology import Availability, HostTopology, TopologyUnit
-from cyborg_lite.model.inventory import Health
-from cyborg_lite.model.services import ServiceState
+from cyborg_lite.model.arqs.arqs import State
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.hosts.services import ServiceState
+from cyborg_lite.model.hosts.topology import Availability, HostTopology, TopologyUnit
+from cyborg_lite.model.inventory.host_report import Health
 
 
 class UnitUserView(View):

@@ -3,7 +3,7 @@
 
 from datetime import datetime
 
-from cyborg_lite.api.call import Call
+from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.views.link import LINKS
 from cyborg_lite.api.views.shapes import (
     TEXT_OR_NULL,
@@ -15,8 +15,8 @@ from cyborg_lite.api.views.shapes import (
     source,
 )
 from cyborg_lite.api.views.view import ListView, View
+from cyborg_lite.model.bitstreams.program_jobs import ProgramState, ProgramStep
 from cyborg_lite.model.jobs import JobRecord, JobState, describe_payload
-from cyborg_lite.model.program_jobs import ProgramState, ProgramStep
 
 
 class JobView(View):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links in the responses of the API; ``api/links.py`` builds them."""
+"""Links in the responses of the API; ``api/call/links.py`` builds them."""
 
 from typing import Final
 

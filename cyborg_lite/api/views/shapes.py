@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from wsme import types
 
-from cyborg_lite.api.call import Call
+from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import MINIMUM, Microversion
 
 Convert = Callable[[Any, Call], Any]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The version documents, which need no token."""
 
-from cyborg_lite.api.call import Call
+from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import MAXIMUM, MINIMUM
 from cyborg_lite.api.views.link import LINKS
 from cyborg_lite.api.views.view import View

@@ -13,18 +13,17 @@ from oslo_db.exception import RetryRequest
 from sqlalchemy import Select, delete, insert, not_, or_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import device_events
-from cyborg_lite.db.attach_handles import HELD
-from cyborg_lite.db.change import change, value_by_row
+from cyborg_lite.db.arqs.attach_handles import HELD
+from cyborg_lite.db.core.change import change, value_by_row
+from cyborg_lite.db.core.tables import AttachHandle, Attribute, Deployable, Device, now
+from cyborg_lite.db.devices import events
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device, now
 from cyborg_lite.exceptions import HandlesContended
-from cyborg_lite.model.cleaning import CONDUCTOR_ACTOR, CleanState
-from cyborg_lite.model.device_events import DeviceEventKind, EventDetails
-from cyborg_lite.model.devices import NEW_DEVICE_REASON, DeviceStatus
-from cyborg_lite.model.inventory import CleaningPolicy, HandleType, Health
-from cyborg_lite.model.inventory_diff import InventoryChanges
-from cyborg_lite.model.inventory_facts import (
+from cyborg_lite.model.devices.cleaning import CONDUCTOR_ACTOR, CleanState
+from cyborg_lite.model.devices.devices import NEW_DEVICE_REASON, DeviceStatus
+from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
+from cyborg_lite.model.inventory.diff import InventoryChanges
+from cyborg_lite.model.inventory.facts import (
     DeployableFacts,
     DeployablePath,
     DeviceFacts,
@@ -34,7 +33,8 @@ from cyborg_lite.model.inventory_facts import (
     StoredInventory,
     name_suffix,
 )
-from cyborg_lite.model.typed_attributes import read_attributes
+from cyborg_lite.model.inventory.host_report import CleaningPolicy, HandleType, Health
+from cyborg_lite.model.inventory.typed_attributes import read_attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class _Writer:
         devices = [ids.devices[identity] for identity in changes.devices.removed]
         if devices:
             removed = Device.id.in_(devices)
-            device_events.add_events(self.session, removed, DeviceEventKind.REMOVED)
+            events.add_events(self.session, removed, DeviceEventKind.REMOVED)
             self._run(delete(Device).where(removed))
 
     def _delete_handles(self, ids: Collection[int]) -> None:
@@ -281,7 +281,7 @@ class _Writer:
         self.ids.devices.update((identity, number) for identity, number in rows)
         added = Device.id.in_([self.ids.devices[identity] for identity in delta.new])
         details = EventDetails(value=Device.health, reason=Device.health_reason)
-        device_events.add_events(self.session, added, DeviceEventKind.ADDED, details)
+        events.add_events(self.session, added, DeviceEventKind.ADDED, details)
 
     def _record_health(self, changed: Mapping[str, DeviceFacts]) -> None:
         """Store the devices whose health changes; call it before the change."""
@@ -297,7 +297,7 @@ class _Writer:
             for name in ('health', 'health_reason')
         )
         differing = Device.id.in_(facts)
-        device_events.add_health_changes(self.session, differing, health, reason)
+        events.add_health_changes(self.session, differing, health, reason)
 
     def _write_deployables(self) -> None:
         pending = dict(self.changes.deployables.new)

@@ -5,21 +5,21 @@ from oslo_db.exception import DBDuplicateEntry
 from sqlalchemy import delete, not_, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import services
-from cyborg_lite.db.attach_handles import HELD
-from cyborg_lite.db.change import change
+from cyborg_lite.db.arqs.attach_handles import HELD
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device, Service
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.hosts.services import accept_agent
 from cyborg_lite.db.inventory.changes import load_inventory, write_changes
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.services import accept_agent
-from cyborg_lite.db.tables import AttachHandle, Deployable, Device, Service
 from cyborg_lite.exceptions import InvalidInput, ReportOutdated
-from cyborg_lite.model.devices import DeviceStatus
-from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.model.inventory_diff import (
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.inventory.diff import (
     InventoryChanges,
     diff_leftovers,
     diff_report,
 )
+from cyborg_lite.model.inventory.host_report import HostReport
 
 
 def store_report(

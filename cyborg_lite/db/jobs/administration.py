@@ -12,23 +12,23 @@ from typing import Final
 from sqlalchemy import case, delete, func, literal, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import services
-from cyborg_lite.db.change import change
-from cyborg_lite.db.clock import now_ms
-from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.jobs.queue import CANCELLED
-from cyborg_lite.db.query import (
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.clock import now_ms
+from cyborg_lite.db.core.query import (
     Collection,
     Rows,
     convert_rows,
     fill_page,
     select_page,
 )
-from cyborg_lite.db.tables import Job as Row
+from cyborg_lite.db.core.tables import Job as Row
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.jobs.queue import CANCELLED
 from cyborg_lite.exceptions import HostNotFound, JobNotFound, JobRefused
+from cyborg_lite.model.hosts.services import AGENT
 from cyborg_lite.model.jobs import JobRecord, JobState, JobType, NewJob, job_key
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.services import AGENT
 
 
 def list_jobs(

@@ -13,8 +13,8 @@ from typing import ClassVar
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.drivers.pci.functions import custom_name, handle_info
-from cyborg_lite.model import bitstreams
-from cyborg_lite.model.inventory import (
+from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     Deployable,
     DiscoveryResult,

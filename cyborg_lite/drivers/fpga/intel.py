@@ -25,10 +25,10 @@ from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, ModesPciDriver
 from cyborg_lite.drivers.pci.functions import custom_name
-from cyborg_lite.model import bitstreams
-from cyborg_lite.model.bitstreams import Bitstream
-from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.modes import OfferedInventory, list_inventory
+from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.model.bitstreams.bitstreams import Bitstream
+from cyborg_lite.model.devices.modes import OfferedInventory, list_inventory
+from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 LOG = log.getLogger(__name__)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cyborg_lite.drivers.host.sysfs import PciFunction
-from cyborg_lite.model.bitstreams import normalize_id
+from cyborg_lite.model.bitstreams.bitstreams import normalize_id
 
 _NUMBER: Final = re.compile(r'\.(\d+)$')
 # States of an FPGA manager without a load in progress and without an error.

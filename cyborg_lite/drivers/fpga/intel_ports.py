@@ -17,8 +17,8 @@ from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.pci.card_modes import CardModes
 from cyborg_lite.exceptions import DriverError
-from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.modes import OfferedInventory
+from cyborg_lite.model.devices.modes import OfferedInventory
+from cyborg_lite.model.inventory.host_report import Device
 
 FPGAPORT: Final = 'usr/bin/fpgaport'  # below the root of the host
 ON_HOST: Final = 'ports-on-host'

@@ -32,9 +32,10 @@ from cyborg_lite.exceptions import (
     LoadingFailed,
     ToolTimedOut,
 )
-from cyborg_lite.model import bitstream_handlers, bitstreams
-from cyborg_lite.model.bitstreams import Bitstream
-from cyborg_lite.model.inventory import Device, DiscoveryResult
+from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.model.bitstreams import handlers as bitstream_handlers
+from cyborg_lite.model.bitstreams.bitstreams import Bitstream
+from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
 
 LOG = log.getLogger(__name__)
 

@@ -18,9 +18,9 @@ from cyborg_lite.drivers.fpga.driver import FpgaCard, FpgaRegion
 from cyborg_lite.drivers.fpga.files import BitstreamHeader, ReadsHeader
 from cyborg_lite.drivers.fpga.loading import ProgrammableFpgaDriver, loading_options
 from cyborg_lite.drivers.host.sysfs import PciFunction
-from cyborg_lite.model import bitstreams
-from cyborg_lite.model.bitstreams import normalize_id
-from cyborg_lite.model.inventory import Deployable, DiscoveryResult, Health
+from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.model.bitstreams.bitstreams import normalize_id
+from cyborg_lite.model.inventory.host_report import Deployable, DiscoveryResult, Health
 
 _MANAGEMENT_DRIVER: Final = 'xclmgmt'
 _USER_DRIVER: Final = 'xocl'

@@ -15,8 +15,8 @@ from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.pci.card_rules import VGPU_CLASS
 from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
-from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.usage import Usage
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.inventory.host_report import Device
 
 
 class AmdGpu(SriovGpu):

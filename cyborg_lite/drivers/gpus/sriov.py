@@ -12,12 +12,12 @@ from cyborg_lite.drivers.pci.driver import GroupedPciDriver
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
 from cyborg_lite.drivers.pci.functions import custom_name
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
-from cyborg_lite.model.traits import OWNER_CYBORG
-from cyborg_lite.model.typed_attributes import (
+from cyborg_lite.model.inventory.typed_attributes import (
     MAX_POWER,
     AttributeDeclaration,
     TypedAttribute,
 )
+from cyborg_lite.model.traits import OWNER_CYBORG
 
 # Microwatts: the highest limit that amdgpu accepts (kernel: gpu/amdgpu/thermal.rst),
 # and the thermal design power of i915 and xe (kernel: ABI/testing/

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from cyborg_lite.drivers.host.sysfs import PciFunction
-from cyborg_lite.model.inventory import Health
-from cyborg_lite.model.usage import Usage
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.inventory.host_report import Health
 
 # Severities of PCIe AER (kernel: ABI/testing/sysfs-bus-pci-devices-aer_stats).
 _SEVERITIES: Final = ('correctable', 'nonfatal', 'fatal')

@@ -12,7 +12,7 @@ from oslo_config import cfg, types
 from cyborg_lite.drivers.base import Section
 from cyborg_lite.drivers.host import network_use
 from cyborg_lite.drivers.host.sysfs import PciFunction, pci_address
-from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.inventory.host_report import Device
 
 _PAIR: Final = types.String(regex=r'^[^:\s]+:[^|\s]+(\|[^|\s]+)*$')
 

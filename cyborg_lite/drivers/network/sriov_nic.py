@@ -16,7 +16,7 @@ from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
 from cyborg_lite.drivers.pci.functions import custom_name
 from cyborg_lite.drivers.pci.names import VENDOR_NAMES
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
-from cyborg_lite.model.inventory import (
+from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     Device,
     DiscoveryResult,

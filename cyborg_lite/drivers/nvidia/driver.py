@@ -32,11 +32,19 @@ from cyborg_lite.drivers.pci import card_rules
 from cyborg_lite.drivers.pci.card_modes import MODES_OPTION, ModesPciDriver
 from cyborg_lite.drivers.pci.driver import GroupedPciDriver
 from cyborg_lite.drivers.pci.function_groups import GROUPS_OPTION
-from cyborg_lite.model import typed_attributes
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import Deployable, Device, DiscoveryResult, Health
-from cyborg_lite.model.typed_attributes import AttributeDeclaration, TypedAttribute
-from cyborg_lite.model.usage import Usage
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.inventory import typed_attributes
+from cyborg_lite.model.inventory.host_report import (
+    Deployable,
+    Device,
+    DiscoveryResult,
+    Health,
+)
+from cyborg_lite.model.inventory.typed_attributes import (
+    AttributeDeclaration,
+    TypedAttribute,
+)
 
 _GIB: Final = 1024  # MiB
 _CREATES_MDEVS: Final = cfg.BoolOpt(

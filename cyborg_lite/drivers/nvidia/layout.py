@@ -15,8 +15,8 @@ from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.virtual_functions import list_vf_addresses
 from cyborg_lite.drivers.nvidia.models import MEMORY
 from cyborg_lite.drivers.nvidia.sriov_manage import SRIOV_MANAGE
-from cyborg_lite.model import typed_attributes
-from cyborg_lite.model.typed_attributes import TypedAttribute
+from cyborg_lite.model.inventory import typed_attributes
+from cyborg_lite.model.inventory.typed_attributes import TypedAttribute
 
 MDEV_TYPES: Final = 'mdev_supported_types'
 CREATABLE_TYPES: Final = 'nvidia/creatable_vgpu_types'

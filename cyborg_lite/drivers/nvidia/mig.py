@@ -19,8 +19,8 @@ from cyborg_lite.drivers.nvidia.nvml import Nvml
 from cyborg_lite.drivers.nvidia.offer import VENDOR_DRIVER, VgpuOffer
 from cyborg_lite.drivers.pci.card_modes import CardModes, DeclaredModes
 from cyborg_lite.exceptions import DeviceBusy
-from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.modes import OfferedInventory
+from cyborg_lite.model.devices.modes import OfferedInventory
+from cyborg_lite.model.inventory.host_report import Device
 
 NVIDIA_SMI: Final = 'usr/bin/nvidia-smi'  # below the root of the host
 _SLICES: Final = 7  # of a card

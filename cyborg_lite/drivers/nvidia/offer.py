@@ -36,9 +36,9 @@ from cyborg_lite.drivers.pci.card_rules import CardRules
 from cyborg_lite.drivers.pci.cards import PciCards
 from cyborg_lite.drivers.pci.functions import custom_name
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
-from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
+from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
+from cyborg_lite.model.inventory.typed_attributes import DRIVER_VERSION
 from cyborg_lite.model.traits import OWNER_CYBORG
-from cyborg_lite.model.typed_attributes import DRIVER_VERSION
 
 VENDOR_DRIVER: Final = 'nvidia'
 

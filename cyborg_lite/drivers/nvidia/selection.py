@@ -9,9 +9,9 @@ from cyborg_lite.drivers.nvidia.layout import Vgpu, VgpuLayout, VgpuMode, VgpuTy
 from cyborg_lite.drivers.pci.card_rules import VGPU
 from cyborg_lite.drivers.pci.functions import attributes, custom_name, handle_info
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
-from cyborg_lite.model.inventory import AttachHandle, Deployable, HandleType
+from cyborg_lite.model.inventory.host_report import AttachHandle, Deployable, HandleType
+from cyborg_lite.model.inventory.typed_attributes import TypedAttribute
 from cyborg_lite.model.traits import OWNER_CYBORG
-from cyborg_lite.model.typed_attributes import TypedAttribute
 
 
 def vgpu_type_label(key: str) -> str:

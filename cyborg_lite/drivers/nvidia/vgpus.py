@@ -23,8 +23,8 @@ from cyborg_lite.drivers.nvidia.selection import vgpu_type_label
 from cyborg_lite.drivers.nvidia.sriov_manage import SriovManage
 from cyborg_lite.drivers.pci.functions import handle_address
 from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DeviceHangs, DriverError
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import HandleType
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import HandleType
 
 _TYPE: Final = 'asked_type'
 

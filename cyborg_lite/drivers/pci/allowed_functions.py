@@ -15,9 +15,9 @@ from oslo_utils import strutils
 
 from cyborg_lite.drivers.pci.functions import custom_name
 from cyborg_lite.exceptions import ConfigurationError
-from cyborg_lite.model import nova_config
-from cyborg_lite.model.inventory import CleaningPolicy
-from cyborg_lite.model.nova_config import NovaDeviceClaim, NovaPciFunction
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
+from cyborg_lite.model.ownership import nova_config
+from cyborg_lite.model.ownership.nova_config import NovaDeviceClaim, NovaPciFunction
 
 DEFAULT_CLASS: Final = 'CUSTOM_PCI'
 _SELECTORS: Final = ('vendor_id', 'product_id', 'address', 'devname', 'class')

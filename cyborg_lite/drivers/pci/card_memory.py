@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from cyborg_lite.drivers.host.sysfs import PciFunction
-from cyborg_lite.model import typed_attributes
-from cyborg_lite.model.inventory import Device, DiscoveryResult
-from cyborg_lite.model.typed_attributes import TypedAttribute
+from cyborg_lite.model.inventory import typed_attributes
+from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
+from cyborg_lite.model.inventory.typed_attributes import TypedAttribute
 
 # Attributes that cannot be read while the card is suspended or in a guest.
 _KEPT_NAMES: Final = frozenset(

@@ -10,8 +10,8 @@ from oslo_config import cfg, types
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction, pci_address
 from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.exceptions import ConfigurationError, DriverError
-from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.modes import MODE_NAME, DeviceMode, OfferedInventory
+from cyborg_lite.model.devices.modes import MODE_NAME, DeviceMode, OfferedInventory
+from cyborg_lite.model.inventory.host_report import Device
 
 MODES_OPTION: Final = cfg.ListOpt(
     'modes',

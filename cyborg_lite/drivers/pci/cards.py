@@ -23,10 +23,11 @@ from cyborg_lite.drivers.pci.functions import (
     handle_info,
     name_companion,
 )
-from cyborg_lite.model import typed_attributes
-from cyborg_lite.model.attribute_keys import GROUP_SIZE
-from cyborg_lite.model.host_topology import BRIDGES_KEY, format_bridges
-from cyborg_lite.model.inventory import (
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.hosts.topology import BRIDGES_KEY, format_bridges
+from cyborg_lite.model.inventory import typed_attributes
+from cyborg_lite.model.inventory.attribute_keys import GROUP_SIZE
+from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     Deployable,
     Device,
@@ -34,9 +35,11 @@ from cyborg_lite.model.inventory import (
     HandleType,
     Health,
 )
+from cyborg_lite.model.inventory.typed_attributes import (
+    AttributeDeclaration,
+    TypedAttribute,
+)
 from cyborg_lite.model.traits import OWNER_CYBORG
-from cyborg_lite.model.typed_attributes import AttributeDeclaration, TypedAttribute
-from cyborg_lite.model.usage import Usage
 
 # Such as `8.0 GT/s PCIe`. Kernels before 5.7 write `8 GT/s`.
 _LINK_SPEED: Final = re.compile(r'(\d{1,4})(?:\.(\d))? GT/s')

@@ -19,9 +19,9 @@ from cyborg_lite.drivers.pci.function_groups import GROUP_ATTRIBUTES
 from cyborg_lite.drivers.pci.functions import handle_address, name_companion
 from cyborg_lite.drivers.pci.groups import GroupOffer
 from cyborg_lite.exceptions import DeviceGone
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
-from cyborg_lite.model.typed_attributes import AttributeDeclaration
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
+from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
 
 LOG = log.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.nvme_cleaning import NvmeCleaner
 from cyborg_lite.exceptions import DeviceGone, DriverError
-from cyborg_lite.model.cleaning import CleanStep
+from cyborg_lite.model.devices.cleaning import CleanStep
 
 _NVME: Final = '010802'  # class code: NVM Express controller
 _RESET: Final = CleanStep(

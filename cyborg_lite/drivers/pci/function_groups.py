@@ -13,10 +13,10 @@ from oslo_config import cfg, types
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction, pci_address
 from cyborg_lite.drivers.pci.functions import handle_address
 from cyborg_lite.exceptions import ConfigurationError, DriverError
-from cyborg_lite.model import typed_attributes
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import HandleType
-from cyborg_lite.model.typed_attributes import TypedAttribute
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory import typed_attributes
+from cyborg_lite.model.inventory.host_report import HandleType
+from cyborg_lite.model.inventory.typed_attributes import TypedAttribute
 
 GROUPS_OPTION: Final = cfg.ListOpt(
     'groups',

@@ -21,10 +21,10 @@ from cyborg_lite.drivers.pci.functions import custom_name, handle_address
 from cyborg_lite.drivers.pci.names import VENDOR_NAMES
 from cyborg_lite.drivers.pci.shared import SharedPciDriver
 from cyborg_lite.exceptions import DriverError
-from cyborg_lite.model.cleaning import CleanStep
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import AttachHandle, DiscoveryResult
-from cyborg_lite.model.nova_config import NovaPciFunction
+from cyborg_lite.model.devices.cleaning import CleanStep
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import AttachHandle, DiscoveryResult
+from cyborg_lite.model.ownership.nova_config import NovaPciFunction
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 _BRIDGES: Final = '06'  # class; a bridge carries the traffic of other functions

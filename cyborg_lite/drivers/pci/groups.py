@@ -4,7 +4,7 @@
 from cyborg_lite.drivers.host import disk_use
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.pci.cards import BOOT_VGA, LOST, PciCards
-from cyborg_lite.model.inventory import Deployable, DiscoveryResult
+from cyborg_lite.model.inventory.host_report import Deployable, DiscoveryResult
 
 
 class GroupOffer:

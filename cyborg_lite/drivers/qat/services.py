@@ -14,8 +14,8 @@ from cyborg_lite.drivers.host.kernel import Writer
 from cyborg_lite.drivers.host.sysfs import PciFunction
 from cyborg_lite.drivers.pci.card_modes import CardModes
 from cyborg_lite.drivers.pci.functions import custom_name
-from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.modes import OfferedInventory, list_inventory
+from cyborg_lite.model.devices.modes import OfferedInventory, list_inventory
+from cyborg_lite.model.inventory.host_report import Device
 
 STATE: Final = 'qat/state'  # file with ``up`` or ``down``
 _SERVICES: Final = 'qat/cfg_services'  # names of services, separated by semicolons

@@ -25,10 +25,10 @@ from cyborg_lite.drivers.storage.nvme_namespaces import (
     replace_layout,
 )
 from cyborg_lite.drivers.storage.nvme_ports import DrivePorts
-from cyborg_lite.model import typed_attributes
-from cyborg_lite.model.cleaning import CleanStep
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import (
+from cyborg_lite.model.devices.cleaning import CleanStep
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory import typed_attributes
+from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     CleaningPolicy,
     Deployable,
@@ -36,8 +36,11 @@ from cyborg_lite.model.inventory import (
     DiscoveryResult,
     Health,
 )
+from cyborg_lite.model.inventory.typed_attributes import (
+    AttributeDeclaration,
+    TypedAttribute,
+)
 from cyborg_lite.model.traits import OWNER_CYBORG
-from cyborg_lite.model.typed_attributes import AttributeDeclaration, TypedAttribute
 
 _HOST_DRIVER: Final = 'nvme'
 # Eight ASCII characters (NVMe Base Specification, Identify Controller, FR).

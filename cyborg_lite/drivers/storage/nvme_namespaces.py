@@ -20,8 +20,8 @@ from cyborg_lite.drivers.pci.card_modes import CardModes, DeclaredModes
 from cyborg_lite.drivers.pci.functions import attributes, custom_name
 from cyborg_lite.drivers.storage.nvme_ports import DrivePorts
 from cyborg_lite.exceptions import DeviceBusy, DriverError
-from cyborg_lite.model.inventory import Deployable, Device
-from cyborg_lite.model.modes import OfferedInventory, list_inventory
+from cyborg_lite.model.devices.modes import OfferedInventory, list_inventory
+from cyborg_lite.model.inventory.host_report import Deployable, Device
 
 _HOST_DRIVER: Final = 'nvme'
 _SECONDS: Final = 120.0  # of one command

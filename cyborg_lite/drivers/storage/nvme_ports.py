@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from cyborg_lite.model.inventory import Deployable, Device, DiscoveryResult
+from cyborg_lite.model.inventory.host_report import Deployable, Device, DiscoveryResult
 
 
 class DrivePorts:

@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cyborg_lite.model.arqs import State
+from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.cyborg_import.notes import Notes
 from cyborg_lite.model.cyborg_import.plan import (
     CloudRows,
@@ -15,7 +15,7 @@ from cyborg_lite.model.cyborg_import.plan import (
     Table,
 )
 from cyborg_lite.model.cyborg_import.source_rows import SourceArq, SourceDatabase
-from cyborg_lite.model.device_profiles import DeviceProfile
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 
 _MAX_PROJECT_LENGTH: Final = 64
 _WITH_INSTANCE: Final = frozenset({State.BOUND, State.BIND_FAILED})

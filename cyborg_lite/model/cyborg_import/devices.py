@@ -18,10 +18,10 @@ from cyborg_lite.model.cyborg_import.notes import (
 )
 from cyborg_lite.model.cyborg_import.plan import NewDevice, StoredRows, Table
 from cyborg_lite.model.cyborg_import.source_rows import SourceDatabase, SourceDevice
-from cyborg_lite.model.devices import DeviceStatus
-from cyborg_lite.model.identities import slot_identity
-from cyborg_lite.model.inventory import Health
-from cyborg_lite.model.inventory_facts import DeviceFacts
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.inventory.facts import DeviceFacts
+from cyborg_lite.model.inventory.host_report import Health
+from cyborg_lite.model.inventory.identities import slot_identity
 
 _VENDOR: Final = re.compile(r'(?:0x)?([0-9a-f]{4})', re.IGNORECASE)
 _PRODUCT_TRAIT: Final = re.compile(

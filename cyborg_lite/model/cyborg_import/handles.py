@@ -16,8 +16,8 @@ from cyborg_lite.model.cyborg_import.notes import (
 )
 from cyborg_lite.model.cyborg_import.plan import Table
 from cyborg_lite.model.cyborg_import.source_rows import SourceHandle
-from cyborg_lite.model.inventory import HandleType
-from cyborg_lite.model.inventory_facts import HandleFacts
+from cyborg_lite.model.inventory.facts import HandleFacts
+from cyborg_lite.model.inventory.host_report import HandleType
 
 _TYPES: Final = frozenset(str(handle_type) for handle_type in HandleType)
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from cyborg_lite.model.arqs import State
-from cyborg_lite.model.device_profiles import DeviceProfile
-from cyborg_lite.model.devices import DeviceStatus
-from cyborg_lite.model.inventory_facts import DeviceFacts, HandleFacts
+from cyborg_lite.model.arqs.arqs import State
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.inventory.facts import DeviceFacts, HandleFacts
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 
 
 class Table(enum.StrEnum):

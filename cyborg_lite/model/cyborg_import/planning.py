@@ -25,7 +25,7 @@ from cyborg_lite.model.cyborg_import.plan import (
 )
 from cyborg_lite.model.cyborg_import.profiles import convert_profiles
 from cyborg_lite.model.cyborg_import.source_rows import SourceDatabase, SourceHandle
-from cyborg_lite.model.inventory_facts import HandleFacts
+from cyborg_lite.model.inventory.facts import HandleFacts
 
 TESTED_REVISIONS: Final = {
     '4cc1d79978fc': 'Wallaby to 2023.1',

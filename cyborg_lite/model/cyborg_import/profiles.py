@@ -9,8 +9,8 @@ from cyborg_lite.exceptions import InvalidDeviceProfile
 from cyborg_lite.model.cyborg_import.notes import Notes
 from cyborg_lite.model.cyborg_import.plan import StoredRows, Table
 from cyborg_lite.model.cyborg_import.source_rows import SourceProfile
-from cyborg_lite.model.device_profiles import DeviceProfile, Limits
-from cyborg_lite.model.profile_grammar import parse_profile
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Limits
+from cyborg_lite.model.profiles.grammar import parse_profile
 
 # Cyborg has no limits; these keep the rows within their columns.
 _LIMITS: Final = Limits(

@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from cyborg_lite.model.selectors import list_computed_traits
+from cyborg_lite.model.profiles.selectors import list_computed_traits
 from cyborg_lite_dashboard.admin.device_profiles.forms import MAX_GROUPS, GroupForm
 
 _RESOURCES: Final = 'resources:'

@@ -8,7 +8,7 @@ from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from state_diagram import svg, table
 
-from cyborg_lite.model.arqs import TRANSITIONS
+from cyborg_lite.model.arqs.arqs import TRANSITIONS
 
 
 class ArqStates(Directive):

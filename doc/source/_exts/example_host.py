@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 from uuid import NAMESPACE_DNS, uuid3
 
-from cyborg_lite.model.host_topology import (
+from cyborg_lite.model.hosts.topology import (
     Availability,
     HostTopology,
     TopologyDeployable,
@@ -14,7 +14,7 @@ from cyborg_lite.model.host_topology import (
     UnitUser,
     group_by_numa_node,
 )
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.inventory.host_report import Health
 
 _HOST: Final = 'compute-1'
 _ROOT_PORT: Final = '0000:3d:01.0'

@@ -7,7 +7,7 @@ from math import hypot
 from typing import Final
 from xml.sax.saxutils import escape
 
-from cyborg_lite.model.arqs import Event, State
+from cyborg_lite.model.arqs.arqs import Event, State
 
 Point = tuple[float, float]
 Transitions = Mapping[State, Mapping[Event, State]]

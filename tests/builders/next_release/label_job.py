@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import HostAway
 from cyborg_lite.model.jobs import Job

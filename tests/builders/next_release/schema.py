@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from cyborg_lite.db import migration
+from cyborg_lite.db.core import migration
 
 NEWEST: Final = migration.head_revision()
 EXPANSION: Final = f'{int(NEWEST) + 1:04}'

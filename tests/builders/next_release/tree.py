@@ -13,10 +13,12 @@ from types import ModuleType
 from typing import Final
 
 from cyborg_lite import version
-from cyborg_lite.agent import recovery
-from cyborg_lite.conductor import service, services
-from cyborg_lite.db import online_migrations, schema_check, tables
-from cyborg_lite.model import inventory, jobs
+from cyborg_lite.agent.arqs import recovery
+from cyborg_lite.conductor import service
+from cyborg_lite.conductor.hosts import services
+from cyborg_lite.db.core import online_migrations, schema_check, tables
+from cyborg_lite.model import jobs
+from cyborg_lite.model.inventory import host_report
 from cyborg_lite.rpc import interface, upgrade_levels
 from tests.builders.next_release import label_job, labels, schema
 from tests.support.sources import PACKAGE, ROOT
@@ -76,7 +78,7 @@ _INSERTIONS: Final = (
         '    label: Mapped[str | None] = mapped_column(String(64))',
     ),
     _Insertion(
-        inventory,
+        host_report,
         '    vendor_board_info: str | None = None',
         f"    {FIELD}: str = 'of the next release'",
     ),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from cyborg_lite.model.arqs import TRANSITIONS, Event, State
+from cyborg_lite.model.arqs.arqs import TRANSITIONS, Event, State
 from tests.chaos.history.records import (
     REMOVED,
     History,

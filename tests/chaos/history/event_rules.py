@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from cyborg_lite.model.arqs import State
+from cyborg_lite.model.arqs.arqs import State
 from tests.chaos.history.arq_rules import steps_by_arq
 from tests.chaos.history.records import History, Receipt, Step, Violation
 

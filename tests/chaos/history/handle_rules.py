@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from cyborg_lite.model.arqs import State
+from cyborg_lite.model.arqs.arqs import State
 from tests.chaos.history.arq_rules import last_states, steps_by_arq
 from tests.chaos.history.records import (
     Claim,

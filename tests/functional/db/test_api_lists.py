@@ -3,9 +3,9 @@
 
 import pytest
 
-from cyborg_lite.db.device_profiles import profiles
-from cyborg_lite.db.engine import Database
-from cyborg_lite.model.device_profiles import ProfileChange
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.profiles import profiles
+from cyborg_lite.model.profiles.device_profiles import ProfileChange
 from tests.builders.provider_rows import change_deployable
 from tests.builders.rows import add_arqs, add_card, add_profile
 from tests.support.api.conductor import LocalConductor

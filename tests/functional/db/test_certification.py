@@ -18,15 +18,15 @@ import pytest
 from sqlalchemy import event, select
 
 from cyborg_lite.clients.nova import BoundEvent, EventOutcome, Nova
-from cyborg_lite.conductor.binding import BindHandler, build_bind_job
-from cyborg_lite.conductor.nova_events import NovaEventHandler
-from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db import binding, release
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
+from cyborg_lite.conductor.arqs.nova_events import NovaEventHandler
+from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
+from cyborg_lite.db.arqs import binding, release
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import ArqEvent
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.tables import ArqEvent
 from cyborg_lite.exceptions import ServiceUnavailable
-from cyborg_lite.model.arqs import Scope
+from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import JobType, NewJob
 from tests.builders.bind_rules import RULES
 from tests.builders.rows import (

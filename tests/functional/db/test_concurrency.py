@@ -8,8 +8,8 @@ import sys
 import pytest
 from sqlalchemy import select
 
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import DeviceProfile
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import DeviceProfile
 from tests.servers.databases import find_url
 
 # Eight workers read and then increase a number. A lost update changes the result.
@@ -17,9 +17,9 @@ _CODE = """
 from cyborg_lite import runtime
 import sys, threading
 from sqlalchemy import select
-from cyborg_lite.db.dialects import refuse_blocking_driver
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import DeviceProfile
+from cyborg_lite.db.core.dialects import refuse_blocking_driver
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import DeviceProfile
 
 url = sys.argv[1]
 refuse_blocking_driver(url, runtime.BACKEND)

@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import event, text
 from sqlalchemy.orm import ORMExecuteState, Session
 
-from cyborg_lite.db import arqs, binding, release
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.arqs import arqs, binding, release
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.arqs import Scope
+from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import JobType, NewJob
 from cyborg_lite.model.queries import Query
 from tests.builders.bound_arqs import add_bound_arqs

@@ -14,14 +14,16 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import arqs, deployables, devices, services
-from cyborg_lite.db.device_profiles import profiles
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.arqs import arqs
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.query import Collection
+from cyborg_lite.db.core.tables import Device, DeviceProfile
+from cyborg_lite.db.devices import deployables, devices
+from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import administration
-from cyborg_lite.db.query import Collection
-from cyborg_lite.db.tables import Device, DeviceProfile
+from cyborg_lite.db.profiles import profiles
 from cyborg_lite.model import cursors
-from cyborg_lite.model.arqs import Scope
+from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.cursors import Cursor
 from cyborg_lite.model.queries import Page, Query
 from tests.builders.paged_rows import add_row, delete_row

@@ -6,9 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.db import binding, hosts, release
-from cyborg_lite.db.device_profiles import profiles
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.arqs import binding, release
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import hosts
+from cyborg_lite.db.profiles import profiles
 from cyborg_lite.exceptions import (
     BindCancelled,
     DeviceProfileNotFound,
@@ -16,7 +17,7 @@ from cyborg_lite.exceptions import (
     HostInUse,
     NoFreeHandle,
 )
-from cyborg_lite.model.arqs import Scope
+from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 from tests.builders.bind_jobs import confirm_all
 from tests.builders.rows import (

@@ -7,12 +7,14 @@ from contextlib import suppress
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import deployables, device_hold, programming
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.bitstreams import programming
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Device
+from cyborg_lite.db.devices import deployables
+from cyborg_lite.db.devices import hold as device_hold
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.tables import Device
 from cyborg_lite.exceptions import DeployableInUse
-from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.jobs import Job, JobType, NewJob, ProgramPayload
 from cyborg_lite.model.queries import Query
 from tests.builders.bitstream_files import IMAGE_ID

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import insert, select, text, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Attribute, Device, DeviceProfile
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Attribute, Device, DeviceProfile
 from cyborg_lite.exceptions import DatabaseError, InvalidInput, ServiceUnavailable
 from tests.servers.databases import database_fixture
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.exceptions import CyborgError
 from cyborg_lite.model.generation_errors import GenerationConflict
 from tests.builders.generation_changes import (
@@ -16,7 +16,7 @@ from tests.builders.generation_changes import (
     create_profile,
 )
 from tests.functional.db.concurrent_calls import run_at_once
-from tests.unit.db.test_generations import *  # noqa: F403  # the tests themselves
+from tests.unit.db.core.test_generations import *  # noqa: F403  # the tests themselves
 
 _WRITERS = 4
 _ROUNDS = 10

@@ -12,8 +12,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Engine, create_engine, inspect, text
 
-from cyborg_lite.db import migration
-from cyborg_lite.db.tables import Base
+from cyborg_lite.db.core import migration
+from cyborg_lite.db.core.tables import Base
 from cyborg_lite.exceptions import Conflict
 
 

@@ -4,8 +4,9 @@
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import clock, services
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core import clock
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import services
 from tests.builders.service_rows import expire_heartbeat
 from tests.servers.databases import database_fixture
 from tests.unit.db.test_services_states import *  # noqa: F403  # the tests themselves

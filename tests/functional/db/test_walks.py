@@ -21,11 +21,11 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import delete
 
-from cyborg_lite.db import attach_handles, binding, release
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.arqs import attach_handles, binding, release
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, Device
+from cyborg_lite.db.core.tables import Job as JobRow
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.tables import Arq, AttachHandle, Deployable, Device
-from cyborg_lite.db.tables import Job as JobRow
 from cyborg_lite.exceptions import (
     ArqNotFound,
     ArqStateConflict,
@@ -35,7 +35,7 @@ from cyborg_lite.exceptions import (
     InstanceHasArqs,
     NoFreeHandle,
 )
-from cyborg_lite.model.arqs import Scope
+from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import Job, JobType, NewJob
 from tests.builders.bind_jobs import confirm_all
 from tests.builders.rows import OWNER, add_arqs, add_card, bindings, owners, states

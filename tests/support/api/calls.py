@@ -7,10 +7,10 @@ from typing import Any
 import webob
 
 from cyborg_lite.api import app
-from cyborg_lite.api.call import Call
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.resource import ApiContext
 from cyborg_lite.api.microversion import MINIMUM, Microversion
 from cyborg_lite.api.middleware import MICROVERSION
-from cyborg_lite.api.resource import ApiContext
 from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import ADMIN, HOST, Headers, build_configuration
 

@@ -17,22 +17,23 @@ from uuid import uuid4
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.conductor.heartbeat_batch import HeartbeatBatch
-from cyborg_lite.conductor.jobs import JobRunner, Workers
+from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.jobs.runner import JobRunner, Workers
 from cyborg_lite.conductor.service import (
     ConductorService,
     ConductorSettings,
     Connections,
 )
-from cyborg_lite.db import arqs, deployables, devices
-from cyborg_lite.db.device_profiles import profiles
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Arq, AttachHandle, Deployable
-from cyborg_lite.model import arqs as arq_model
-from cyborg_lite.model.device_profiles import DeviceProfile
-from cyborg_lite.model.devices import DeployableRecord, DeviceRecord
-from cyborg_lite.model.explanations import ProviderCapacity
+from cyborg_lite.db.arqs import arqs
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable
+from cyborg_lite.db.devices import deployables, devices
+from cyborg_lite.db.profiles import profiles
+from cyborg_lite.model.arqs import arqs as arq_model
+from cyborg_lite.model.capacity.explanations import ProviderCapacity
+from cyborg_lite.model.devices.devices import DeployableRecord, DeviceRecord
 from cyborg_lite.model.jobs import Job, Owner
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc import codec
 from cyborg_lite.rpc.client import build_conductor, serve_locally

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from cyborg_lite.model.reconfiguration import (
+from cyborg_lite.model.devices.reconfiguration import (
     ConfigurationRequest,
     DeviceConfiguration,
     Reconfiguration,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.agent.cache import Cache
-from cyborg_lite.agent.journal import Journal
+from cyborg_lite.agent.state.cache import Cache
+from cyborg_lite.agent.state.journal import Journal
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ from typing import TypeAlias
 
 import pytest
 
-from cyborg_lite.agent.cache import Cache
-from cyborg_lite.agent.device_locks import DeviceLocks
-from cyborg_lite.agent.discovery import Discovery
-from cyborg_lite.agent.journal import Journal
-from cyborg_lite.agent.preparation import Preparation
+from cyborg_lite.agent.arqs.preparation import Preparation
+from cyborg_lite.agent.devices.device_locks import DeviceLocks
+from cyborg_lite.agent.inventory.discovery import Discovery
+from cyborg_lite.agent.state.cache import Cache
+from cyborg_lite.agent.state.journal import Journal
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DriverError, ServiceUnavailable
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.devices.devices import AllocatedHandle
 from tests.doubles.drivers import PreparingDriver, discovery_result, handle, refusal
 
 _HOST = Host('compute-1', Path('/nonexistent'))

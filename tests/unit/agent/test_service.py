@@ -10,25 +10,25 @@ import pytest
 from oslo_config import cfg
 
 from cyborg_lite.agent import service as service_module
-from cyborg_lite.agent.cache import Cache
-from cyborg_lite.agent.device_locks import DeviceLocks
-from cyborg_lite.agent.hardware_monitor import AgentIntervals
-from cyborg_lite.agent.image_cache import ImageCache
-from cyborg_lite.agent.loaded_bitstreams import LoadedBitstreams
-from cyborg_lite.agent.programming import BitstreamStore
-from cyborg_lite.agent.readiness import Readiness
+from cyborg_lite.agent.arqs.readiness import Readiness
+from cyborg_lite.agent.bitstreams.image_cache import ImageCache
+from cyborg_lite.agent.bitstreams.loaded_bitstreams import LoadedBitstreams
+from cyborg_lite.agent.bitstreams.programming import BitstreamStore
+from cyborg_lite.agent.devices.device_locks import DeviceLocks
+from cyborg_lite.agent.inventory.hardware_monitor import AgentIntervals
 from cyborg_lite.agent.service import AgentResources, AgentService
+from cyborg_lite.agent.state.cache import Cache
 from cyborg_lite.drivers.base import Driver
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import ConfigurationError, DriverError, HostAway
-from cyborg_lite.model.bitstreams import Bitstream, LoadOrder
-from cyborg_lite.model.cleaning import CleanOrder, CleanProgressState
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.host_events import HostEvent, RecoveryResult
-from cyborg_lite.model.inventory import Device, HostReport
-from cyborg_lite.model.modes import DeviceMode, ModeOrder
-from cyborg_lite.model.report_changes import ReportChanges
-from cyborg_lite.model.services import HeartbeatDetails
+from cyborg_lite.model.bitstreams.bitstreams import Bitstream, LoadOrder
+from cyborg_lite.model.devices.cleaning import CleanOrder, CleanProgressState
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.devices.modes import DeviceMode, ModeOrder
+from cyborg_lite.model.hosts.events import HostEvent, RecoveryResult
+from cyborg_lite.model.hosts.services import HeartbeatDetails
+from cyborg_lite.model.inventory.host_report import Device, HostReport
+from cyborg_lite.model.inventory.report_changes import ReportChanges
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_agents
 from cyborg_lite.rpc.context import daemon_context

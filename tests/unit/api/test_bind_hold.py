@@ -11,7 +11,7 @@ import pytest
 from cyborg_lite.api import bind_hold
 from cyborg_lite.api.bind_hold import BindHold
 from cyborg_lite.exceptions import ServiceUnavailable
-from cyborg_lite.model.arqs import Arq, State
+from cyborg_lite.model.arqs.arqs import Arq, State
 
 LONG = 600.0  # seconds; longer than the limit of a test
 

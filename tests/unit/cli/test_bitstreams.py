@@ -7,8 +7,12 @@ from uuid import uuid4
 import pytest
 from osc_lib import exceptions
 
-from cyborg_lite.model.bitstream_list import ListedBitstream
-from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
+from cyborg_lite.model.bitstreams.listing import ListedBitstream
+from cyborg_lite.model.bitstreams.program_jobs import (
+    ProgramJob,
+    ProgramState,
+    ProgramStep,
+)
 from tests.builders.device_rows import add_deployable
 from tests.builders.patches import IMAGE
 from tests.support.api.command_line import read_json, run_command

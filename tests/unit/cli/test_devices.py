@@ -8,17 +8,22 @@ import pytest
 from osc_lib import exceptions
 
 from cyborg_lite.cli import devices
-from cyborg_lite.model.cleaning import (
+from cyborg_lite.model.device_errors import ModeRefused
+from cyborg_lite.model.devices.cleaning import (
     CleaningRecord,
     CleaningState,
     CleanState,
     DeviceCleanings,
     UnitState,
 )
-from cyborg_lite.model.device_errors import ModeRefused
-from cyborg_lite.model.inventory import CleaningPolicy
+from cyborg_lite.model.devices.modes import (
+    DevicePlan,
+    ModeChange,
+    ModePlan,
+    OfferedInventory,
+)
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.model.jobs import JobState
-from cyborg_lite.model.modes import DevicePlan, ModeChange, ModePlan, OfferedInventory
 from tests.builders.device_rows import add_device
 from tests.support.api.command_line import read_json, run_command
 from tests.support.api.conversation import Client

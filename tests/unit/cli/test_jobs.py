@@ -9,8 +9,12 @@ from osc_lib import exceptions
 
 from cyborg_lite.cli.jobs import measure_queued_job
 from cyborg_lite.cli.rest import AcceleratorApi
+from cyborg_lite.model.bitstreams.program_jobs import (
+    ProgramJob,
+    ProgramState,
+    ProgramStep,
+)
 from cyborg_lite.model.jobs import JobState
-from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
 from tests.builders.job_records import add_job_row
 from tests.builders.patches import IMAGE
 from tests.builders.service_rows import record_heartbeat

@@ -10,7 +10,7 @@ from osc_lib import exceptions
 
 from cyborg_lite.api import microversion
 from cyborg_lite.cli import profiles
-from cyborg_lite.model.explanations import ProviderCapacity, Reason, ReasonCode
+from cyborg_lite.model.capacity.explanations import ProviderCapacity, Reason, ReasonCode
 from tests.support.api.command_line import read_json, run_command
 from tests.support.api.conversation import OTHER_PROJECT, PROJECT, Client
 

@@ -16,7 +16,7 @@ from cyborg_lite.exceptions import (
     RemoteError,
     ServiceUnavailable,
 )
-from cyborg_lite.model.providers import ProviderInventory
+from cyborg_lite.model.providers.providers import ProviderInventory
 from tests.builders.cloud_clients import create_placement_client
 from tests.doubles.http_service import Answer, HttpService
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
 from tests.servers.databases import database_fixture
 
 database = database_fixture('sqlite')

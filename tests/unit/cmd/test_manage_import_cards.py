@@ -10,10 +10,10 @@ import pytest
 
 from cyborg_lite.clients.nova import Nova
 from cyborg_lite.clients.placement import Consumer, Placement
-from cyborg_lite.cmd import manage
-from cyborg_lite.db.engine import Database
+from cyborg_lite.cmd.manage import main
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.inventory.host_report import HostReport
 from tests.builders import cyborg_cards, cyborg_sample
 from tests.doubles.instances import FakeInstances
 from tests.doubles.placement import FakePlacement
@@ -41,10 +41,10 @@ class Import:
     options: Sequence[str]
 
     def run(self) -> int:
-        return manage.main([*self.options, '--from', self.source])
+        return main.main([*self.options, '--from', self.source])
 
     def undo(self) -> int:
-        return manage.main([*self.options, '--undo', str(self.record)])
+        return main.main([*self.options, '--undo', str(self.record)])
 
     def list_bound(self) -> dict[str, tuple[str, str, str]]:
         """Return handle, provider and server of each bound ARQ of the host."""

@@ -3,8 +3,8 @@
 
 import pytest
 
-from cyborg_lite.db.engine import Database
-from cyborg_lite.model.arqs import State
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.model.arqs.arqs import State
 from tests.builders.rows import owners
 from tests.doubles.nova_compute import USER, create_compute
 

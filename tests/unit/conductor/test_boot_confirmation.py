@@ -7,12 +7,12 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.conductor.arqs import ArqService
-from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.services import store_digest
-from cyborg_lite.db.tables import Arq, AttachHandle
-from cyborg_lite.model.arqs import State
+from cyborg_lite.conductor.arqs.arqs import ArqService
+from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Arq, AttachHandle
+from cyborg_lite.db.hosts.services import store_digest
+from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.bind_rules import RULES

@@ -11,9 +11,9 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.db import binding
-from cyborg_lite.db.engine import Database
-from cyborg_lite.model.arqs import Scope
+from cyborg_lite.db.arqs import binding
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import JobType, NewJob
 from tests.builders.rows import OWNER, bindings
 from tests.doubles.nova_compute import USER, Compute, create_compute

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from cyborg_lite.conductor.cyborg_import import CyborgImport
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.model.cyborg_import.plan import Table
 from cyborg_lite.model.cyborg_import.source_rows import (
     SourceArq,

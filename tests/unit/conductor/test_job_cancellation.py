@@ -5,13 +5,13 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.conductor.binding import BindHandler, build_bind_job
-from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db import arqs, binding, release
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.arqs.binding import BindHandler, build_bind_job
+from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
+from cyborg_lite.db.arqs import arqs, binding, release
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import administration, queue
 from cyborg_lite.exceptions import JobRefused
-from cyborg_lite.model.arqs import Scope
+from cyborg_lite.model.arqs.arqs import Scope
 from cyborg_lite.model.jobs import JobState, JobType, NewJob
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_jobs import confirm_all

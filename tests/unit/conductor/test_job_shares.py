@@ -10,11 +10,11 @@ from typing import Final
 import pytest
 from sqlalchemy import select
 
-from cyborg_lite.conductor import jobs
-from cyborg_lite.conductor.jobs import JobRunner, Workers, create_owner
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.jobs import runner as jobs
+from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.tables import Job as Row
 from cyborg_lite.model.jobs import Job, JobState, JobType, NewJob, Owner
 from tests.doubles.job_handlers import TIMEOUT, ScriptedHandler
 

@@ -18,12 +18,12 @@ from sqlalchemy.orm import Session
 
 from cyborg_lite import conf as configuration
 from cyborg_lite.api.app import assemble
-from cyborg_lite.cmd import conductor
-from cyborg_lite.db.engine import Database
+from cyborg_lite.cmd.daemons import conductor
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Arq, AttachHandle, Job
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.tables import Arq, AttachHandle, Job
-from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.model.services import CONDUCTOR
+from cyborg_lite.model.hosts.services import CONDUCTOR
+from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import build_conductor
 from cyborg_lite.rpc.context import RequestContext

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from cyborg_lite.conductor.bitstream_loading import BitstreamLoader
-from cyborg_lite.conductor.bitstreams import BitstreamCatalog
-from cyborg_lite.conductor.releasing import ReleaseHandler
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
+from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.db.jobs import queue
 from cyborg_lite.exceptions import (
     CyborgError,
@@ -20,8 +20,8 @@ from cyborg_lite.exceptions import (
     LoadingFailed,
     ServiceUnavailable,
 )
-from cyborg_lite.model.bitstreams import FUNCTION
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.bitstreams.bitstreams import FUNCTION
+from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job, JobType
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.bitstream_files import (

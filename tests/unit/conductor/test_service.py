@@ -6,16 +6,16 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
-from cyborg_lite.conductor.audit import AuditRules
-from cyborg_lite.conductor.metrics import Metrics
+from cyborg_lite.conductor.arqs.audit import AuditRules
+from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
 from cyborg_lite.conductor.service import (
     HANDLERS,
     ConductorService,
     JobDependencies,
     build_handlers,
 )
-from cyborg_lite.db import services
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import services
 from cyborg_lite.model.jobs import JobType
 from tests.builders.bind_rules import RULES
 from tests.support.api.conductor import LocalConductor

@@ -6,12 +6,12 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import update
 
-from cyborg_lite.db import arqs, binding, release
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Device
+from cyborg_lite.db.arqs import arqs, binding, release
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Device
 from cyborg_lite.exceptions import ArqNotFound
-from cyborg_lite.model.arqs import Arq, Scope, State
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.arqs.arqs import Arq, Scope, State
+from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB, BOUND_EVENT_JOB
 from tests.builders.rows import OWNER, PROJECT, add_arqs, add_card, bindings

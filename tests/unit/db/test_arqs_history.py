@@ -5,9 +5,9 @@ from uuid import uuid4
 
 from sqlalchemy import func, select
 
-from cyborg_lite.db import arqs, binding, release
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import ArqEvent
+from cyborg_lite.db.arqs import arqs, binding, release
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import ArqEvent
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_jobs import (
     ANY_PROJECT,

@@ -9,14 +9,15 @@ import pytest
 from sqlalchemy import Row, select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import attach_handles, binding, programming, release
-from cyborg_lite.db.change import change
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.arqs import attach_handles, binding, release
+from cyborg_lite.db.bitstreams import programming
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Arq, AttachHandle
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.tables import Arq, AttachHandle
 from cyborg_lite.exceptions import ArqStateConflict, BindCancelled
-from cyborg_lite.model.arqs import Scope
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.model.jobs import Job, JobType, NewJob, NovaEventPayload
 from cyborg_lite.model.jobs import read_bind_generation as read_generation
 from tests.builders.bind_jobs import confirm_all

@@ -10,11 +10,12 @@ import pytest
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import cyborg_import, providers
+from cyborg_lite.db import cyborg_import
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable
 from cyborg_lite.db.cyborg_source import read_source
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Arq, AttachHandle, Deployable
-from cyborg_lite.model.arqs import State
+from cyborg_lite.db.providers import providers
+from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.model.cyborg_import.plan import (
     CloudRows,
     ImportPlan,

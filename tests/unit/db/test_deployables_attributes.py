@@ -3,8 +3,8 @@
 
 import pytest
 
-from cyborg_lite.db import deployables
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.devices import deployables
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.exceptions import (
     AttributeExists,

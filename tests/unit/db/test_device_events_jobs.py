@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events of devices that jobs store: cleaning, modes and programming."""
 
-from cyborg_lite.db import (
-    cleanings,
-    deployables,
-    device_events,
-    devices,
-    modes,
-    programming,
-)
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.bitstreams import programming
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.devices import cleanings, deployables, devices, modes
+from cyborg_lite.db.devices import events as device_events
 from cyborg_lite.db.inventory import reports
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.cleaning import CleanProgressState, UnitSelection
-from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.devices.cleaning import CleanProgressState, UnitSelection
+from cyborg_lite.model.inventory.host_report import HostReport
 from cyborg_lite.model.jobs import JobType, ModePayload, NewJob, ProgramPayload
 from cyborg_lite.model.queries import Query
 from tests.builders.bitstream_files import IMAGE_ID, bitstream

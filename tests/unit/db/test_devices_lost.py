@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from cyborg_lite.db import arqs, binding, devices, release
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import AttachHandle, Device
+from cyborg_lite.db.arqs import arqs, binding, release
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import AttachHandle, Device
+from cyborg_lite.db.devices import devices
 from cyborg_lite.exceptions import DeviceNotFound
-from cyborg_lite.model.arqs import State
-from cyborg_lite.model.device_impact import DeviceImpact
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.arqs.arqs import State
+from cyborg_lite.model.devices.impact import DeviceImpact
+from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.queries import Query
 from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB, BOUND_EVENT_JOB
 from tests.builders.rows import HOST, OWNER, add_arqs, add_card, bindings

@@ -7,11 +7,12 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import arqs, hosts, services
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import ArqEvent, Device
-from cyborg_lite.model.arqs import Scope
-from cyborg_lite.model.host_events import HostEvent, HostEventKind
+from cyborg_lite.db.arqs import arqs
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import ArqEvent, Device
+from cyborg_lite.db.hosts import hosts, services
+from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.hosts.events import HostEvent, HostEventKind
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.rows import HOST
 

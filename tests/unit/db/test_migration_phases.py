@@ -11,9 +11,9 @@ from typing import Any, Final
 import pytest
 import sqlalchemy as sa
 
-from cyborg_lite.db import migration, schema_check
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.migration import Phase
+from cyborg_lite.db.core import migration, schema_check
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.migration import Phase
 from cyborg_lite.exceptions import SchemaOutdated
 from tests.builders.next_release.schema import (
     CONTRACTION,

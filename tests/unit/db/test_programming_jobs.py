@@ -7,12 +7,16 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import update
 
-from cyborg_lite.db import programming
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import ProgramJob as Row
-from cyborg_lite.db.tables import now
+from cyborg_lite.db.bitstreams import programming
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import ProgramJob as Row
+from cyborg_lite.db.core.tables import now
 from cyborg_lite.exceptions import JobNotFound
-from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
+from cyborg_lite.model.bitstreams.program_jobs import (
+    ProgramJob,
+    ProgramState,
+    ProgramStep,
+)
 from tests.builders.rows import PROJECT
 
 

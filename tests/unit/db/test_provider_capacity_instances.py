@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Providers of a host with the instances whose ARQs name them."""
 
-from cyborg_lite.db import binding
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.provider_capacity import list_own_providers
+from cyborg_lite.db.arqs import binding
+from cyborg_lite.db.capacity.provider_capacity import list_own_providers
+from cyborg_lite.db.core.engine import Database
 from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB
 from tests.builders.rows import HOST, OWNER, add_arqs, add_card, bindings
 from tests.support.sql_statements import statements

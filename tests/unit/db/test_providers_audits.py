@@ -5,10 +5,11 @@ from collections import Counter
 
 from sqlalchemy import select
 
-from cyborg_lite.db import providers, services
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Job
+from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.tables import Job
+from cyborg_lite.db.providers import providers
 from cyborg_lite.model.jobs import Owner
 from tests.builders.provider_rows import add_device, change_device
 from tests.builders.service_rows import add_audited_agents, record_heartbeat

@@ -3,9 +3,9 @@
 
 from sqlalchemy import select
 
-from cyborg_lite.db import providers
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import ProviderTraits
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import ProviderTraits
+from cyborg_lite.db.providers import providers
 from tests.builders.rows import add_card
 from tests.support.sql_statements import statements
 

@@ -7,12 +7,14 @@ from typing import Any
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.sql import Executable
 
-from cyborg_lite.db import programming, purging, services
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db import purging
+from cyborg_lite.db.bitstreams import programming
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import ArqEvent, ProgramJob, Service
+from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.tables import ArqEvent, ProgramJob, Service
-from cyborg_lite.model.arqs import Actor
-from cyborg_lite.model.services import CONDUCTOR
+from cyborg_lite.model.arqs.arqs import Actor
+from cyborg_lite.model.hosts.services import CONDUCTOR
 from tests.builders.bound_arqs import create_bound_arqs
 from tests.builders.reports import card, report
 

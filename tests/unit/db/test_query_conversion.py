@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import arqs
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import (
+from cyborg_lite.db.arqs import arqs
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import (
     Arq,
     ArqEvent,
     AttachHandle,

@@ -3,14 +3,15 @@
 
 from dataclasses import replace
 
-from cyborg_lite.db import devices, services
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.devices import devices
+from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.model.devices import DeviceRecord
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.devices.devices import DeviceRecord
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.hosts.services import HeartbeatDetails
+from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.services import HeartbeatDetails
-from cyborg_lite.model.usage import Usage
 from tests.builders.reports import HOST, host
 from tests.support.sql_statements import statements
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from cyborg_lite.db import services
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Service as Row
+from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.tables import Service as Row
 from cyborg_lite.exceptions import AgentIdentityRefused, ReportOutdated
-from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.model.services import AgentRecord, HeartbeatDetails
+from cyborg_lite.model.hosts.services import AgentRecord, HeartbeatDetails
+from cyborg_lite.model.inventory.host_report import HostReport
 from tests.builders.reports import HOST, host
 from tests.support.sql_statements import statements
 

@@ -5,12 +5,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cyborg_lite.db import binding, clock, providers, release, services
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.arqs import binding, release
+from cyborg_lite.db.core import clock
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.model.arqs import Scope
+from cyborg_lite.db.providers import providers
+from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.hosts.services import Service, ServiceState
 from cyborg_lite.model.jobs import Job, JobCount, JobState, JobType, NewJob
-from cyborg_lite.model.services import Service, ServiceState
 from tests.builders.rows import HOST, OWNER, add_arqs, add_card, bindings
 from tests.builders.service_rows import (
     expire_heartbeat,

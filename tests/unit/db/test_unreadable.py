@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from cyborg_lite.db import deployables
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import (
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import (
     Arq,
     Attribute,
     Deployable,
@@ -16,6 +15,7 @@ from cyborg_lite.db.tables import (
     DeviceProfile,
     Service,
 )
+from cyborg_lite.db.devices import deployables
 from cyborg_lite.model.queries import Query
 from tests.builders import rows
 from tests.builders.listed_rows import (

@@ -3,7 +3,7 @@
 
 from cyborg_lite.drivers.fake import FakeDriver
 from cyborg_lite.drivers.host.sysfs import Host, pci_address
-from cyborg_lite.model.inventory import Device, HandleType
+from cyborg_lite.model.inventory.host_report import Device, HandleType
 
 
 def _device(host: str = 'compute-1') -> Device:

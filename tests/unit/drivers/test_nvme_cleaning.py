@@ -12,8 +12,8 @@ from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.nvme_cleaning import CleanMethod, NvmeCleaner
 from cyborg_lite.drivers.storage.nvme import NvmeDrive
 from cyborg_lite.exceptions import DeviceBusy, DriverError
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import CleaningPolicy
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from tests.hosts import mount_tables, sysfs_tree
 from tests.hosts.nvme_tools import NvmeTools
 from tests.hosts.privileged_process import PRIVILEGES

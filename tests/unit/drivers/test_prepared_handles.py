@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.devices.devices import AllocatedHandle
 from tests.doubles.drivers import handle
 
 INFO = {'domain': '0000', 'bus': '01', 'device': '00', 'function': '4'}

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cyborg_lite.model.arqs import TRANSITIONS, Event, State
+from cyborg_lite.model.arqs.arqs import TRANSITIONS, Event, State
 
 _SOURCE: Final = Path(__file__).parents[3] / 'doc/source/_exts/state_diagram.py'
 _SVG: Final = '{http://www.w3.org/2000/svg}'

@@ -6,7 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from cyborg_lite.model.inventory import AttachHandle, Device, HandleType, Health
+from cyborg_lite.model.inventory.host_report import (
+    AttachHandle,
+    Device,
+    HandleType,
+    Health,
+)
 from tests.builders.reports import (
     attach_handle,
     card,

@@ -4,7 +4,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cyborg_lite.model.inventory import Device, HostReport
+from cyborg_lite.model.inventory.host_report import Device, HostReport
 from tests.builders.reports import card, report, with_parts
 from tests.doubles.host_store import StoredHost
 

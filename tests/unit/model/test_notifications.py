@@ -16,17 +16,20 @@ import jsonschema
 import pytest
 from sqlalchemy import select, update
 
-from cyborg_lite.db import arqs, device_owners, devices, outbox, programming, release
-from cyborg_lite.db.cleanings import accept_units
-from cyborg_lite.db.device_profiles import profiles
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.arqs import arqs, release
+from cyborg_lite.db.bitstreams import programming
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import AttachHandle, Deployable
+from cyborg_lite.db.devices import devices
+from cyborg_lite.db.devices.cleanings import accept_units
 from cyborg_lite.db.inventory import reports
-from cyborg_lite.db.tables import AttachHandle, Deployable
-from cyborg_lite.model.arqs import Scope
-from cyborg_lite.model.cleaning import UnitSelection
-from cyborg_lite.model.device_profiles import ProfileChange
-from cyborg_lite.model.devices import DeviceStatus
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.db.jobs import outbox
+from cyborg_lite.db.ownership import device_owners
+from cyborg_lite.db.profiles import profiles
+from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.devices.cleaning import UnitSelection
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.model.notifications import (
     DEVICE_EVENT_TYPES,
     ArqPayload,
@@ -35,6 +38,7 @@ from cyborg_lite.model.notifications import (
     UsedPayload,
     format_ms,
 )
+from cyborg_lite.model.profiles.device_profiles import ProfileChange
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc.context import RequestContext
 from tests.builders.bound_arqs import create_bound_instance

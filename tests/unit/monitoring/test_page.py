@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from cyborg_lite.api.metrics import ApiMetrics
-from cyborg_lite.conductor.metrics import Metrics
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
+from cyborg_lite.db.core.engine import Database
 from tests.servers.databases import database_fixture
 
 database = database_fixture('sqlite')

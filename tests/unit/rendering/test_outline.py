@@ -3,8 +3,8 @@
 
 from dataclasses import replace
 
-from cyborg_lite.model.host_topology import Availability, HostTopology
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.hosts.topology import Availability, HostTopology
+from cyborg_lite.model.inventory.host_report import Health
 from cyborg_lite.rendering.outline import (
     Box,
     BoxKind,

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cyborg_lite.model.host_topology import HostTopology
+from cyborg_lite.model.hosts.topology import HostTopology
 from cyborg_lite.rendering.svg import format_svg
 from tests.builders.host_topologies import build_shared_topology, build_topology
 

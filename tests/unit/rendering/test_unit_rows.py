@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the rows of units in a picture."""
 
-from cyborg_lite.model.host_topology import Availability
+from cyborg_lite.model.hosts.topology import Availability
 from cyborg_lite.rendering.unit_rows import list_unit_rows
 from tests.builders.host_topologies import PROJECT, USER, build_unit
 

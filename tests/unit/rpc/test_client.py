@@ -13,7 +13,7 @@ from cyborg_lite.exceptions import (
     HostAway,
     ServiceUnavailable,
 )
-from cyborg_lite.model.devices import AllocatedHandle, ConfirmedHandle
+from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.queries import Page, Query
 from cyborg_lite.rpc.client import (
     build_agents,

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from cyborg_lite.exceptions import MalformedMessage
-from cyborg_lite.model.arqs import Binding
-from cyborg_lite.model.devices import Attribute, DeviceStatus
+from cyborg_lite.model.arqs.arqs import Binding
+from cyborg_lite.model.devices.devices import Attribute, DeviceStatus
+from cyborg_lite.model.inventory.report_changes import ReportChanges, diff_reports
 from cyborg_lite.model.queries import Page, Query
-from cyborg_lite.model.report_changes import ReportChanges, diff_reports
 from cyborg_lite.rpc import codec
 from tests.builders.reports import card, report
 

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from cyborg_lite.exceptions import ArqNotFound, CyborgError, MalformedMessage
-from cyborg_lite.model.devices import AllocatedHandle, ConfirmedHandle, DeviceStatus
+from cyborg_lite.model.devices.devices import (
+    AllocatedHandle,
+    ConfirmedHandle,
+    DeviceStatus,
+)
 from cyborg_lite.rpc.context import RequestContext, daemon_context
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves, serves_host
 from cyborg_lite.rpc.interface import Agents, Conductor

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite import conf as configuration
-from cyborg_lite.cmd import conductor
+from cyborg_lite.cmd.daemons import conductor
 from cyborg_lite.exceptions import (
     ArqNotFound,
     AttributeNotFound,
@@ -21,14 +21,14 @@ from cyborg_lite.exceptions import (
     MalformedMessage,
     ServiceUnavailable,
 )
-from cyborg_lite.model.arqs import Binding, State
-from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
-from cyborg_lite.model.devices import DeployableRecord, DeviceStatus
-from cyborg_lite.model.host_events import HostEvent, HostEventKind, RecoveryResult
-from cyborg_lite.model.inventory import HostReport
+from cyborg_lite.model.arqs.arqs import Binding, State
+from cyborg_lite.model.devices.devices import DeployableRecord, DeviceStatus
+from cyborg_lite.model.hosts.events import HostEvent, HostEventKind, RecoveryResult
+from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR, HeartbeatDetails
+from cyborg_lite.model.inventory.host_report import HostReport
+from cyborg_lite.model.inventory.report_changes import diff_reports
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query
-from cyborg_lite.model.report_changes import diff_reports
-from cyborg_lite.model.services import AGENT, CONDUCTOR, HeartbeatDetails
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import connect_conductor, is_reachable
 from cyborg_lite.rpc.context import RequestContext, daemon_context

@@ -9,15 +9,15 @@ from uuid import uuid4
 import pytest
 from oslo_messaging._drivers import amqp, common
 
-from cyborg_lite.model.inventory import HostReport
-from cyborg_lite.model.report_changes import diff_reports
-from cyborg_lite.model.services import Heartbeat, HeartbeatDetails
+from cyborg_lite.model.hosts.services import Heartbeat, HeartbeatDetails
+from cyborg_lite.model.inventory.host_report import HostReport
+from cyborg_lite.model.inventory.report_changes import diff_reports
 from cyborg_lite.rpc.client import build_conductor
 from cyborg_lite.rpc.context import RequestContext, bare_context, daemon_context
 from cyborg_lite.rpc.interface import Conductor
-from cyborg_lite.rpc.keys import OwnKey, Peer, Role, derive_key
-from cyborg_lite.rpc.signed_calls import SignedCaller
-from cyborg_lite.rpc.signing import Signer
+from cyborg_lite.rpc.security.keys import OwnKey, Peer, Role, derive_key
+from cyborg_lite.rpc.security.signed_calls import SignedCaller
+from cyborg_lite.rpc.security.signing import Signer
 from cyborg_lite.rpc.transport import Message
 from tests.builders.reports import host
 

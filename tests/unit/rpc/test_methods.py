@@ -7,9 +7,8 @@ from typing import Any, Final, Protocol
 import pytest
 
 from cyborg_lite.exceptions import MalformedMessage
-from cyborg_lite.model.services import HeartbeatDetails
+from cyborg_lite.model.hosts.services import HeartbeatDetails
 from cyborg_lite.rpc.context import RequestContext
-from cyborg_lite.rpc.keys import Role
 from cyborg_lite.rpc.methods import (
     AGENTS,
     CONDUCTOR,
@@ -19,6 +18,7 @@ from cyborg_lite.rpc.methods import (
     Method,
     read_interface,
 )
+from cyborg_lite.rpc.security.keys import Role
 from cyborg_lite.rpc.terms import Terms
 
 

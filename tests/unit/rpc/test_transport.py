@@ -24,7 +24,7 @@ from cyborg_lite.exceptions import (
     HostAway,
     ServiceUnavailable,
 )
-from cyborg_lite.model.devices import AllocatedHandle, ConfirmedHandle
+from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc import transport
 from cyborg_lite.rpc.client import (
@@ -36,9 +36,9 @@ from cyborg_lite.rpc.client import (
 from cyborg_lite.rpc.context import RequestContext, daemon_context
 from cyborg_lite.rpc.dispatcher import Dispatcher, serves, serves_host
 from cyborg_lite.rpc.interface import Agents, Conductor
-from cyborg_lite.rpc.keys import OwnKey, Peer, Role
 from cyborg_lite.rpc.methods import AGENTS, CONDUCTOR, read_interface
-from cyborg_lite.rpc.signing import KEY, Signer
+from cyborg_lite.rpc.security.keys import OwnKey, Peer, Role
+from cyborg_lite.rpc.security.signing import KEY, Signer
 from cyborg_lite.rpc.terms import Terms
 from cyborg_lite.rpc.upgrade_levels import Pins
 

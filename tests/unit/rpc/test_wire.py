@@ -16,8 +16,8 @@ import pytest
 
 from cyborg_lite import model
 from cyborg_lite.exceptions import MalformedMessage
-from cyborg_lite.model.arqs import Arq, Binding, State
-from cyborg_lite.model.inventory import Device, HostReport
+from cyborg_lite.model.arqs.arqs import Arq, Binding, State
+from cyborg_lite.model.inventory.host_report import Device, HostReport
 from cyborg_lite.model.queries import Query
 from cyborg_lite.rpc import wire
 from cyborg_lite.rpc.methods import AGENTS, CONDUCTOR

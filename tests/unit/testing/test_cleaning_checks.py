@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.exceptions import DriverError
-from cyborg_lite.model.cleaning import CleanStep
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import DiscoveryResult
+from cyborg_lite.model.devices.cleaning import CleanStep
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from cyborg_lite.testing import cleaning_checks
 from cyborg_lite.testing.cleaning_checks import CLEANING_CHECKS
 from cyborg_lite.testing.cloud import Scenario

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.exceptions import DriverError
-from cyborg_lite.model.arqs import State
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.arqs.arqs import State
+from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.testing.cloud import Cloud, CrashDatabases, Scenario
 from cyborg_lite.testing.crash_points import CrashPoint
 from cyborg_lite.testing.driver_checks import ConformanceError

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import DiscoveryResult
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from cyborg_lite.testing.crash_checks import CRASH_CHECKS, Scenario
 from cyborg_lite.testing.driver_checks import ConformanceError
 from tests.doubles.file_driver import FileDriver, build_bench

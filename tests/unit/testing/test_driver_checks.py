@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.model import typed_attributes
-from cyborg_lite.model.inventory import Device, DiscoveryResult
-from cyborg_lite.model.typed_attributes import AttributeDeclaration, AttributeType
+from cyborg_lite.model.inventory import typed_attributes
+from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
+from cyborg_lite.model.inventory.typed_attributes import (
+    AttributeDeclaration,
+    AttributeType,
+)
 from cyborg_lite.testing import driver_checks
 from cyborg_lite.testing.driver_checks import (
     CHECKS,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cyborg_lite.exceptions import HostAway
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.devices.devices import AllocatedHandle
 from cyborg_lite.rpc.context import daemon_context
 from cyborg_lite.testing.crash_points import CrashPoint
 from cyborg_lite.testing.driver_checks import HOSTNAME

@@ -7,11 +7,11 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.db import arqs
-from cyborg_lite.db.device_profiles import profiles
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.arqs import arqs
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.profiles import profiles
 from cyborg_lite.exceptions import DeviceProfileExists, DeviceProfileNotFound
-from cyborg_lite.model.device_profiles import DeviceProfile, ProfileChange
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
 from cyborg_lite.model.queries import Query
 
 PROJECT = 'a' * 32

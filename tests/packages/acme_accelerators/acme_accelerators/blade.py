@@ -14,9 +14,10 @@ from oslo_config import cfg
 from cyborg_lite.drivers.host.kernel import CHANGE_TIMEOUT, Writer, to_driver_error
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DriverError
-from cyborg_lite.model.cleaning import CleanStep
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import (
+from cyborg_lite.model.devices.cleaning import CleanStep
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.devices.modes import DeviceMode, OfferedInventory
+from cyborg_lite.model.inventory.host_report import (
     AttachHandle,
     CleaningPolicy,
     Deployable,
@@ -24,7 +25,6 @@ from cyborg_lite.model.inventory import (
     DiscoveryResult,
     HandleType,
 )
-from cyborg_lite.model.modes import DeviceMode, OfferedInventory
 from cyborg_lite.model.traits import OWNER_CYBORG
 
 _ADDRESS: Final = 'acme-blade'

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.app import assemble
-from cyborg_lite.db import tables
-from cyborg_lite.model.arqs import HANDLE_SHOWN_STATES, State
-from cyborg_lite.model.profile_grammar import is_valid_name
+from cyborg_lite.db.core import tables
+from cyborg_lite.model.arqs.arqs import HANDLE_SHOWN_STATES, State
+from cyborg_lite.model.profiles.grammar import is_valid_name
 from tests.builders.service_rows import mark_down
 from tests.support.api.conductor import HANDLE
 from tests.support.api.conversation import (

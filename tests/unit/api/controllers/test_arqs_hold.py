@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.app import assemble
-from cyborg_lite.db import tables
-from cyborg_lite.model.arqs import State
+from cyborg_lite.db.core import tables
+from cyborg_lite.model.arqs.arqs import State
 from cyborg_lite.rpc.context import RequestContext
 from cyborg_lite.rpc.transport import Message
 from tests.support.api.conductor import LocalConductor, complete_binds

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from cyborg_lite.model.arqs import Actor, State, Step
+from cyborg_lite.model.arqs.arqs import Actor, State, Step
 from tests.support.api.conversation import HOST, MANAGER, OTHER_MEMBER, READER, Client
 from tests.support.api.patches import INSTANCE, UNKNOWN
 

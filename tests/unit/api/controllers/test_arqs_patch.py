@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.model.arqs import State
+from cyborg_lite.model.arqs.arqs import State
 from tests.support.api.conversation import ADMIN, MEMBER, PROJECT, SERVICE_TOKEN, Client
 from tests.support.api.patches import (
     FIELDS,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.db.tables import Arq
-from cyborg_lite.model.arqs import State
+from cyborg_lite.db.core.tables import Arq
+from cyborg_lite.model.arqs.arqs import State
 from tests.support.api.conductor import HANDLE
 from tests.support.api.conversation import NOVA, Client
 from tests.support.api.patches import INSTANCE, build_bind

@@ -3,7 +3,7 @@
 
 import pytest
 
-from cyborg_lite.model.bitstream_list import ListedBitstream
+from cyborg_lite.model.bitstreams.listing import ListedBitstream
 from tests.builders.device_rows import add_deployable
 from tests.support.api.conversation import MANAGER, Client
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from cyborg_lite.model.cleaning import (
+from cyborg_lite.model.devices.cleaning import (
     CleaningRecord,
     CleaningState,
     CleanState,
@@ -11,7 +11,7 @@ from cyborg_lite.model.cleaning import (
     DeviceCleanings,
     UnitState,
 )
-from cyborg_lite.model.inventory import CleaningPolicy
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from tests.builders.device_rows import add_device
 from tests.support.api.conversation import MANAGER, Client
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.exceptions import DriverError, ProgrammingTimedOut
-from cyborg_lite.model import typed_attributes
+from cyborg_lite.model.inventory import typed_attributes
 from tests.builders.device_rows import add_deployable
 from tests.builders.patches import IMAGE, build_program_patch
 from tests.support.api.conversation import HOST, MANAGER, Client

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cyborg_lite.model.device_errors import ReconfigurationRefused
-from cyborg_lite.model.reconfiguration import DeviceConfiguration, SetView
+from cyborg_lite.model.devices.reconfiguration import DeviceConfiguration, SetView
 from tests.builders.device_rows import add_device
 from tests.support.api.conversation import MANAGER, Client
 from tests.support.api.reconfiguration import start_change

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
+from cyborg_lite.model.devices.events import DeviceEvent, DeviceEventKind
 from tests.builders.device_rows import add_device
 from tests.support.api.conversation import MANAGER, READER, Client
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from cyborg_lite.model.device_errors import ModeRefused
-from cyborg_lite.model.jobs import JobState
-from cyborg_lite.model.modes import (
+from cyborg_lite.model.devices.modes import (
     DevicePlan,
     ModeChange,
     ModePlan,
     OfferedInventory,
 )
+from cyborg_lite.model.jobs import JobState
 from tests.builders.device_rows import add_device
 from tests.support.api.conversation import MANAGER, Client
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from cyborg_lite.api.app import assemble
-from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
-from cyborg_lite.model.inventory import Health
-from cyborg_lite.model.usage import Usage, usage_to_json
+from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
+from cyborg_lite.model.devices.telemetry import Usage, usage_to_json
+from cyborg_lite.model.inventory.host_report import Health
 from tests.builders.device_rows import add_deployable, add_device
 from tests.support.api.conversation import HOST, MANAGER, Client, build_configuration
 

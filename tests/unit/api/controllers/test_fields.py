@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from cyborg_lite.model.bitstream_list import ListedBitstream
-from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
-from cyborg_lite.model.host_topology import HostTopology
+from cyborg_lite.model.bitstreams.listing import ListedBitstream
+from cyborg_lite.model.devices.events import DeviceEvent, DeviceEventKind
+from cyborg_lite.model.hosts.topology import HostTopology
 from tests.builders.device_rows import add_deployable, add_device
 from tests.builders.service_rows import add_service_row
 from tests.support.api.conversation import MEMBER, Client

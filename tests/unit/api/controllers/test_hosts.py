@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.model.host_topology import (
+from cyborg_lite.model.hosts.topology import (
     Availability,
     HostTopology,
     NumaNode,

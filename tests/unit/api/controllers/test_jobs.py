@@ -6,8 +6,12 @@ from datetime import UTC, datetime
 import pytest
 
 from cyborg_lite.exceptions import DeployableInUse
+from cyborg_lite.model.bitstreams.program_jobs import (
+    ProgramJob,
+    ProgramState,
+    ProgramStep,
+)
 from cyborg_lite.model.jobs import JobRequest, JobRequestKind, JobState
-from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
 from tests.builders.device_rows import add_deployable
 from tests.builders.job_records import add_job_row, build_job_record
 from tests.builders.patches import IMAGE, build_program_patch

@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
+from cyborg_lite.model.bitstreams.program_jobs import (
+    ProgramJob,
+    ProgramState,
+    ProgramStep,
+)
 from tests.builders.device_rows import add_deployable, add_device
 from tests.builders.patches import build_program_patch
 from tests.support.api.conversation import Client

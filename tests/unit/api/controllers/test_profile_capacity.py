@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.model.explanations import ProviderCapacity
+from cyborg_lite.model.capacity.explanations import ProviderCapacity
 from tests.support.api.conversation import MANAGER, Client
 
 PATH = '/device_profiles/dp1/capacity'

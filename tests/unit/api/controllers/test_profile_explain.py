@@ -7,8 +7,8 @@ import pytest
 
 from cyborg_lite.api.app import assemble
 from cyborg_lite.exceptions import ImpossibleDeviceProfile
-from cyborg_lite.model.cleaning import CleanState, UncleanUnit
-from cyborg_lite.model.explanations import ProviderCapacity, ReasonCode
+from cyborg_lite.model.capacity.explanations import ProviderCapacity, ReasonCode
+from cyborg_lite.model.devices.cleaning import CleanState, UncleanUnit
 from tests.support.api.conductor import LocalConductor
 from tests.support.api.conversation import ADMIN, MANAGER, Client, build_configuration
 

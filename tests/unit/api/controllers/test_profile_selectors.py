@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cyborg_lite.model.selector_grammar import parse_selector
+from cyborg_lite.model.profiles.selector_grammar import parse_selector
 from tests.builders.patches import build_replace_patch
 from tests.support.api.conversation import NOVA, Client
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cyborg_lite.model.services import ServiceState
+from cyborg_lite.model.hosts.services import ServiceState
 from tests.builders.service_rows import add_service_row
 from tests.support.api.conversation import HOST, MANAGER, Client
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from cyborg_lite.model.usages import UnitUsage, UsageQuery, UsageReport
+from cyborg_lite.model.arqs.usages import UnitUsage, UsageQuery, UsageReport
 from tests.support.api.conversation import ADMIN, OTHER_PROJECT, PROJECT, READER, Client
 
 DAY_MS = 86_400_000

@@ -4,7 +4,7 @@
 from datetime import UTC, datetime, timedelta
 
 from cyborg_lite.api.views.arqs import EventList
-from cyborg_lite.model.arqs import Actor, Step
+from cyborg_lite.model.arqs.arqs import Actor, Step
 from tests.builders.api_calls import render
 
 CREATED_AT = datetime(2026, 11, 21, tzinfo=UTC)

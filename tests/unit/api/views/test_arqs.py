@@ -8,7 +8,7 @@ import pytest
 
 from cyborg_lite.api.microversion import V2_3, V2_4
 from cyborg_lite.api.views.arqs import ArqList, ArqView
-from cyborg_lite.model.arqs import Arq, State
+from cyborg_lite.model.arqs.arqs import Arq, State
 from tests.builders.api_calls import render
 
 CREATED_AT = datetime(2026, 11, 21, tzinfo=UTC)

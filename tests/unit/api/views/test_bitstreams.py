@@ -2,7 +2,7 @@
 """Tests of bitstreams in responses."""
 
 from cyborg_lite.api.views.bitstreams import BitstreamList
-from cyborg_lite.model.bitstream_list import ListedBitstream
+from cyborg_lite.model.bitstreams.listing import ListedBitstream
 from tests.builders.api_calls import render
 
 UUID = '5c9a477a-d3d4-426a-9e9c-b2660917780e'

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cyborg_lite.api.views.capacity import ExplanationView
-from cyborg_lite.model.device_profiles import DeviceProfile
-from cyborg_lite.model.explanations import (
+from cyborg_lite.model.capacity.explanations import (
     Explanation,
     FitResult,
     GroupFit,
@@ -14,6 +13,7 @@ from cyborg_lite.model.explanations import (
     Reason,
     ReasonCode,
 )
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 from tests.builders.api_calls import render
 
 UUID = '5c9a477a-d3d4-426a-9e9c-b2660917780e'

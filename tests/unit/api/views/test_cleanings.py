@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cyborg_lite.api.views.cleanings import CleaningList
-from cyborg_lite.model.cleaning import (
+from cyborg_lite.model.devices.cleaning import (
     CleaningRecord,
     CleaningState,
     CleanState,
@@ -13,7 +13,7 @@ from cyborg_lite.model.cleaning import (
     DeviceCleanings,
     UnitState,
 )
-from cyborg_lite.model.inventory import CleaningPolicy
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from tests.builders.api_calls import render
 
 TIME = datetime(2026, 11, 21, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 
 from cyborg_lite.api.microversion import V2_14, V2_28, V2_29, Microversion
 from cyborg_lite.api.views.devices import DeviceConfigurationView
-from cyborg_lite.model.reconfiguration import (
+from cyborg_lite.model.devices.reconfiguration import (
     DeviceConfiguration,
     Phase,
     Reconfiguration,

@@ -5,7 +5,7 @@ import json
 from datetime import UTC, datetime
 
 from cyborg_lite.api.views.deployables import DeployableList, DeployableView
-from cyborg_lite.model.devices import Attribute, DeployableRecord
+from cyborg_lite.model.devices.devices import Attribute, DeployableRecord
 from tests.builders.api_calls import render
 
 UUID = '5c9a477a-d3d4-426a-9e9c-b2660917780e'

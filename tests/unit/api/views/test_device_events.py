@@ -4,7 +4,7 @@
 from datetime import UTC, datetime
 
 from cyborg_lite.api.views.devices import DeviceEventList
-from cyborg_lite.model.device_events import DeviceEvent, DeviceEventKind
+from cyborg_lite.model.devices.events import DeviceEvent, DeviceEventKind
 from tests.builders.api_calls import render
 
 TIME = datetime(2026, 11, 21, tzinfo=UTC)

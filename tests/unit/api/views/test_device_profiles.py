@@ -9,7 +9,7 @@ from cyborg_lite.api.views.device_profiles import (
     ProfileView,
     WrappedProfile,
 )
-from cyborg_lite.model.device_profiles import DeviceProfile
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 from tests.builders.api_calls import render
 
 PROFILE = DeviceProfile(

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 from cyborg_lite.api.microversion import V2_2, V2_3, V2_4, V2_8, V2_11
 from cyborg_lite.api.views.devices import DeviceList, DeviceView
-from cyborg_lite.model.devices import DeviceRecord, DeviceStatus
-from cyborg_lite.model.inventory import Health
-from cyborg_lite.model.usage import Usage
+from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.inventory.host_report import Health
 from tests.builders.api_calls import render
 
 ARQ = '853f07a6-19de-3dd6-b9f6-6c782daa3f7b'

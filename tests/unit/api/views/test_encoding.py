@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from wsme import types
 
-from cyborg_lite.api.call import Call
+from cyborg_lite.api.call.call import Call
 from cyborg_lite.api.microversion import V2_3, V2_4, Microversion
 from cyborg_lite.api.views.encoding import encode
 from cyborg_lite.api.views.link import LINKS, NEXT_LINKS

@@ -7,7 +7,7 @@ import pytest
 
 from cyborg_lite.api.microversion import V2_9, V2_29, V2_30, Microversion
 from cyborg_lite.api.views.hosts import HostTopologyView
-from cyborg_lite.model.host_topology import (
+from cyborg_lite.model.hosts.topology import (
     Availability,
     HostTopology,
     NumaNode,
@@ -16,7 +16,7 @@ from cyborg_lite.model.host_topology import (
     TopologyUnit,
     UnitUser,
 )
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.inventory.host_report import Health
 from tests.builders.api_calls import render
 
 UNIT = TopologyUnit(

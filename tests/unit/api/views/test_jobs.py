@@ -4,8 +4,12 @@
 from datetime import UTC, datetime
 
 from cyborg_lite.api.views.jobs import JobView, QueuedJobList
+from cyborg_lite.model.bitstreams.program_jobs import (
+    ProgramJob,
+    ProgramState,
+    ProgramStep,
+)
 from cyborg_lite.model.jobs import JobRecord, JobState
-from cyborg_lite.model.program_jobs import ProgramJob, ProgramState, ProgramStep
 from tests.builders.api_calls import render
 
 TIME = datetime(2026, 11, 21, tzinfo=UTC)

@@ -2,7 +2,12 @@
 """Tests of modes of devices in responses."""
 
 from cyborg_lite.api.views.devices import DeviceModesView
-from cyborg_lite.model.modes import DevicePlan, ModeChange, ModePlan, OfferedInventory
+from cyborg_lite.model.devices.modes import (
+    DevicePlan,
+    ModeChange,
+    ModePlan,
+    OfferedInventory,
+)
 from tests.builders.api_calls import render
 
 WHOLE = OfferedInventory('PGPU', 1, ('CUSTOM_A',))

@@ -5,10 +5,10 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.conductor.placement.sync import PlacementSync
-from cyborg_lite.db import device_owners
-from cyborg_lite.db.engine import Database
-from cyborg_lite.model.providers import ProviderInventory, TreeNode
+from cyborg_lite.conductor.providers.sync import PlacementSync
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.ownership import device_owners
+from cyborg_lite.model.providers.providers import ProviderInventory, TreeNode
 from cyborg_lite.model.traits import OWNER_CYBORG, OWNER_NOVA
 from tests.builders.provider_rows import add_device, change_device
 from tests.doubles.placement import FakePlacement

@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from cyborg_lite.conductor.placement.sync import PlacementSync, SyncMode, SyncResult
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import Deployable, Device
-from cyborg_lite.model.providers import ProviderInventory, TreeNode
+from cyborg_lite.conductor.providers.sync import PlacementSync, SyncMode, SyncResult
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Deployable, Device
+from cyborg_lite.model.providers.providers import ProviderInventory, TreeNode
 from cyborg_lite.model.traits import EMPTIED, OWNER_CYBORG, OWNER_NOVA
 from tests.builders.provider_rows import add_device, change_deployable, remove_devices
 from tests.doubles.placement import FakePlacement

@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.conductor.placement.sync import PlacementSync, SyncMode, SyncResult
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.providers.sync import PlacementSync, SyncMode, SyncResult
+from cyborg_lite.db.core.engine import Database
 from cyborg_lite.exceptions import ComputeNodeAbsent
-from cyborg_lite.model.providers import ProviderInventory
+from cyborg_lite.model.providers.providers import ProviderInventory
 from cyborg_lite.model.traits import OWNER_CYBORG
 from tests.builders.provider_rows import add_device, remove_devices
 from tests.doubles.placement import FakePlacement

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from cyborg_lite.conductor.placement.sync import PlacementSync
-from cyborg_lite.db.engine import Database
-from cyborg_lite.model.providers import ProviderInventory
+from cyborg_lite.conductor.providers.sync import PlacementSync
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.model.providers.providers import ProviderInventory
 from tests.builders.provider_rows import (
     add_device,
     change_deployable,

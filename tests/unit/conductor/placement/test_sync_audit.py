@@ -9,11 +9,11 @@ from uuid import uuid4
 import pytest
 
 from cyborg_lite.clients.placement import ProviderTraits
-from cyborg_lite.conductor.placement.sync import PlacementSync, SyncMode, SyncResult
-from cyborg_lite.db import providers
-from cyborg_lite.db.engine import Database
+from cyborg_lite.conductor.providers.sync import PlacementSync, SyncMode, SyncResult
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.providers import providers
 from cyborg_lite.exceptions import ServiceUnavailable
-from cyborg_lite.model.providers import ProviderInventory, TreeNode
+from cyborg_lite.model.providers.providers import ProviderInventory, TreeNode
 from cyborg_lite.model.traits import OWNER_CYBORG
 from tests.builders.provider_rows import add_device, change_deployable, remove_devices
 from tests.doubles.placement import FakePlacement

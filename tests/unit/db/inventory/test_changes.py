@@ -4,9 +4,9 @@
 import threading
 from dataclasses import replace
 
-from cyborg_lite.db import deployables
-from cyborg_lite.db.engine import Database
-from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device, Job
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import AttachHandle, Attribute, Deployable, Device, Job
+from cyborg_lite.db.devices import deployables
 from tests.builders.reports import (
     HOST,
     attach_handle,

@@ -3,12 +3,12 @@
 
 from dataclasses import replace
 
-from cyborg_lite.db.deployables import create_attribute
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device
+from cyborg_lite.db.devices.deployables import create_attribute
 from cyborg_lite.db.inventory.changes import RowIds, load_inventory
-from cyborg_lite.db.tables import AttachHandle, Deployable, Device
-from cyborg_lite.model import typed_attributes
-from cyborg_lite.model.inventory_diff import diff_report
+from cyborg_lite.model.inventory import typed_attributes
+from cyborg_lite.model.inventory.diff import diff_report
 from tests.builders.reports import HOST, attach_handle, card, report, with_parts
 from tests.builders.stored_hosts import claim_handles, store, table_of
 from tests.support.sql_statements import statements

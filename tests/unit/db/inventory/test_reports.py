@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import services
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import AttachHandle, Attribute, Deployable, Device
+from cyborg_lite.db.hosts import services
 from cyborg_lite.db.inventory import changes, reports
-from cyborg_lite.db.tables import AttachHandle, Attribute, Deployable, Device
 from cyborg_lite.exceptions import HandlesContended, InvalidInput
-from cyborg_lite.model.devices import NEW_DEVICE_REASON, DeviceStatus
+from cyborg_lite.model.devices.devices import NEW_DEVICE_REASON, DeviceStatus
 from tests.builders.reports import (
     HOST,
     attach_handle,

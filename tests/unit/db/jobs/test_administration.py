@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db import services
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Job as Row
+from cyborg_lite.db.hosts import services
 from cyborg_lite.db.jobs import administration, queue
-from cyborg_lite.db.tables import Job as Row
 from cyborg_lite.exceptions import (
     HostNotFound,
     InvalidInput,

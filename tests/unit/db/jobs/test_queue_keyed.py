@@ -4,9 +4,9 @@
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from cyborg_lite.db.engine import Database
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Job as Row
 from cyborg_lite.db.jobs import queue
-from cyborg_lite.db.tables import Job as Row
 from cyborg_lite.model.jobs import Job, JobType, Owner
 from tests.builders.rows import OWNER
 

@@ -7,7 +7,7 @@ import pytest
 
 from cyborg_lite.drivers.ai.chips import AiChip, Ascend, Gaudi
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.model.inventory import DiscoveryResult
+from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from tests.hosts.sysfs_device import Plug
 
 _ADDRESS: Final = '0000:0c:00.0'

@@ -13,8 +13,8 @@ from cyborg_lite.drivers.fpga.driver import (
     restore_card,
 )
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.model import bitstreams
-from cyborg_lite.model.inventory import Device, Health
+from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.model.inventory.host_report import Device, Health
 from tests.hosts.sysfs_device import Plug
 
 _CARD: Final = '0000:01:00.0'

@@ -9,8 +9,13 @@ import pytest
 
 from cyborg_lite.drivers.fpga.intel import IntelFpga
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.model import bitstreams
-from cyborg_lite.model.inventory import Deployable, Device, DiscoveryResult, Health
+from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.model.inventory.host_report import (
+    Deployable,
+    Device,
+    DiscoveryResult,
+    Health,
+)
 from tests.hosts import sysfs_tree
 from tests.hosts.sysfs_device import Plug
 

@@ -9,8 +9,8 @@ import pytest
 from cyborg_lite.drivers.fpga.intel import IntelFpga
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.exceptions import DeviceBusy, DriverError
-from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.modes import list_inventory
+from cyborg_lite.model.devices.modes import list_inventory
+from cyborg_lite.model.inventory.host_report import Device
 from devstack.launcher import sample_hosts
 from tests.hosts.kernel import FakeKernel
 

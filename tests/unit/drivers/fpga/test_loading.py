@@ -18,8 +18,8 @@ from cyborg_lite.exceptions import (
     DriverError,
     LoadingFailed,
 )
-from cyborg_lite.model import bitstreams
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.model.inventory.host_report import Health
 from tests.builders.bitstream_files import (
     OTHER_FUNCTION,
     bitstream,

@@ -8,8 +8,8 @@ import pytest
 
 from cyborg_lite.drivers.fpga.xilinx import XilinxFpga
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.model import bitstreams
-from cyborg_lite.model.inventory import Device, DiscoveryResult, Health
+from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult, Health
 from tests.hosts import sysfs_tree
 
 _OPTIONS = {'offer_without_reset': False, 'tool': 'xbutil', 'program_timeout': 60}

@@ -7,7 +7,7 @@ import pytest
 
 from cyborg_lite.drivers.gpus.amd import AmdGpu
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
-from cyborg_lite.model.inventory import Device, Health
+from cyborg_lite.model.inventory.host_report import Device, Health
 from tests.hosts.kernel import FakeKernel
 
 INSTINCT = '0000:c8:00.0'

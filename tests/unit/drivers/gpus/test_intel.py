@@ -7,7 +7,7 @@ import pytest
 
 from cyborg_lite.drivers.gpus.intel import IntelGpu
 from cyborg_lite.drivers.host.sysfs import Host
-from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.inventory.host_report import Device
 from tests.hosts.kernel import FakeKernel
 
 _FLEX = '0000:d9:00.0'

@@ -8,8 +8,8 @@ import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.telemetry import read_usage
-from cyborg_lite.model.inventory import Health
-from cyborg_lite.model.usage import Usage
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.inventory.host_report import Health
 from tests.hosts import sysfs_tree
 from tests.hosts.sysfs_device import Plug
 

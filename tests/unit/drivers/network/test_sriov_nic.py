@@ -9,7 +9,7 @@ import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.network.sriov_nic import SriovNic
-from cyborg_lite.model.inventory import Device, DiscoveryResult
+from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
 from tests.hosts import sysfs_tree
 
 _SHARED, _PORT = '0000:18:00.0', '0000:18:00.1'

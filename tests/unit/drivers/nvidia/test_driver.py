@@ -10,7 +10,7 @@ import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
-from cyborg_lite.model.inventory import DiscoveryResult
+from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from tests.hosts import sysfs_tree
 from tests.hosts.sysfs_device import Plug
 

@@ -14,8 +14,8 @@ from cyborg_lite.drivers.nvidia.mig import (
     parse_layout,
 )
 from cyborg_lite.exceptions import DeviceBusy, DriverError
-from cyborg_lite.model.inventory import Device
-from cyborg_lite.model.modes import list_inventory
+from cyborg_lite.model.devices.modes import list_inventory
+from cyborg_lite.model.inventory.host_report import Device
 from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts.kernel import FakeKernel
 

@@ -9,7 +9,7 @@ import pytest
 
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.exceptions import DeviceBusy
-from cyborg_lite.model.devices import AllocatedHandle
+from cyborg_lite.model.devices.devices import AllocatedHandle
 from tests.doubles.nova_guest import HostDevice, NovaHost
 from tests.hosts.vgpu_bench import VgpuBench
 

@@ -8,7 +8,7 @@ from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.drivers.nvidia.nvswitch import TRAIT, Fabric, read_fabric
-from cyborg_lite.model.inventory import DiscoveryResult
+from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from tests.hosts import sysfs_tree
 from tests.hosts.sysfs_device import Plug
 

@@ -17,7 +17,7 @@ from cyborg_lite.drivers.nvidia.selection import (
 )
 from cyborg_lite.drivers.pci.functions import handle_info
 from cyborg_lite.drivers.prepared_handles import PreparedHandles
-from cyborg_lite.model.inventory import HandleType
+from cyborg_lite.model.inventory.host_report import HandleType
 from tests.doubles.drivers import handle
 
 _FUNCTIONS: Final = tuple(f'0000:41:00.{number}' for number in range(4, 8))

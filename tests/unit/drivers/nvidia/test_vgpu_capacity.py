@@ -10,8 +10,8 @@ import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import Deployable, Device
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import Deployable, Device
 from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts import sysfs_tree
 

@@ -9,8 +9,8 @@ import pytest
 
 from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.exceptions import DeviceBusy, DeviceHangs, DriverError
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import Health
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import Health
 from tests.hosts.vgpu_bench import MakeBench, VgpuBench
 
 _T4 = '0000:af:00.0'

@@ -7,8 +7,8 @@ import pytest
 
 from cyborg_lite.drivers.pci.allowed_functions import AllowedFunctions, parse_entries
 from cyborg_lite.exceptions import ConfigurationError
-from cyborg_lite.model.inventory import CleaningPolicy
-from cyborg_lite.model.nova_config import NovaPciFunction
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
+from cyborg_lite.model.ownership.nova_config import NovaPciFunction
 
 _CARD: Final = NovaPciFunction('0000:3b:00.0', '1d55', '1001')
 

@@ -11,7 +11,7 @@ from cyborg_lite.drivers.host.sysfs import Host, PciFunction
 from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.drivers.pci.functions import custom_name, handle_info
-from cyborg_lite.model.inventory import DiscoveryResult, Health
+from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health
 from tests.hosts import sysfs_tree
 from tests.hosts.hanging_host import HangingHost
 from tests.hosts.sysfs_device import Plug

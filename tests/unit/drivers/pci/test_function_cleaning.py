@@ -12,8 +12,8 @@ import pytest
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.pci.generic import GenericPci
 from cyborg_lite.exceptions import DeviceBusy, DeviceGone, DriverError
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import CleaningPolicy
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
 from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts.kernel import FakeKernel
 from tests.hosts.nvme_tools import NvmeKernel

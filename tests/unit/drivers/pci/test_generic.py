@@ -10,7 +10,7 @@ import pytest
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.host.timed_scan import TimedScan
 from cyborg_lite.drivers.pci.generic import GenericPci
-from cyborg_lite.model.inventory import DiscoveryResult
+from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from tests.hosts import mount_tables, sysfs_tree
 from tests.hosts.hanging_host import HangingHost
 from tests.hosts.sysfs_device import Plug

@@ -14,8 +14,8 @@ from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
 from cyborg_lite.drivers.pci.driver import PciDriver
 from cyborg_lite.drivers.pci.generic import GenericPci
 from cyborg_lite.exceptions import DriverError
-from cyborg_lite.model.devices import AllocatedHandle
-from cyborg_lite.model.inventory import DiscoveryResult, Health
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health
 from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts import sysfs_tree
 

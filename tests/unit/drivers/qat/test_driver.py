@@ -7,7 +7,7 @@ import pytest
 
 from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.qat.driver import IntelQat
-from cyborg_lite.model.inventory import DiscoveryResult, Health
+from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health
 from cyborg_lite.testing.preparation_checks import build_handle
 from tests.hosts.kernel import FakeKernel
 

@@ -10,7 +10,7 @@ from cyborg_lite.drivers.host.sysfs import Host
 from cyborg_lite.drivers.storage.nvme import NvmeDrive
 from cyborg_lite.drivers.storage.nvme_namespaces import format_layout, parse_layout
 from cyborg_lite.exceptions import DeviceBusy, DriverError
-from cyborg_lite.model.inventory import Device
+from cyborg_lite.model.inventory.host_report import Device
 from tests.hosts import mount_tables
 from tests.hosts.nvme_tools import CAPACITY, NvmeKernel
 

@@ -4,7 +4,7 @@
 from dataclasses import replace
 
 from cyborg_lite.drivers.storage.nvme_ports import DrivePorts
-from cyborg_lite.model.inventory import DiscoveryResult
+from cyborg_lite.model.inventory.host_report import DiscoveryResult
 from tests.builders.reports import card
 
 _FIRST, _SECOND = '0000:3b:00.0', '0000:5e:00.0'

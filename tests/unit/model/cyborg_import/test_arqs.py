@@ -11,7 +11,7 @@ from cyborg_lite.model.cyborg_import.arqs import ArqSources, convert_arqs
 from cyborg_lite.model.cyborg_import.notes import Notes
 from cyborg_lite.model.cyborg_import.plan import CloudRows, NewArq, StoredRows, Table
 from cyborg_lite.model.cyborg_import.source_rows import SourceArq, SourceDatabase
-from cyborg_lite.model.device_profiles import DeviceProfile
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 PROFILE = DeviceProfile('p', 'gpu', None, ({'resources:PGPU': '2'},), NOW)

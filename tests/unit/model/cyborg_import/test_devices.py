@@ -19,7 +19,7 @@ from cyborg_lite.model.cyborg_import.source_rows import (
     SourceDevice,
     SourceHandle,
 )
-from cyborg_lite.model.devices import DeviceStatus
+from cyborg_lite.model.devices.devices import DeviceStatus
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 HOST = 'compute-1'

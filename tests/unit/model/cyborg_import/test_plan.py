@@ -10,7 +10,7 @@ from cyborg_lite.model.cyborg_import.plan import (
     StoredRows,
     Table,
 )
-from cyborg_lite.model.device_profiles import DeviceProfile
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile
 
 PROFILE = DeviceProfile(
     'p', 'gpu', None, ({'resources:PGPU': '1'},), datetime(2026, 11, 22, tzinfo=UTC)

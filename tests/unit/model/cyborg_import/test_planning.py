@@ -26,7 +26,7 @@ from cyborg_lite.model.cyborg_import.source_rows import (
     SourceHandle,
     SourceProfile,
 )
-from cyborg_lite.model.devices import DeviceStatus
+from cyborg_lite.model.devices.devices import DeviceStatus
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 HOST = 'compute-1'

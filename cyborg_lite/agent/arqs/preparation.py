@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prepares attach handles for instances and releases them, by calling the drivers.
+
+The agent stores a handle before it prepares the handle, and the result before it
+answers. After a crash the next process therefore finds all objects of this service.
+
+After a pause the agent may receive stale RPCs out of order. Each handle carries a
+generation; calls with an older one are ignored. A call that another conductor repeats
+is refused while the first one acts.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from oslo_log import log
+
+from cyborg_lite.agent.arqs.handle_groups import HandleGroups
+from cyborg_lite.agent.devices.device_locks import DeviceLocks
+from cyborg_lite.agent.inventory.discovery import Discovery
+from cyborg_lite.agent.state.cache import Cache
+from cyborg_lite.agent.state.journal import Journal, NewEvent
+from cyborg_lite.drivers.base import (
+    ChecksHandles,
+    ConnectsHandles,
+    Driver,
+    PreparesHandles,
+)
+from cyborg_lite.exceptions import DeviceGone, DriverError, ServiceUnavailable
+from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
+from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
+from cyborg_lite.model.hosts.events import HostEventKind
+from cyborg_lite.rpc.dispatcher import serves_host
+from cyborg_lite.rpc.interface import Agents
+
+LOG = log.getLogger(__name__)
+
+
+class Preparation:
+    """Prepares and releases handles, one at a time per device."""
+
+    def __init__(
+        self,
+        discovery: Discovery,
+        cache: Cache,
+        journal: Journal,
+        locks: DeviceLocks,
+        load: Callable[[LoadOrder], object] | None = None,
+    ) -> None:
+        """Store the arguments.
+
+        :param locks: shared with all components that change devices
+        :param load: loads a bitstream; None if Glance is not configured
+        """
+        self._load = load
+        self._discovery = discovery
+        self._cache = cache
+        self._journal = journal
+        self._groups = HandleGroups(discovery, cache)
+        self._guard = threading.Lock()
+        self._locks = locks
+        # Released generations by handle uuid. They are not stored across restarts: a
+        # prepare call that waits during a restart practically never precedes a release
+        # that the earlier process completed.
+        self._released_generations: dict[str, int] = {}
+        # Claims that a call of ``prepare`` prepares or releases now.
+        self._active_claims: set[tuple[str, str, int]] = set()
+
+    @serves_host(Agents.prepare)
+    def prepare(
+        self, handles: Sequence[AllocatedHandle]
+    ) -> tuple[ConfirmedHandle, ...]:
+        """Prepare all handles or none.
+
+        :returns: the handles that are prepared now. A handle is missing if it was
+            released or claimed again during the call.
+        :raises DriverError: a handle cannot be prepared; those that this call has
+            prepared are released
+        :raises ServiceUnavailable: another call prepares the handles or changes a
+            device; a repetition of this call continues, or a release undoes it
+        """
+        with self._accept(handles) as unprepared:
+            self._prepare_all(handles, unprepared)
+            connecting = self.list_connecting(handles)
+            return tuple(
+                handle.confirm(needs_connect=handle.uuid in connecting)
+                for handle in self._select_prepared(handles)
+            )
+
+    def _prepare_all(
+        self, handles: Sequence[AllocatedHandle], unprepared: Sequence[AllocatedHandle]
+    ) -> None:
+        """Prepare handles; after a failure release those that were not prepared before.
+
+        An ARQ may be Bound to the others: this call may be a late repetition.
+        """
+        for count, handle in enumerate(handles):
+            try:
+                self._prepare_handle(handle)
+            except ServiceUnavailable:
+                # A repetition continues when the device is free.
+                raise
+            except BaseException:
+                # Keep the following handles that an earlier call has prepared.
+                self._release_each(
+                    [item for item in handles[:count] if item in unprepared]
+                )
+                self._remove_unprepared(handles[count:])
+                raise
+        try:
+            self._groups.activate(handles)
+        except BaseException:
+            self._release_each(unprepared)
+            raise
+        self._record_prepared(handles, HostEventKind.PREPARED)
+
+    def list_connecting(self, handles: Iterable[AllocatedHandle]) -> tuple[str, ...]:
+        """Return the uuids of the handles that their drivers connect later."""
+        return tuple(
+            handle.uuid
+            for handle in handles
+            if isinstance(self._find_driver(handle), ConnectsHandles)
+        )
+
+    @serves_host(Agents.connect)
+    def connect(self, handles: Sequence[AllocatedHandle]) -> None:
+        """Connect the handles of an instance that is spawned.
+
+        Handles that are not stored with exactly this claim are ignored.
+
+        :raises DriverError: a handle cannot be connected now
+        """
+        for handle in self._select_stored(handles):
+            driver = self._find_driver(handle)
+            if not isinstance(driver, ConnectsHandles):
+                continue
+            with self._locks.lock(handle.control_address):
+                if self._select_stored([handle]):
+                    driver.connect(handle)
+                    LOG.info('Connected handle %s', handle.key)
+
+    def _find_driver(self, handle: AllocatedHandle) -> Driver | None:
+        return self._discovery.find_driver(handle.control_address)
+
+    def rebuild(self, handle: AllocatedHandle) -> None:
+        """Prepare a handle of an instance again after a host reboot.
+
+        A handle that was released or claimed again in the meantime is ignored.
+
+        :raises DriverError: the handle cannot be prepared now; a later call may succeed
+        :raises ServiceUnavailable: the bitstream is not cached, and Glance does not
+            answer
+        """
+        if handle.load is not None and handle.uuid in self._cache.handles:
+            self._reload_bitstream(handle.load)
+        if self._prepare_handle(handle, only_stored=True):
+            self._record_prepared([handle], HostEventKind.REBUILT)
+            self._groups.reactivate(handle)
+
+    def restore(self, handle: AllocatedHandle) -> None:
+        """Prepare a handle again if the host lost it without a reboot.
+
+        :raises DriverError: the handle is lost and cannot be prepared now
+        """
+        driver = self._discovery.find_driver(handle.control_address)
+        if not (
+            isinstance(driver, ChecksHandles) and isinstance(driver, PreparesHandles)
+        ):
+            return
+        with self._locks.lock(handle.control_address):
+            # The recovery rebuilds handles that were prepared before a reboot.
+            if not self._select_prepared([handle]):
+                return
+            if driver.is_prepared(handle):
+                return
+            driver.prepare(handle)
+        LOG.warning(
+            'Handle %s of ARQ %s was lost; it is prepared again',
+            handle.key,
+            handle.arq_uuid,
+        )
+        self._record_events(HostEventKind.REBUILT, [handle])
+
+    def _reload_bitstream(self, order: LoadOrder) -> None:
+        if self._load is None:
+            image = order.bitstream.image_id
+            reason = f'Cannot load image {image}: section [glance] is empty.'
+            raise DriverError(reason=reason)
+        self._load(order)
+
+    @serves_host(Agents.release)
+    def release(self, handles: Sequence[AllocatedHandle]) -> None:
+        """Release as many of the handles as possible.
+
+        Handles that were never prepared, and handles that were claimed again since, are
+        ignored.
+
+        :raises DriverError: at least one handle cannot be released now
+        """
+        with self._guard:
+            for handle in handles:
+                if self._is_claimed_again(handle):
+                    continue
+                generation = self._released_generations.get(handle.uuid, 0)
+                self._released_generations[handle.uuid] = max(
+                    handle.generation, generation
+                )
+        failures = self._release_each(handles)
+        if failures:
+            raise failures[0]
+
+    def _release_each(self, handles: Sequence[AllocatedHandle]) -> list[DriverError]:
+        failures = []
+        before = self._cache.handles
+        for handle in handles:
+            try:
+                self._release_handle(handle)
+            except DriverError as error:
+                LOG.error('Cannot release handle %s: %s', handle.uuid, error.text)
+                failures.append(error)
+            except ServiceUnavailable as error:
+                LOG.error('Cannot release handle %s: %s', handle.uuid, error.text)
+                failures.append(DriverError(reason=error.text))
+            except Exception:
+                # A bug in one driver must not prevent the release of other handles.
+                LOG.exception('Cannot release handle %s', handle.uuid)
+                reason = 'The driver failed; see the log of the agent.'
+                failures.append(DriverError(reason=reason))
+        removed = before.keys() - self._cache.handles.keys()
+        released = [handle for handle in handles if handle.uuid in removed]
+        self._record_events(HostEventKind.RELEASED, released)
+        return failures
+
+    @contextmanager
+    def _accept(
+        self, handles: Sequence[AllocatedHandle]
+    ) -> Iterator[Sequence[AllocatedHandle]]:
+        """Store the handles in one step, and let no other call prepare their claims.
+
+        :returns: the handles that no earlier call has prepared
+        :raises DriverError: the call is stale; nothing is stored
+        :raises ServiceUnavailable: another call prepares a handle; nothing is stored
+        """
+        claims = {handle.claim for handle in handles}
+        with self._guard:
+            for handle in handles:
+                self._check_current(handle)
+                if handle.claim in self._active_claims:
+                    raise ServiceUnavailable(
+                        what=f'The driver of device {handle.control_address}'
+                    )
+            prepared = self._select_prepared(handles)
+            self._cache.add_handles(handles)
+            self._active_claims |= claims
+        try:
+            yield [handle for handle in handles if handle not in prepared]
+        finally:
+            with self._guard:
+                self._active_claims -= claims
+
+    def _remove_unprepared(self, handles: Sequence[AllocatedHandle]) -> None:
+        with self._guard:
+            self._cache.remove_handles(
+                handle.uuid
+                for handle in self._select_stored(handles)
+                if self._cache.handles[handle.uuid].boot_id is None
+            )
+
+    def _select_stored(
+        self, handles: Iterable[AllocatedHandle]
+    ) -> list[AllocatedHandle]:
+        """Return the handles that are stored with exactly this claim."""
+        stored = self._cache.handles
+        return [
+            handle
+            for handle in handles
+            if handle.uuid in stored
+            and stored[handle.uuid].handle.claim == handle.claim
+        ]
+
+    def _select_prepared(
+        self, handles: Iterable[AllocatedHandle]
+    ) -> list[AllocatedHandle]:
+        """Return the handles whose claim is marked as prepared in this host boot."""
+        boot_id, stored = self._discovery.host.boot_id, self._cache.handles
+        return [
+            handle
+            for handle in self._select_stored(handles)
+            if stored[handle.uuid].boot_id == boot_id
+        ]
+
+    def _record_prepared(
+        self, handles: Sequence[AllocatedHandle], kind: HostEventKind
+    ) -> None:
+        boot_id = self._discovery.host.boot_id
+        with self._guard:
+            # A later call may have stored the handle with a newer generation.
+            prepared = [
+                handle
+                for handle in self._select_stored(handles)
+                if self._cache.handles[handle.uuid].boot_id != boot_id
+            ]
+            self._cache.mark_prepared((handle.uuid for handle in prepared), boot_id)
+        self._record_events(kind, prepared)
+
+    def _record_events(
+        self, kind: HostEventKind, handles: Iterable[AllocatedHandle]
+    ) -> None:
+        self._journal.append(
+            NewEvent(kind, handle.control_address, handle.arq_uuid)
+            for handle in handles
+        )
+
+    def _prepare_handle(
+        self, handle: AllocatedHandle, *, only_stored: bool = False
+    ) -> bool:
+        """Prepare a handle. Return False if ``only_stored`` and it is not stored."""
+        driver = self._discovery.find_driver(handle.control_address)
+        if driver is None:
+            self._check_drivers_available(handle)
+            raise DeviceGone(address=handle.control_address)
+        with self._locks.lock(handle.control_address):
+            if only_stored:
+                if not self._select_stored([handle]):
+                    return False
+            else:
+                with self._guard:
+                    self._check_current(handle)
+            if isinstance(driver, PreparesHandles):
+                driver.prepare(handle)
+                LOG.info('Prepared handle %s of ARQ %s', handle.key, handle.arq_uuid)
+        return True
+
+    def _release_handle(self, handle: AllocatedHandle) -> None:
+        driver = self._discovery.find_driver(handle.control_address)
+        if driver is None:
+            self._check_drivers_available(handle)
+            # The objects on a device disappear with the device.
+            LOG.warning(
+                'Handle %s counts as released: no driver reports device %s',
+                handle.key,
+                handle.control_address,
+            )
+        with self._locks.lock(handle.control_address):
+            if self._is_claimed_again(handle):
+                LOG.warning(
+                    'Ignoring stale release of handle %s: it has been claimed again',
+                    handle.key,
+                )
+                return
+            self._groups.deactivate(handle)
+            if isinstance(driver, PreparesHandles):
+                driver.release(self._add_instance(handle))
+                LOG.info('Released handle %s of ARQ %s', handle.key, handle.arq_uuid)
+            with self._guard:
+                # A later claim may have been stored meanwhile.
+                if not self._is_claimed_again(handle):
+                    self._cache.remove_handles([handle.uuid])
+
+    def _add_instance(self, handle: AllocatedHandle) -> AllocatedHandle:
+        """Return a handle with the instance for which it was prepared.
+
+        The database forgets the instance of an ARQ that is unbound.
+        """
+        stored = self._cache.handles.get(handle.uuid)
+        if handle.instance_uuid or stored is None:
+            return handle
+        return replace(handle, instance_uuid=stored.handle.instance_uuid)
+
+    def _check_current(self, handle: AllocatedHandle) -> None:
+        """Check that the claim was not released. The caller holds the guard.
+
+        :raises DriverError: the call is stale
+        """
+        released = self._released_generations.get(handle.uuid, 0)
+        if 0 < handle.generation <= released or self._is_claimed_again(handle):
+            reason = (
+                f'Handle {handle.key} was released before its preparation began, or '
+                'is claimed by another ARQ.'
+            )
+            raise DriverError(reason=reason)
+
+    def _is_claimed_again(self, handle: AllocatedHandle) -> bool:
+        """Check whether another claim of the handle is stored that is not earlier.
+
+        A restored database may use a generation again, for another ARQ. The order of
+        the two claims is then not known, and the stored one stays.
+        """
+        stored = self._cache.handles.get(handle.uuid)
+        if stored is None or stored.handle.claim == handle.claim:
+            return False
+        return handle.generation <= stored.handle.generation
+
+    def _check_drivers_available(self, handle: AllocatedHandle) -> None:
+        """Check that all drivers completed the last scan.
+
+        :raises DriverError: a driver that did not may be the driver of the device
+        """
+        unavailable = self._discovery.unavailable_drivers
+        if unavailable:
+            names = ' and '.join(unavailable)
+            reason = (
+                f'No driver reports device {handle.control_address}, but {names} does '
+                'not answer.'
+            )
+            raise DriverError(reason=reason)

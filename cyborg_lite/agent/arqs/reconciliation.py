@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the prepared handles with those of the conductor.
+
+A handle can stay prepared although its ARQ is gone: an operator cancelled its release,
+or the database was restored from a backup. The agent releases such a handle as soon as
+the conductor knows that no instance uses it.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from oslo_log import log
+
+from cyborg_lite.agent.state.cache import Cache
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.hosts.events import HostHandle
+from cyborg_lite.rpc.context import daemon_context
+from cyborg_lite.rpc.interface import Conductor
+
+LOG = log.getLogger(__name__)
+
+# Seconds between two comparisons without a new report.
+_INTERVAL: Final = 600.0
+_INTERVAL_OF_RELEASES: Final = 30.0  # after an answer with handles to release
+
+
+class Reconciliation:
+    """Asks the conductor at the start, with each host report and periodically."""
+
+    def __init__(
+        self,
+        hostname: str,
+        cache: Cache,
+        release: Callable[[Sequence[AllocatedHandle]], None],
+    ) -> None:
+        """Store the arguments.
+
+        :param release: releases handles later, in another thread: a driver may hang
+        """
+        self._hostname = hostname
+        self._cache = cache
+        self._release = release
+        self._due = 0.0  # by the monotonic clock; the first is due at once
+        # The conductor may believe that the host has prepared handles.
+        self._must_compare = True
+
+    def request(self) -> None:
+        """Compare with the next call: a host report was sent."""
+        self._due = 0.0
+        self._must_compare = True
+
+    def reconcile(self, conductor: Conductor) -> None:
+        """Compare the handles if that is due.
+
+        :raises CyborgError: the conductor does not answer; retry later
+        """
+        if time.monotonic() < self._due:
+            return
+        interval = _INTERVAL
+        handles = {uuid: entry.handle for uuid, entry in self._cache.handles.items()}
+        if handles or self._must_compare:
+            interval = self._compare(conductor, handles)
+            self._must_compare = bool(handles)
+        self._due = time.monotonic() + interval
+
+    def _compare(
+        self, conductor: Conductor, handles: Mapping[str, AllocatedHandle]
+    ) -> float:
+        """Compare the handles; return the seconds until the next comparison."""
+        context = daemon_context()
+        prepared = [_describe(handle) for handle in handles.values()]
+        uuids = conductor.reconcile_handles(context, self._hostname, prepared)
+        self._release_abandoned([handles[u] for u in uuids if u in handles])
+        if not handles.keys() <= self._cache.handles.keys():
+            # A release ended meanwhile, so the conductor saw an outdated list.
+            return 0.0
+        return _INTERVAL_OF_RELEASES if uuids else _INTERVAL
+
+    def _release_abandoned(self, handles: Sequence[AllocatedHandle]) -> None:
+        for handle in handles:
+            LOG.warning(
+                'Releasing handle %s: ARQ %s does not own it any more',
+                handle.key,
+                handle.arq_uuid,
+            )
+        if handles:
+            self._release(handles)
+
+
+def _describe(handle: AllocatedHandle) -> HostHandle:
+    return HostHandle(
+        uuid=handle.uuid,
+        arq_uuid=handle.arq_uuid,
+        instance_uuid=handle.instance_uuid,
+        deployable_name=handle.deployable_name,
+        key=handle.key,
+        generation=handle.generation,
+    )

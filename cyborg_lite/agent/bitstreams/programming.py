@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Downloads bitstreams and loads them into regions of devices on this host."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from oslo_log import log
+
+from cyborg_lite.agent.bitstreams.image_cache import ImageCache
+from cyborg_lite.agent.bitstreams.loaded_bitstreams import LoadedBitstreams
+from cyborg_lite.agent.devices.device_locks import DeviceLocks
+from cyborg_lite.agent.inventory.discovery import Discovery
+from cyborg_lite.drivers.base import LoadsBitstreams
+from cyborg_lite.exceptions import (
+    BitstreamRefused,
+    DeviceGone,
+    DriverError,
+    LoadingFailed,
+)
+from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
+from cyborg_lite.model.inventory.host_report import Device, DiscoveryResult
+from cyborg_lite.rpc.dispatcher import serves_host
+from cyborg_lite.rpc.interface import Agents
+
+LOG = log.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class BitstreamStore:
+    """Downloaded images, and records of the bitstreams that regions contain."""
+
+    cache: ImageCache
+    loaded: LoadedBitstreams
+
+
+class NoProgramming:
+    """Refuses to load bitstreams."""
+
+    @serves_host(Agents.program)
+    def program(self, order: LoadOrder) -> Device:
+        """Raise DriverError: Glance is not configured."""
+        reason = 'This host cannot load bitstreams: section [glance] is empty.'
+        raise DriverError(reason=reason)
+
+
+class Programming:
+    """Loads bitstreams, one at a time per device."""
+
+    def __init__(
+        self,
+        discovery: Discovery,
+        store: BitstreamStore,
+        locks: DeviceLocks,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Store the arguments.
+
+        :param locks: shared with all components that change devices
+        :param on_change: called after each load that may have changed a region
+        """
+        self._on_change = on_change
+        self._discovery = discovery
+        self._cache = store.cache
+        self._loaded = store.loaded
+        self._locks = locks
+        # Order time of the last load, by device address. After a pause the agent may
+        # receive several orders at once; the conductor has given up the older ones.
+        self._ordered_at: dict[str, int] = {}
+
+    @serves_host(Agents.program)
+    def program(self, order: LoadOrder) -> Device:
+        """Load a bitstream and return the changed device.
+
+        :raises BitstreamRefused: the bitstream does not fit; nothing was changed
+        :raises LoadingFailed: the region is not offered until a later load succeeds
+        :raises DriverError: the load is not possible; nothing was changed
+        :raises ServiceUnavailable: Glance does not answer, or another call changes the
+            device
+        """
+        driver = self._find_driver(order)
+        name = f'{self._discovery.host.name}_{order.address}{order.region_suffix}'
+        with (
+            self._locks.lock(order.address),
+            self._cache.open_image(order.bitstream) as image,
+        ):
+            self._check_latest(order)
+            try:
+                device = driver.program(name, image, order.bitstream)
+            except BitstreamRefused:
+                self._cache.discard(order.bitstream)
+                raise
+            except LoadingFailed as error:
+                self._loaded.record_failure(name, error.text)
+                self._on_change()
+                raise
+            if order.bitstream.is_shell:
+                card = f'{self._discovery.host.name}_{order.address}'
+                self._loaded.remove_regions(card)
+            else:
+                self._loaded.record_loaded(name, order.bitstream)
+            self._discovery.update_device(device)
+        self._on_change()
+        LOG.info('Loaded image %s into %s', order.bitstream.image_id, name)
+        return self._add_topology(device)
+
+    def _check_latest(self, order: LoadOrder) -> None:
+        """Check that no later order was executed.
+
+        :raises DriverError: the order is stale
+        """
+        latest = self._ordered_at.get(order.address, 0)
+        if 0 < order.ordered_at < latest:
+            reason = f'A later bitstream was already loaded into {order.address}.'
+            raise DriverError(reason=reason)
+        self._ordered_at[order.address] = max(order.ordered_at, latest)
+
+    def _find_driver(self, order: LoadOrder) -> LoadsBitstreams:
+        driver = self._discovery.find_driver(order.address)
+        if driver is None:
+            raise DeviceGone(address=order.address)
+        if not isinstance(driver, LoadsBitstreams):
+            reason = (
+                f'Driver {driver.NAME} cannot load bitstreams into {order.address}.'
+            )
+            raise DriverError(reason=reason)
+        return driver
+
+    def _add_topology(self, device: Device) -> Device:
+        result = DiscoveryResult(device.control_address, '', '', '', '', device)
+        return self._loaded.amend(result).device or device

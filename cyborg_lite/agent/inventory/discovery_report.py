@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists all PCI functions that a driver could offer, with the reason of each result."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cyborg_lite.drivers.base import Driver, RecognizesFunctions
+from cyborg_lite.drivers.host.sysfs import Host, PciFunction
+from cyborg_lite.drivers.host.timed_scan import TimedScan
+from cyborg_lite.drivers.pci.generic import GenericPci
+from cyborg_lite.model.inventory.host_report import Deployable, DiscoveryResult, Health
+
+# Display, processing accelerator, co-processor, unassigned: PCI Code and ID Assignment.
+_UNASSIGNED: Final = 'ff'
+_CANDIDATE_CLASSES: Final = ('03', '12', '0b40', _UNASSIGNED)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryRow:
+    """A PCI function, or a provider of a PCI function with several providers."""
+
+    result: DiscoveryResult
+    driver: str | None = None  # None: no enabled driver claims it
+    provider: Deployable | None = None  # None: the function is not offered
+    suggestions: tuple[str, ...] = ()  # drivers that could offer it if configured
+    name: str | None = None  # of vendor and device; None: not in pci.ids
+
+    def as_json(self) -> dict[str, Any]:  # Any: values of JSON are of many types
+        """Return the row as a JSON object."""
+        provider = self.provider
+        return {
+            'address': self.result.address,
+            'ids': self.result.ids,
+            'name': self.name,
+            'class': self.result.pci_class,
+            'driver': self.driver,
+            'suggested_drivers': list(self.suggestions),
+            'offered': provider is not None,
+            'reason': self.result.reason,
+            'provider': provider
+            and {
+                'name': provider.name,
+                'resource_class': provider.resource_class,
+                'total': provider.total,
+                'reserved': provider.unavailable,
+                'traits': list(provider.traits),
+            },
+            'handles': [
+                {'type': unit.type.value, 'info': dict(unit.info)}
+                for unit in (provider.handles if provider else ())
+            ],
+        }
+
+
+def build_rows(
+    host: Host,
+    results: Iterable[DiscoveryResult],
+    unavailable_drivers: Mapping[str, str],
+    disabled_drivers: Mapping[str, Driver] | None = None,
+    scan: TimedScan | None = None,
+) -> list[DiscoveryRow]:
+    """Return the results of the drivers and the unclaimed candidates, by address.
+
+    :param unavailable_drivers: drivers whose scan did not complete; their claims are
+        unknown
+    :param disabled_drivers: installed drivers to suggest, by name
+    """
+    claimed = [row for result in results for row in _rows_of_result(result)]
+    addresses = {row.result.address for row in claimed}
+    functions = [item for item in host.pci_functions() if item.address not in addresses]
+    unclaimed = 'no enabled driver claims it'
+    if unavailable_drivers:
+        names = ' and '.join(unavailable_drivers)
+        unclaimed = f'no driver claims it, but {names} did not answer'
+
+    def build(function: PciFunction) -> DiscoveryRow | None:
+        return _build_unclaimed(function, unclaimed, disabled_drivers or {})
+
+    unclaimed_rows = [
+        DiscoveryRow(_to_hung(reading.function)) if reading.is_hung else reading.value
+        for reading in (scan or TimedScan()).read(functions, build)
+    ]
+    claimed += [row for row in unclaimed_rows if row is not None]
+    return sorted(claimed, key=lambda row: row.result.address)
+
+
+def _rows_of_result(result: DiscoveryResult) -> Iterator[DiscoveryRow]:
+    """Yield one row per provider with free resources, or one row without provider."""
+    device = result.device
+    if device is not None and device.health is Health.CONFLICT:
+        device = None
+    deployables = device.root.walk() if device else ()
+    providers = [
+        deployable
+        for deployable in deployables
+        if deployable.resource_class and deployable.total > deployable.unavailable
+    ]
+    for provider in providers or (None,):
+        yield DiscoveryRow(result, result.driver, provider)
+
+
+def _build_unclaimed(
+    function: PciFunction, unclaimed: str, disabled_drivers: Mapping[str, Driver]
+) -> DiscoveryRow | None:
+    """Return the row of a function, or None if no installed driver supports it."""
+    if not function.vendor or not function.pci_class:
+        return DiscoveryRow(_to_result(function, 'its ids cannot be read'))
+    suggestions = tuple(
+        name
+        for name, driver in disabled_drivers.items()
+        if isinstance(driver, RecognizesFunctions) and driver.recognizes(function)
+    )
+    if not suggestions and not function.pci_class.startswith(_CANDIDATE_CLASSES):
+        return None
+    reason = unclaimed
+    if suggestions:
+        names = ' and '.join(suggestions)
+        reason = f'{unclaimed}; [agent] enabled_drivers lacks {names}'
+    elif function.pci_class.startswith(_UNASSIGNED):
+        suggestions = (GenericPci.NAME,)
+        reason = f'{unclaimed}; {GenericPci.NAME} offers it if device_spec selects it'
+    if function.is_boot_vga:
+        reason = f'boot VGA of the host; {reason}'
+    elif function.physfn:
+        reason = f'virtual function of {function.physfn}; {reason}'
+    return DiscoveryRow(_to_result(function, reason), suggestions=suggestions)
+
+
+def _to_hung(function: PciFunction) -> DiscoveryResult:
+    reason = 'it does not answer: a read from its files has not returned'
+    return DiscoveryResult(function.address, '', '', '', reason)
+
+
+def _to_result(function: PciFunction, reason: str) -> DiscoveryResult:
+    return DiscoveryResult(
+        function.address, function.ids, function.pci_class, '', reason
+    )

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The identity of the agent, and the lock of its state directory.
+
+A host has one agent. The lock refuses a second agent with the same state directory. The
+conductor refuses a second agent with the same host name, by its identity.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from oslo_log import log
+
+from cyborg_lite.agent.state.state_file import StateFile
+from cyborg_lite.exceptions import ForeignState, StateLocked
+
+LOG = log.getLogger(__name__)
+
+_VERSION: Final = 1
+_FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE_MODE: Final = 0o600
+_DIRECTORY_MODE: Final = 0o700
+
+
+def load_identity(directory: Path) -> str:
+    """Return the identity in ``identity.json``; create it at the first start.
+
+    :param directory: of the state of the agent
+    """
+    file = StateFile(directory / 'identity.json', _VERSION)
+    identity = file.read(_parse)
+    if identity is None:
+        identity = str(uuid4())
+        file.write({'uuid': identity})
+    return identity
+
+
+def check_host(directory: Path, hostname: str) -> None:
+    """Check that the state is of this host; record the host at the first start.
+
+    A copied state directory would make the agent rebuild the devices of another host.
+
+    :param directory: of the state of the agent
+    :raises ForeignState: the state is of another host
+    """
+    file = StateFile(directory / 'host.json', _VERSION)
+    recorded = file.read(_parse_host)
+    if recorded is None:
+        file.write({'host': hostname})
+    elif recorded != hostname:
+        raise ForeignState(path=directory, other=recorded, host=hostname)
+
+
+# Any: JSON that was read from a file.
+def _parse_host(content: Any) -> str:
+    return str(content['host'])
+
+
+# Any: JSON that was read from a file.
+def _parse(content: Any) -> str:
+    return str(UUID(content['uuid']))
+
+
+class StateLock:
+    """A lock that one process at a time has; it ends with its process.
+
+    The lock is not inherited: the privileged process, which may outlive a killed agent,
+    does not have it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / 'agent.lock'
+        self._descriptor: int | None = None  # None: not locked
+
+    def acquire(self) -> None:
+        """Take the lock. If the file cannot be opened, log it and go on.
+
+        :raises StateLocked: another process has the lock
+        """
+        try:
+            self._path.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
+            self._descriptor = os.open(self._path, _FLAGS, _FILE_MODE)
+        except OSError as error:
+            LOG.warning('Cannot lock the state directory: %s', error)
+            return
+        try:
+            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.release()
+            raise StateLocked(path=self._path.parent) from None
+
+    def release(self) -> None:
+        """Release the lock; do nothing without one."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The HTTP request that a controller handles."""
+
+from collections.abc import Collection
+from functools import cached_property
+from typing import Any, Final
+from urllib.parse import quote
+
+import webob
+
+from cyborg_lite.api import auth
+from cyborg_lite.api.call import arguments, json_body, preconditions
+from cyborg_lite.api.call.links import Links
+from cyborg_lite.api.call.resource import ApiContext
+from cyborg_lite.api.call.validation import JSON_PATCH, Schema
+from cyborg_lite.api.microversion import (
+    MINIMUM,
+    V2_15,
+    V2_16,
+    V2_21,
+    Microversion,
+)
+from cyborg_lite.api.middleware import MICROVERSION
+from cyborg_lite.api.nova_processes import is_nova_api
+from cyborg_lite.exceptions import (
+    InvalidInput,
+    NotAcceptable,
+    ServiceTokenRequired,
+    UnsupportedMediaType,
+)
+from cyborg_lite.rpc.context import RequestContext
+
+_JSON: Final = 'application/json'
+_LIMIT: Final = 'limit'
+_PARAMETERS: Final = frozenset({'', 'charset=utf-8', 'charset="utf-8"', 'charset=utf8'})
+
+
+class Call:
+    """An HTTP request whose parts are parsed on first use."""
+
+    arguments: dict[str, str]  # set, like the body, by @accepts
+    body: Any  # JSON that matches the schema of the method
+    generation: int | None = None  # that the object must have; None: any
+    # Fields that the client requests of the selectable views; None: all
+    fields: frozenset[str] | None = None
+    selectable: tuple[type[Any], ...] = ()
+
+    def __init__(self, request: webob.Request, context: ApiContext) -> None:
+        self._request = request
+        self._context = context
+        self.microversion: Microversion = request.environ.get(MICROVERSION, MINIMUM)
+
+    @cached_property
+    def caller(self) -> RequestContext:
+        """The authenticated caller."""
+        caller = auth.read_caller(
+            self._request.environ, self._context.service_token_roles
+        )
+        caller.is_admin = self._context.policy.is_admin(caller)
+        return caller
+
+    @cached_property
+    def links(self) -> Links:
+        """Builder of links that the client can follow."""
+        return Links.from_environ(self._request.environ, self._context.public_endpoint)
+
+    @property
+    def extra_accel_keys(self) -> frozenset[str]:
+        """Names after ``accel:`` that are valid in addition to those of the service."""
+        return self._context.extra_accel_keys
+
+    @property
+    def path(self) -> str:
+        """Quoted path without the mount prefix and without slashes around it."""
+        path: str = self._request.environ.get('PATH_INFO', '')
+        return quote(path.strip('/'), encoding='latin-1')
+
+    @property
+    def is_from_nova_api(self) -> bool:
+        """Return True if the Compute API sent the request, by its User-Agent."""
+        agent: str = self._request.environ.get('HTTP_USER_AGENT', '')
+        return self.caller.service_request and is_nova_api(agent)
+
+    @property
+    def may_wait(self) -> bool:
+        """Return True if the process can serve other requests at the same time."""
+        return bool(self._request.environ.get('wsgi.multithread'))
+
+    def authorize(self, rule: str) -> None:
+        """Check a policy rule.
+
+        :raises Forbidden: the rule rejects the caller, or the token has no project
+        """
+        self._context.policy.check(rule, self.caller)
+
+    def require_service(self, action: str) -> None:
+        """Check that the request carries a valid service token.
+
+        :param action: what needs the token, as the subject of a sentence
+        :raises ServiceTokenRequired: the request has none, even if from an admin
+        """
+        if not self.caller.service_request:
+            raise ServiceTokenRequired(action=action)
+
+    def require_version(self, version: Microversion, feature: str) -> None:
+        """Check that the microversion of the request is at least ``version``.
+
+        :param feature: what needs the version, as the subject of a sentence
+        :raises NotAcceptable: the request has an older microversion
+        """
+        if self.microversion < version:
+            raise NotAcceptable(
+                reason=f'{feature} requires microversion {version} or later; '
+                f'the request has {self.microversion}.'
+            )
+
+    def parse_arguments(self, names: Collection[str], filters: Collection[str]) -> None:
+        """Parse the query string into ``arguments``.
+
+        :param names: allowed arguments
+        :param filters: fields that ``filters`` may name
+        :raises InvalidInput: an argument is unknown or repeated
+        """
+        query_string = self._request.environ.get('QUERY_STRING', '')
+        self.arguments = arguments.parse_query_string(query_string, names, filters)
+        if _LIMIT in names and self.microversion >= V2_15:
+            self._limit_page()
+
+    def selects(self, *names: str) -> bool:
+        """Return True if the response has at least one of the fields."""
+        return self.fields is None or not self.fields.isdisjoint(names)
+
+    def _limit_page(self) -> None:
+        """Lower the limit of a page, or set it, to the maximum of the service."""
+        largest = self._context.max_limit
+        text = self.arguments.get(_LIMIT, str(largest))
+        # An invalid limit is refused when the query is built.
+        is_number = text.isascii() and text.isdecimal()
+        is_larger = is_number and int(text[:20]) > largest
+        self.arguments[_LIMIT] = str(largest) if is_larger else text
+
+    def parse_precondition(self, *, supported: bool) -> None:
+        """Parse the header ``If-Match`` into ``generation``.
+
+        :param supported: False: the method changes no object with a generation
+        :raises InvalidInput: the header is invalid, or has no effect on a change
+        """
+        header = self._request.environ.get('HTTP_IF_MATCH')
+        is_read = self._request.method in ('GET', 'HEAD')
+        if header is None or is_read or self.microversion < V2_21:
+            return
+        if not supported:
+            reason = f'This call does not support the header {preconditions.HEADER}.'
+            raise InvalidInput(reason=reason)
+        self.generation = preconditions.parse_if_match(header)
+
+    def parse_body(self, schema: Schema) -> None:
+        """Parse the JSON body into ``body``.
+
+        :raises InvalidInput: the body is not JSON or does not match the schema
+        :raises UnsupportedMediaType: the content type is not JSON
+        """
+        try:
+            raw: bytes = self._request.body
+        except (OSError, ValueError):
+            # The body is shorter than announced, or its chunks are malformed.
+            raise InvalidInput(reason='The request body cannot be read.') from None
+        if schema.optional and not raw:
+            return
+        accepts_patch = schema.is_patch and self.microversion >= V2_16
+        media_types = (_JSON, JSON_PATCH) if accepts_patch else (_JSON,)
+        content_type = self._request.environ.get('CONTENT_TYPE', '')
+        if not _has_media_type(content_type, media_types):
+            raise UnsupportedMediaType
+        self.body = json_body.parse(raw, self._context.json_depth)
+        schema.check(self.body)
+
+
+def _has_media_type(content_type: str, media_types: Collection[str]) -> bool:
+    kind, *parameters = [word.strip() for word in content_type.lower().split(';')]
+    return kind in media_types and _PARAMETERS.issuperset(parameters)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decorators that turn a method of a controller into an HTTP method.
+
+They run from top to bottom: response, authorization, microversion, input. The body is
+parsed only after the caller is authorized to send one.
+
+    @expose(status=201, errors=(404, 409))
+    @requires('cyborg:arq:create')
+    @accepts(body=schemas.CREATE)
+    def post(self, call: Call) -> views.ArqList:
+
+The API document describes the method by the arguments of these decorators, see
+``openapi``.
+"""
+
+import functools
+import json
+from collections.abc import Callable, Collection, Mapping
+from http import HTTPStatus
+from types import MappingProxyType, UnionType
+from typing import Any, Final, get_args, get_origin
+
+import pecan
+import webob
+
+from cyborg_lite.api.call import field_selection
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.resource import Resource
+from cyborg_lite.api.call.validation import Schema
+from cyborg_lite.api.microversion import V2_4, V2_23, Microversion
+from cyborg_lite.api.views.encoding import encode
+from cyborg_lite.api.views.view import View
+
+REQUEST: Final = 'cyborg_lite.request'
+"""Key of the request with its input in the WSGI environment that Pecan gets."""
+
+_NO_VERSIONS: Final[Mapping[str, Microversion]] = MappingProxyType({})
+
+Method = Callable[[Any, Call], Any]  # of a controller; returns a view or None
+Decorator = Callable[[Method], Method]
+Exposed = Callable[[Resource, pecan.Request, pecan.Response], webob.Response]
+
+
+# Any: the facts have various types.
+def _record_facts(method: Callable[..., Any], **facts: Any) -> None:
+    """Attach facts to a method for the API document. ``functools.wraps`` keeps them."""
+    vars(method).update(facts)
+
+
+def expose(
+    *,
+    status: int = HTTPStatus.OK,
+    accepted: Collection[type[Any]] = (),
+    errors: Collection[int] = (),
+) -> Callable[[Method], Exposed]:
+    """Convert the returned view, or JSON object, into a response.
+
+    The annotation of the method names the views. None: the response has no body.
+
+    :param accepted: classes that are returned with 202: the operation continues
+    :param errors: status codes of errors beyond those that every method may return
+    """
+
+    def decorate(method: Method) -> Exposed:
+        classes = _list_views(method.__annotations__['return'])
+        views = tuple(view for view in classes if view not in accepted)
+
+        @functools.wraps(method)
+        def respond(
+            self: Resource, request: pecan.Request, _response: pecan.Response
+        ) -> webob.Response:
+            call = Call(request.environ[REQUEST], self.context)
+            view = method(self, call)
+            if not views:
+                return _build_empty_response(status)
+            content = encode(view, call) if isinstance(view, View) else view
+            return webob.Response(
+                status=HTTPStatus.ACCEPTED if type(view) in accepted else status,
+                body=json.dumps(content).encode(),
+                content_type='application/json',
+            )
+
+        del respond.__wrapped__  # Pecan would use the signature of the method
+        _record_facts(
+            respond, views=views, status=status, accepted=accepted, errors=errors
+        )
+        exposed: Exposed = pecan.expose(content_type='application/json')(respond)
+        return exposed
+
+    return decorate
+
+
+# Any: None, a class, a generic alias, or a union of classes.
+def _list_views(annotation: Any) -> tuple[type[Any], ...]:
+    """Return the classes that a method may return."""
+    if annotation is None:
+        return ()
+    if isinstance(annotation, UnionType):
+        return get_args(annotation)
+    return (get_origin(annotation) or annotation,)
+
+
+def _build_empty_response(status: int) -> webob.Response:
+    response = webob.Response(status=status)
+    del response.content_type
+    return response
+
+
+def requires(rule: str, service_for: str | None = None) -> Decorator:
+    """Check a policy rule and, with ``service_for``, require a service token.
+
+    :param service_for: the action that needs a service token, as the subject of a
+        sentence
+    """
+
+    def decorate(method: Method) -> Method:
+        @functools.wraps(method)
+        def authorize(self: Any, call: Call) -> Any:
+            call.authorize(rule)
+            if service_for is not None:
+                call.require_service(service_for)
+            return method(self, call)
+
+        _record_facts(authorize, rule=rule, service_for=service_for)
+        return authorize
+
+    return decorate
+
+
+def since(version: Microversion, feature: str) -> Decorator:
+    """Refuse older microversions with an error that names the ``feature``."""
+
+    def decorate(method: Method) -> Method:
+        @functools.wraps(method)
+        def check_version(self: Any, call: Call) -> Any:
+            call.require_version(version, feature)
+            return method(self, call)
+
+        _record_facts(check_version, since=version)
+        return check_version
+
+    return decorate
+
+
+def accepts(  # noqa: PLR0913  # the facts of a method, most of them by name
+    arguments: Collection[str] = (),
+    filters: Collection[str] = (),
+    body: Schema | None = None,
+    *,
+    newer: Collection[str] = (),
+    argument_versions: Mapping[str, Microversion] = _NO_VERSIONS,
+    selectable: tuple[type[View], ...] = (),
+    selectable_since: Microversion = V2_23,
+    precondition: bool = False,
+) -> Decorator:
+    """Parse the query arguments and the body; refuse arguments that are not listed.
+
+    :param filters: the fields that ``filters`` may name
+    :param newer: arguments that are accepted since microversion 2.4
+    :param argument_versions: other arguments, by the microversion that added each
+    :param selectable: views of the object whose fields ``fields`` may name
+    :param selectable_since: the microversion that added ``fields``
+    :param precondition: True: since 2.21 the header ``If-Match`` is evaluated
+    """
+    versions = {**dict.fromkeys(newer, V2_4), **argument_versions}
+    if selectable:
+        versions[field_selection.ARGUMENT] = selectable_since
+
+    def decorate(method: Method) -> Method:
+        @functools.wraps(method)
+        def parse_input(self: Any, call: Call) -> Any:
+            version = call.microversion
+            extra = [name for name, since in versions.items() if since <= version]
+            call.parse_arguments((*arguments, *extra), filters)
+            _select_fields(call, selectable)
+            call.parse_precondition(supported=precondition)
+            if body is not None:
+                call.parse_body(body)
+            return method(self, call)
+
+        _record_facts(
+            parse_input,
+            arguments=arguments,
+            newer=newer,
+            argument_versions=argument_versions,
+            selectable=selectable,
+            selectable_since=selectable_since,
+            filters=filters,
+            body=body,
+            precondition=precondition,
+        )
+        return parse_input
+
+    return decorate
+
+
+def _select_fields(call: Call, views: tuple[type[View], ...]) -> None:
+    """Store the fields of ``views`` that the client requests, if it names any."""
+    text = call.arguments.get(field_selection.ARGUMENT)
+    if text is not None:
+        fields = field_selection.parse_fields(text, views, call.microversion)
+        call.fields, call.selectable = fields, views

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Base class of the controllers, and the context that they share."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from cyborg_lite.api.bind_hold import BindHold
+from cyborg_lite.api.microversion import MINIMUM, Microversion
+from cyborg_lite.api.policy import Policy
+from cyborg_lite.exceptions import MethodNotAllowed, NotFound
+from cyborg_lite.model.profiles.device_profiles import Limits
+from cyborg_lite.model.text import format_value
+from cyborg_lite.rpc.interface import Conductor
+
+_METHODS: Final = {
+    'GET': 'get',
+    'HEAD': 'get',  # the server omits the body
+    'POST': 'post',
+    'PATCH': 'patch',
+    'DELETE': 'delete',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ApiContext:
+    """Services and settings that all controllers use."""
+
+    conductor: Conductor
+    policy: Policy
+    # Builds the API document of a microversion, or of all of them for None. The
+    # document describes the controllers, so they cannot import its builder.
+    build_document: Callable[[Microversion | None], dict[str, Any]]
+    service_token_roles: frozenset[str]
+    public_endpoint: str | None  # None: links are built from the request
+    json_depth: int
+    max_limit: int  # elements of a page
+    extra_accel_keys: frozenset[str]  # without the prefix `accel:`
+    profile_limits: Limits
+    hold_power_on: bool
+    refuse_failed_binds: bool
+    bind_hold: BindHold
+    refuse_impossible_profiles: bool
+
+
+class Resource:
+    """Controller of one path; its methods are HTTP methods in lower case."""
+
+    since: ClassVar[Mapping[str, Microversion]] = {}
+    """HTTP methods that older microversions answer with 405."""
+
+    path_since: ClassVar[Microversion] = MINIMUM
+    """Microversion that added the path; older ones answer 404."""
+
+    def __init__(self, context: ApiContext, identifiers: Sequence[str] = ()) -> None:
+        """Store the arguments.
+
+        :param identifiers: values of the path parameters, from left to right
+        """
+        self.context = context
+        self.identifiers = identifiers
+
+    @property
+    def identifier(self) -> str:
+        """Value of the first path parameter, as the client wrote it."""
+        return self.identifiers[0]
+
+    @property
+    def conductor(self) -> Conductor:
+        """RPC client of the conductor."""
+        return self.context.conductor
+
+    @classmethod
+    def find_method(cls, http_method: str, version: Microversion) -> str:
+        """Return the name of the Python method for an HTTP method and microversion.
+
+        :raises NotFound: the microversion does not have the path
+        :raises MethodNotAllowed: the path does not support the HTTP method; the error
+            lists the supported ones
+        """
+        if version < cls.path_since:
+            raise NotFound(what='Resource', name='with this path')
+        names = {
+            http_name: name
+            for http_name, name in _METHODS.items()
+            if hasattr(cls, name) and cls.since.get(http_name, MINIMUM) <= version
+        }
+        if http_method in names:
+            return names[http_method]
+        allowed = ', '.join(names)
+        raise MethodNotAllowed(method=format_value(http_method), allowed=allowed)

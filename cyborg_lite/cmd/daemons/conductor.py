@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entry point of cyborg-lite-conductor: it owns the database and runs the jobs."""
+
+from cyborg_lite import runtime  # isort: skip  # must be imported first: it may monkey-patch
+
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from oslo_config import cfg
+
+from cyborg_lite import conf as configuration
+from cyborg_lite.clients.glance import Glance
+from cyborg_lite.clients.limits import KeystoneLimits
+from cyborg_lite.clients.nova import Nova
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.cmd.runner import daemon
+from cyborg_lite.cmd.support import database, hardware_sets, message_keys
+from cyborg_lite.conductor.arqs.binding import BindRules
+from cyborg_lite.conductor.arqs.nova_support import NovaRules
+from cyborg_lite.conductor.jobs.purging import Retention
+from cyborg_lite.conductor.jobs.runner import Workers
+from cyborg_lite.conductor.service import (
+    ConductorService,
+    ConductorSettings,
+    Connections,
+)
+from cyborg_lite.conf import nova
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import services
+from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.hosts.services import CONDUCTOR, ServiceState
+from cyborg_lite.rpc import notifications, transport
+from cyborg_lite.rpc.notifications import NotificationBus
+from cyborg_lite.rpc.security.keys import Role
+from cyborg_lite.rpc.upgrade_levels import Pins
+from cyborg_lite.version import VERSION
+
+__all__ = ['build', 'main', 'runtime']
+
+_DESCRIPTION: Final = (
+    'The daemon that owns the database of cyborg_lite, binds ARQs, and keeps Placement '
+    'up to date. Any number may run.'
+)
+
+
+_NEW_STATUS: Final = {
+    'offered': DeviceStatus.ENABLED,
+    'maintaining': DeviceStatus.MAINTAINING,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the conductor until SIGTERM; return the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    conf = configuration.parse(arguments, CONDUCTOR, description=_DESCRIPTION)
+    identity = daemon.Identity(
+        CONDUCTOR, opens_database=True, workers=conf.conductor.workers
+    )
+    return daemon.run(conf, identity, build)
+
+
+def _connect(conf: cfg.ConfigOpts, own_api: transport.Transport | None) -> Connections:
+    """Connect to the message bus, the database and the other services.
+
+    :raises ConfigurationError: as ``build``
+    """
+    try:
+        peers = Connections(
+            transport=transport.connect(
+                conf, signer=message_keys.create_signer(conf, Role.CONDUCTOR)
+            ),
+            database=database.from_configuration(conf),
+            placement=Placement.from_config(conf),
+            nova=Nova.from_config(conf),
+            glance=Glance.from_config_if_set(conf),
+            notifications=_connect_notifications(conf),
+            limits=KeystoneLimits.from_config_if_enabled(conf),
+            own_api=own_api,
+        )
+    except cfg.Error as error:
+        raise ConfigurationError(reason=str(error)) from None
+    transport.pin_versions(
+        peers.transport,
+        Pins(conf.upgrade_levels, partial(_read_versions, peers.database)),
+    )
+    return peers
+
+
+def _connect_notifications(conf: cfg.ConfigOpts) -> NotificationBus | None:
+    """Return the topic of the notifications; None: they are disabled.
+
+    :raises ConfigurationError: there is no broker
+    """
+    if not conf.notifications.enabled:
+        return None
+    return notifications.connect(conf, conf.notifications.topic, conf.host)
+
+
+def _read_versions(db: Database) -> Iterator[tuple[str, str]]:
+    """Yield binary and version of each running daemon of another version."""
+    for service in db.read(services.list_services):
+        is_other = service.version != VERSION
+        if is_other and service.state is ServiceState.UP:
+            yield service.binary, service.version
+
+
+def build(
+    conf: cfg.ConfigOpts, own_api: transport.Transport | None = None
+) -> ConductorService:
+    """Build the conductor from the configuration, without starting it.
+
+    :param own_api: to the API in this process; None: there is none
+    :raises ConfigurationError: the URL or the credentials of a service, or the hardware
+        sets, are invalid
+    """
+    peers = _connect(conf, own_api)
+    settings = ConductorSettings(
+        host=conf.host,
+        rules=_read_bind_rules(conf),
+        workers=Workers(
+            conf.conductor.job_workers, conf.conductor.job_workers_per_host
+        ),
+        job_lease=conf.conductor.job_lease,
+        agent_timeout=conf.conductor.agent_timeout,
+        agent_down_after=conf.conductor.agent_down_after,
+        placement_audit_interval=conf.conductor.placement_audit_interval,
+        audit_interval=conf.conductor.audit_interval,
+        orphan_grace=conf.conductor.orphan_grace,
+        reap_orphans=conf.conductor.reap_orphans,
+        metrics_host=conf.conductor.metrics_host,
+        metrics_ports=_metrics_ports(conf),
+        load_timeout=conf.conductor.load_timeout,
+        largest_image=conf.conductor.largest_image << 20,
+        default_images=tuple(conf.conductor.default_images),
+        hosts_without_compute=tuple(conf.conductor.hosts_without_compute),
+        new_status=_NEW_STATUS[conf.conductor.new_devices],
+        retention=Retention(
+            usage=conf.conductor.usage_retention,
+            device_events=conf.conductor.device_event_retention,
+            cleanings=conf.conductor.cleaning_retention,
+            reconfigurations=conf.conductor.reconfiguration_retention,
+        ),
+        alternative_lifetime=conf.conductor.alternative_lifetime,
+        max_backlog=conf.notifications.max_backlog,
+        hardware_sets=hardware_sets.read_hardware_sets(conf.conductor.hardware_sets),
+    )
+    return ConductorService(peers, settings)
+
+
+def _read_bind_rules(conf: cfg.ConfigOpts) -> BindRules:
+    return BindRules(
+        deadline=conf.conductor.bind_deadline,
+        event_deadline=conf.conductor.event_deadline,
+        require_allocation=conf.conductor.require_allocation,
+        connect_deadline=conf.conductor.connect_deadline,
+        nova=NovaRules(
+            attaches_mdev=nova.ATTACHES_MDEV[conf.nova.attaches_mdev],
+            attaches_unmanaged=conf.nova.attaches_unmanaged,
+            hosts_without_compute=tuple(conf.conductor.hosts_without_compute),
+        ),
+    )
+
+
+def _metrics_ports(conf: cfg.ConfigOpts) -> range:
+    """Return one port per worker process.
+
+    Each worker binds the first free one, so the assignment is arbitrary.
+    """
+    first = conf.conductor.metrics_port
+    return range(first, first + conf.conductor.workers) if first else range(0)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cyborg-lite-agent discover``: scans this host once, without any network access."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from oslo_config import cfg
+
+from cyborg_lite import conf as configuration
+from cyborg_lite.agent.inventory.discovery import Discovery
+from cyborg_lite.agent.inventory.discovery_report import DiscoveryRow, build_rows
+from cyborg_lite.agent.inventory.discovery_table import format_table
+from cyborg_lite.agent.state.cache import Cache
+from cyborg_lite.cmd.support.device_ownership import build_ownership
+from cyborg_lite.cmd.support.one_line_errors import one_line_errors
+from cyborg_lite.drivers import loading
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.pci.names import load_names
+from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.model.devices.devices import AllocatedHandle
+
+SUBCOMMAND: Final = 'discover'
+_PROG: Final = 'cyborg-lite-agent discover'
+
+_DESCRIPTION: Final = (
+    'Scan the devices of this host once and print what the agent would report. No '
+    'daemon and no network is required.'
+)
+
+_OPTIONS: Final[list[cfg.Opt]] = [
+    cfg.StrOpt(
+        'sysfs-root',
+        metavar='DIR',
+        help='Directory that contains sys, proc and dev. Default: [agent] sysfs_root.',
+    ),
+    cfg.StrOpt(
+        'format',
+        default='table',
+        choices=['table', 'json'],
+        help='Output format.',
+    ),
+]
+
+
+@one_line_errors(_PROG, 1)
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Scan the host and print the rows.
+
+    :returns: 0, also if no device is offered; 1 with the reason on standard error if
+        the scan failed
+    """
+    conf = configuration.parse(
+        arguments or (), _PROG, command_line=_OPTIONS, description=_DESCRIPTION
+    )
+    rows = list(_add_names(_scan(conf)))
+    if conf.format == 'json':
+        print(json.dumps([row.as_json() for row in rows], indent=2))
+    else:
+        print(format_table(rows))
+    return 0
+
+
+def _add_names(rows: Iterable[DiscoveryRow]) -> Iterator[DiscoveryRow]:
+    """Yield the rows with the names of their PCI ids, from the files of this system."""
+    names = load_names()
+    for row in rows:
+        yield replace(row, name=names.describe(row.result.ids))
+
+
+def _read_prepared_handles(state: Path) -> Iterator[AllocatedHandle]:
+    """Yield the handles that the agent of this host prepared; it may be running."""
+    cache = Cache(state, read_only=True)
+    cache.open()
+    yield from (entry.handle for entry in cache.handles.values())
+
+
+def _scan(conf: cfg.ConfigOpts) -> list[DiscoveryRow]:
+    root = Path(conf.sysfs_root or conf.agent.sysfs_root)
+    if not root.is_dir():
+        raise ConfigurationError(reason=f'{root} is not a directory.')
+    has_disk = not conf.agent.boots_from_network
+    host = Host(conf.host, root, has_system_disk=has_disk)
+    drivers = loading.load_drivers(conf.agent.enabled_drivers, host, conf)
+    if root != Path(conf.agent.sysfs_root):
+        discovery = Discovery(host, drivers, conf.agent.driver_timeout)
+    else:
+        amend = build_ownership(conf, host).amend
+        discovery = Discovery(host, drivers, conf.agent.driver_timeout, amend)
+        discovery.restore_handles(_read_prepared_handles(Path(conf.agent.state_path)))
+    results, unavailable = discovery.scan(), discovery.unavailable_drivers
+    disabled = loading.load_disabled_drivers(conf.agent.enabled_drivers, host, conf)
+    return build_rows(host, results, unavailable, disabled)

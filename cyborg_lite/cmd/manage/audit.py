@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cyborg-lite-manage audit``: what remains without an instance, a job or an ARQ."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from oslo_config import cfg
+
+from cyborg_lite.clients.nova import Nova
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.cmd.support import database
+from cyborg_lite.cmd.support.parsers import add_command
+from cyborg_lite.cmd.support.text_table import format_table
+from cyborg_lite.conductor.arqs.audit import Audit, AuditRules
+from cyborg_lite.conductor.ownership.sharing import SharingCheck
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.ownership import device_owners
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.arqs.audit import AuditFinding
+from cyborg_lite.model.ownership.sharing import SharingFinding
+
+_HEADER: Final = 'ARQ', 'PROBLEM', 'HOST', 'OUTCOME', 'REASON', 'REMEDY'
+_UNDECIDED: Final = 'none: an operator must decide'
+
+# Outcomes. Programs parse them in the JSON output, so the values do not change.
+_REPORTED: Final = 'told'
+_DONE: Final = 'done'
+_SKIPPED: Final = 'left alone, it has changed meanwhile'
+
+# The same for readers of the table.
+_OUTCOME_TEXTS: Final = {
+    _REPORTED: 'reported',
+    _DONE: 'repaired',
+    _SKIPPED: 'skipped: changed since the audit',
+}
+
+
+# Any: the parsers of argparse have no public type.
+def add_parsers(parsers: Any) -> None:
+    """Add the command ``audit``."""
+    parser = add_command(
+        parsers,
+        'audit',
+        'find ARQs and handles of deleted instances and jobs, and allocations without '
+        'an ARQ',
+    )
+    parser.add_argument(
+        '--apply', action='store_true', help='apply the proposed remedies'
+    )
+    parser.add_argument(
+        '--grace',
+        type=float,
+        metavar='SECONDS',
+        help='skip newer ARQs; default: [conductor] orphan_grace',
+    )
+    parser.add_argument('--format', choices=['table', 'json'], default='table')
+    parser.set_defaults(run=_audit)
+
+
+def _audit(conf: cfg.ConfigOpts) -> int:
+    command = conf.command
+    with database.open_database(conf) as db:
+        rules = AuditRules(
+            grace=conf.conductor.orphan_grace
+            if command.grace is None
+            else command.grace,
+            require_allocation=conf.conductor.require_allocation,
+        )
+        nova, placement = Nova.from_config(conf), Placement.from_config(conf)
+        audit = Audit(db, nova, placement, rules)
+        report = audit.find_orphans()
+        outcomes = [
+            (finding, _outcome(audit, finding) if command.apply else _REPORTED)
+            for finding in report.findings
+        ]
+        if command.apply:
+            audit.delete_former_servers()
+        allocations, obstacle = _list_allocations(db, placement, nova)
+    failed_checks = (*report.failed_checks, *obstacle)
+    if command.format == 'json':
+        findings = [*_documents(outcomes), *map(_allocation_document, allocations)]
+        document = {'findings': findings, 'doubts': failed_checks}
+        print(json.dumps(document, indent=2))
+    else:
+        rows = [_HEADER, *_rows(outcomes), *map(_allocation_row, allocations)]
+        print(format_table(rows, 'No orphaned ARQ: nothing to do.'))
+    for check in failed_checks:
+        print(check, file=sys.stderr)
+    reported = [_REPORTED for _allocation in allocations]
+    return _status(failed_checks, [*(outcome for _, outcome in outcomes), *reported])
+
+
+def _list_allocations(
+    db: Database, placement: Placement, nova: Nova
+) -> tuple[list[SharingFinding], tuple[str, ...]]:
+    """Return the allocations without an ARQ, and the reason if some are unknown."""
+    check = SharingCheck(db, placement, nova)
+    findings: list[SharingFinding] = []
+    try:
+        for host in db.read(device_owners.list_hosts):
+            findings += check.find_unowned_allocations(host)
+    except CyborgError as error:
+        return findings, (
+            f'Allocations without an ARQ cannot be determined: {error.text}',
+        )
+    return findings, ()
+
+
+def _outcome(audit: Audit, finding: AuditFinding) -> str:
+    if finding.remedy is None:
+        return _REPORTED
+    return _DONE if audit.apply_remedy(finding, None) else _SKIPPED
+
+
+def _status(failed_checks: Sequence[str], outcomes: Sequence[str]) -> int:
+    if _REPORTED in outcomes or _SKIPPED in outcomes:
+        return 1
+    return 2 if failed_checks else 0
+
+
+def _proposal(finding: AuditFinding) -> str:
+    return finding.remedy or _UNDECIDED
+
+
+def _rows(
+    outcomes: Iterable[tuple[AuditFinding, str]],
+) -> Iterator[Sequence[object]]:
+    for finding, outcome in outcomes:
+        suspect = finding.suspect
+        subject = suspect.uuid, finding.problem, suspect.hostname or '-'
+        text = _OUTCOME_TEXTS[outcome]
+        yield (*subject, text, finding.reason, _proposal(finding))
+
+
+def _allocation_row(finding: SharingFinding) -> Sequence[object]:
+    text = _OUTCOME_TEXTS[_REPORTED]
+    return '-', finding.problem, finding.hostname, text, finding.reason, _UNDECIDED
+
+
+# The keys of the JSON objects are stable.
+
+
+def _documents(
+    outcomes: Iterable[tuple[AuditFinding, str]],
+) -> Iterator[dict[str, object]]:
+    for finding, outcome in outcomes:
+        yield {
+            'arq': finding.suspect.uuid,
+            'state': finding.suspect.state,
+            'instance': finding.suspect.instance_uuid,
+            'host': finding.suspect.hostname,
+            'handle': finding.handle_uuid,
+            'job': finding.job_uuid,
+            'touched_at': finding.suspect.touched_at.isoformat(),
+            'trouble': finding.problem,
+            'reason': finding.reason,
+            'proposal': _proposal(finding),
+            'outcome': outcome,
+        }
+
+
+def _allocation_document(finding: SharingFinding) -> dict[str, object]:
+    absent = dict.fromkeys(('arq', 'state', 'handle', 'job', 'touched_at'))
+    return {
+        **absent,
+        'instance': finding.instance_uuid,
+        'host': finding.hostname,
+        'trouble': finding.problem,
+        'reason': finding.reason,
+        'proposal': _UNDECIDED,
+        'outcome': _REPORTED,
+    }

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entry point of cyborg-lite-manage: administration commands on the database.
+
+Each group of commands is a module with a function ``add_parsers``. It registers the
+parsers and sets ``run``, per command, to a function that returns the exit status.
+"""
+
+from cyborg_lite import runtime  # isort: skip  # must be imported first: it may monkey-patch
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+from oslo_config import cfg
+
+from cyborg_lite import conf as configuration
+from cyborg_lite.cmd.manage import (
+    agents,
+    audit,
+    cleaning,
+    convert_config,
+    cyborg_import,
+    device,
+    host,
+    init,
+    ownership,
+    placement,
+    topology,
+)
+from cyborg_lite.cmd.support.json_output import run_command
+from cyborg_lite.cmd.support.one_line_errors import one_line_errors
+
+__all__ = ['main', 'runtime']
+
+PROG: Final = 'cyborg-lite-manage'
+FAILURE: Final = 2
+_DESCRIPTION: Final = (
+    'Administer a deployment of cyborg_lite. The commands read and change its '
+    'database. Run them on a controller.'
+)
+
+
+@one_line_errors(PROG, FAILURE)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    :returns: 0 if there is no problem, 1 if there is one, 2 if the command failed
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    conf = configuration.parse(
+        arguments, PROG, command_line=[_COMMANDS], description=_DESCRIPTION
+    )
+    return run_command(conf, lambda: int(conf.command.run(conf)))
+
+
+# Any: the type parameter of the argparse class is not public.
+def _add_parsers(parsers: Any) -> None:
+    parsers.required = True
+    groups = (
+        audit,
+        device,
+        cleaning,
+        placement,
+        ownership,
+        agents,
+        host,
+        topology,
+        cyborg_import,
+        convert_config,
+        init,
+    )
+    for group in groups:
+        group.add_parsers(parsers)
+
+
+_COMMANDS: Final = cfg.SubCommandOpt('command', title='commands', handler=_add_parsers)
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cyborg-lite-manage ownership``: which service owns each device."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+from cyborg_lite.cmd.manage import ownership_plan
+from cyborg_lite.cmd.support import database
+from cyborg_lite.cmd.support.parsers import add_command
+from cyborg_lite.cmd.support.text_table import format_table
+from cyborg_lite.db.ownership import device_owners
+from cyborg_lite.model.ownership.owners import (
+    OwnedDevice,
+    config_lines_for_cyborg,
+    config_lines_for_nova,
+)
+
+
+# Any: the parsers of argparse have no public type.
+def add_parsers(parsers: Any) -> None:
+    """Add the command ``ownership``."""
+    parser = add_command(
+        parsers,
+        'ownership',
+        'list the owner of each device; the exit status is 1 on a conflict',
+    )
+    # The name `host` is taken by an option of this service.
+    parser.add_argument(
+        '--host', dest='of_host', help='show only this host, with configuration lines'
+    )
+    parser.add_argument('--format', choices=['table', 'json'], default='table')
+    parser.set_defaults(run=_show)
+    ownership_plan.add_parsers(parser)
+
+
+def _show(conf: cfg.ConfigOpts) -> int:
+    command = conf.command
+    with database.open_database(conf) as db:
+        devices = db.read(device_owners.list_owned_devices, command.of_host)
+    if command.format == 'json':
+        print(json.dumps([_document(device) for device in devices], indent=2))
+    elif devices:
+        print(format_table(_rows(devices)))
+        conflicts = [device for device in devices if device.conflict]
+        _print_lines(devices if command.of_host else conflicts)
+    else:
+        scope = f'host {command.of_host}' if command.of_host else 'any host'
+        print(f'No agent has reported a device of {scope}.')
+    return int(any(device.conflict for device in devices))
+
+
+def _rows(devices: Iterable[OwnedDevice]) -> list[Sequence[object]]:
+    rows: list[Sequence[object]] = [
+        ('HOST', 'ADDRESS', 'DEVICE', 'DRIVER', 'OWNER', 'REASON')
+    ]
+    for device in devices:
+        subject = device.hostname, device.address, device.model, device.driver
+        rows.append((*subject, device.owner, device.owner_reason or '-'))
+    return rows
+
+
+def _print_lines(devices: Iterable[OwnedDevice]) -> None:
+    for device in devices:
+        name = f'{device.address} of host {device.hostname}'
+        print(f'\nTo assign {name} to Nova:')
+        _print_indented(config_lines_for_nova(device))
+        print(f'To assign {name} to this service:')
+        _print_indented(config_lines_for_cyborg(device))
+
+
+def _print_indented(lines: Iterable[tuple[str, str]]) -> None:
+    for file, line in lines:
+        print(f'  {file}: {line}')
+
+
+def _document(device: OwnedDevice) -> dict[str, object]:
+    """Return the JSON object; its keys are stable."""
+    return {
+        'hostname': device.hostname,
+        'address': device.address,
+        'vendor': device.vendor,
+        'product': device.product,
+        'model': device.model,
+        'driver': device.driver,
+        'conflict': device.conflict,
+        'schedulable': device.schedulable,
+        'reason': device.reason,
+        'owner': device.owner,
+        'for_nova': [list(line) for line in config_lines_for_nova(device)],
+        'for_this_service': [list(line) for line in config_lines_for_cyborg(device)],
+    }

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``cyborg-lite-manage placement audit``: compares Placement with the database."""
+
+import json
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from oslo_config import cfg
+
+from cyborg_lite.clients.nova import Nova
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.cmd.support import database
+from cyborg_lite.cmd.support.parsers import add_command, add_group
+from cyborg_lite.cmd.support.text_table import format_table
+from cyborg_lite.conductor.jobs.runner import create_owner
+from cyborg_lite.conductor.ownership.sharing import SharingCheck
+from cyborg_lite.conductor.providers import pruning
+from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
+from cyborg_lite.conductor.providers.sync import PlacementSync, SyncMode, SyncResult
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.ownership import device_owners
+from cyborg_lite.db.providers import providers
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.text import format_count
+from cyborg_lite.model.traits import OWNER_CYBORG
+
+# Outcomes. Programs parse them in the JSON output, so the values do not change.
+_PLANNED: Final = 'to be repaired'
+_DONE: Final = 'repaired'
+_SKIPPED: Final = 'left as it is'
+_UNKNOWN: Final = 'cannot be told'
+_UNKNOWN_HOST: Final = 'left: no agent of the host is known; --host has it removed'
+
+# The same for readers of the table.
+_OUTCOME_TEXTS: Final = {
+    _PLANNED: 'to be repaired',
+    _DONE: 'repaired',
+    _SKIPPED: 'not changed',
+    _UNKNOWN: 'unknown',
+    _UNKNOWN_HOST: 'not changed: unknown host; remove it with --host',
+}
+
+_PRUNE_WARNING: Final = (
+    'Warning: nova-compute caches the providers of its host. After the deletion of a '
+    'provider, builds on its host fail until the cache expires. Restart nova-compute '
+    'on these hosts, or prune while no instance is built.'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A difference of one provider and the outcome of the audit for it."""
+
+    host: str
+    provider: str  # empty: the line concerns the host as a whole
+    uuid: str
+    difference: str
+    outcome: str
+
+    def as_json(self) -> dict[str, str]:
+        """Return the JSON object; its keys are stable."""
+        return {
+            'host': self.host,
+            'provider': self.provider,
+            'uuid': self.uuid,
+            'what': self.difference,
+            'outcome': self.outcome,
+        }
+
+
+# Any: the parsers of argparse have no public type.
+def add_parsers(parsers: Any) -> None:
+    """Add the command ``placement audit``."""
+    commands = add_group(parsers, 'placement', 'compare with Placement')
+    audit = add_command(
+        commands, 'audit', 'list differences; the exit status is 1 if there is one'
+    )
+    audit.add_argument(
+        '--apply',
+        action='store_true',
+        help='repair the providers of this service in Placement',
+    )
+    audit.add_argument(
+        '--prune',
+        action='store_true',
+        help='as --apply; also delete the empty providers of removed devices and the '
+        'unused custom traits and resource classes of this service',
+    )
+    # The name `host` is taken by an option of this service.
+    audit.add_argument(
+        '--host',
+        dest='of_host',
+        action='append',
+        help='repeatable; default: all',
+    )
+    audit.add_argument('--format', choices=['table', 'json'], default='table')
+    audit.set_defaults(run=_audit)
+
+
+def _audit(conf: cfg.ConfigOpts) -> int:
+    command = conf.command
+    if command.prune:
+        print(_PRUNE_WARNING, file=sys.stderr)
+    with database.open_database(conf) as db:
+        placement = Placement.from_config(conf)
+        sync = PlacementSync(db, placement, conf.conductor.hosts_without_compute)
+        owner = create_owner(conf.conductor.job_lease)
+        auditor = _Auditor(sync, HostSyncJobs(db, sync, owner), prunes=command.prune)
+        hosts = command.of_host or db.read(device_owners.list_hosts)
+        applies = command.apply or command.prune
+        # Pruning deletes the records of the names.
+        published = db.read(providers.list_published_traits)
+        lines = [line for host in hosts for line in auditor.audit(host, applies)]
+        sharing = SharingCheck(db, placement, Nova.from_config(conf))
+        lines += [line for host in hosts for line in _sharing_lines(sharing, host)]
+        if not command.of_host:
+            lines += _unknown_host_lines(auditor, placement, hosts)
+            if command.prune:
+                lines += _prune_names(db, placement, published)
+    if command.format == 'json':
+        print(json.dumps([line.as_json() for line in lines], indent=2))
+    elif lines:
+        print(format_table(_rows(lines)))
+    else:
+        print(f'Placement is up to date for {format_count(len(hosts), "host")}.')
+    outcomes = {line.outcome for line in lines}
+    if _UNKNOWN in outcomes:
+        return 2
+    return int(bool(outcomes - {_DONE}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Auditor:
+    """Compares hosts with Placement."""
+
+    sync: PlacementSync
+    jobs: HostSyncJobs
+    prunes: bool
+
+    def audit(self, host: str, applies: bool) -> Iterator[Line]:
+        """Yield the differences of a host.
+
+        :param applies: remove the differences
+        """
+        try:
+            if applies:
+                mode = SyncMode(deep=True, prune=self.prunes)
+                result = self.jobs.sync_in_mode(host, mode)
+            else:
+                result = self.sync.rehearse(host)
+        except CyborgError as error:
+            yield Line(host, '', '', error.full_text, _UNKNOWN)
+            return
+        yield from _result_lines(host, result, _DONE if applies else _PLANNED)
+
+
+def _sharing_lines(sharing: SharingCheck, host: str) -> Iterator[Line]:
+    """Yield the conflicts with another service that uses our resource classes."""
+    try:
+        for finding in sharing.check_host(host):
+            name, uuid = finding.provider_name, finding.provider_uuid
+            yield Line(host, name, uuid, finding.reason, _SKIPPED)
+    except CyborgError as error:
+        yield Line(host, '', '', error.full_text, _UNKNOWN)
+
+
+def _prune_names(
+    db: Database, placement: Placement, published: Collection[str]
+) -> Iterator[Line]:
+    """Delete custom traits and resource classes of this service that nobody uses.
+
+    :param published: names that this service had set on providers
+    """
+    try:
+        for text in pruning.prune_names(db, placement, published):
+            yield Line('', '', '', text, _DONE)
+    except CyborgError as error:
+        yield Line('', '', '', error.full_text, _UNKNOWN)
+
+
+def _unknown_host_lines(
+    auditor: _Auditor, placement: Placement, known_hosts: Collection[str]
+) -> Iterator[Line]:
+    """Yield the providers of hosts that are not in the database.
+
+    They may belong to another deployment, so they are reported but never removed.
+    """
+    try:
+        unknown_hosts = sorted(
+            placement.list_hosts_with_trait(OWNER_CYBORG) - set(known_hosts)
+        )
+    except CyborgError as error:
+        yield Line('', '', '', error.full_text, _UNKNOWN)
+        return
+    for host in unknown_hosts:
+        for line in auditor.audit(host, applies=False):
+            yield replace(line, outcome=_UNKNOWN_HOST)
+
+
+def _result_lines(host: str, result: SyncResult, outcome: str) -> Iterator[Line]:
+    for change in result.changes:
+        yield Line(host, change.name, change.uuid, change.description, outcome)
+    for problem in result.problems:
+        yield Line(host, problem.name, problem.uuid, problem.reason, _SKIPPED)
+
+
+def _rows(lines: Iterable[Line]) -> list[Sequence[object]]:
+    rows: list[Sequence[object]] = [('HOST', 'PROVIDER', 'OUTCOME', 'DIFFERENCE')]
+    for line in lines:
+        outcome = _OUTCOME_TEXTS[line.outcome]
+        rows.append((line.host, line.provider or '-', outcome, line.difference))
+    return rows

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner of all daemons: start, signals, and a shutdown with a time limit.
+
+A single worker runs in the main process. Several workers are forked and supervised by
+oslo.service. Each worker builds its own daemon, so that no file or connection is opened
+before the fork.
+"""
+
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, Protocol, runtime_checkable
+
+from oslo_config import cfg
+from oslo_log import log
+from oslo_service import service as oslo_service
+from oslo_service import systemd
+
+from cyborg_lite import conf as configuration
+from cyborg_lite import runtime
+from cyborg_lite.cmd.runner import garbage_collection, thread_report
+from cyborg_lite.cmd.runner.unknown_options import warn_of_unknown_options
+from cyborg_lite.cmd.runner.watchdog import Watchdog
+from cyborg_lite.cmd.support import address
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.rpc import transport
+from cyborg_lite.version import VERSION
+
+LOG = log.getLogger(__name__)
+
+_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_STARTED: Final = 0  # not a signal number
+
+# Seconds to wait for ``start`` to return after a stop signal. The start may be blocked
+# on a message bus or a database that never answers. No work is in progress yet.
+_START_ABORT_TIMEOUT: Final = 3.0
+
+
+class Daemon(Protocol):
+    """A service that the runner starts and stops.
+
+    The constructor only stores its arguments. ``start`` opens connections.
+    """
+
+    def start(self) -> None:
+        """Start the service and return when it is ready.
+
+        :raises CyborgError: if it cannot start; the runner logs text and advice of the
+            error and exits with status 1
+        """
+        ...
+
+    def stop(self) -> None:
+        """Accept no new work."""
+        ...
+
+    def wait(self) -> None:
+        """Return when the work in progress has finished and everything is closed."""
+        ...
+
+
+@runtime_checkable
+class Reloadable(Protocol):
+    """A daemon that reacts to a reload of the configuration."""
+
+    def reload(self) -> None:
+        """Apply the options that were reloaded."""
+        ...
+
+
+Build = Callable[[cfg.ConfigOpts], Daemon]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The properties of a daemon that it logs at its start."""
+
+    binary: str  # the name of the systemd unit and in the table of services
+    opens_database: bool = False
+    workers: int = 1
+
+
+def run(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
+    """Run a daemon until SIGTERM or SIGINT; return the exit status of the process.
+
+    SIGTERM stops the daemon within ``[DEFAULT] graceful_shutdown_timeout`` seconds.
+    SIGHUP reloads the mutable options. SIGUSR2 writes a report of all threads to
+    standard error or to ``[oslo_reports] log_dir``.
+    """
+    failure: CyborgError | None = None
+    try:
+        configuration.set_up_logging(conf)
+        _log_start(conf, identity)
+        warn_of_unknown_options(conf)
+        # Before the fork: a worker that cannot start is started again for ever.
+        transport.prepare_locks(conf)
+    except CyborgError as error:
+        failure = error
+    if failure is not None:
+        return _log_failure(failure)
+    thread_report.set_up(conf, identity.binary)
+    if identity.workers > 1:
+        return _run_workers(conf, identity, build)
+    with _signal_queue() as queue:
+        return _run_single_worker(conf, build, queue)
+
+
+def _log_failure(error: CyborgError) -> int:
+    """Log why the daemon cannot start; return the exit status.
+
+    Call it outside of ``except``: there oslo.log adds the text of the error again.
+    """
+    LOG.error('Cannot start: %s', error.full_text)
+    return 1
+
+
+def _log_start(conf: cfg.ConfigOpts, identity: Identity) -> None:
+    back_ends = {'transport': address.without_password(transport.address(conf))}
+    if identity.opens_database:
+        back_ends['database'] = address.without_password(conf.database.connection)
+    LOG.info(
+        '%s %s on host %s: %s, concurrency %s, workers %d, configuration %s',
+        identity.binary,
+        VERSION,
+        conf.host,
+        ', '.join(f'{name} {url}' for name, url in back_ends.items()),
+        runtime.BACKEND,
+        identity.workers,
+        ', '.join(conf.config_file or ()) or 'all defaults',
+    )
+
+
+# --- one worker: in this process --------------------------------------------------
+
+
+class _SignalQueue:
+    """A queue of received signals and of the end of ``start``, one byte per entry."""
+
+    def __init__(self) -> None:
+        self._reader, self.writer = socket.socketpair()
+        self.writer.setblocking(False)
+
+    def put(self, number: int) -> None:
+        self.writer.send(bytes([number]))
+
+    def get(self) -> int:
+        """Wait for the next entry and return it."""
+        return self._reader.recv(1)[0]
+
+    def close(self) -> None:
+        self._reader.close()
+        self.writer.close()
+
+
+@contextmanager
+def _signal_queue() -> Iterator[_SignalQueue]:
+    """Write stop and reload signals to a queue.
+
+    The signal handlers do nothing. A handler must not take a lock, because the thread
+    that it interrupts may already hold it.
+    """
+    queue = _SignalQueue()
+    signal.set_wakeup_fd(queue.writer.fileno(), warn_on_full_buffer=False)
+    for number in (*_STOP_SIGNALS, signal.SIGHUP):
+        signal.signal(number, lambda _number, _frame: None)
+    try:
+        yield queue
+    finally:
+        signal.set_wakeup_fd(-1)
+        queue.close()
+
+
+def _run_single_worker(conf: cfg.ConfigOpts, build: Build, queue: _SignalQueue) -> int:
+    failure: CyborgError | None = None
+    watchdog = Watchdog.from_environment(os.environ)
+    try:
+        daemon = build(conf)
+        reload = _start(daemon, queue)
+    except _StoppedDuringStart as stop:
+        LOG.info('Received %s during the start.', signal.Signals(stop.number).name)
+        stop.abort_start(conf.graceful_shutdown_timeout)
+        LOG.info('Stopped.')
+        return 0
+    except CyborgError as error:
+        failure = error
+    if failure is not None:
+        return _log_failure(failure)
+    garbage_collection.exempt_objects_of_start()
+    systemd.notify_once()
+    watchdog.start(daemon)
+    LOG.info('Ready.')
+    if reload:
+        _reload(conf, daemon)
+    while (number := queue.get()) not in _STOP_SIGNALS:
+        if number == signal.SIGHUP:
+            _reload(conf, daemon)
+    name = signal.Signals(number).name
+    LOG.info('Received %s; finishing the work in progress.', name)
+    watchdog.stop()
+    # A second Ctrl-C stops the process at once.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with _time_limit(conf.graceful_shutdown_timeout):
+        daemon.stop()
+        daemon.wait()
+    LOG.info('Stopped.')
+    return 0
+
+
+class _StoppedDuringStart(Exception):  # not an error
+    """A stop signal that arrived before ``start`` returned."""
+
+    def __init__(self, number: int, daemon: Daemon, starting: threading.Thread) -> None:
+        self.number = number
+        self._daemon = daemon
+        self._starting = starting
+
+    def abort_start(self, limit: int) -> None:
+        """Stop the daemon. If ``start`` is still blocked, exit the process.
+
+        :param limit: seconds for the shutdown of a daemon whose start has returned
+        """
+        # ``stop`` may block until ``start`` returns, so it runs in its own thread.
+        threading.Thread(target=self._daemon.stop, daemon=True).start()
+        self._starting.join(_START_ABORT_TIMEOUT)
+        if self._starting.is_alive():
+            LOG.info('Start did not finish before the stop; exiting.')
+            logging.shutdown()
+            os._exit(0)
+        with _time_limit(limit):
+            self._daemon.stop()
+            self._daemon.wait()
+
+
+def _start(daemon: Daemon, queue: _SignalQueue) -> bool:
+    """Start the daemon; return True if a reload was requested meanwhile.
+
+    The start runs in its own thread, because it may block forever while signals must
+    be handled.
+
+    :raises _StoppedDuringStart: if a stop signal came first
+    :raises BaseException: the exception of the daemon
+    """
+    failures: list[BaseException] = []
+
+    def start_daemon() -> None:
+        try:
+            daemon.start()
+        except BaseException as error:  # noqa: BLE001  # raised again below
+            failures.append(error)
+        queue.put(_STARTED)
+
+    starting = threading.Thread(target=start_daemon, name='start', daemon=True)
+    starting.start()
+    reload = False
+    while (number := queue.get()) != _STARTED:
+        if number in _STOP_SIGNALS:
+            raise _StoppedDuringStart(number, daemon, starting)
+        reload = True
+    if failures:
+        raise failures[0]
+    return reload
+
+
+def _reload(conf: cfg.ConfigOpts, daemon: Daemon) -> None:
+    try:
+        changed = conf.mutate_config_files()
+        if isinstance(daemon, Reloadable):
+            daemon.reload()
+    except (cfg.Error, CyborgError) as error:
+        LOG.error('Cannot reload the configuration: %s', error)
+        return
+    LOG.info('Reloaded the configuration; %d options changed.', len(changed or ()))
+
+
+@contextmanager
+def _time_limit(seconds: int) -> Iterator[None]:
+    """Exit the process if the body takes longer than the limit; 0 means no limit."""
+    if not seconds:
+        yield
+        return
+    timer = threading.Timer(seconds, _exit_overdue, (seconds,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _exit_overdue(seconds: int) -> None:
+    LOG.error('Not stopped within %d s; exiting with unfinished work.', seconds)
+    os._exit(1)
+
+
+# --- several workers: oslo.service ------------------------------------------------
+
+
+class _Worker(oslo_service.ServiceBase):  # type: ignore[misc]  # untyped base
+    """An adapter from a daemon to the interface of oslo.service."""
+
+    def __init__(self, conf: cfg.ConfigOpts, build: Build) -> None:
+        self._conf = conf
+        self._build = build
+        # Each worker sends notifications, and exits if one of its threads ends.
+        self._watchdog = Watchdog.from_environment(os.environ)
+        self._daemon: Daemon | None = None
+        self._stopped = threading.Event()
+
+    def start(self) -> None:
+        failure: CyborgError | None = None
+        try:
+            daemon = self._build(self._conf)
+            daemon.start()
+        except CyborgError as error:
+            failure = error
+        if failure is not None:
+            raise SystemExit(_log_failure(failure))
+        self._daemon = daemon
+        garbage_collection.exempt_objects_of_start()
+        self._watchdog.start(daemon)
+        LOG.info('Worker %d is ready.', os.getpid())
+
+    def stop(self) -> None:
+        # The parent of eventlet workers also calls this, but has started no daemon.
+        self._watchdog.stop()
+        if self._daemon is not None:
+            self._daemon.stop()
+            self._daemon.wait()
+        self._stopped.set()
+
+    def wait(self) -> None:
+        self._stopped.wait()
+
+    def reset(self) -> None:
+        if isinstance(self._daemon, Reloadable):
+            self._daemon.reload()
+
+
+def _run_workers(conf: cfg.ConfigOpts, identity: Identity, build: Build) -> int:
+    # Before the fork: a collection in a worker would copy each page that it shares.
+    garbage_collection.exempt_objects_of_start()
+    launcher = oslo_service.launch(
+        conf, _Worker(conf, build), workers=identity.workers, restart_method='mutate'
+    )
+    return int(launcher.wait() or 0)

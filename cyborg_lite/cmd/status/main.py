@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entry point of cyborg-lite-status: state of the daemons, and upgrade checks."""
+
+from cyborg_lite import runtime  # isort: skip  # must be imported first: it may monkey-patch
+
+import json
+import sys
+from argparse import _SubParsersAction
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from datetime import datetime
+from typing import Any, Final
+
+from oslo_config import cfg
+from oslo_upgradecheck import upgradecheck
+
+from cyborg_lite import conf as configuration
+from cyborg_lite.cmd.status.upgrade_checks import Checks
+from cyborg_lite.cmd.support import database
+from cyborg_lite.cmd.support.json_output import is_json, run_command
+from cyborg_lite.cmd.support.one_line_errors import one_line_errors
+from cyborg_lite.cmd.support.parsers import add_command, add_plain_command
+from cyborg_lite.cmd.support.text_table import format_table
+from cyborg_lite.db.core import clock
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.db.ownership import device_owners
+from cyborg_lite.model.hosts.services import Service
+from cyborg_lite.model.jobs import JobCount, JobState, JobType, job_key
+
+__all__ = ['main', 'runtime']
+
+PROG: Final = 'cyborg-lite-status'
+_DESCRIPTION: Final = (
+    'Show the state of the daemons, jobs and hosts of a deployment, or check whether '
+    'it can be upgraded.'
+)
+
+# Number of missed heartbeats after which a daemon is shown as down.
+_MISSED_HEARTBEATS: Final = 3
+_NO_JOB: Final = 'none'
+_CONDUCTOR: Final = 'cyborg-lite-conductor'
+_CONDUCTOR_HEARTBEAT: Final = 30  # seconds; for agents the interval is an option
+
+
+@one_line_errors(PROG, 1)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    :returns: 0 if there is no problem, 1 if there is one or the state is unknown. As in
+        other OpenStack services, ``upgrade check`` returns 0 for success, 1 for a
+        warning and 2 for a failure.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    conf = configuration.parse(
+        arguments, PROG, command_line=[_COMMANDS], description=_DESCRIPTION
+    )
+    if conf.command.name == 'upgrade':
+        # The library reads the option --json from there.
+        upgradecheck.CONF = conf
+        return int(Checks(conf).check())
+    run = _check_conductor if conf.command.name == 'conductor' else _show
+    return run_command(conf, lambda: run(conf))
+
+
+def _check_conductor(conf: cfg.ConfigOpts) -> int:
+    with database.open_database(conf) as db:
+        daemons = db.read(services.list_services)
+        current = db.read(clock.read_time_before, 0)
+    ages = [
+        _heartbeat_age(daemon, current)
+        for daemon in daemons
+        if (daemon.binary, daemon.host) == (_CONDUCTOR, conf.host)
+    ]
+    if not ages:
+        print(f'No conductor has ever started on host {conf.host}.')
+        return 1
+    is_down = min(ages) > _MISSED_HEARTBEATS * _CONDUCTOR_HEARTBEAT
+    state = 'down' if is_down else 'up'
+    print(f'{_CONDUCTOR} on {conf.host}: {state}, last heartbeat {min(ages):.0f} s ago')
+    return int(is_down)
+
+
+def _show(conf: cfg.ConfigOpts) -> int:
+    with database.open_database(conf) as db:
+        daemons = db.read(services.list_services)
+        current = db.read(clock.read_time_before, 0)
+        counts = db.read(queue.count_jobs)
+        conflicts = db.read(device_owners.list_contested_devices)
+        sync_jobs = db.read(administration.list_jobs, [JobType.PLACEMENT_SYNC])
+    down_after = _MISSED_HEARTBEATS * max(
+        _CONDUCTOR_HEARTBEAT, conf.agent.heartbeat_interval
+    )
+    ages = {daemon.uuid: _heartbeat_age(daemon, current) for daemon in daemons}
+    down = {uuid for uuid, age in ages.items() if age > down_after}
+    failed = sum(count.count for count in counts if count.state is JobState.FAILED)
+    problems = []
+    if not daemons:
+        problems.append('No daemon has ever started. Start cyborg-lite-conductor.')
+    if failed:
+        problems.append(
+            'For the errors of failed jobs run `openstack accelerator job list`.'
+        )
+    for job in sync_jobs:
+        if job.last_error:
+            host = job_key(job.type, job.payload)
+            problems.append(
+                f'Placement is not up to date for host {host}: {job.last_error}'
+            )
+    problems += [
+        f'Device {device.control_address} of host {device.hostname} is not '
+        f'schedulable. {device.reason}'
+        for device in conflicts
+    ]
+    tables = _daemon_rows(daemons, ages, down), _job_rows(counts)
+    if is_json(conf):
+        print(json.dumps(_document(*tables, problems), indent=2))
+    else:
+        paragraphs = [*map(format_table, tables), *problems]
+        print('\n\n'.join(paragraphs))
+    return int(bool(down or problems))
+
+
+def _document(
+    daemon_rows: Sequence[Sequence[object]],
+    job_rows: Sequence[Sequence[object]],
+    problems: Sequence[str],
+) -> dict[str, object]:
+    """Return the JSON object; the keys of its rows are the headings."""
+    return {
+        'daemons': _name_columns(daemon_rows),
+        'jobs': _name_columns(job_rows) if job_rows[1][0] != _NO_JOB else [],
+        'problems': list(problems),
+    }
+
+
+def _name_columns(rows: Sequence[Sequence[object]]) -> list[dict[str, object]]:
+    names = [str(name).lower().replace(' ', '_') for name in rows[0]]
+    return [dict(zip(names, row, strict=True)) for row in rows[1:]]
+
+
+def _heartbeat_age(daemon: Service, current: datetime) -> float:
+    """Return the seconds since the last heartbeat.
+
+    :param current: time of the clock that writes the heartbeats
+    """
+    return (current - daemon.heartbeat_at).total_seconds()
+
+
+def _daemon_rows(
+    daemons: Iterable[Service], ages: Mapping[str, float], down: Set[str]
+) -> list[Sequence[object]]:
+    rows: list[Sequence[object]] = [
+        ('DAEMON', 'HOST', 'VERSION', 'STARTED', 'LAST HEARTBEAT', 'STATE')
+    ]
+    for daemon in sorted(daemons, key=lambda daemon: (daemon.binary, daemon.host)):
+        started = daemon.started_at.isoformat(sep=' ', timespec='seconds')
+        heartbeat = f'{ages[daemon.uuid]:.0f} s ago'
+        state = 'down' if daemon.uuid in down else 'up'
+        subject = daemon.binary, daemon.host, daemon.version
+        rows.append((*subject, started, heartbeat, state))
+    return rows
+
+
+def _job_rows(counts: Iterable[JobCount]) -> list[Sequence[object]]:
+    number: Counter[tuple[str, JobState]] = Counter()
+    for count in counts:
+        number[count.type, count.state] += count.count
+    kinds = sorted({kind for kind, _state in number})
+    heads = [state.upper() for state in JobState]
+    rows = [(kind, *(number[kind, state] for state in JobState)) for kind in kinds]
+    return [('JOBS', *heads), *(rows or [(_NO_JOB, *('-' for _ in heads))])]
+
+
+# Any: the type parameter of the argparse class is not public.
+def _add_parsers(parsers: '_SubParsersAction[Any]') -> None:
+    parsers.required = False
+    add_command(parsers, 'show', 'show daemons and jobs (default)')
+    add_command(
+        parsers, 'conductor', 'check the conductor of this host; 1 if it is down'
+    )
+    upgrade = add_plain_command(
+        parsers, 'upgrade', 'check whether an upgrade can proceed'
+    )
+    upgrade.add_argument('check', choices=['check'])
+    upgrade.add_argument('--json', action='store_true', help='print JSON')
+
+
+_COMMANDS: Final = cfg.SubCommandOpt('command', title='commands', handler=_add_parsers)
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ownership file, in YAML. For its content see ``model/ownership/plan.py``."""
+
+import os
+from pathlib import Path
+
+import yaml
+from oslo_log import log
+
+from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.model.ownership.plan import OwnershipPlan, parse_plan
+
+LOG = log.getLogger(__name__)
+
+
+class OwnershipFile:
+    """The ownership file of a daemon, read again after each change."""
+
+    def __init__(self, path: str) -> None:
+        """Read the file.
+
+        :param path: empty: there is no file, and no owner is stated
+        :raises ConfigurationError: the file cannot be read, or its content is invalid
+        """
+        self._path = path
+        self._state = _read_state(path)
+        self._plan = read_plan(path) if path else OwnershipPlan()
+
+    def read(self) -> OwnershipPlan:
+        """Return the plan. An invalid file does not replace the last valid plan."""
+        state = _read_state(self._path) if self._path else self._state
+        if state != self._state:
+            self._state = state
+            try:
+                self._plan = read_plan(self._path)
+            except ConfigurationError as error:
+                LOG.warning(
+                    'Ignoring the changed ownership file, its last valid content is '
+                    'used: %s',
+                    error.text,
+                )
+        return self._plan
+
+
+def _read_state(path: str) -> tuple[int, int]:
+    """Return modification time in nanoseconds and size of a file; 0: it is missing."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+def read_plan(path: str) -> OwnershipPlan:
+    """Return the plan in a file.
+
+    :raises ConfigurationError: the file cannot be read, or its content is invalid
+    """
+    try:
+        text = Path(path).read_text(encoding='utf-8')
+        # It converts no scalars: YAML reads addresses such as 0000:41:00.0 as numbers.
+        content = yaml.load(text, Loader=yaml.BaseLoader)  # builds texts only
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = f'Ownership file {path} cannot be read: {error}'
+        raise ConfigurationError(reason=reason) from None
+    return parse_plan(content)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parsers of subcommands, whose ``--help`` describes them."""
+
+from typing import Any
+
+from cyborg_lite.cmd.support.json_output import add_json_option
+
+
+# Any: the parsers of argparse have no public type.
+def add_command(parsers: Any, name: str, text: str) -> Any:
+    """Add the parser of a subcommand, with the option ``--json``.
+
+    :param text: shown in the list of subcommands and in the help of this one
+    """
+    parser = add_plain_command(parsers, name, text)
+    add_json_option(parser)
+    return parser
+
+
+def add_plain_command(parsers: Any, name: str, text: str) -> Any:
+    """Add the parser of a subcommand that defines ``--json`` itself.
+
+    :param text: shown in the list of subcommands and in the help of this one
+    """
+    description = f'{text[0].upper()}{text[1:]}.'
+    return parsers.add_parser(name, help=text, description=description)
+
+
+def add_group(parsers: Any, name: str, text: str) -> Any:
+    """Add a group of subcommands; return the collection of their parsers.
+
+    :param text: shown in the list of subcommands and in the help of the group
+    """
+    group = add_plain_command(parsers, name, text)
+    return group.add_subparsers(title='commands', required=True, metavar='COMMAND')

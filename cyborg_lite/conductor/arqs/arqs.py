@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ARQs: the operations of the API, and the project scope in which they apply."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from oslo_log import log
+
+from cyborg_lite.conductor.arqs.binding import (
+    BindRules,
+    build_bind_job,
+    build_nova_event_job,
+)
+from cyborg_lite.conductor.arqs.project_limits import LimitService
+from cyborg_lite.conductor.bitstreams.bitstreams import BitstreamCatalog
+from cyborg_lite.conductor.jobs.runner import JobRunner
+from cyborg_lite.conductor.profiles.device_profiles import viewing_project
+from cyborg_lite.db.arqs import arqs, binding, project_limits, release
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import (
+    ArqNotFound,
+    HostAway,
+    InvalidPatch,
+    ServiceTokenRequired,
+)
+from cyborg_lite.model.arqs.arqs import Arq, Binding, Scope, State, Step
+from cyborg_lite.model.jobs import NovaEventPayload
+from cyborg_lite.model.project_errors import ProjectLimitExceeded
+from cyborg_lite.model.queries import Query, replace_records
+from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Agents, Conductor
+
+LOG = log.getLogger(__name__)
+
+
+class ArqService:
+    """Creates, lists, binds and deletes ARQs.
+
+    Each method commits one transaction or raises. Side effects run later as jobs.
+    """
+
+    def __init__(  # noqa: PLR0913  # all are parts of a conductor
+        self,
+        database: Database,
+        runner: JobRunner,
+        rules: BindRules,
+        catalog: BitstreamCatalog | None = None,
+        agents: Agents | None = None,
+        limits: LimitService | None = None,
+    ) -> None:
+        self._database = database
+        self._limits = limits  # None: projects have no limits
+        self._agents = agents  # None: do not ask whether a host has rebooted
+        self._runner = runner
+        self._rules = rules
+        self._catalog = catalog or BitstreamCatalog(None, 0)
+
+    @serves(Conductor.create_arqs)
+    def create(
+        self,
+        context: RequestContext,
+        device_profile_name: str,
+        image_uuid: str | None = None,
+    ) -> tuple[Arq, ...]:
+        """Create the ARQs of a device profile.
+
+        :param image_uuid: image of the instance; its properties may add requirements
+        :raises ProjectLimitExceeded: the project would exceed its limits
+        """
+        properties: Mapping[str, str] = {}
+        if image_uuid is not None:
+            properties = self._catalog.read_image_properties(image_uuid)
+        create = partial(
+            arqs.create_arqs,
+            profile_name=device_profile_name,
+            project_id=context.project_id,
+            viewer=viewing_project(context),
+            of_service=context.service_request,
+            image_properties=properties,
+        )
+        limits = None
+        if self._limits is not None:
+            limits = self._limits.prepare(context, device_profile_name)
+        if limits is None:
+            return self._database.write(create)
+        try:
+            return self._database.write(project_limits.create_arqs, limits, create)
+        except ProjectLimitExceeded as error:
+            # The fault of an instance shows only the status.
+            LOG.info('No ARQs of %s created: %s', device_profile_name, error.text)
+            raise
+
+    @serves(Conductor.list_arqs)
+    def list(self, context: RequestContext, query: Query) -> tuple[Arq, ...]:
+        """Return the ARQs that match the query and that the caller may see.
+
+        A service request sees ARQs of other projects only if it filters by instance or
+        by uuid.
+        """
+        has_instance = 'instance_uuid' in query.filters
+        scope = _build_scope(
+            context, names_arqs=has_instance or 'uuid' in query.filters
+        )
+        rows = self._database.read(arqs.list_arqs, query, scope)
+        if has_instance and context.service_request:
+            rows = self._select_attachable(context, rows)
+            return self._mark_unconfirmed(context, rows)
+        return rows
+
+    def _mark_unconfirmed(
+        self, context: RequestContext, rows: tuple[Arq, ...]
+    ) -> tuple[Arq, ...]:
+        """Return the ARQs, as Unknown if their host has rebooted unnoticed.
+
+        Nova may start the guests of a host before its agent has reported the boot. The
+        agent answers after it has rebuilt the handles. Agents are called only for ARQs
+        whose handle needs the host.
+        """
+        hosts = {
+            arq.hostname
+            for arq in rows
+            if arq.state is State.BOUND and arq.needs_host and arq.hostname
+        }
+        unconfirmed = {host for host in hosts if not self._is_confirmed(context, host)}
+        return replace_records(
+            rows,
+            (
+                replace(arq, state=State.UNKNOWN)
+                if arq.state is State.BOUND
+                and arq.needs_host
+                and arq.hostname in unconfirmed
+                else arq
+                for arq in rows
+            ),
+        )
+
+    def _is_confirmed(self, context: RequestContext, host: str) -> bool:
+        """Check that the agent reports the stored boot of its host."""
+        if self._agents is None:
+            return True
+        try:
+            boot_id = self._agents.read_boot_id(context, host)
+        except HostAway as error:
+            LOG.warning(
+                'Cannot check whether host %s was rebooted; its bound ARQs that need '
+                'the host count as Unknown: %s',
+                host,
+                error.full_text,
+            )
+            return False
+        stored = self._database.read(services.find_digest_and_boot_id, host)[1]
+        # Empty: the host does not tell its boot, or the agent has not reported yet.
+        return not (boot_id and stored) or boot_id == stored
+
+    def _select_attachable(
+        self, context: RequestContext, rows: tuple[Arq, ...]
+    ) -> tuple[Arq, ...]:
+        """Return the ARQs that Nova can attach, and send the events of the others.
+
+        Nova attaches no device to an instance if one of its ARQs has no PCI handle.
+        ARQs whose handle is not for the guest are therefore hidden from Nova. If all
+        ARQs are such, all are returned, because Nova takes an empty list for a failure.
+
+        Nova waits for an event of each hidden ARQ. The event that followed the bind may
+        have arrived before Nova started to wait. Nova already waits while it calls this
+        service, so the event that is sent now arrives in time. Nova ignores an event
+        that it does not need.
+        """
+        hidden: dict[str, list[str]] = defaultdict(list)  # ARQ uuids by instance
+        for arq in rows:
+            if arq.is_not_for_guest and arq.instance_uuid is not None:
+                hidden[arq.instance_uuid].append(arq.uuid)
+        attachable = replace_records(
+            rows, (arq for arq in rows if not arq.is_not_for_guest)
+        )
+        if not hidden or not attachable:
+            return rows
+        for instance, uuids in hidden.items():
+            payload = NovaEventPayload(instance, tuple(uuids), succeeded=True)
+            job = build_nova_event_job(
+                payload, self._rules, key=instance, request_id=context.request_id
+            )
+            self._database.write(queue.add_job, job)
+        self._runner.wake()
+        return attachable
+
+    @serves(Conductor.list_arq_steps)
+    def list_steps(self, context: RequestContext, uuid: str) -> tuple[Step, ...]:
+        """Return the history of an ARQ, oldest step first.
+
+        :raises ArqNotFound: no ARQ has the uuid, or it is of another project
+        """
+        scope = _build_scope(context, names_arqs=True)
+        return self._database.read(arqs.list_steps, uuid, scope)
+
+    @serves(Conductor.bind_arqs)
+    def bind(self, context: RequestContext, bindings: Mapping[str, Binding]) -> None:
+        """Accept the bind of all ARQs of one instance, and start the bind job.
+
+        :raises InvalidPatch: the bindings name more than one instance
+        :raises ServiceTokenRequired: the caller sent no service token
+        """
+        _check_service_token(context, 'Binding an ARQ')
+        if len({binding.instance_uuid for binding in bindings.values()}) != 1:
+            raise InvalidPatch(reason='all ARQs must be bound to the same instance.')
+        new_job = build_bind_job(bindings, self._rules, context.request_id)
+        arguments = bindings, _build_scope(context, names_arqs=True), new_job
+        with self._runner.reserve_worker(new_job.host) as owner:
+            if owner is None:
+                self._database.write(binding.accept_waiting_bind, *arguments)
+            else:
+                job = self._database.write(binding.accept_bind, *arguments, owner)
+                self._runner.run(job)
+        LOG.info(
+            'Accepted the bind of ARQs %s: instance %s, host %s',
+            ', '.join(bindings),
+            next(iter(bindings.values())).instance_uuid,
+            new_job.host,
+        )
+
+    @serves(Conductor.unbind_arqs)
+    def unbind(self, context: RequestContext, uuids: Sequence[str]) -> None:
+        """Release the handles of ARQs. The ARQs can be bound again.
+
+        :raises ServiceTokenRequired: the caller sent no service token
+        """
+        _check_service_token(context, 'Unbinding an ARQ')
+        scope = _build_scope(context, names_arqs=True)
+        self._database.write(release.unbind_arqs, uuids, scope, context.request_id)
+        self._runner.wake()
+
+    @serves(Conductor.delete_arqs)
+    def delete(self, context: RequestContext, uuids: Sequence[str]) -> None:
+        """Delete ARQs and release their handles.
+
+        :raises ArqNotFound: some ARQs do not exist; the others have been deleted
+        """
+        missing = self._database.write(
+            release.delete_arqs,
+            uuids,
+            _build_scope(context, names_arqs=True),
+            context.service_request,
+            context.request_id,
+        )
+        self._runner.wake()
+        if missing:
+            raise ArqNotFound(uuid=', '.join(missing))
+
+    @serves(Conductor.delete_arqs_of_instance)
+    def delete_of_instance(self, context: RequestContext, instance: str) -> None:
+        """Delete all ARQs of an instance and release their handles.
+
+        :raises ServiceTokenRequired: the caller sent no service token
+        """
+        _check_service_token(context, 'Deleting the ARQs of an instance')
+        wrote_jobs = self._database.write(
+            release.delete_arqs_of_instance,
+            instance,
+            _build_scope(context, names_arqs=True),
+            context.request_id,
+        )
+        # Most deletes write no job, and then the runner does not query the job table.
+        if wrote_jobs:
+            self._runner.wake()
+
+
+def _build_scope(context: RequestContext, *, names_arqs: bool) -> Scope:
+    """Return the scope of the caller.
+
+    :param names_arqs: True if the call names ARQs by uuid or by instance
+    """
+    return Scope(
+        project_id=None if context.is_admin else context.project_id,
+        of_instances=names_arqs and context.service_request,
+    )
+
+
+def _check_service_token(context: RequestContext, action: str) -> None:
+    # The API checks the token as well. This check cannot be waived by a policy file.
+    if not context.service_request:
+        raise ServiceTokenRequired(action=action)

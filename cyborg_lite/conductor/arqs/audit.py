@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit: ARQs and handles whose instance or job no longer exists.
+
+If Nova or Placement does not answer, the audit concludes nothing. ARQs and handles that
+changed within the grace period are skipped. An instance that may be running never loses
+its device.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from oslo_log import log
+
+from cyborg_lite.clients.nova import Nova
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.db.arqs import audit
+from cyborg_lite.db.core import clock
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.profiles import former_servers
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.arqs.arqs import State
+from cyborg_lite.model.arqs.audit import (
+    AuditFinding,
+    AuditProblem,
+    AuditReport,
+    Remedy,
+    Suspect,
+)
+
+LOG = log.getLogger(__name__)
+
+_PAGE_SIZE: Final = 1000  # rows
+_INSTANCES_UNKNOWN: Final = 'Deleted instances cannot be determined'
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRules:
+    """Options of the operator for audits."""
+
+    grace: float  # seconds since the last change of an ARQ or handle
+    require_allocation: bool  # False: an instance may have a device without allocation
+
+
+class Audit:
+    """Finds ARQs and handles that nothing needs, and applies remedies on request."""
+
+    def __init__(
+        self,
+        database: Database,
+        nova: Nova,
+        placement: Placement,
+        rules: AuditRules,
+    ) -> None:
+        self._database = database
+        self._nova = nova
+        self._placement = placement
+        self._rules = rules
+
+    def find_orphans(self) -> AuditReport:
+        """Return all findings, and the checks that could not be made.
+
+        :raises CyborgError: the database does not answer
+        """
+        before = self._database.read(clock.read_time_before, self._rules.grace)
+        findings: list[AuditFinding] = []
+        failed_checks: set[str] = set()
+        for page in self._read_pages(audit.list_arqs_with_device, before):
+            findings += self._check_instances(page, failed_checks)
+        for page in self._read_pages(audit.list_abandoned_arqs, before):
+            findings += map(_report_abandoned, page)
+        lost_binds = self._database.read(audit.list_lost_binds, before)
+        findings += map(_report_lost_bind, lost_binds)
+        unreleased = self._database.read(audit.list_unreleased_handles, before)
+        findings += map(_report_unreleased, unreleased)
+        return AuditReport(tuple(findings), tuple(sorted(failed_checks)))
+
+    def delete_former_servers(self) -> None:
+        """Delete the records of former servers that Nova has deleted.
+
+        A former server may be unshelved or evacuated while it exists. Without a Nova
+        there is no such server, and all records are deleted.
+
+        :raises CyborgError: the database does not answer
+        """
+        before = self._database.read(clock.read_time_before, self._rules.grace)
+        last = 0
+        while page := self._database.read(
+            former_servers.list_former_servers, before, last, _PAGE_SIZE
+        ):
+            last = page[-1].id
+            instances = {record.instance_uuid for record in page}
+            try:
+                missing = self._nova.find_missing_instances(instances)
+            except CyborgError as error:
+                LOG.warning(
+                    'Records of %d former servers not checked: %s',
+                    len(page),
+                    error.text,
+                )
+                return
+            ids = [
+                record.id
+                for record in page
+                if missing is None or record.instance_uuid in missing
+            ]
+            self._database.write(former_servers.delete_former_servers, ids)
+
+    def apply_remedy(self, finding: AuditFinding, request_id: str | None) -> bool:
+        """Apply the remedy of a finding.
+
+        :returns: False if the ARQ or handle has changed, or if there is no remedy
+        :raises CyborgError: the database does not answer
+        """
+        suspect, write = finding.suspect, self._database.write
+        if finding.remedy is Remedy.DELETE:
+            return write(audit.delete_arq, suspect, request_id)
+        if finding.remedy is Remedy.END_BIND:
+            return write(audit.fail_bind, suspect, request_id)
+        if finding.remedy is Remedy.RELEASE and finding.handle_uuid is not None:
+            return write(audit.release_handle, suspect, finding.handle_uuid, request_id)
+        return False
+
+    def _read_pages(
+        self, read: Callable[..., tuple[Suspect, ...]], before: datetime
+    ) -> Iterator[Sequence[Suspect]]:
+        """Yield pages of ARQs: a large cloud has many, and nearly all are in order."""
+        last = 0
+        while page := self._database.read(read, before, last, _PAGE_SIZE):
+            yield page
+            last = page[-1].id
+
+    def _check_instances(
+        self, page: Sequence[Suspect], failed_checks: set[str]
+    ) -> Iterator[AuditFinding]:
+        """Yield ARQs whose instance does not exist or has no allocation."""
+        instances = {suspect.instance_uuid or '' for suspect in page}
+        missing = self._find_missing_instances(instances, failed_checks)
+        for suspect in page:
+            if suspect.instance_uuid in missing:
+                reason = f'Instance {suspect.instance_uuid} does not exist in Nova.'
+                yield AuditFinding(
+                    AuditProblem.SERVER_GONE, suspect, reason, Remedy.DELETE
+                )
+        if self._rules.require_allocation:
+            existing = [
+                suspect for suspect in page if suspect.instance_uuid not in missing
+            ]
+            yield from self._check_allocations(existing, failed_checks)
+
+    def _find_missing_instances(
+        self, instances: set[str], failed_checks: set[str]
+    ) -> frozenset[str]:
+        try:
+            missing = self._nova.find_missing_instances(instances)
+        except CyborgError as error:
+            failed_checks.add(f'{_INSTANCES_UNKNOWN}: {error.text}')
+            return frozenset()
+        if missing is None:
+            failed_checks.add(f'{_INSTANCES_UNKNOWN}: [nova] is not configured.')
+        return missing or frozenset()
+
+    def _check_allocations(
+        self, page: Sequence[Suspect], failed_checks: set[str]
+    ) -> Iterator[AuditFinding]:
+        by_provider: dict[str, list[Suspect]] = defaultdict(list)
+        for suspect in page:
+            if suspect.state is not State.BIND_FAILED and suspect.device_rp_uuid:
+                by_provider[suspect.device_rp_uuid].append(suspect)
+        for provider, suspects in by_provider.items():
+            try:
+                consumers = self._placement.list_consumers(provider)
+            except CyborgError as error:
+                failed_checks.add(f'Allocations cannot be determined: {error.text}')
+                return
+            for suspect in suspects:
+                if suspect.instance_uuid not in consumers:
+                    yield self._report_unallocated(suspect)
+
+    def _report_unallocated(self, suspect: Suspect) -> AuditFinding:
+        """Propose the deletion only if the instance is on no host.
+
+        An instance on a host may be using the device.
+        """
+        try:
+            is_placed = self._nova.is_placed(suspect.instance_uuid or '')
+        except CyborgError:
+            is_placed = None
+        reason = (
+            f'Instance {suspect.instance_uuid} has no allocation on resource provider '
+            f'{suspect.device_rp_uuid}'
+        )
+        if is_placed is False:
+            reason = f'{reason}, and is on no host.'
+            return AuditFinding(
+                AuditProblem.NO_ALLOCATION, suspect, reason, Remedy.DELETE
+            )
+        reason = f'{reason}. It may be running: heal its allocations, or delete it.'
+        return AuditFinding(AuditProblem.NO_ALLOCATION, suspect, reason)
+
+
+def _report_abandoned(suspect: Suspect) -> AuditFinding:
+    reason = f'The ARQ is in state {suspect.state} and has not changed since.'
+    return AuditFinding(AuditProblem.NEVER_BOUND, suspect, reason, Remedy.DELETE)
+
+
+def _report_lost_bind(suspect: Suspect) -> AuditFinding:
+    reason = 'The ARQ is in state BindStarted, and no bind job exists for it.'
+    return AuditFinding(AuditProblem.BIND_LOST, suspect, reason, Remedy.END_BIND)
+
+
+def _report_unreleased(handle: audit.UnreleasedHandle) -> AuditFinding:
+    problem, cause = AuditProblem.NOT_RELEASED, 'no release job exists for it.'
+    if handle.failed_job is not None:
+        problem = AuditProblem.RELEASE_FAILED
+        cause = f'release job {handle.failed_job} has failed.'
+    return AuditFinding(
+        problem,
+        handle.suspect,
+        f'Attach handle {handle.handle_uuid} is not released: {cause}',
+        Remedy.RELEASE,
+        handle_uuid=handle.handle_uuid,
+        job_uuid=handle.failed_job,
+    )

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit job, and the loop that schedules it."""
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from oslo_log import log
+
+from cyborg_lite.conductor.arqs.audit import Audit
+from cyborg_lite.conductor.ownership.sharing import SharingCheck
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.ownership import device_owners
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.arqs.audit import AuditReport
+from cyborg_lite.model.hosts.services import CONDUCTOR, ServiceState
+from cyborg_lite.model.jobs import AuditPayload, Job, JobType, NewJob
+from cyborg_lite.model.queries import Query
+
+LOG = log.getLogger(__name__)
+
+_KEY: Final = 'orphans'  # at most one unfinished audit job in the deployment
+
+
+class AuditHandler:
+    """Runs audit jobs: logs all findings, and applies their remedies if permitted."""
+
+    def __init__(
+        self,
+        database: Database,
+        audit: Audit,
+        reap: bool,
+        sharing: SharingCheck | None = None,
+        count_finding: Callable[[str], None] = lambda problem: None,
+    ) -> None:
+        """Prepare the handler.
+
+        :param reap: True: apply remedies; False: only log the findings
+        :param sharing: finds conflicts with Nova; None: do not check
+        :param count_finding: called for each finding, for the metrics
+        """
+        self._database = database
+        self._audit = audit
+        self._reap = reap
+        self._sharing = sharing
+        self._count_finding = count_finding
+
+    def run(self, job: Job) -> Job | None:
+        """Run one audit."""
+        report = self._audit.find_orphans()
+        _log_report(report)
+        for finding in report.findings:
+            self._count_finding(finding.problem)
+        for finding in report.findings if self._reap else ():
+            if self._audit.apply_remedy(finding, job.request_id):
+                LOG.warning(
+                    'Audit: remedy applied to ARQ %s: %s',
+                    finding.suspect.uuid,
+                    finding.remedy,
+                )
+        self._audit.delete_former_servers()
+        if self._sharing is not None:
+            self._check_sharing(self._sharing)
+        self._database.write(queue.finish_job, job)
+        return None
+
+    def _check_sharing(self, sharing: SharingCheck) -> None:
+        try:
+            for hostname in self._database.read(device_owners.list_hosts):
+                for finding in sharing.check_host(hostname):
+                    self._count_finding(finding.problem)
+                    LOG.warning(
+                        'Audit: %s, host %s, provider %s (%s): %s',
+                        finding.problem,
+                        hostname,
+                        finding.provider_name,
+                        finding.provider_uuid,
+                        finding.reason,
+                    )
+        except CyborgError as error:
+            LOG.warning('Audit is incomplete: allocations not checked: %s', error.text)
+
+    def expire(self, job: Job, reason: str) -> Job | None:
+        """Finish the job: the next audit does the same work."""
+        self._database.write(queue.finish_job, job)
+        return None
+
+
+def _log_report(report: AuditReport) -> None:
+    for check in report.failed_checks:
+        LOG.warning('Audit is incomplete: %s', check)
+    for finding in report.findings:
+        LOG.warning(
+            'Audit: %s, ARQ %s: %s',
+            finding.problem,
+            finding.suspect.uuid,
+            finding.reason,
+        )
+    level = logging.INFO if report.findings else logging.DEBUG
+    LOG.log(level, 'Audit completed with %d findings', len(report.findings))
+
+
+def build_audit_job(request_id: str | None = None) -> NewJob:
+    """Return the audit job of the deployment.
+
+    :param request_id: of the API request; None: no request has caused the job
+    """
+    payload = AuditPayload().to_json()
+    return NewJob(JobType.AUDIT, payload, key=_KEY, request_id=request_id)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditScheduler:
+    """Schedules audit jobs. Any number of conductors may run it.
+
+    Each conductor waits longer the more conductors there are, so that the deployment
+    as a whole audits once per interval.
+    """
+
+    database: Database
+    wake: Callable[[], None]  # called when a job was written
+    interval: float  # seconds between two audits; 0: never
+    stopping: threading.Event
+
+    def run(self) -> None:
+        """Schedule jobs until the stop event is set."""
+        if not self.interval:
+            return
+        while not self.stopping.wait(self.choose_pause()):
+            try:
+                self.database.write(queue.add_job, build_audit_job())
+                self.wake()
+            except CyborgError as error:
+                LOG.error('Scheduling the audit of ARQs failed: %s', error.text)
+
+    def choose_pause(self) -> float:
+        """Return the seconds to wait, with jitter to spread the conductors."""
+        filters = {'binary': (CONDUCTOR,), 'state': (ServiceState.UP.value,)}
+        try:
+            conductors = self.database.read(
+                services.list_services, Query(filters=filters)
+            )
+        except CyborgError as error:
+            LOG.error('Counting the conductors for the audit failed: %s', error.text)
+            conductors = ()
+        return self.interval * max(1, len(conductors)) * random.uniform(0.8, 1.2)

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bind job: moves the ARQs of an instance from BindStarted to Bound or BindFailed.
+
+Another conductor completes the job if this process exits on the way.
+"""
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Final, Self
+
+from oslo_log import log
+
+from cyborg_lite.clients.placement import Consumer, Placement
+from cyborg_lite.conductor.arqs.nova_support import (
+    NovaRules,
+    NovaSupport,
+)
+from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
+from cyborg_lite.conductor.hosts.liveness import check_hosts_up
+from cyborg_lite.conductor.profiles.alternatives import correct_alternatives
+from cyborg_lite.db.arqs import binding, claiming
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.exceptions import (
+    BindCancelled,
+    DeployableInUse,
+    DriverError,
+    HandleNotAttachable,
+    HandlesContended,
+    NoFreeHandle,
+    PlacementConflict,
+    ServiceUnavailable,
+)
+from cyborg_lite.model.arqs.arqs import Binding
+from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
+from cyborg_lite.model.jobs import (
+    BindPayload,
+    ConnectPayload,
+    Job,
+    JobType,
+    NewJob,
+    NovaEventPayload,
+)
+from cyborg_lite.rpc.context import request_context
+from cyborg_lite.rpc.interface import Agents
+
+LOG = log.getLogger(__name__)
+
+_CLAIM_ATTEMPTS: Final = 5
+
+
+TimesStage = Callable[[str], AbstractContextManager[object]]
+"""Returns a context that observes the duration of a stage of a bind."""
+
+
+@dataclass(frozen=True, slots=True)
+class BindRules:
+    """Options of the operator for binds; times in seconds."""
+
+    deadline: int
+    event_deadline: int
+    require_allocation: bool
+    nova: NovaRules = field(default_factory=NovaRules)
+    connect_deadline: int = 3600
+
+
+def build_bind_job(
+    bindings: Mapping[str, Binding], rules: BindRules, request_id: str | None
+) -> NewJob:
+    """Return the bind job of ARQs of one instance.
+
+    :param bindings: by uuid of the ARQ
+    """
+    providers = {binding.device_rp_uuid for binding in bindings.values()}
+    first = next(iter(bindings.values()))
+    payload = BindPayload(
+        instance_uuid=first.instance_uuid,
+        arq_uuids=tuple(sorted(bindings)),
+        provider_uuids=tuple(sorted(providers)),
+        project_id=first.project_id,
+    )
+    return NewJob(
+        JobType.BIND,
+        payload.to_json(),
+        limit_ms=rules.deadline * 1000,
+        request_id=request_id,
+        host=first.hostname,
+    )
+
+
+def build_nova_event_job(
+    payload: NovaEventPayload,
+    rules: BindRules,
+    *,
+    key: str | None = None,
+    request_id: str | None = None,
+) -> NewJob:
+    """Return the job that sends the result of a bind to Nova.
+
+    :param key: at most one unfinished job has the key; None: any number of jobs
+    :param request_id: None: that of the job which this one replaces
+    """
+    return NewJob(
+        JobType.NOVA_EVENT,
+        payload.to_json(),
+        key=key,
+        limit_ms=rules.event_deadline * 1000,
+        request_id=request_id,
+    )
+
+
+class BindHandler:
+    """Runs bind jobs.
+
+    A run may repeat an earlier one from any point: claimed handles stay claimed, and
+    the agent may be called to prepare a handle any number of times.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        agents: Agents,
+        placement: Placement,
+        rules: BindRules,
+        loader: BitstreamLoader | None = None,
+    ) -> None:
+        self._database = database
+        self._agents = agents
+        self._loader = loader or BitstreamLoader.without_glance(database, agents)
+        self._placement = placement
+        self._rules = rules
+        self._time: TimesStage = nullcontext
+        self._nova = NovaSupport(placement, rules.nova)
+
+    def observe_stages(self, time_stage: TimesStage) -> Self:
+        """Observe the duration of each stage; return the handler."""
+        self._time = time_stage
+        return self
+
+    def run(self, job: Job) -> Job | None:
+        """Claim and prepare the handles, and return the Nova event job."""
+        payload = BindPayload.from_json(job.payload)
+        uuids = payload.arq_uuids
+        try:
+            with self._time('allocation'):
+                consumer = self._find_consumer(payload)
+            project_id = _select_project(payload, consumer)
+            if job.step == binding.CLAIMED:
+                handles = self._list_claimed(payload)
+            else:
+                if payload.has_alternatives and consumer is not None:
+                    correct_alternatives(
+                        self._database, self._placement, payload, consumer
+                    )
+                self._check_room(payload, consumer)
+                with self._time('claim'):
+                    claim = self._claim(job, payload, project_id)
+                if not claim.handles:
+                    _log_bound(payload)
+                    return claim.job
+                handles = claim.handles
+            self._nova.check_handles(handles)
+            check_hosts_up(handles)
+            if self._load(payload, job):
+                # The handles now name the bitstream. The agent stores it, and loads it
+                # again after a host reboot.
+                handles = self._list_claimed(payload)
+            with self._time('prepare'):
+                confirmed = self._prepare(job, handles)
+            event_job = self._build_event_job(payload, succeeded=True)
+            replacement = self._database.write(
+                binding.complete_bind,
+                job,
+                binding.PreparedBind(uuids, confirmed),
+                project_id,
+                event_job,
+                *self._build_connect_jobs(job, payload, confirmed),
+            )
+            _log_bound(payload)
+            return replacement
+        except (
+            BindCancelled,
+            NoFreeHandle,
+            HandleNotAttachable,
+            DriverError,
+            DeployableInUse,
+        ) as error:
+            return self._fail(job, payload, error.text)
+
+    def _load(self, payload: BindPayload, job: Job) -> bool:
+        """Load the bitstreams of the ARQs; return True if there are any."""
+        with self._time('load'):
+            return self._loader.load_for_arqs(
+                payload.arq_uuids, payload.generation, job.request_id
+            )
+
+    def expire(self, job: Job, reason: str) -> Job | None:
+        """Move the ARQs to BindFailed and return the Nova event job."""
+        payload = BindPayload.from_json(job.payload)
+        if not job.cancelled:
+            reason = f'The bind exceeded its deadline: {reason}'
+        return self._fail(job, payload, reason)
+
+    def _fail(self, job: Job, payload: BindPayload, reason: str) -> Job | None:
+        LOG.warning(
+            'Bind of instance %s failed: %s ARQs %s',
+            payload.instance_uuid,
+            reason,
+            ', '.join(payload.arq_uuids),
+        )
+        event_job = self._build_event_job(payload, succeeded=False)
+        return self._database.write(
+            binding.fail_bind, job, payload.arq_uuids, reason, event_job
+        )
+
+    def _build_event_job(self, payload: BindPayload, *, succeeded: bool) -> NewJob:
+        event = NovaEventPayload(
+            payload.instance_uuid, payload.arq_uuids, succeeded, payload.generation
+        )
+        return build_nova_event_job(event, self._rules)
+
+    def _list_claimed(self, payload: BindPayload) -> tuple[AllocatedHandle, ...]:
+        return self._database.read(
+            binding.list_claimed_handles, payload.arq_uuids, payload.generation
+        )
+
+    def _find_consumer(self, payload: BindPayload) -> Consumer | None:
+        """Return the allocations of the instance.
+
+        A bind without an allocation is stale or forged, and gets no handle.
+
+        :returns: None if the allocations are not required and not available
+        :raises NoFreeHandle: the instance has no allocation on one of the providers
+        """
+        instance = payload.instance_uuid
+        try:
+            consumer = self._placement.find_consumer(instance)
+        except ServiceUnavailable as error:
+            if self._rules.require_allocation:
+                raise
+            LOG.warning(
+                'Allocations of instance %s not checked before the bind: %s',
+                instance,
+                error.text,
+            )
+            return None
+        allocated = consumer.providers if consumer else frozenset()
+        missing = sorted(set(payload.provider_uuids) - allocated)
+        if missing:
+            reason = f'Instance {instance} has no allocation on {", ".join(missing)}.'
+            if self._rules.require_allocation:
+                raise NoFreeHandle(reason=reason)
+            LOG.warning(
+                'Binding instance %s without an allocation on %s: '
+                '[conductor] require_allocation is off',
+                instance,
+                ', '.join(missing),
+            )
+        return consumer
+
+    def _check_room(self, payload: BindPayload, consumer: Consumer | None) -> None:
+        """Check that other consumers leave room on the providers of a bind.
+
+        The database may show handles as free that guests use: it was restored from a
+        backup, or the bind has no allocation.
+
+        :raises NoFreeHandle: other consumers use too many units of a provider
+        :raises ServiceUnavailable: Placement does not answer; retry later
+        """
+        own = consumer.allocations if consumer else {}
+        usage: dict[str, int] = {}  # units of other consumers, by uuid of the provider
+        for provider in payload.provider_uuids:
+            try:
+                used = sum(self._placement.get_usages(provider).values())
+            except PlacementConflict:
+                continue  # a provider that does not exist has no allocations
+            except ServiceUnavailable:
+                if self._rules.require_allocation:
+                    raise
+                continue
+            usage[provider] = used - sum(own.get(provider, {}).values())
+        shared = {provider: number for provider, number in usage.items() if number > 0}
+        if shared:
+            self._database.read(claiming.check_room, payload.arq_uuids, shared)
+
+    def _claim(
+        self, job: Job, payload: BindPayload, project_id: str | None
+    ) -> binding.ClaimResult:
+        """Claim handles. Retry shortly if other transactions have locked free ones.
+
+        :raises HandlesContended: the handles are still locked; the job is postponed
+        :raises UnitsBeingCleaned: as above, while hosts are still cleaning handles
+        """
+        event_job = self._build_event_job(payload, succeeded=True)
+        contention = HandlesContended()
+        for attempt in range(_CLAIM_ATTEMPTS):
+            try:
+                return self._database.write(
+                    binding.claim_for_bind,
+                    job,
+                    payload.arq_uuids,
+                    project_id,
+                    event_job,
+                )
+            except HandlesContended as error:
+                contention = error
+                time.sleep(random.uniform(0.01, 0.05) * (attempt + 1))
+        raise contention
+
+    def _build_connect_jobs(
+        self, job: Job, payload: BindPayload, confirmed: Sequence[ConfirmedHandle]
+    ) -> tuple[NewJob, ...]:
+        """Return the job for handles whose drivers wait until the instance is spawned.
+
+        :returns: empty if there are no such handles
+        """
+        connecting = [handle for handle in confirmed if handle.needs_connect]
+        if not connecting:
+            return ()
+        arqs = tuple(sorted(handle.arq_uuid for handle in connecting))
+        connect = ConnectPayload(payload.instance_uuid, arqs, payload.generation)
+        new_job = NewJob(
+            JobType.CONNECT,
+            connect.to_json(),
+            limit_ms=self._rules.connect_deadline * 1000,
+            request_id=job.request_id,
+            host=job.host,
+        )
+        return (new_job,)
+
+    def _prepare(
+        self, job: Job, handles: Sequence[AllocatedHandle]
+    ) -> list[ConfirmedHandle]:
+        """Have the agents prepare the handles, with one call for each host.
+
+        :returns: the handles that the agents have prepared
+        :raises HostAway: an agent does not answer; the job is postponed
+        :raises DriverError: an agent cannot prepare a handle
+        """
+        context = request_context(job.request_id)
+        remote = [handle for handle in handles if handle.needs_host]
+        remote.sort(key=lambda handle: handle.hostname)
+        confirmed: list[ConfirmedHandle] = []
+        for host, on_host in groupby(remote, key=lambda handle: handle.hostname):
+            confirmed += self._agents.prepare(context, host, list(on_host))
+        return confirmed
+
+
+def _select_project(payload: BindPayload, consumer: Consumer | None) -> str | None:
+    """Return the project that owns the allocations of the instance.
+
+    :returns: None if an admin named the project in the bind, or if there are none
+    """
+    if consumer is None or payload.project_id is not None:
+        return None
+    return consumer.project_id
+
+
+def _log_bound(payload: BindPayload) -> None:
+    LOG.info(
+        'Bound ARQs %s of instance %s',
+        ', '.join(payload.arq_uuids),
+        payload.instance_uuid,
+    )

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of projects: what to read before the transaction that creates ARQs."""
+
+from cyborg_lite.clients.limits import KeystoneLimits
+from cyborg_lite.conductor.profiles.device_profiles import viewing_project
+from cyborg_lite.db.arqs import arqs, project_limits
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.model.arqs.project_limits import ProjectLimits, list_resources
+from cyborg_lite.rpc.context import RequestContext
+
+
+class LimitService:
+    """Prepares the check of limits. Keystone is not called within a transaction."""
+
+    def __init__(self, database: Database, limits: KeystoneLimits) -> None:
+        self._database = database
+        self._limits = limits
+        self._locked_projects: set[str] = set()  # projects whose lock exists
+
+    def prepare(
+        self, context: RequestContext, profile_name: str
+    ) -> ProjectLimits | None:
+        """Return the limits of the project of the caller.
+
+        :returns: None if the caller has no project
+        :raises DeviceProfileNotFound: the profile does not exist or is not visible
+        :raises ServiceUnavailable: Keystone does not answer
+        """
+        project = context.project_id
+        if project is None:
+            return None
+        viewer = viewing_project(context)
+        groups = self._database.read(arqs.list_profile_groups, profile_name, viewer)
+        limits = self._limits.read_limits(project, list_resources(groups))
+        if project not in self._locked_projects:
+            self._database.write(project_limits.add_lock, project)
+            self._locked_projects.add(project)
+        return ProjectLimits(project, limits)

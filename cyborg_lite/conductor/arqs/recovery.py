@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports of agents about the time in which no conductor received their calls."""
+
+from collections.abc import Callable, Sequence
+
+from oslo_log import log
+
+from cyborg_lite.db.arqs import recovery
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import hosts
+from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.hosts.events import HostEvent, RecoveryResult
+from cyborg_lite.model.hosts.message_rules import check_events, check_recovery_result
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
+
+LOG = log.getLogger(__name__)
+
+
+class RecoveryService:
+    """Stores the results of host reboots, and host events.
+
+    An agent may repeat each call; the repetition has no effect.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        wake: Callable[[], None],
+        event_deadline: int,
+        connect_deadline: int,
+    ) -> None:
+        """Prepare the service.
+
+        :param wake: called when jobs were written
+        :param event_deadline: seconds for which the result is sent to Nova
+        :param connect_deadline: seconds in which handles are connected again
+        """
+        self._database = database
+        self._wake = wake
+        self._limits = recovery.JobLimits(
+            event_deadline * 1000, connect_deadline * 1000
+        )
+
+    @serves(Conductor.report_recovery)
+    def record_result(
+        self, host: str, result: RecoveryResult
+    ) -> tuple[AllocatedHandle, ...]:
+        """Update the ARQs of handles that the agent has rebuilt or lost.
+
+        :returns: handles that the agent must rebuild and did not mention
+        :raises InvalidInput: the result cannot be stored
+        """
+        if result.host != host:
+            raise InvalidInput(reason='The result names another host.')
+        check_recovery_result(result)
+        unmentioned = self._database.write(
+            recovery.record_recovery, result, self._limits
+        )
+        if result.lost:
+            LOG.error(
+                'Host %s cannot rebuild %d handles after a reboot: %s',
+                result.host,
+                len(result.lost),
+                ', '.join(f'{uuid}: {reason}' for uuid, reason in result.lost.items()),
+            )
+        if unmentioned:
+            LOG.warning(
+                'Host %s did not report %d handles after a reboot: %s',
+                result.host,
+                len(unmentioned),
+                ', '.join(handle.uuid for handle in unmentioned),
+            )
+        self._wake()
+        return unmentioned
+
+    @serves(Conductor.report_events)
+    def record_events(self, host: str, events: Sequence[HostEvent]) -> int:
+        """Store the events that are new.
+
+        :returns: the number of the last event ever stored for the host
+        :raises InvalidInput: the events cannot be stored
+        """
+        check_events(host, events)
+        last, new = self._database.write(hosts.record_host_events, host, events)
+        for event in new:
+            if event.arq_uuid is None:
+                LOG.info(
+                    'Event %s on host %s, PCI address %s: %s',
+                    event.kind,
+                    host,
+                    event.address,
+                    event.reason,
+                )
+        return last

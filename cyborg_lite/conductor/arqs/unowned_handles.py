@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attach handles that no ARQ owns, although an instance may still use them.
+
+A database that was restored from a backup lacks the ARQs of later binds. Before a host
+releases such a handle, Placement and Nova must both say that nobody uses it. What
+cannot be read counts as use.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from oslo_log import log
+
+from cyborg_lite.clients.nova import Nova
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.db.arqs import occupied_handles
+from cyborg_lite.db.arqs.occupied_handles import HandleRow
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.hosts.events import HostHandle
+from cyborg_lite.model.hosts.message_rules import check_prepared_handles
+from cyborg_lite.model.inventory.host_report import Deployable
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
+
+LOG = log.getLogger(__name__)
+
+_UNKNOWN: Final = 'unknown'
+
+
+class UnownedHandles:
+    """Decides which prepared handles a host releases."""
+
+    def __init__(
+        self,
+        database: Database,
+        placement: Placement,
+        nova: Nova,
+        wake: Callable[[], None],
+    ) -> None:
+        """Store the arguments.
+
+        :param wake: called when jobs were written
+        """
+        self._database = database
+        self._placement = placement
+        self._nova = nova
+        self._wake = wake
+
+    @serves(Conductor.reconcile_handles)
+    def list_releasable(
+        self, host: str, handles: Sequence[HostHandle]
+    ) -> tuple[str, ...]:
+        """Return the prepared handles that nobody uses, for the agent to release.
+
+        All other handles that no ARQ owns are kept. Each handle that no ARQ owns is
+        occupied until its host does not mention it any more.
+
+        :param handles: all prepared handles of the host
+        :returns: uuids, as the host knows them
+        :raises InvalidInput: a value is invalid
+        """
+        check_prepared_handles(host, handles)
+        uuids = [handle.uuid for handle in handles]
+        rows = self._database.read(occupied_handles.list_compared, host, uuids)
+        claimed = {row.uuid for row in rows if row.is_claimed}
+        unowned = [handle for handle in handles if handle.uuid not in claimed]
+        stored = self._find_rows(host, unowned, rows)
+        self._vacate(host, rows, stored)
+        if not unowned:
+            return ()
+        unowned = self._occupy(host, unowned, stored)
+        reasons = self._find_uses(unowned, stored)
+        for handle in unowned:
+            if handle.uuid in reasons:
+                _log_kept(host, handle, reasons[handle.uuid])
+        released = [item.uuid for item in unowned if item.uuid not in reasons]
+        if released:
+            LOG.warning(
+                'Host %s releases %d handles that no ARQ owns and no instance uses: %s',
+                host,
+                len(released),
+                ', '.join(released),
+            )
+        return tuple(released)
+
+    def _find_rows(
+        self, host: str, unowned: Sequence[HostHandle], rows: Sequence[HandleRow]
+    ) -> Mapping[str, HandleRow]:
+        """Return the stored handles, by uuid as the host knows them."""
+        by_uuid = {row.uuid: row for row in rows}
+        keys = {handle.key for handle in unowned if handle.uuid not in by_uuid}
+        namesakes: Sequence[HandleRow] = ()
+        if keys:
+            namesakes = self._database.read(occupied_handles.list_by_keys, host, keys)
+        by_unit = {(row.deployable_name, row.key): row for row in namesakes}
+        by_host = {
+            handle.uuid: by_uuid.get(handle.uuid)
+            or by_unit.get((handle.deployable_name, handle.key))
+            for handle in unowned
+        }
+        return {uuid: row for uuid, row in by_host.items() if row is not None}
+
+    def _vacate(
+        self, host: str, rows: Sequence[HandleRow], stored: Mapping[str, HandleRow]
+    ) -> None:
+        """End the occupation of handles that are no longer prepared."""
+        prepared = {row.uuid for row in stored.values()}
+        vacant = [row for row in rows if row.is_occupied and row.uuid not in prepared]
+        if not vacant:
+            return
+        uuids = [row.uuid for row in vacant]
+        self._database.write(occupied_handles.vacate, host, uuids)
+        self._wake()
+        LOG.info(
+            'Host %s has released %d handles that no ARQ owns: %s',
+            host,
+            len(vacant),
+            ', '.join(row.key for row in vacant),
+        )
+
+    def _occupy(
+        self, host: str, unowned: Sequence[HostHandle], stored: Mapping[str, HandleRow]
+    ) -> list[HostHandle]:
+        """Withhold the handles; return those that no ARQ has claimed meanwhile."""
+        new = {
+            row.uuid: handle
+            for handle in unowned
+            if (row := stored.get(handle.uuid)) is not None
+            and not (row.is_occupied or row.is_claimed)
+        }
+        if not new:
+            return list(unowned)
+        occupied = self._database.write(occupied_handles.occupy, host, new)
+        self._wake()
+        claimed = {handle.uuid for uuid, handle in new.items() if uuid not in occupied}
+        return [handle for handle in unowned if handle.uuid not in claimed]
+
+    def _find_uses(
+        self, unowned: Sequence[HostHandle], stored: Mapping[str, HandleRow]
+    ) -> Mapping[str, str]:
+        """Return why an instance may use handles, by uuid as the host knows them."""
+        providers = {
+            handle.uuid: _find_provider(handle, stored.get(handle.uuid))
+            for handle in unowned
+        }
+        consumers = {
+            provider: self._list_consumers(provider)
+            for provider in sorted(set(providers.values()))
+        }
+        missing = self._list_missing({handle.instance_uuid for handle in unowned})
+        reasons: dict[str, str] = {}
+        for handle in unowned:
+            row = stored.get(handle.uuid)
+            allocated = consumers[providers[handle.uuid]]
+            if row is not None and row.is_claimed:
+                reasons[handle.uuid] = 'another ARQ owns the same unit'
+            elif allocated is None:
+                reasons[handle.uuid] = 'its allocations cannot be read'
+            elif handle.instance_uuid in allocated:
+                reasons[handle.uuid] = 'the instance has an allocation on its provider'
+            elif allocated and not handle.instance_uuid:
+                reasons[handle.uuid] = 'its provider has allocations'
+            elif missing is None:
+                reasons[handle.uuid] = 'its instance cannot be read'
+            elif handle.instance_uuid not in missing:
+                reasons[handle.uuid] = 'the instance exists in Nova'
+        return reasons
+
+    def _list_consumers(self, provider: str) -> frozenset[str] | None:
+        """Return the consumers of a provider; None: they cannot be read."""
+        try:
+            return self._placement.list_consumers(provider)
+        except CyborgError as error:
+            LOG.warning('Allocations on %s cannot be read: %s', provider, error.text)
+            return None
+
+    def _list_missing(self, instances: set[str]) -> frozenset[str] | None:
+        """Return the instances that do not exist; None: they cannot be read.
+
+        Without a Nova, Placement alone decides.
+        """
+        try:
+            missing = self._nova.find_missing_instances(instances - {''})
+        except CyborgError as error:
+            LOG.warning('Instances of handles cannot be read: %s', error.text)
+            return None
+        return frozenset(instances) if missing is None else missing | {''}
+
+
+def _find_provider(handle: HostHandle, row: HandleRow | None) -> str:
+    if row is not None and row.rp_uuid is not None:
+        return row.rp_uuid
+    return Deployable(handle.deployable_name).provider_uuid
+
+
+def _log_kept(host: str, handle: HostHandle, reason: str) -> None:
+    LOG.warning(
+        'Host %s keeps handle %s (%s) of ARQ %s, instance %s, although no ARQ owns it: '
+        '%s',
+        host,
+        handle.key,
+        handle.uuid,
+        handle.arq_uuid,
+        handle.instance_uuid or _UNKNOWN,
+        reason,
+    )

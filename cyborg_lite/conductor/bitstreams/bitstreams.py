@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The catalog of bitstreams: images in Glance, and their choice for a region."""
+
+from collections.abc import Mapping, Sequence
+
+from cyborg_lite.clients.glance import Glance
+from cyborg_lite.exceptions import (
+    BitstreamNotFound,
+    BitstreamRefused,
+    InvalidInput,
+    NotFound,
+)
+from cyborg_lite.model.bitstreams import choice, listing
+from cyborg_lite.model.bitstreams.bitstreams import Bitstream, Image
+from cyborg_lite.model.bitstreams.choice import (
+    BitstreamFit,
+    BitstreamQuery,
+    RegionProperties,
+)
+from cyborg_lite.model.bitstreams.listing import ListedBitstream
+from cyborg_lite.model.profiles import image_properties
+
+
+class BitstreamCatalog:
+    """Finds bitstreams in Glance.
+
+    Nothing is cached: images may be added and deleted at any time, and loading one
+    takes seconds anyway.
+    """
+
+    def __init__(
+        self, images: Glance | None, largest: int, defaults: Sequence[str] = ()
+    ) -> None:
+        """Prepare the catalog.
+
+        :param images: None: no Glance is configured, and the catalog is empty
+        :param largest: size limit of an image, in bytes
+        :param defaults: uuids of images for released regions. Empty: a released region
+            gets its previous bitstream.
+        """
+        self._images = images
+        self._largest = largest
+        self._defaults = defaults
+
+    def find(self, query: BitstreamQuery, region: RegionProperties) -> Bitstream:
+        """Return the bitstream that matches the query and fits the region.
+
+        Only the properties of the image are read, not its content.
+
+        :raises BitstreamNotFound: no image matches, or several do
+        :raises BitstreamRefused: the image does not fit; the error lists all reasons
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        if self._images is None:
+            reason = 'the conductor has no [glance] section.'
+            raise BitstreamNotFound(reason=reason)
+        if query.image_id is not None:
+            try:
+                images: tuple[Image, ...] = (self._images.image(query.image_id),)
+            except NotFound:
+                raise BitstreamNotFound(reason=_missing(query.image_id)) from None
+        elif query.name is not None:
+            images = self._find_by_name(self._images, query.name)
+        else:
+            # Either of two properties names the function, in any spelling. Glance
+            # cannot filter by that.
+            images = self._images.bitstreams({})
+        return choice.choose_bitstream(query, images, region, self._largest)
+
+    def _find_by_name(self, source: Glance, name: str) -> tuple[Image, ...]:
+        """Return the images with a name of the bitstream or of the image."""
+        images = (
+            *source.bitstreams({'bs-name': name}),
+            *source.bitstreams({'name': name}),
+        )
+        return tuple({image.id: image for image in images}.values())
+
+    def read_image_properties(self, image_id: str) -> Mapping[str, str]:
+        """Return the accelerator properties of the image of an instance.
+
+        :returns: see ``image_properties``; empty without Glance, since a cloud without
+            FPGAs need not configure it
+        :raises InvalidInput: the image does not exist, or has an invalid property
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        if self._images is None:
+            return {}
+        try:
+            image = self._images.image(image_id)
+        except NotFound:
+            raise InvalidInput(reason=_missing(image_id)) from None
+        return image_properties.parse_image_properties(image_id, image.properties)
+
+    def rank(self, region: RegionProperties) -> tuple[BitstreamFit, ...]:
+        """Return all bitstreams: first those that fit the region, best first.
+
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        images = self._list_images()
+        return choice.rank_images(images, region, self._largest)
+
+    def list(
+        self, filters: Mapping[str, str], region: RegionProperties | None
+    ) -> tuple[ListedBitstream, ...]:
+        """Return the bitstreams that match the filters, in the order of ``rank``.
+
+        :param filters: see ``bitstream_list.filter_images``
+        :param region: None: judge each image without regard to a region
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        images = listing.filter_images(self._list_images(), filters)
+        fits = choice.rank_images(images, region, self._largest)
+        return tuple(listing.describe_image(fit) for fit in fits)
+
+    def find_default(self, region: RegionProperties) -> Bitstream | None:
+        """Return the first default image that fits the region.
+
+        :returns: None if no default images are configured
+        :raises BitstreamNotFound: none of the default images fits
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        for image_id in self._defaults:
+            try:
+                return self.find(BitstreamQuery(image_id=image_id), region)
+            except (BitstreamNotFound, BitstreamRefused):
+                continue
+        if self._defaults:
+            reason = 'no image of [conductor] default_images fits.'
+            raise BitstreamNotFound(reason=reason)
+        return None
+
+    def find_by_function(
+        self, function_id: str, region: RegionProperties
+    ) -> Bitstream | None:
+        """Return the best bitstream that has the function and fits the region.
+
+        :param function_id: empty: no function is known, and the result is None
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        for fit in self.rank(region) if function_id else ():
+            bitstream = fit.bitstream
+            if bitstream is None or fit.reasons or bitstream.is_shell:
+                continue
+            if bitstream.function_id == function_id:
+                return bitstream
+        return None
+
+    def _list_images(self) -> tuple[Image, ...]:
+        return () if self._images is None else self._images.bitstreams({})
+
+
+def _missing(image_id: str) -> str:
+    return f'image {image_id} does not exist in Glance, or is not visible.'

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programming of a deployable by an operator, and the job that does it."""
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Final
+
+from oslo_log import log
+
+from cyborg_lite.conductor.bitstreams.loading import BitstreamLoader
+from cyborg_lite.conductor.jobs.runner import JobRunner
+from cyborg_lite.db.bitstreams import programming
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.devices import deployables
+from cyborg_lite.exceptions import (
+    CyborgError,
+    DeployableNotFound,
+    HostAway,
+    ProgrammingTimedOut,
+    ServiceUnavailable,
+)
+from cyborg_lite.model.bitstreams.listing import ListedBitstream
+from cyborg_lite.model.bitstreams.program_jobs import ProgramJob, ProgramStep
+from cyborg_lite.model.devices.devices import DeployableRecord
+from cyborg_lite.model.jobs import Job, JobType, NewJob, ProgramPayload
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
+
+LOG = log.getLogger(__name__)
+
+_WAIT_SECONDS: Final = 50.0  # clients of the API wait 60 seconds
+_DEADLINE_MS: Final = 600_000
+
+
+class ProgrammingService:
+    """Programs deployables for operators.
+
+    The work runs as a job, so it continues if the caller stops waiting.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        loader: BitstreamLoader,
+        runner: JobRunner,
+        waiters: 'ProgramWaiters',
+    ) -> None:
+        self._database = database
+        self._loader = loader
+        self._runner = runner
+        self._waiters = waiters
+
+    @serves(Conductor.program_deployable)
+    def program(
+        self, context: RequestContext, uuid: str, image_uuid: str
+    ) -> DeployableRecord:
+        """Load an image into an unused deployable, and wait for the result.
+
+        :raises DeployableNotFound: no deployable has the uuid
+        :raises DeployableInUse: an ARQ uses the deployable, or it is being programmed
+        :raises DriverError: the image does not fit, or the agent could not load it
+        :raises ProgrammingTimedOut: the job takes longer than 50 s; it continues
+        """
+        job = self._accept(context, uuid, image_uuid)
+        result = self._waiters.add(job.uuid)
+        self._runner.run(job)
+        try:
+            result.result(_WAIT_SECONDS)
+        except FutureTimeoutError:
+            raise ProgrammingTimedOut(uuid=uuid) from None
+        finally:
+            self._waiters.remove(job.uuid)
+        query = Query(filters={'uuid': (uuid,)})
+        for record in self._database.read(deployables.list_deployables, query):
+            return record
+        # The host reports other regions after the load.
+        raise DeployableNotFound(uuid=uuid)
+
+    @serves(Conductor.start_programming)
+    def start(self, context: RequestContext, uuid: str, image_uuid: str) -> ProgramJob:
+        """Start a job that loads an image, and return it without waiting.
+
+        :raises DeployableNotFound: no deployable has the uuid
+        :raises DeployableInUse: an ARQ uses the deployable, or it is being programmed
+        :raises DriverError: the image does not fit
+        """
+        job = self._accept(context, uuid, image_uuid)
+        program_job = self._database.read(programming.find_program_job, job.uuid, None)
+        self._runner.run(job)
+        return program_job
+
+    @serves(Conductor.show_program_job)
+    def show_job(self, context: RequestContext, uuid: str) -> ProgramJob:
+        """Return a programming job.
+
+        :raises JobNotFound: no job has the uuid, or it is of another project
+        """
+        project = None if context.is_admin else context.project_id or ''
+        return self._database.read(programming.find_program_job, uuid, project)
+
+    @serves(Conductor.list_bitstreams)
+    def list_bitstreams(
+        self, filters: Mapping[str, str], deployable: str
+    ) -> tuple[ListedBitstream, ...]:
+        """Return bitstreams: first those that can be loaded, best first.
+
+        :param deployable: uuid; empty: judge each image without regard to a deployable
+        :raises DeployableNotFound: no deployable has the uuid
+        :raises ServiceUnavailable: Glance does not answer
+        """
+        region = None
+        if deployable:
+            region = self._database.read(programming.find_region, deployable)
+        return self._loader.list_bitstreams(filters, region)
+
+    def _accept(self, context: RequestContext, uuid: str, image_uuid: str) -> Job:
+        region = self._database.read(programming.find_region, uuid)
+        bitstream = self._loader.find_image(region, image_uuid)
+        payload = ProgramPayload(uuid, image_uuid, bitstream.is_shell)
+        new_job = NewJob(
+            JobType.PROGRAM,
+            payload.to_json(),
+            limit_ms=_DEADLINE_MS,
+            request_id=context.request_id,
+            host=region.hostname,
+        )
+        return self._database.write(
+            programming.begin_load,
+            region,
+            new_job,
+            self._runner.owner,
+            context.project_id,
+        )
+
+
+class ProgramWaiters:
+    """Callers in this process that wait for programming jobs of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._results: dict[str, Future[None]] = {}  # by uuid of the job
+
+    def add(self, uuid: str) -> Future[None]:
+        """Return the future of a job."""
+        with self._lock:
+            return self._results.setdefault(uuid, Future())
+
+    def remove(self, uuid: str) -> None:
+        """Forget the future of a job."""
+        with self._lock:
+            self._results.pop(uuid, None)
+
+    def notify(self, uuid: str, error: CyborgError | None) -> None:
+        """Set the result of a job. Do nothing if no caller waits for it.
+
+        :param error: None: the job has succeeded
+        """
+        with self._lock:
+            result = self._results.get(uuid)
+        if result is None or result.done():
+            return
+        if error is None:
+            result.set_result(None)
+        else:
+            result.set_exception(error)
+
+
+class ProgramHandler:
+    """Runs programming jobs. A run may repeat an earlier one."""
+
+    def __init__(
+        self, database: Database, loader: BitstreamLoader, waiters: ProgramWaiters
+    ) -> None:
+        self._database = database
+        self._loader = loader
+        self._waiters = waiters
+
+    def run(self, job: Job) -> Job | None:
+        """Load the image and store the result."""
+        payload = ProgramPayload.from_json(job.payload)
+        try:
+            region = self._find_region(payload)
+        except DeployableNotFound as error:
+            self._database.write(programming.end_load_without_region, job, error.text)
+            self._waiters.notify(job.uuid, error)
+            return None
+        failure: CyborgError | None = None
+        try:
+            self._load(job, region, payload.image_uuid)
+        except (HostAway, ServiceUnavailable) as error:
+            # The job is retried. The step shows the operator why it takes long.
+            is_host = isinstance(error, HostAway)
+            reason = 'The agent of its host does not answer.' if is_host else error.text
+            self._record_step(job, ProgramStep.ACCEPTED, reason)
+            raise
+        except CyborgError as error:
+            LOG.error(
+                'Programming deployable %s (%s) with image %s failed: %s',
+                region.uuid,
+                region.name,
+                payload.image_uuid,
+                error.text,
+            )
+            failure = error
+        self._end(job, region, failure)
+        return None
+
+    def _find_region(self, payload: ProgramPayload) -> programming.StoredRegion:
+        return self._database.read(programming.find_region, payload.deployable_uuid)
+
+    def _load(
+        self, job: Job, region: programming.StoredRegion, image_uuid: str
+    ) -> None:
+        self._record_step(job, ProgramStep.CHECKING)
+        bitstream = self._loader.find_image(region, image_uuid)
+        self._record_step(job, ProgramStep.LOADING)
+        self._loader.load(region, bitstream, (), job.request_id)
+        self._loader.try_update_placement(region.hostname)
+
+    def _record_step(self, job: Job, step: ProgramStep, reason: str = '') -> None:
+        self._database.write(programming.record_program_step, job.uuid, step, reason)
+
+    def expire(self, job: Job, reason: str) -> Job | None:
+        """Mark the region unusable and end the job."""
+        payload = ProgramPayload.from_json(job.payload)
+        LOG.error(
+            'Programming deployable %s with image %s ended without a result: %s',
+            payload.deployable_uuid,
+            payload.image_uuid,
+            reason,
+        )
+        try:
+            region = self._find_region(payload)
+        except DeployableNotFound as error:
+            self._database.write(programming.end_load_without_region, job, error.text)
+            return None
+        # The agent may have started to load, so the content of the region is unknown.
+        self._database.write(
+            programming.mark_region_unusable, region, f'Programming failed: {reason}'
+        )
+        self._end(job, region, ProgrammingTimedOut(uuid=region.uuid))
+        return None
+
+    def _end(
+        self, job: Job, region: programming.StoredRegion, failure: CyborgError | None
+    ) -> None:
+        text = None if failure is None else failure.text
+        self._database.write(programming.end_load, region, job, text)
+        self._waiters.notify(job.uuid, failure)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of device profiles with the providers that Placement has for them.
+
+Placement is authoritative for free units: it has the allocations of instances that
+have no ARQ yet, and what an operator has reserved there.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.conductor.arqs.nova_support import (
+    NovaRules,
+    NovaSupport,
+)
+from cyborg_lite.db.capacity import provider_capacity
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.model.capacity.explanations import GroupCandidates, ProviderCapacity
+from cyborg_lite.model.profiles.device_profiles import (
+    AttachTarget,
+    Group,
+    GroupRequirements,
+)
+from cyborg_lite.model.profiles.selector_keys import find_selector
+
+Groups = Sequence[Mapping[str, str]]  # of a device profile
+
+
+class CandidateFinder:
+    """Finds the providers for groups, and what the database has about providers."""
+
+    def __init__(
+        self,
+        database: Database,
+        placement: Placement,
+        nova_rules: NovaRules | None = None,
+    ) -> None:
+        self._database = database
+        self._placement = placement
+        self._nova = NovaSupport(placement, nova_rules or NovaRules())
+
+    def find(
+        self, groups: Groups, *, free: bool = True, traits: bool = True
+    ) -> list[GroupCandidates]:
+        """Return the candidates of each group. Equal groups are queried once.
+
+        Sends one request to Placement per distinct group for free units, and one per
+        distinct group with traits.
+
+        :param free: query the providers with free units
+        :param traits: query the providers with the traits, whether free or not
+        :raises ServiceUnavailable: Placement does not answer
+        """
+        parsed = [Group.parse(group) for group in groups]
+        candidates = {
+            requirements: self._query_placement(requirements, free, traits)
+            for requirements in dict.fromkeys(group.requirements for group in parsed)
+        }
+        return [
+            replace(
+                candidates[group.requirements],
+                for_guest=group.attach_target is AttachTarget.VM,
+            )
+            for group in parsed
+        ]
+
+    def list_capacities(
+        self, groups: Groups, *, close: bool
+    ) -> tuple[ProviderCapacity, ...]:
+        """Return the capacities with the traits of the selectors of the groups.
+
+        Placement may lack these traits yet.
+
+        :param close: close the providers for guests whose handles Nova cannot attach.
+            It sends at most one request to Placement.
+        :raises ServiceUnavailable: Placement does not answer
+        """
+        selectors = tuple(filter(None, map(find_selector, groups)))
+        capacities = self._database.read(
+            provider_capacity.list_provider_capacities, selectors
+        )
+        return self._nova.close_capacities(capacities) if close else capacities
+
+    def _query_placement(
+        self, group: GroupRequirements, free: bool, traits: bool
+    ) -> GroupCandidates:
+        filters = group.required, group.forbidden
+        offers: Mapping[str, Mapping[str, int]] = {}
+        if free:
+            offers = self._placement.list_candidates(dict(group.amounts), *filters)
+        with_traits: frozenset[str] = frozenset()
+        if traits and any(filters):
+            with_traits = self._placement.list_providers_with_traits(*filters)
+        return GroupCandidates(group, offers, with_traits)
+
+
+def has_guest_group(candidates: Collection[GroupCandidates]) -> bool:
+    """Check whether Nova attaches an accelerator of one of the groups."""
+    return any(candidate.for_guest for candidate in candidates)

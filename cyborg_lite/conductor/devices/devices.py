@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices: the list for the API, and changes of their status."""
+
+from collections.abc import Callable
+from functools import partial
+
+from oslo_log import log
+
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.devices import devices, events
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
+from cyborg_lite.model.devices.events import DeviceEvent
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
+
+LOG = log.getLogger(__name__)
+
+
+class DeviceService:
+    """Lists devices and changes their status in the database and in Placement.
+
+    A change of status returns after Placement has the new inventory. A device in
+    maintenance therefore gets no new instance once the call has returned.
+    """
+
+    def __init__(
+        self, database: Database, sync_placement: Callable[[str], object]
+    ) -> None:
+        """Prepare the service.
+
+        :param sync_placement: runs the Placement sync job of a host or waits for it
+        """
+        self._database = database
+        self._sync_placement = sync_placement
+
+    @serves(Conductor.list_devices)
+    def list(self, query: Query) -> tuple[DeviceRecord, ...]:
+        """Return the devices that match the query."""
+        return self._database.read(devices.list_devices, query)
+
+    @serves(Conductor.list_device_events)
+    def list_events(self, uuid: str) -> tuple[DeviceEvent, ...]:
+        """Return the latest events of a device, the latest first.
+
+        :raises DeviceNotFound: there is neither a device nor an event with the uuid
+        """
+        return self._database.read(events.list_events, uuid)
+
+    @serves(Conductor.set_device_status)
+    def set_status(
+        self,
+        uuid: str,
+        status: DeviceStatus,
+        reason: str = '',
+        generation: int | None = None,
+    ) -> None:
+        """Change the status and reserve or free the device in Placement.
+
+        The same transaction writes a Placement sync job. If this process exits before
+        it has called Placement, another conductor runs that job.
+
+        :param reason: reason of a maintenance; stored, and shown with the device
+        :param generation: that the device must have; None: any
+        :raises DeviceNotFound: no device has the uuid
+        :raises GenerationConflict: the device has another generation
+        :raises ServiceUnavailable: Placement is unreachable; the device has its former
+            status, or that of a later call
+        :raises PlacementConflict: other clients kept changing the provider; the device
+            has its former status, or that of a later call
+        """
+        change = partial(
+            devices.set_device_status, uuid=uuid, status=status, reason=reason
+        )
+        # The first transaction may change the generation, so only it compares it.
+        previous = self._database.write(change, generation=generation)
+        if previous.status is status:
+            # Another call may have set the status and undo it if Placement fails.
+            self._sync_placement(previous.hostname)
+            previous = self._database.write(change)
+        if previous.status is status:
+            return
+        try:
+            self._sync_placement(previous.hostname)
+        except CyborgError:
+            setting = (status, reason)
+            self._database.write(devices.undo_device_status, uuid, setting, previous)
+            raise
+        LOG.info(
+            'Status of device %s on host %s changed to %s',
+            uuid,
+            previous.hostname,
+            status,
+        )

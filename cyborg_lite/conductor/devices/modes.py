@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of mode changes for operators, and the job that changes the mode of a device.
+
+The agent is the only one to know the modes of a device. Each plan therefore calls it.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from oslo_log import log
+
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.devices import modes
+from cyborg_lite.db.devices.modes import ModeDevice
+from cyborg_lite.exceptions import (
+    CyborgError,
+    DeviceNotFound,
+    HostAway,
+    HostSyncBusy,
+    JobLost,
+    PlacementConflict,
+    ServiceUnavailable,
+)
+from cyborg_lite.model.device_errors import ModeRefused, ModeUnknown
+from cyborg_lite.model.devices.modes import (
+    DeviceModes,
+    DevicePlan,
+    ModeChange,
+    ModeOrder,
+    plan_modes,
+)
+from cyborg_lite.model.inventory import report_rules
+from cyborg_lite.model.inventory.host_report import HostReport
+from cyborg_lite.model.jobs import Job, JobState, ModePayload
+from cyborg_lite.rpc.context import RequestContext, request_context
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Agents, Conductor
+
+LOG = log.getLogger(__name__)
+
+_RETRIED: Final = (
+    HostAway,
+    HostSyncBusy,
+    JobLost,
+    PlacementConflict,
+    ServiceUnavailable,
+)
+
+
+class ModeService:
+    """Plans changes of modes and starts them."""
+
+    def __init__(
+        self, database: Database, agents: Agents, wake: Callable[[], None]
+    ) -> None:
+        """Store the arguments.
+
+        :param wake: called when a job was written
+        """
+        self._database = database
+        self._agents = agents
+        self._wake = wake
+
+    @serves(Conductor.plan_modes)
+    def plan(self, context: RequestContext, uuid: str) -> DevicePlan:
+        """Return what a change of a device to each of its modes would do.
+
+        :raises DeviceNotFound: no device has the uuid
+        :raises DriverError: the agent of its host is of an earlier release
+        :raises HostAway: the agent of its host does not answer
+        """
+        device = self._database.read(modes.find_device, uuid)
+        listings = self._agents.list_modes(context, device.hostname)
+        own = [item for item in listings if item.address == device.address]
+        listing = own[0] if own else DeviceModes(device.address, (), ())
+        users = self._database.read(modes.list_users, device.hostname)
+        changes = self._database.read(modes.list_changes)
+        return DevicePlan(
+            device.uuid,
+            device.hostname,
+            device.address,
+            plan_modes(listing),
+            listing.declared,
+            listing.stored,
+            users.get(device.uuid, ()),
+            changes.get(device.uuid),
+        )
+
+    @serves(Conductor.change_mode)
+    def change(
+        self,
+        context: RequestContext,
+        uuid: str,
+        mode: str,
+        generation: int | None = None,
+    ) -> DevicePlan:
+        """Start the job that changes the mode of a device; return the plan.
+
+        :param generation: that the device must have; None: any
+        :raises ModeRefused: the device has no such mode, or is in use
+        :raises GenerationConflict: the device has another generation
+        :raises CyborgError: as ``plan``
+        """
+        plan = self.plan(context, uuid)
+        if plan.find(mode) is None:
+            names = ', '.join(item.mode for item in plan.plans) or 'none'
+            reason = f'it has no such mode. Its modes: {names}.'
+            raise ModeRefused(uuid=uuid, mode=mode, reason=reason)
+        payload = ModePayload(plan.device_uuid, mode)
+        self._database.write(modes.add_change, payload, context.request_id, generation)
+        self._wake()
+        return replace(plan, change=ModeChange(mode, JobState.WAITING))
+
+
+class ModeHandler:
+    """Runs jobs that change modes. A run may repeat an earlier one."""
+
+    def __init__(
+        self,
+        database: Database,
+        agents: Agents,
+        placement: Placement,
+        sync_placement: Callable[[str], object],
+    ) -> None:
+        """Store the arguments.
+
+        :param sync_placement: updates the providers of a host in Placement
+        """
+        self._database = database
+        self._agents = agents
+        self._placement = placement
+        self._sync_placement = sync_placement
+
+    def run(self, job: Job) -> Job | None:
+        """Hold the device, have its agent set the mode, and end the hold."""
+        payload = ModePayload.from_json(job.payload)
+        try:
+            device = self._database.write(modes.hold_device, job, payload)
+        except (DeviceNotFound, ModeRefused) as error:
+            self._end(job, error.text)
+            return None
+        try:
+            self._change(job, device, payload.mode)
+        except _RETRIED:
+            raise
+        except ModeUnknown as error:
+            self._end(job, error.text, is_known=False)
+        except CyborgError as error:
+            self._end(job, error.text)
+        else:
+            self._database.write(modes.end_change, job)
+            LOG.info(
+                'Mode of device %s on host %s changed to %s',
+                device.uuid,
+                device.hostname,
+                payload.mode,
+            )
+        self._try_sync(device.hostname)
+        return None
+
+    def expire(self, job: Job, reason: str) -> Job | None:
+        """End the job. The agent may have begun to change a device that is held."""
+        is_held = self._database.read(modes.is_held, job)
+        self._end(job, reason, is_known=not is_held)
+        return None
+
+    def _change(self, job: Job, device: ModeDevice, mode: str) -> None:
+        self._sync_placement(device.hostname)
+        self._check_unallocated(device, mode)
+        # The agent ignores an order that is older than the last one it executed.
+        moment = self._database.write(modes.read_order_time, job)
+        order = ModeOrder(device.address, mode, moment)
+        context = request_context(job.request_id)
+        card = self._agents.set_mode(context, device.hostname, order)
+        report_rules.check_report(HostReport(device.hostname, '', (card,)))
+        self._database.write(modes.record_device, device.hostname, card)
+
+    def _check_unallocated(self, device: ModeDevice, mode: str) -> None:
+        """Check that no instance is scheduled to a device that has no ARQ yet.
+
+        :raises ModeRefused: an instance is
+        """
+        for provider in device.provider_uuids:
+            consumers = sorted(self._placement.list_consumers(provider))
+            if consumers:
+                reason = (
+                    f'Placement has allocations of it: {", ".join(consumers[:10])}.'
+                )
+                raise ModeRefused(uuid=device.uuid, mode=mode, reason=reason)
+
+    def _end(self, job: Job, failure: str, *, is_known: bool = True) -> None:
+        LOG.error('Job %s did not change the mode: %s', job.uuid, failure)
+        self._database.write(modes.end_change, job, failure, is_known=is_known)
+
+    def _try_sync(self, hostname: str) -> None:
+        try:
+            self._sync_placement(hostname)
+        except CyborgError as error:
+            LOG.warning(
+                'Placement sync of host %s after a change of modes postponed to a '
+                'job: %s',
+                hostname,
+                error.text,
+            )

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts: maintenance of all their devices, and their removal."""
+
+from oslo_log import log
+
+from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
+from cyborg_lite.conductor.providers.sync import SyncMode, SyncResult
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import hosts, services
+from cyborg_lite.db.providers import providers
+from cyborg_lite.exceptions import ServiceAlive, ServiceNotFound
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.hosts.hosts import RemovedHost
+from cyborg_lite.model.hosts.services import AGENT, Service, ServiceState
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import Conductor
+
+LOG = log.getLogger(__name__)
+
+
+class HostService:
+    """Changes hosts in the database and in Placement.
+
+    If Placement does not answer, a conductor completes the change later.
+    """
+
+    def __init__(self, database: Database, sync_jobs: HostSyncJobs) -> None:
+        self._database = database
+        self._sync_jobs = sync_jobs
+
+    def set_status(self, host: str, status: DeviceStatus, reason: str) -> int:
+        """Set the status of all devices of a host; return the number of changes.
+
+        The call returns after Placement has the status.
+
+        :raises HostNotFound: the host has neither an agent nor devices
+        :raises ServiceUnavailable: Placement does not answer
+        """
+        set_status, write = hosts.set_status, self._database.write
+        changed = write(set_status, host, status, reason)
+        if not changed:
+            # An earlier call may have failed, or may undo its change of a device.
+            self._sync_jobs.sync(host)
+            changed = write(set_status, host, status, reason)
+        if changed:
+            self._sync_jobs.sync(host)
+            LOG.info('Status of %d devices of host %s: %s', changed, host, status)
+        if status is DeviceStatus.ENABLED and (uuids := self.list_changing(host)):
+            LOG.info('Jobs change devices of host %s: %s', host, ', '.join(uuids))
+        return changed
+
+    def list_changing(self, host: str) -> tuple[str, ...]:
+        """Return the uuids of the devices in maintenance that jobs change.
+
+        No call enables them before their change ends.
+        """
+        return self._database.read(hosts.list_changing_devices, host)
+
+    def forget(self, host: str) -> tuple[RemovedHost, SyncResult]:
+        """Delete a host with its devices, handles, jobs, agent and providers.
+
+        :raises HostNotFound: the host has neither an agent nor devices
+        :raises ServiceAlive: the agent of the host is up
+        :raises HostInUse: ARQs of instances use the host
+        :raises ServiceUnavailable: Placement does not answer
+        """
+        removed = self._database.write(hosts.forget_host, host)
+        LOG.info('Deleted host %s: %s', host, removed)
+        result = self._sync_jobs.sync_in_mode(host, SyncMode(deep=True, prune=True))
+        if not result.problems:
+            self._database.write(providers.delete_unused_traits, removed.provider_uuids)
+        return removed, result
+
+    @serves(Conductor.delete_service)
+    def forget_service(self, uuid: str) -> None:
+        """Delete a daemon that is down; for an agent, its host with all devices.
+
+        :raises ServiceNotFound: no daemon has the uuid
+        :raises ServiceAlive: the daemon is up
+        :raises HostInUse: ARQs of instances use the host of the agent
+        :raises ServiceUnavailable: Placement does not answer
+        """
+        service = self._find_service(uuid)
+        if service.binary == AGENT:
+            self.forget(service.host)
+            return
+        if service.state is ServiceState.UP:
+            raise ServiceAlive(binary=service.binary, host=service.host)
+        self._database.write(services.delete_service, uuid)
+
+    def _find_service(self, uuid: str) -> Service:
+        query = Query(filters={'uuid': (uuid,)})
+        for service in self._database.read(services.list_services, query):
+            return service
+        raise ServiceNotFound(uuid=uuid)

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host reports and heartbeats of agents."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from oslo_log import log
+
+from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.inventory.report_memory import ReportMemory
+from cyborg_lite.db.arqs import recovery
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.exceptions import (
+    AgentIdentityRefused,
+    InvalidInput,
+    ReportOutdated,
+)
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.hosts.message_rules import check_heartbeat
+from cyborg_lite.model.hosts.services import AgentRecord, Heartbeat, HeartbeatDetails
+from cyborg_lite.model.inventory.diff import InventoryChanges
+from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, HostReport
+from cyborg_lite.model.inventory.report_changes import ReportChanges, apply_changes
+from cyborg_lite.model.inventory.report_rules import check_report
+from cyborg_lite.rpc.context import RequestContext
+from cyborg_lite.rpc.dispatcher import serves
+from cyborg_lite.rpc.interface import NO_DETAILS, NO_TELEMETRY, Conductor
+
+LOG = log.getLogger(__name__)
+
+
+class InventoryService:
+    """Stores what agents report about their hosts."""
+
+    def __init__(
+        self,
+        database: Database,
+        wake: Callable[[], None],
+        heartbeats: HeartbeatBatch,
+        count_heartbeat: Callable[[], None] = lambda: None,
+        new_status: DeviceStatus = DeviceStatus.ENABLED,
+    ) -> None:
+        """Prepare the service.
+
+        :param wake: called when jobs were written
+        :param heartbeats: writes the heartbeats that carry no new information
+        :param count_heartbeat: called for each heartbeat, for the metrics
+        :param new_status: status of devices that a host did not have before
+        """
+        self._database = database
+        self._wake = wake
+        self._heartbeats = heartbeats
+        self._count_heartbeat = count_heartbeat
+        self._new_status = new_status
+        self._reports = ReportMemory()
+
+    def store_report(self, context: RequestContext, report: HostReport) -> int:
+        """Store the changes of a host report and schedule a Placement sync.
+
+        The call may be repeated.
+
+        :returns: the number of the report. A larger number: nothing was stored, because
+            a later report is stored; the agent must send its report with this number
+        :raises InvalidInput: the report cannot be stored, or names another host
+        :raises AgentIdentityRefused: the host has another agent, which is up
+        """
+        check_report(report)
+        host, boot_id = report.hostname, report.boot_id
+        agent = self._database.read(services.find_agent, host)
+        if agent is not None:
+            if (agent.digest, agent.boot_id) == (report.digest, boot_id):
+                return report.number
+            if agent.refuses(report.identity):
+                raise AgentIdentityRefused(host=host)
+            if _is_outdated(report, agent):
+                LOG.info('Ignoring a report of host %s: a later one is stored', host)
+                return _next_number(report, agent)
+            if agent.boot_id not in (None, boot_id):
+                self._database.write(recovery.record_host_reboot, host, boot_id)
+        try:
+            changes = self._database.write(
+                reports.store_report, report, context.request_id, self._new_status
+            )
+        except ReportOutdated as error:
+            LOG.info('Ignoring a report of host %s: %s', host, error.text)
+            agent = self._database.read(services.find_agent, host)
+            return _next_number(report, agent)
+        _log_changes(report.hostname, changes)
+        _log_losses(report.hostname, changes)
+        if changes.concern_placement:
+            self._wake()
+        return report.number
+
+    @serves(Conductor.report_changes)
+    def store_changes(
+        self, context: RequestContext, host: str, changes: ReportChanges
+    ) -> int | None:
+        """Store the report that results from changes; see ``store_report``.
+
+        :param host: host of the agent that has sent the changes
+        :returns: None: nothing was stored, because this conductor does not remember the
+            earlier report, or the changes do not belong to it
+        :raises InvalidInput: also if the changes name another host
+        """
+        if changes.report.hostname != host:
+            raise InvalidInput(reason='The report names another host.')
+        report = self._find_report(host, changes)
+        if report is None:
+            return None
+        number = self.store_report(context, report)
+        if number == report.number:
+            self._reports.remember(report)
+        return number
+
+    def _find_report(self, host: str, changes: ReportChanges) -> HostReport | None:
+        """Return the report that results from changes; None: it is not known."""
+        if not changes.base:
+            return replace(changes.report, agent_digest=changes.digest)
+        base = self._reports.find(host, changes.base)
+        return apply_changes(changes, base) if base else None
+
+    @serves(Conductor.heartbeat)
+    def record_heartbeat(
+        self,
+        host: str,
+        digest: str,
+        version: str,
+        details: HeartbeatDetails = NO_DETAILS,
+    ) -> bool:
+        """Record a heartbeat of an agent.
+
+        :returns: True if the agent must send its report: the stored digest differs
+        :raises InvalidInput: the details cannot be stored
+        :raises AgentIdentityRefused: the host has another agent, which is up
+        """
+        check_heartbeat(host, details)
+        self._count_heartbeat()
+        heartbeat = Heartbeat(host, version, digest, details.boot_id, details.identity)
+        if not details.started and self._heartbeats.add(heartbeat, details.telemetry):
+            return False
+        needs_report = self._database.write(
+            services.record_agent_heartbeat, host, version, digest, details
+        )
+        if not needs_report:
+            self._heartbeats.remember(heartbeat)
+        return needs_report
+
+    @serves(Conductor.repeat)
+    def repeat_heartbeat(
+        self, host: str, token: str, telemetry: Mapping[str, Usage] = NO_TELEMETRY
+    ) -> bool:
+        """Record a heartbeat that repeats the last one of an agent."""
+        if telemetry:
+            check_heartbeat(host, HeartbeatDetails(telemetry=telemetry))
+        if not self._heartbeats.repeat(host, token, telemetry):
+            return False
+        self._count_heartbeat()
+        return True
+
+    @serves(Conductor.repeat_without_answer)
+    def repeat_without_answer(
+        self, host: str, token: str, telemetry: Mapping[str, Usage] = NO_TELEMETRY
+    ) -> None:
+        """Record a heartbeat as ``repeat_heartbeat`` does."""
+        self.repeat_heartbeat(host, token, telemetry)
+
+
+def _is_outdated(report: HostReport, agent: AgentRecord) -> bool:
+    """Check whether the agent has sent the report before the stored one."""
+    is_same = report.identity == agent.identity
+    return is_same and 0 < report.number <= agent.report_number
+
+
+def _next_number(report: HostReport, agent: AgentRecord | None) -> int:
+    """Return the number with which a refused report must be sent.
+
+    It is never the number of the report: the first report of a new agent process may
+    have the number of the stored report.
+    """
+    return 1 + max(report.number, agent.report_number if agent else 0)
+
+
+def _log_changes(hostname: str, changes: InventoryChanges) -> None:
+    if not changes:
+        LOG.debug('Report of host %s contains no changes', hostname)
+        return
+    LOG.info(
+        'Report of host %s stored: devices %s; deployables %s; attach handles %s; '
+        'attributes %s',
+        hostname,
+        changes.devices,
+        changes.deployables,
+        changes.handles,
+        changes.attributes,
+    )
+
+
+def _log_losses(hostname: str, changes: InventoryChanges) -> None:
+    """Log devices that no instance can use any more, when this begins."""
+    for device in changes.devices.changed.values():
+        if device.health in UNUSABLE_HEALTH:
+            LOG.warning(
+                'Device %s of host %s is %s: %s',
+                device.control_address,
+                hostname,
+                device.health,
+                device.health_reason,
+            )
+    # A missing handle that no ARQ owns is deleted.
+    missing = [
+        handle.key for handle in changes.handles.changed.values() if handle.missing
+    ]
+    if missing:
+        LOG.warning(
+            'Attach handles of instances are missing on host %s: %s',
+            hostname,
+            ', '.join(missing),
+        )

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loop that deletes old rows."""
+
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from oslo_log import log
+
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.db import purging
+from cyborg_lite.db.arqs import usages
+from cyborg_lite.db.core import clock
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.devices import events as device_events
+from cyborg_lite.db.providers import providers
+from cyborg_lite.exceptions import CyborgError
+
+LOG = log.getLogger(__name__)
+
+_INTERVAL: Final = 3600.0  # seconds
+_DAY: Final = 86400  # seconds
+_MONTH: Final = 30 * _DAY
+_MAX_PROVIDERS: Final = 100  # per purge; one request each
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Days for which rows are kept."""
+
+    usage: int
+    device_events: int
+    cleanings: int
+    reconfigurations: int
+
+
+DEFAULT_RETENTION: Final = Retention(
+    usage=400, device_events=90, cleanings=400, reconfigurations=90
+)
+
+_DeletesRecords = Callable[..., int]  # parameters: session, time
+
+
+class Purger:
+    """Deletes old rows every hour. Any number of conductors may run it."""
+
+    def __init__(
+        self,
+        database: Database,
+        placement: Placement,
+        stopping: threading.Event,
+        retention: Retention = DEFAULT_RETENTION,
+    ) -> None:
+        self._database = database
+        self._retention = retention
+        self._placement = placement
+        self._stopping = stopping
+        self._last_record = 0  # id of the last record of traits that was checked
+
+    def run(self) -> None:
+        """Delete old rows until the stop event is set."""
+        # Conductors that start together do not purge together.
+        while not self._stopping.wait(_INTERVAL * random.uniform(0.5, 1.5)):
+            try:
+                self.purge()
+            except CyborgError as error:
+                LOG.error('Deleting old rows failed: %s', error.text)
+            except Exception:  # a programming error must not end the thread
+                LOG.exception('Deleting old rows failed')
+
+    def purge(self) -> None:
+        """Delete old rows once.
+
+        :raises CyborgError: the database or Placement does not answer
+        """
+        read, write = self._database.read, self._database.write
+        retention, now = self._retention, read(clock.read_time_before, 0)
+        deleted = {
+            'daemons': write(
+                purging.delete_old_services, now - timedelta(seconds=_MONTH)
+            ),
+            'failed jobs': write(purging.delete_old_failed_jobs, _MONTH),
+            'programming jobs': write(
+                purging.delete_old_program_jobs, now - timedelta(seconds=_DAY)
+            ),
+            'ARQ events': sum(
+                write(purging.shorten_history, uuid)
+                for uuid in read(purging.list_long_histories)
+            ),
+            'traits of providers': self._delete_provider_traits(),
+            'uses of units': write(usages.delete_old_periods, retention.usage * _DAY),
+            'device events': write(
+                device_events.delete_old_events,
+                now - timedelta(days=retention.device_events),
+            ),
+            'cleans': self._delete_records(
+                purging.delete_old_cleanings, now - timedelta(days=retention.cleanings)
+            ),
+            'configuration changes': self._delete_records(
+                purging.delete_old_reconfigurations,
+                now - timedelta(days=retention.reconfigurations),
+            ),
+        }
+        for name, count in deleted.items():
+            if count:
+                LOG.info('Deleted %d old rows of %s', count, name)
+
+    def _delete_records(self, delete: _DeletesRecords, before: datetime) -> int:
+        """Delete all old records, a bounded number in each transaction."""
+        total = 0
+        while not self._stopping.is_set():
+            count = self._database.write(delete, before)
+            total += count
+            if count < purging.MAX_RECORDS:
+                break
+        return total
+
+    def _delete_provider_traits(self) -> int:
+        """Delete the next records of traits without a provider; return their number.
+
+        A sync deletes the record with the provider. It cannot do so if somebody else
+        has deleted the provider, as Nova does with the tree of a compute node.
+        """
+        records = self._database.read(
+            purging.list_unused_provider_traits, self._last_record, _MAX_PROVIDERS
+        )
+        self._last_record = records[-1][0] if len(records) == _MAX_PROVIDERS else 0
+        deleted = [
+            uuid for _, uuid in records if not self._placement.find_provider(uuid)
+        ]
+        self._database.write(providers.delete_unused_traits, deleted)
+        return len(deleted)

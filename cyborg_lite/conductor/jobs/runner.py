@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The job runner: leases jobs from the database and runs them on threads.
+
+A job that this process writes runs at once. A job of a process that has exited runs
+when its lease has ended. An RPC message never represents a job: it is acknowledged
+before the work begins, and is lost if its process exits. The row represents the job;
+see ``cyborg_lite/db/jobs/queue.py``.
+"""
+
+import contextlib
+import os
+import random
+import secrets
+import socket
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple
+
+from oslo_log import log
+
+from cyborg_lite.conductor.jobs.attempts import Handler, JobAttempts
+from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import CyborgError
+from cyborg_lite.model.jobs import HostShares, Job, Owner
+from cyborg_lite.model.text import format_count
+
+LOG = log.getLogger(__name__)
+
+_POLL_INTERVAL: Final = 1.0  # seconds; a call of `wake` usually comes first
+
+
+def create_owner(lease_seconds: float) -> Owner:
+    """Return an owner with a name that no other process has, now or later."""
+    name = f'{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(8)}'
+    return Owner(name=name, lease_ms=int(lease_seconds * 1000))
+
+
+class Workers(NamedTuple):
+    """The worker threads of one conductor process."""
+
+    number: int
+    per_host: int  # number of jobs of one host that run at a time
+
+
+class _Attempt(NamedTuple):
+    """An attempt at a job. A later attempt has another lease number."""
+
+    job: str
+    lease: int
+
+
+class JobRunner:
+    """Runs the jobs of one conductor process."""
+
+    def __init__(
+        self,
+        database: Database,
+        handlers: Mapping[str, Handler],
+        owner: Owner,
+        workers: Workers,
+        metrics: Metrics | None = None,
+    ) -> None:
+        """Prepare the threads.
+
+        :param handlers: by job type; jobs of other types are not leased
+        """
+        self.owner = owner
+        self._attempts = JobAttempts(database, handlers, metrics or Metrics())
+        self._database = database
+        self._job_types = tuple(handlers)
+        self._workers = workers
+        self._pool = ThreadPoolExecutor(workers.number, thread_name_prefix='job')
+        self._lock = threading.Lock()
+        # Attempts whose lease is renewed, and the hosts that they call.
+        self._leased: dict[_Attempt, str | None] = {}
+        self._running: set[_Attempt] = set()  # a worker thread has started them
+        self._reserved: list[str | None] = []  # hosts of jobs that are being written
+        # True: jobs in the table may wait for a worker, or for the share of a host.
+        self._has_waiting = False
+        if metrics is not None:
+            metrics.observe_workers(workers.number, lambda: len(self._leased))
+        self._stopping = threading.Event()
+        self._finished = threading.Event()  # all jobs have ended after `stop`
+        self._awake = threading.Event()
+        self._lease_thread = threading.Thread(
+            target=self._run_leasing, name='jobs-lease', daemon=True
+        )
+        self._renewal_thread = threading.Thread(
+            target=self._run_renewal, name='jobs-renew', daemon=True
+        )
+
+    def start(self) -> None:
+        """Start to lease jobs."""
+        self._lease_thread.start()
+        self._renewal_thread.start()
+
+    def list_threads(self) -> list[threading.Thread]:
+        """Return the threads that run until the stop."""
+        return [self._lease_thread, self._renewal_thread]
+
+    def stop(self) -> None:
+        """Lease no more jobs. Leases of jobs that have not started are returned."""
+        self._stopping.set()
+        self._awake.set()
+
+    def wait(self) -> None:
+        """Return when the running jobs have ended. Call ``stop`` before.
+
+        Jobs also run before ``start``, because ``run`` needs no poll.
+        """
+        if self._lease_thread.is_alive():
+            self._lease_thread.join()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            not_started = sorted(self._leased.keys() - self._running)
+        if not_started:
+            self._return_jobs([attempt.job for attempt in not_started])
+        self._pool.shutdown(wait=True)
+        self._finished.set()
+        if self._renewal_thread.is_alive():
+            self._renewal_thread.join()
+
+    @contextlib.contextmanager
+    def reserve_worker(self, host: str | None) -> Iterator[Owner | None]:
+        """Reserve a worker for a job that the caller writes and runs in this context.
+
+        Yields the owner of the job. It is None if no worker is free for the host. The
+        job must then be written without an owner: it waits in the job table, where an
+        idle conductor leases it.
+
+        :param host: the host whose agent the job calls
+        """
+        with self._lock:
+            free = self._count_free_workers() > 0 and self._shares().take(host)
+            if free:
+                self._reserved.append(host)
+        try:
+            yield self.owner if free else None
+        finally:
+            with self._lock:
+                if free:
+                    self._reserved.remove(host)
+                else:  # from now on a poll sees the job
+                    self._has_waiting = True
+
+    def _count_free_workers(self) -> int:
+        """Return the number of free workers. The caller holds the lock."""
+        return self._workers.number - len(self._leased) - len(self._reserved)
+
+    def _shares(self) -> HostShares:
+        """Count the jobs of each host. The caller holds the lock."""
+        hosts = [*self._leased.values(), *self._reserved]
+        return HostShares(self._workers.per_host, hosts)
+
+    def run(self, job: Job) -> None:
+        """Run a job that this process has leased, without a poll."""
+        with self._lock:
+            self._leased[_Attempt(job.uuid, job.lease)] = job.host
+        if self._stopping.is_set():
+            return
+        self._pool.submit(self._run, job)
+
+    def wake(self) -> None:
+        """Poll the job table now: a new job may exist."""
+        self._awake.set()
+
+    def _run_leasing(self) -> None:
+        while not self._stopping.is_set():
+            # Before the poll: a job that is added during it needs another one.
+            self._awake.clear()
+            try:
+                is_complete = self._lease_jobs()
+            except CyborgError as error:
+                LOG.error('Leasing jobs failed, retrying: %s', error.text)
+                is_complete = True
+            if is_complete and not self._stopping.is_set():
+                # Jitter spreads the polls of several conductors.
+                self._awake.wait(_POLL_INTERVAL * random.uniform(0.5, 1.0))
+
+    def _lease_jobs(self) -> bool:
+        """Lease and run jobs; return False if others may be due for a free worker."""
+        with self._lock:
+            free_workers = self._count_free_workers()
+            shares = self._shares()
+            # The poll does not see jobs that must wait.
+            self._has_waiting = free_workers <= 0 or bool(shares.full_hosts())
+        if free_workers <= 0:
+            return True
+        jobs = self._database.write(
+            queue.lease_jobs, self.owner, free_workers, self._job_types, shares
+        )
+        for job in jobs:
+            self.run(job)
+        # A host whose share is full can hide due jobs of other hosts.
+        is_full = len(jobs) == free_workers or any(job.host for job in jobs)
+        return not is_full
+
+    def _run_renewal(self) -> None:
+        while not self._finished.wait(self.owner.lease_ms / 3000):
+            with self._lock:
+                uuids = sorted({attempt.job for attempt in self._leased})
+            if uuids:
+                self._renew_leases(uuids)
+            self._advance_jobs()
+
+    def _renew_leases(self, uuids: Sequence[str]) -> None:
+        try:
+            self._database.write(queue.renew_leases, self.owner, uuids)
+        except CyborgError as error:
+            LOG.error(
+                'Renewing the leases of %d jobs failed, retrying: %s',
+                len(uuids),
+                error.text,
+            )
+
+    def _advance_jobs(self) -> None:
+        try:
+            number = self._database.write(queue.advance_jobs)
+        except CyborgError as error:
+            LOG.error('Looking for jobs that wait too long failed: %s', error.text)
+            return
+        if number:
+            LOG.warning(
+                'The clock of the database was set back; %s can run now',
+                format_count(number, 'waiting job'),
+            )
+            self.wake()
+
+    def _return_jobs(self, uuids: Sequence[str]) -> None:
+        try:
+            self._database.write(queue.return_jobs, self.owner, uuids)
+        except CyborgError as error:
+            LOG.warning(
+                'Returning %d jobs before the exit failed, other conductors wait for '
+                'the end of their leases: %s',
+                len(uuids),
+                error.text,
+            )
+
+    def _run(self, job: Job) -> None:
+        attempt = _Attempt(job.uuid, job.lease)
+        with self._lock:
+            self._running.add(attempt)
+        try:
+            self._attempts.run(job)
+        finally:
+            with self._lock:
+                was_full = (
+                    self._count_free_workers() <= 0
+                    or job.host in self._shares().full_hosts()
+                )
+                is_awaited = was_full and self._has_waiting
+                del self._leased[attempt]
+                self._running.remove(attempt)
+            if is_awaited:
+                self.wake()

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluation of all deployables after a change of the selectors of device profiles."""
+
+from typing import Final
+
+from oslo_log import log
+
+from cyborg_lite.clients.placement import Placement
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.profiles import selectors
+from cyborg_lite.model.jobs import Job
+
+LOG = log.getLogger(__name__)
+
+_HOSTS: Final = 500  # whose jobs one transaction writes
+
+
+class SelectorsHandler:
+    """Runs the job that follows a change of selectors. It has no deadline.
+
+    The job evaluates all deployables in one pass and schedules Placement syncs of the
+    hosts whose providers must get or lose a trait. The syncs set and remove the traits.
+    A report that is stored meanwhile has a sync of its own.
+    """
+
+    def __init__(self, database: Database, placement: Placement) -> None:
+        self._database = database
+        self._placement = placement
+
+    def run(self, job: Job) -> Job | None:
+        """Evaluate all deployables.
+
+        :raises ServiceUnavailable: Placement or the database does not answer
+        """
+        active = self._database.read(selectors.list_selectors)
+        # Placement refuses to search for a trait that does not exist.
+        self._placement.create_custom_names((), [item.trait for item in active])
+        hosts = self._database.read(selectors.list_outdated_hosts, active)
+        for start in range(0, len(hosts), _HOSTS):
+            batch = hosts[start : start + _HOSTS]
+            self._database.write(selectors.schedule_syncs, batch)
+        LOG.info('%d selectors evaluated; %d hosts change', len(active), len(hosts))
+        self._database.write(queue.finish_job, job)
+        return None
+
+    def expire(self, job: Job, reason: str) -> Job | None:
+        """Mark the job as failed. Only an operator causes this: it has no deadline."""
+        self._database.write(queue.fail_job, job, reason)
+        return None

@@ -1,0 +1,493 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ARQs and their history: create and list.
+
+See binding.py and release.py for the state changes of ARQs. Each change writes a row of
+the history in its transaction. The creation has no row; its time is that of the ARQ.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from typing import Any, Final
+from uuid import uuid4
+
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    String,
+    and_,
+    bindparam,
+    case,
+    func,
+    insert,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.clock import now_utc
+from cyborg_lite.db.core.plain_rows import PlainRow
+from cyborg_lite.db.core.query import (
+    Collection,
+    Rows,
+    as_strings,
+    convert_rows,
+    fill_page,
+    select_page,
+)
+from cyborg_lite.db.core.tables import Arq as Row
+from cyborg_lite.db.core.tables import (
+    ArqEvent,
+    AttachHandle,
+    Deployable,
+    Device,
+    DeviceProfile,
+    ProfileChoice,
+    Service,
+)
+from cyborg_lite.db.devices.devices import describe_loss, is_lost
+from cyborg_lite.db.jobs import outbox
+from cyborg_lite.db.profiles import former_servers
+from cyborg_lite.db.profiles.rows import has_name, is_visible_to
+from cyborg_lite.exceptions import (
+    ArqNotFound,
+    DeviceProfileDisabled,
+    DeviceProfileNotFound,
+    EmptyDeviceProfile,
+)
+from cyborg_lite.model.arqs.arqs import (
+    HANDLE_SHOWN_STATES,
+    STORED_STATES,
+    Actor,
+    Arq,
+    Scope,
+    State,
+    Step,
+)
+from cyborg_lite.model.construction import find_constructor
+from cyborg_lite.model.hosts.services import ServiceState
+from cyborg_lite.model.inventory.host_report import HandleType
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
+from cyborg_lite.model.profiles.device_profiles import Group
+from cyborg_lite.model.profiles.image_properties import add_image_properties
+from cyborg_lite.model.queries import Query
+from cyborg_lite.model.text import is_storable
+
+# A bound ARQ is Unknown while its device is lost. If its handle needs the host, it is
+# also Unknown while the agent is down: nothing confirms that the device is prepared.
+_UNCONFIRMED: Final = and_(
+    AttachHandle.needs_host.is_(True), Service.state == ServiceState.DOWN
+)
+_STATE: Final[ColumnElement[str]] = case(
+    (and_(Row.state == State.BOUND, or_(is_lost(), _UNCONFIRMED)), State.UNKNOWN),
+    else_=Row.state,
+)
+
+_build_arq: Final = find_constructor(Arq)
+
+# States whose times are events. The time of Initial is that of the creation.
+_INITIAL: Final = State.INITIAL.value
+_STATES_WITH_EVENT: Final = tuple(sorted(STORED_STATES - {State.INITIAL}))
+_STATE_NAMES: Final = tuple(state.value for state in _STATES_WITH_EVENT)
+# Subqueries that use an index, for each row of the page. A join would multiply the rows
+# and break the limit of the page.
+_STATE_TIMES: Final = tuple(
+    select(func.max(ArqEvent.at))
+    .where(ArqEvent.arq_uuid == Row.uuid, ArqEvent.step == state)
+    .correlate(Row)
+    .scalar_subquery()
+    .label(f'{state.lower()}_at')
+    for state in _STATES_WITH_EVENT
+)
+
+_COLUMNS: Final = (
+    Row.id,
+    Row.uuid,
+    Row.device_profile_name,
+    Row.device_profile_group_id,
+    Row.device_profile_group,
+    Row.created_at,
+    Row.updated_at,
+    Row.project_id,
+    Row.hostname,
+    Row.device_rp_uuid,
+    Row.instance_uuid,
+    Row.status_reason,
+    Row.alternative,
+    Row.state,  # a sort key
+    _STATE.label('shown_state'),
+    AttachHandle.uuid.label('handle_uuid'),
+    AttachHandle.type.label('handle_type'),
+    AttachHandle.info.label('handle_info'),
+    AttachHandle.managed,
+    AttachHandle.missing,
+    AttachHandle.needs_host,
+    Device.health,
+    Device.health_reason,
+)
+_DETAILS: Final = (
+    Deployable.uuid.label('deployable_uuid'),
+    Device.uuid.label('device_uuid'),
+)
+
+
+def _select_arqs(row: PlainRow) -> Select[*tuple[Any, ...]]:
+    """Return a SELECT of ARQs with their handles.
+
+    The host of an ARQ is the host of its device, because Nova sends the host whose
+    provider it has chosen.
+    """
+    return (
+        select(row)
+        .outerjoin(AttachHandle, AttachHandle.arq_uuid == Row.uuid)
+        .outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
+        .outerjoin(Device, Device.id == Deployable.device_id)
+        .outerjoin(Service, Service.is_agent_of(Row.hostname))
+    )
+
+
+_ARQ: Final = PlainRow(Row, *_COLUMNS)
+_WITH_HANDLES: Final = _select_arqs(_ARQ)
+_WITH_DETAILS: Final = _select_arqs(PlainRow(Row, *_COLUMNS, *_DETAILS, *_STATE_TIMES))
+_OF_INSTANCE: Final = _WITH_HANDLES.where(
+    Row.instance_uuid == bindparam('instance')
+).order_by(Row.id)
+
+_ANY_PROFILE: Final = select(
+    DeviceProfile.id,
+    DeviceProfile.name,
+    DeviceProfile.groups,
+    DeviceProfile.alternatives,
+    DeviceProfile.enabled,
+    ProfileChoice.choice,
+    # The audit compares the age of an ARQ with the clock of the database.
+    now_utc().label('current_time'),
+)
+_PROFILE: Final = (
+    _ANY_PROFILE.select_from(DeviceProfile)
+    .outerjoin(ProfileChoice, ProfileChoice.device_profile_id == DeviceProfile.id)
+    .where(has_name(bindparam('name', type_=String)))
+)
+_VISIBLE_PROFILE: Final = _PROFILE.where(
+    is_visible_to(bindparam('viewer', type_=String))
+)
+_CREATE: Final = insert(Row)
+
+_ARQS: Final = Collection(
+    Row,
+    filters={
+        'uuid': Row.uuid,
+        'instance_uuid': Row.instance_uuid,
+        'state': _STATE,
+        'hostname': Row.hostname,
+        'device_rp_uuid': Row.device_rp_uuid,
+        'device_profile_name': Row.device_profile_name,
+        'project_id': Row.project_id,
+    },
+    sorts={
+        'uuid': Row.uuid,
+        'state': Row.state,
+        'created_at': Row.created_at,
+        'updated_at': Row.updated_at,
+        'hostname': Row.hostname,
+        'instance_uuid': Row.instance_uuid,
+        'device_profile_name': Row.device_profile_name,
+    },
+)
+
+
+def create_arqs(  # noqa: PLR0913  # all are keys of one call
+    session: Session,
+    profile_name: str,
+    project_id: str | None,
+    viewer: str | None = None,
+    *,
+    of_service: bool = False,
+    image_properties: Mapping[str, str] | None = None,
+) -> tuple[Arq, ...]:
+    """Create one ARQ for each accelerator of a device profile, in its order.
+
+    :param profile_name: the current name of the profile, or a former one
+    :param viewer: the project that must be able to see the profile; None: any profile
+    :param of_service: the caller is a service, which may restore an instance
+    :param image_properties: properties of the image of the instance, added to the
+        groups
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    :raises DeviceProfileDisabled: the profile is disabled, and the caller is no service
+        or no former server had accelerators of the profile
+    :raises EmptyDeviceProfile: the profile requires no accelerator
+    """
+    profile = _find_profile(session, profile_name, viewer)
+    # ARQs of a disabled profile may only be bound to an instance that had it before.
+    for_former_server = not profile.enabled
+    if for_former_server:
+        _check_restorable(session, profile, profile_name, of_service)
+    created_at = profile.current_time.replace(tzinfo=UTC)
+    units = [
+        (group, resource_class)
+        for group in _list_groups(profile, image_properties or {})
+        for resource_class in Group.parse(group.keys).requirements.unit_classes
+    ]
+    if not units:
+        raise EmptyDeviceProfile(name=profile_name)
+    rows = [
+        _new_row(profile.name, group, project_id, created_at) for group, _class in units
+    ]
+    common = {'device_profile_id': profile.id, 'for_former_server': for_former_server}
+    columns = [
+        {**common, 'resource_class': name, 'alternatives': group.alternatives}
+        for group, name in units
+    ]
+    _insert_arqs(session, rows, columns)
+    state_times = {State.INITIAL.value: created_at}
+    return tuple(Arq(**row, state_times=state_times) for row in rows)
+
+
+def list_profile_groups(
+    session: Session, profile_name: str, viewer: str | None
+) -> Sequence[Mapping[str, str]]:
+    """Return the groups of a device profile with all alternatives.
+
+    :param viewer: the project that must be able to see the profile; None: any profile
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    """
+    profile = _find_profile(session, profile_name, viewer)
+    return *profile.groups, *chain.from_iterable(profile.alternatives or ())
+
+
+def _insert_arqs(
+    session: Session, rows: Sequence[dict[str, Any]], columns: Sequence[dict[str, Any]]
+) -> None:
+    """Insert ARQs.
+
+    :param rows: for each ARQ the columns of the record that the API shows
+    :param columns: for each ARQ the other columns
+    """
+    stored = [{**row, **further} for row, further in zip(rows, columns, strict=True)]
+    change(session, _CREATE, stored)
+    outbox.add_new_arqs(session, [row['uuid'] for row in rows])
+
+
+def _check_restorable(
+    session: Session, profile: Any, name: str, of_service: bool
+) -> None:
+    """Check that ARQs of a disabled profile may be created.
+
+    :param profile: the row of ``_PROFILE``
+    :param name: the name or former name that the client sent
+    :raises DeviceProfileDisabled: the caller is no service, or no former server had
+        accelerators of the profile
+    """
+    may_restore = former_servers.has_former_servers(session, profile.id)
+    if not (of_service and may_restore):
+        raise DeviceProfileDisabled(name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class _NewGroup:
+    """A group of which an instance gets ARQs."""
+
+    index: int  # in the profile
+    keys: dict[str, str]
+    alternative: int  # index of the keys in the alternatives
+    alternatives: list[dict[str, str]] | None  # None: the group has none
+
+
+# Any: the row of ``_PROFILE``.
+def _list_groups(profile: Any, image_properties: Mapping[str, str]) -> list[_NewGroup]:
+    """Return the groups of the last choice of alternatives, with image properties."""
+    choice = profile.choice or ()
+    groups = []
+    for index, group in enumerate(profile.groups):
+        alternatives = profile.alternatives[index] if profile.alternatives else ()
+        options = [
+            add_image_properties(keys, image_properties)
+            for keys in (group, *alternatives)
+        ]
+        number = choice[index] if index < len(choice) else 0
+        if number >= len(options):
+            number = 0  # the profile has changed since
+        stored = options if alternatives else None
+        groups.append(_NewGroup(index, options[number], number, stored))
+    return groups
+
+
+def _find_profile(session: Session, name: str, viewer: str | None) -> Any:
+    """Return id, name, groups and state of a profile; Any: a row of SQLAlchemy."""
+    statement = _PROFILE if viewer is None else _VISIBLE_PROFILE
+    parameters = {'name': name, 'viewer': viewer}
+    profile = session.connection().execute(statement, parameters).one_or_none()
+    if profile is None:
+        raise DeviceProfileNotFound(name=name)
+    return profile
+
+
+def _new_row(
+    profile_name: str, group: _NewGroup, project_id: str | None, created_at: datetime
+) -> dict[str, Any]:
+    return {
+        'uuid': str(uuid4()),
+        'state': State.INITIAL,
+        'device_profile_name': profile_name,
+        'device_profile_group_id': group.index,
+        # A copy: later changes of the profile do not change the ARQ.
+        'device_profile_group': group.keys,
+        'alternative': group.alternative,
+        'project_id': project_id,
+        'created_at': created_at,
+    }
+
+
+def list_arqs(session: Session, query: Query, scope: Scope) -> tuple[Arq, ...]:
+    """Return the ARQs that match the query, with their handles, in one SELECT.
+
+    :raises InvalidInput: an unknown filter, sort key or marker
+    """
+    instance = _find_only_instance(query)
+    if instance is not None and scope.project_id is None:
+        # A row that cannot be read is skipped below.
+        with suppress(ValueError, TypeError):
+            return _list_arqs_of_instance(session, instance)
+    chosen, convert = (
+        (_WITH_DETAILS, _detailed_arq) if query.detailed else (_WITH_HANDLES, _arq)
+    )
+
+    def read(page: Query) -> tuple[Rows, Iterable[Arq]]:
+        rows = select_page(session, chosen, page, _ARQS, scope_filter(scope))
+        return rows, convert_rows(rows, convert)
+
+    return fill_page(query, _ARQS, read)
+
+
+def _find_only_instance(query: Query) -> str | None:
+    """Return the instance of a query for all ARQs of one; None: any other query."""
+    instances = query.filters.get('instance_uuid', ())
+    if len(instances) != 1 or query != Query(filters={'instance_uuid': instances}):
+        return None
+    return instances[0] if is_storable(instances[0]) else None
+
+
+def _list_arqs_of_instance(session: Session, instance: str) -> tuple[Arq, ...]:
+    """Return the ARQs of an instance. The statement is built once.
+
+    :raises ValueError: a row has an invalid value
+    :raises TypeError: a row has a value of another type
+    """
+    records = _ARQ.fetch(session, _OF_INSTANCE, {'instance': instance})
+    rows: Any = [(record,) for record in records]  # as of a SELECT of one column
+    return tuple(convert_rows(rows, _arq))
+
+
+def scope_filter(scope: Scope) -> ColumnElement[bool]:
+    """Return SQL that is true for the rows that ``scope.covers``."""
+    if scope.project_id is None:
+        return true()
+    of_project = Row.project_id == scope.project_id
+    if scope.of_instances:
+        return or_(of_project, Row.instance_uuid.is_not(None))
+    return of_project
+
+
+# Any, here and below: a named tuple of columns.
+def _detailed_arq(row: Any) -> Arq:
+    fields = _arq_fields(row)
+    fields['status_reason'] = row.status_reason or fields['device_loss'] or None
+    times = zip(_STATE_NAMES, row[-len(_STATE_NAMES) :], strict=True)
+    entered = {state: at for state, at in times if at is not None}
+    fields['state_times'] = {_INITIAL: row.created_at, **entered}
+    return _build_arq(
+        **fields, deployable_uuid=row.deployable_uuid, device_uuid=row.device_uuid
+    )
+
+
+def _arq(row: Any) -> Arq:
+    return _build_arq(**_arq_fields(row))
+
+
+def _arq_fields(row: Any) -> dict[str, Any]:
+    """Return the fields of an ARQ. A second object for each would double the cost."""
+    state = State(row.shown_state)
+    loss = ''
+    if row.handle_uuid is not None and state is State.UNKNOWN:
+        loss = describe_loss(row.missing, row.health, row.health_reason)
+    # Clients see a handle only while it can be used: neither while it is prepared, nor
+    # while it is cleaned after a release.
+    is_shown = row.handle_uuid is not None and state in HANDLE_SHOWN_STATES
+    return {
+        'uuid': row.uuid,
+        'state': state,
+        'device_profile_name': row.device_profile_name,
+        'device_profile_group_id': row.device_profile_group_id,
+        'device_profile_group': as_strings(row.device_profile_group),
+        'created_at': row.created_at,
+        'updated_at': row.updated_at,
+        'project_id': row.project_id,
+        'hostname': row.hostname,
+        'device_rp_uuid': row.device_rp_uuid,
+        'instance_uuid': row.instance_uuid,
+        'status_reason': row.status_reason,
+        'attach_handle_uuid': row.handle_uuid if is_shown else None,
+        'attach_handle_type': row.handle_type if is_shown else None,
+        'attach_handle_info': _handle_info(row) if is_shown else {},
+        'needs_host': bool(row.needs_host),
+        'device_loss': loss,
+        'alternative': row.alternative,
+    }
+
+
+def _handle_info(row: Any) -> dict[str, str]:
+    """Return the information that Nova reads; all values are strings."""
+    info = as_strings(row.handle_info)
+    if row.handle_type == HandleType.PCI:
+        info['managed'] = str(row.managed).lower()
+    return info
+
+
+# --- history ---
+
+_INSERT: Final = insert(ArqEvent).values(at=now_utc())
+
+
+def record_step(
+    session: Session,
+    uuids: Iterable[str],
+    step: str,
+    actor: Actor,
+    reason: str | None = None,
+) -> None:
+    """Store the same step for all ARQs ``uuids``, in at most one statement."""
+    shortened = reason[:REASON_MAX_LENGTH] if reason else None
+    values = {'step': step, 'actor': actor, 'reason': shortened}
+    rows = [{'arq_uuid': uuid, **values} for uuid in uuids]
+    if rows:
+        change(session, _INSERT, rows)
+        outbox.add_step(session, [str(row['arq_uuid']) for row in rows], step)
+
+
+def list_steps(session: Session, uuid: str, scope: Scope) -> tuple[Step, ...]:
+    """Return the steps of an ARQ in one SELECT, oldest first, with its creation.
+
+    :raises ArqNotFound: the ARQ does not exist or is out of scope
+    """
+    statement = (
+        select(ArqEvent, Row.created_at)
+        .select_from(Row)
+        .outerjoin(ArqEvent, ArqEvent.arq_uuid == Row.uuid)
+        .where(Row.uuid == uuid, scope_filter(scope))
+        .order_by(ArqEvent.id)
+    )
+    rows = session.execute(statement).all()
+    if not rows:
+        raise ArqNotFound(uuid=uuid)
+    created = Step(step=State.INITIAL, actor=Actor.CLIENT, at=rows[0].created_at)
+    # An ARQ without events has one row, whose event is NULL.
+    events = [row for row in rows if row[0] is not None]
+    return (created, *convert_rows(events, _step))
+
+
+def _step(row: ArqEvent, _created: datetime) -> Step:
+    return Step(step=row.step, actor=Actor(row.actor), at=row.at, reason=row.reason)

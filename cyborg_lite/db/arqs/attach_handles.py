@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attach handles that ARQs own, and the conditions that describe a handle.
+
+Each accepted bind gives its ARQs a higher generation, which its jobs carry. A job of an
+earlier bind finds no ARQ of its generation, and changes nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Integer, and_, bindparam, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from cyborg_lite.db.bitstreams import loaded_regions
+from cyborg_lite.db.core.plain_rows import PlainRow
+from cyborg_lite.db.core.tables import (
+    Arq,
+    AttachHandle,
+    Deployable,
+    Device,
+    LoadedRegion,
+    Service,
+)
+from cyborg_lite.model.arqs.arqs import DEVICE_IN_USE_STATES, State
+from cyborg_lite.model.bitstreams.bitstreams import LoadOrder
+from cyborg_lite.model.devices.cleaning import CleanState, choose_policy
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.hosts.services import ServiceState
+from cyborg_lite.model.inventory.facts import name_suffix
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
+from cyborg_lite.model.profiles.device_profiles import AttachTarget, Group
+
+GENERATION_PARAMETER: Final = 'of_generation'
+"""Name of the parameter of the conditions; 0: the job names no generation."""
+
+_GENERATION: Final = bindparam(GENERATION_PARAMETER, type_=Integer)
+
+# Jobs that a conductor of an earlier release wrote name no generation.
+_IS_ANY: Final = _GENERATION == 0
+
+IS_CURRENT_BIND: Final = or_(_IS_ANY, Arq.generation == _GENERATION)
+"""SQL that is true for an ARQ whose last accepted bind has the generation."""
+
+CLAIMED_HANDLE: Final = or_(_IS_ANY, AttachHandle.bind_generation == _GENERATION)
+"""SQL that is true for a handle that the bind has claimed. It needs its ARQ."""
+
+
+HELD: Final = or_(
+    AttachHandle.arq_uuid.is_not(None), AttachHandle.clean_state != CleanState.CLEAN
+)
+"""SQL that is true for a handle that an ARQ owns, or whose unit is not clean."""
+
+FREE: Final = and_(
+    AttachHandle.arq_uuid.is_(None),
+    AttachHandle.clean_state == CleanState.CLEAN,
+    AttachHandle.in_use.is_(False),
+    AttachHandle.missing.is_(False),
+    # Without an ARQ: a programming job loads something into the device.
+    AttachHandle.preparing.is_(False),
+)
+"""SQL that is true for a handle that an ARQ can claim."""
+
+_ROOT: Final = aliased(Deployable)
+_HANDLE: Final = PlainRow(
+    AttachHandle,
+    AttachHandle.uuid,
+    AttachHandle.arq_uuid,
+    AttachHandle.key,
+    AttachHandle.type,
+    AttachHandle.info,
+    AttachHandle.needs_host,
+    AttachHandle.managed,
+    AttachHandle.preparing,
+    AttachHandle.missing,
+    AttachHandle.generation,
+    AttachHandle.bind_generation,
+    AttachHandle.cleaning,
+    Arq.device_profile_group,
+    Arq.instance_uuid,
+    Deployable.name,
+    Device.hostname,
+    Device.driver,
+    Device.control_address,
+    Service.state.label('agent'),
+    LoadedRegion.bitstream,
+    LoadedRegion.changed_by_bind,
+    _ROOT.name.label('root_name'),
+)
+_HANDLES: Final = (
+    select(_HANDLE)
+    .select_from(AttachHandle)
+    .join(Arq, AttachHandle.arq_uuid == Arq.uuid)
+    .join(Deployable, AttachHandle.deployable_id == Deployable.id)
+    .join(Device, Deployable.device_id == Device.id)
+    .outerjoin(Service, Service.is_agent_of(Device.hostname))
+    .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
+    .outerjoin(_ROOT, Deployable.root_id == _ROOT.id)
+    .order_by(AttachHandle.id)
+)
+_OF_ARQS: Final = _HANDLES.where(AttachHandle.arq_uuid.in_(bindparam('uuids')))
+_OF_BIND: Final = _OF_ARQS.where(CLAIMED_HANDLE)
+
+
+def needs_cleaning() -> ColumnElement[bool]:
+    """Return SQL that is true for a handle that its host must clean.
+
+    The ARQ that owns the handle does not use it any more. For a SELECT that joins
+    ``arqs``.
+    """
+    return and_(
+        AttachHandle.needs_host.is_(True),
+        AttachHandle.preparing.is_(False),
+        Arq.state.not_in(DEVICE_IN_USE_STATES),
+    )
+
+
+def find_unclean_handle(session: Session, uuid: str) -> AllocatedHandle | None:
+    """Return the handle if its host must clean it, else None."""
+    statement = _HANDLES.where(AttachHandle.uuid == uuid, needs_cleaning())
+    rows = _HANDLE.fetch(session, statement, {})
+    return _handle(rows[0]) if rows else None
+
+
+def list_handles_of_arqs(
+    session: Session, uuids: Sequence[str]
+) -> tuple[AllocatedHandle, ...]:
+    """Return the handles that the ARQs own, with all data that their hosts need."""
+    rows = _HANDLE.fetch(session, _OF_ARQS, {'uuids': uuids})
+    return tuple(map(_handle, rows))
+
+
+def list_handles_of_bind(
+    session: Session, uuids: Sequence[str], generation: int
+) -> tuple[AllocatedHandle, ...]:
+    """Return the handles that a bind has claimed, as far as its ARQs own them.
+
+    :param generation: of the bind; 0: of any
+    """
+    parameters = {'uuids': uuids, GENERATION_PARAMETER: generation}
+    return tuple(map(_handle, _HANDLE.fetch(session, _OF_BIND, parameters)))
+
+
+def list_handles_to_rebuild(
+    session: Session, hostname: str
+) -> tuple[AllocatedHandle, ...]:
+    """Return the handles that a host must rebuild after its reboot."""
+    rebuilding = Arq.state == State.PROVISIONING
+    statement = _HANDLES.where(Device.hostname == hostname, rebuilding)
+    return tuple(map(_handle, _HANDLE.fetch(session, statement, {})))
+
+
+def list_hosts_with_unmanaged_handles(session: Session) -> tuple[str, ...]:
+    """Return the hosts with functions that must keep their driver, sorted."""
+    statement = (
+        select(Device.hostname)
+        .distinct()
+        .join(Deployable, Deployable.device_id == Device.id)
+        .join(AttachHandle, AttachHandle.deployable_id == Deployable.id)
+        .where(AttachHandle.managed.is_(False), AttachHandle.missing.is_(False))
+        .order_by(Device.hostname)
+    )
+    return tuple(session.scalars(statement))
+
+
+# Any: the columns of _HANDLES.
+def _handle(row: Any) -> AllocatedHandle:
+    suffix = name_suffix(row.name, row.root_name or row.name)
+    bitstream = loaded_regions.parse_bitstream(row.bitstream)
+    group = Group.parse(row.device_profile_group)
+    return AllocatedHandle(
+        uuid=row.uuid,
+        arq_uuid=row.arq_uuid or '',
+        hostname=row.hostname,
+        deployable_name=row.name,
+        driver=row.driver,
+        control_address=row.control_address,
+        key=row.key,
+        type=row.type,
+        info=row.info,
+        needs_host=row.needs_host,
+        preparing=row.preparing,
+        missing=row.missing,
+        generation=row.generation,
+        bind_generation=row.bind_generation,
+        host_down=row.agent == ServiceState.DOWN,
+        load=None
+        if bitstream is None
+        else LoadOrder(row.control_address, suffix, bitstream),
+        changed=bool(row.changed_by_bind),
+        managed=row.managed,
+        for_guest=group.attach_target is AttachTarget.VM,
+        instance_uuid=row.instance_uuid or '',
+        cleaning=choose_policy(CleaningPolicy(row.cleaning), group),
+    )

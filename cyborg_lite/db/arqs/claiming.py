@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims free handles for ARQs. Row locks keep two binds from claiming the same one."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    and_,
+    bindparam,
+    case,
+    func,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.arqs.attach_handles import (
+    FREE,
+    GENERATION_PARAMETER,
+    IS_CURRENT_BIND,
+    needs_cleaning,
+)
+from cyborg_lite.db.core.change import change, values_by_row
+from cyborg_lite.db.core.plain_rows import PlainRow
+from cyborg_lite.db.core.tables import (
+    Arq,
+    AttachHandle,
+    Deployable,
+    Device,
+    LoadedRegion,
+    Service,
+)
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import BindCancelled, HandlesContended, NoFreeHandle
+from cyborg_lite.model.arqs.arqs import State
+from cyborg_lite.model.device_errors import UnitsBeingCleaned
+from cyborg_lite.model.devices.cleaning import OPERATOR_STATES, CleanState
+from cyborg_lite.model.hosts.services import ServiceState
+from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH, HandleType, Health
+from cyborg_lite.model.profiles.device_profiles import Group
+
+# Locked before any handle: a delete or an unbind at the same time waits, and then sees
+# the claimed handles. Otherwise the claim would violate the foreign key, or the delete.
+_LOCK: Final = (
+    select(Arq.id)
+    .where(
+        Arq.uuid.in_(bindparam('uuids')),
+        Arq.state == State.BIND_STARTED,
+        IS_CURRENT_BIND,
+    )
+    .order_by(Arq.id)
+    .with_for_update()
+)
+_TARGET: Final = PlainRow(
+    Arq,
+    Arq.uuid,
+    Arq.device_rp_uuid,
+    Arq.device_profile_group,
+    Arq.device_profile_group_id,
+    Deployable.id.label('deployable_id'),
+    Deployable.name,
+    Deployable.num_accelerators,
+    Device.health,
+    Device.health_reason,
+    Device.conflict,
+    AttachHandle.id.label('unclean'),
+    Service.host,
+    Service.state.label('agent'),
+    LoadedRegion.unusable_reason,
+)
+_TARGETS: Final = (
+    select(_TARGET)
+    .select_from(Arq)
+    .outerjoin(Deployable, Deployable.rp_uuid == Arq.device_rp_uuid)
+    .outerjoin(Device, Deployable.device_id == Device.id)
+    .outerjoin(Service, Service.is_agent_of(Device.hostname))
+    .outerjoin(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
+    .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
+    .where(Arq.uuid.in_(bindparam('uuids')))
+    .order_by(Arq.id)
+)
+# SQLite has no row locks; its write transactions run one after the other.
+_ALL_FREE: Final = (
+    select(
+        AttachHandle.id,
+        AttachHandle.deployable_id,
+        # Nova cannot attach every mdev and every unmanaged function. The bind job
+        # checks them before the ARQs become Bound.
+        or_(
+            AttachHandle.needs_host,
+            AttachHandle.type == HandleType.MDEV,
+            AttachHandle.managed.is_(False),
+        ),
+    )
+    .where(AttachHandle.deployable_id.in_(bindparam('deployables')), FREE)
+    .order_by(AttachHandle.id)
+    .with_for_update(skip_locked=True)
+)
+_FREE_LIMITED: Final = _ALL_FREE.limit(bindparam('number'))
+_CLAIM: Final = (
+    update(AttachHandle)
+    .where(AttachHandle.id.in_(bindparam('ids')), FREE)
+    .values(preparing=AttachHandle.needs_host, generation=AttachHandle.generation + 1)
+)
+
+
+def claim_handles(session: Session, arq_uuids: Sequence[str], generation: int) -> bool:
+    """Claim one free attach handle per ARQ.
+
+    If one handle serves two ARQs of a group, the second ARQ gets none.
+
+    :param arq_uuids: ARQs in state BindStarted, all of one instance
+    :param generation: of the bind; 0: not compared
+    :returns: True if the agent must prepare at least one of the handles, or if the
+        bind job must check it
+    :raises BindCancelled: an ARQ is not being bound any more, or by a later bind
+    :raises NoFreeHandle: the provider is unknown, gone or exhausted
+    :raises HandlesContended: enough handles exist, but other transactions have locked
+        them, or hosts are cleaning them
+    """
+    _lock_arqs(session, arq_uuids, generation)
+    targets = _list_targets(session, arq_uuids)
+    handles = _lock_free_handles(session, _targets_with_handle(targets))
+    _claim(session, handles, generation)
+    # Free handles of a host that is down are reserved, and these are not free any more.
+    for hostname in {target.down_host for target in targets if target.down_host}:
+        queue.add_job(session, queue.placement_sync_job(hostname))
+    has_steps = any(handle.needs_steps for handle in handles.values())
+    return has_steps or any(target.loads_bitstream for target in targets)
+
+
+def check_room(
+    session: Session, arq_uuids: Sequence[str], usage: Mapping[str, int]
+) -> None:
+    """Check that the units which other consumers use leave enough for ARQs.
+
+    :param usage: units that other consumers use, by uuid of the provider
+    :raises NoFreeHandle: they do not
+    """
+    targets = _targets_with_handle(_list_targets(session, arq_uuids))
+    needed = Counter(target.rp_uuid for target in targets)
+    for target in targets:
+        provider = target.rp_uuid
+        used = usage.get(provider, 0)
+        if used + needed[provider] > target.capacity:
+            reason = (
+                f'Other consumers have allocated {used} of the {target.capacity} units '
+                f'of resource provider {provider}.'
+            )
+            raise NoFreeHandle(reason=reason)
+
+
+def _lock_arqs(session: Session, uuids: Sequence[str], generation: int) -> None:
+    """Lock the ARQs of a bind.
+
+    :raises BindCancelled: an ARQ is not being bound any more, or by a later bind
+    """
+    parameters = {'uuids': uuids, GENERATION_PARAMETER: generation}
+    if len(session.connection().scalars(_LOCK, parameters).all()) < len(uuids):
+        raise BindCancelled()
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """An ARQ that is being bound, and the deployable that Nova has chosen for it."""
+
+    arq_uuid: str
+    rp_uuid: str
+    deployable_id: int
+    capacity: int
+    down_host: str | None  # None: the agent of the host is up
+    group_id: int
+    group: Mapping[str, str]
+
+    @property
+    def loads_bitstream(self) -> bool:
+        """Return True if the host must load a bitstream for the ARQ."""
+        return Group.parse(self.group).requests_bitstream
+
+
+@dataclass(frozen=True, slots=True)
+class _LockedHandle:
+    """A free handle whose row this transaction has locked."""
+
+    id: int
+    deployable_id: int
+    needs_steps: bool  # before its ARQ becomes Bound
+
+
+def _list_targets(session: Session, uuids: Sequence[str]) -> tuple[_Target, ...]:
+    rows = _TARGET.fetch(session, _TARGETS, {'uuids': uuids})
+    unclean = [row.device_rp_uuid for row in rows if row.unclean is not None]
+    if unclean:
+        # The ARQ was bound before, and the host is still cleaning its former handle.
+        raise UnitsBeingCleaned(number=len(unclean), provider=unclean[0])
+    return tuple(_target(row) for row in rows)
+
+
+# Any: the columns of _TARGETS.
+def _target(row: Any) -> _Target:
+    if row.deployable_id is None:
+        reason = f'No device of Cyborg is resource provider {row.device_rp_uuid}.'
+        raise NoFreeHandle(reason=reason)
+    if row.health == Health.GONE:
+        raise NoFreeHandle(reason=f'The device of {row.name} is gone.')
+    if row.health in UNUSABLE_HEALTH:
+        reason = f'The device of {row.name} is {row.health}: {row.health_reason}'
+        raise NoFreeHandle(reason=reason)
+    if row.conflict:
+        reason = f'Another service manages the device of {row.name}.'
+        raise NoFreeHandle(reason=reason)
+    if row.unusable_reason:
+        reason = f'{row.name} is not usable: {row.unusable_reason}'
+        raise NoFreeHandle(reason=reason)
+    return _Target(
+        row.uuid,
+        row.device_rp_uuid,
+        row.deployable_id,
+        row.num_accelerators,
+        down_host=row.host if row.agent == ServiceState.DOWN else None,
+        group_id=row.device_profile_group_id,
+        group=row.device_profile_group,
+    )
+
+
+def _count_handles(targets: Sequence[_Target]) -> int:
+    """Return the number of handles for targets of one group on one deployable."""
+    requirements = Group.parse(targets[0].group).requirements
+    return requirements.count_handles(len(targets))
+
+
+def _targets_with_handle(targets: Sequence[_Target]) -> tuple[_Target, ...]:
+    """Return the targets that get a handle of their own: the oldest of each group."""
+    by_group: dict[tuple[int, int], list[_Target]] = defaultdict(list)
+    for target in targets:
+        by_group[target.deployable_id, target.group_id].append(target)
+    return tuple(
+        target
+        for members in by_group.values()
+        for target in members[: _count_handles(members)]
+    )
+
+
+def _lock_free_handles(
+    session: Session, targets: Sequence[_Target]
+) -> dict[str, _LockedHandle]:
+    """Lock a free handle for each target; return them by uuid of the ARQ."""
+    pending: dict[int, list[_Target]] = defaultdict(list)
+    for target in targets:
+        pending[target.deployable_id].append(target)
+    counts = {key: len(members) for key, members in pending.items()}
+    # Of small deployables, mostly undivided cards, all handles are needed. One SELECT
+    # locks them all. Of a large deployable only as many as needed are locked, because
+    # other binds need handles of it.
+    undivided = [
+        key for key, members in pending.items() if members[0].capacity <= counts[key]
+    ]
+    locked = _lock(session, _ALL_FREE, deployables=undivided) if undivided else []
+    for key in pending.keys() - set(undivided):
+        locked += _lock(session, _FREE_LIMITED, deployables=[key], number=counts[key])
+    handles: dict[str, _LockedHandle] = {}
+    for handle in locked:
+        if pending[handle.deployable_id]:
+            handles[pending[handle.deployable_id].pop().arq_uuid] = handle
+    for key, unserved in pending.items():
+        if unserved:
+            _raise_shortage(session, unserved[0], counts[key])
+    return handles
+
+
+def _lock(
+    session: Session,
+    statement: Select[int, int, bool],
+    **values: object,  # its parameters
+) -> list[_LockedHandle]:
+    rows = session.connection().execute(statement, values)
+    return [_LockedHandle(*row) for row in rows]
+
+
+def _raise_shortage(session: Session, target: _Target, needed: int) -> NoReturn:
+    """Raise the exception for too few unlocked handles.
+
+    Too few unlocked handles does not mean that the provider is exhausted: other
+    transactions may roll back, and hosts finish cleaning.
+    """
+    is_being_cleaned = and_(needs_cleaning(), AttachHandle.missing.is_(False))
+    is_being_loaded = and_(
+        AttachHandle.arq_uuid.is_(None),
+        AttachHandle.preparing.is_(True),
+        AttachHandle.missing.is_(False),
+    )
+    is_dirty = and_(
+        AttachHandle.clean_state == CleanState.DIRTY, AttachHandle.missing.is_(False)
+    )
+    unavailable = or_(is_being_cleaned, is_dirty)
+    waiting = AttachHandle.clean_state.in_(OPERATOR_STATES)
+    row = session.execute(
+        select(
+            _count(or_(FREE, unavailable, is_being_loaded)),
+            _count(unavailable),
+            _count(waiting),
+        )
+        .select_from(AttachHandle)
+        .outerjoin(Arq, Arq.uuid == AttachHandle.arq_uuid)
+        .where(AttachHandle.deployable_id == target.deployable_id)
+    ).one()
+    usable_later, cleaning, failed = map(int, row)
+    if usable_later >= needed and cleaning:
+        raise UnitsBeingCleaned(number=cleaning, provider=target.rp_uuid)
+    if usable_later >= needed:
+        raise HandlesContended()
+    reason = f'No free accelerator is left on resource provider {target.rp_uuid}.'
+    if failed:
+        reason += f' Units that an operator must clean or accept: {failed}.'
+    raise NoFreeHandle(reason=reason)
+
+
+def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
+
+
+def _claim(
+    session: Session, handles: Mapping[str, _LockedHandle], generation: int
+) -> None:
+    owners = {handle.id: uuid for uuid, handle in handles.items()}
+    statement, common = values_by_row(_CLAIM, AttachHandle.id, {'arq_uuid': owners})
+    values = {**common, 'ids': list(owners), 'bind_generation': generation}
+    if change(session, statement, values) != len(owners):
+        raise HandlesContended()

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attach handles that hosts have prepared, although no ARQ owns them.
+
+A database that was restored from a backup does not know the ARQs of later binds. Such a
+handle is occupied until its host no longer has it: no ARQ can claim it, and its unit is
+reserved in Placement.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Select, Update, and_, case, or_, select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.tables import Arq, AttachHandle, Deployable, Device
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.model.devices.cleaning import (
+    CONDUCTOR_ACTOR,
+    CleanState,
+    state_after_use,
+)
+from cyborg_lite.model.hosts.events import HostHandle
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
+
+_OCCUPIED: Final = and_(
+    AttachHandle.arq_uuid.is_(None), AttachHandle.clean_state == CleanState.OCCUPIED
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HandleRow:
+    """A stored attach handle, as far as it is compared with a prepared one."""
+
+    uuid: str
+    key: str
+    deployable_name: str
+    rp_uuid: str | None  # None: its deployable cannot be scheduled
+    is_claimed: bool
+    is_occupied: bool
+
+
+def list_compared(
+    session: Session, host: str, uuids: Collection[str]
+) -> tuple[HandleRow, ...]:
+    """Return the handles of a host with the uuids, and all that are occupied."""
+    compared = or_(AttachHandle.uuid.in_(uuids), _OCCUPIED)
+    return _fetch(session, _select(host).where(compared))
+
+
+def list_by_keys(
+    session: Session, host: str, keys: Collection[str]
+) -> tuple[HandleRow, ...]:
+    """Return the handles of a host with the keys, whose uuids the host does not know.
+
+    A database that is older than the first report of a device gives its handles other
+    uuids.
+    """
+    return _fetch(session, _select(host).where(AttachHandle.key.in_(keys)))
+
+
+def _select(host: str) -> Select[str, str, str, str | None, str | None, str]:
+    return (
+        select(
+            AttachHandle.uuid,
+            AttachHandle.key,
+            Deployable.name,
+            Deployable.rp_uuid,
+            AttachHandle.arq_uuid,
+            AttachHandle.clean_state,
+        )
+        .join(Deployable, AttachHandle.deployable_id == Deployable.id)
+        .join(Device, Deployable.device_id == Device.id)
+        .where(Device.hostname == host)
+        .order_by(AttachHandle.id)
+    )
+
+
+def _fetch(
+    session: Session,
+    statement: Select[str, str, str, str | None, str | None, str],
+) -> tuple[HandleRow, ...]:
+    return tuple(
+        HandleRow(
+            uuid,
+            key,
+            name,
+            rp_uuid,
+            is_claimed=arq is not None,
+            is_occupied=arq is None and state == CleanState.OCCUPIED,
+        )
+        for uuid, key, name, rp_uuid, arq, state in session.execute(statement)
+    )
+
+
+def occupy(
+    session: Session, host: str, handles: Mapping[str, HostHandle]
+) -> frozenset[str]:
+    """Mark handles as occupied, unless an ARQ has claimed them meanwhile.
+
+    The handle generation does not fall behind that of the host. Otherwise the host
+    would ignore the calls of the next bind.
+
+    :param handles: by uuid of the stored handle
+    :returns: uuids of the stored handles that no ARQ owns
+    """
+    occupied = {
+        uuid
+        for uuid, handle in sorted(handles.items())
+        if change(session, _occupy(uuid, handle))
+    }
+    if occupied:
+        queue.add_job(session, queue.placement_sync_job(host))
+    return frozenset(occupied)
+
+
+def _occupy(uuid: str, handle: HostHandle) -> Update:
+    lower = AttachHandle.generation < handle.generation
+    return (
+        update(AttachHandle)
+        .where(AttachHandle.uuid == uuid, AttachHandle.arq_uuid.is_(None))
+        .values(
+            clean_state=CleanState.OCCUPIED,
+            clean_reason=f'Its host has it prepared for ARQ {handle.arq_uuid} of '
+            f'instance {handle.instance_uuid or "unknown"}.',
+            generation=case((lower, handle.generation), else_=AttachHandle.generation),
+        )
+    )
+
+
+def vacate(session: Session, host: str, uuids: Collection[str]) -> None:
+    """Make handles available that are no longer prepared on their host.
+
+    A unit whose driver declares clean steps is cleaned first.
+    """
+    rows = session.execute(
+        select(AttachHandle.uuid, AttachHandle.cleaning)
+        .where(AttachHandle.uuid.in_(uuids), _OCCUPIED)
+        .order_by(AttachHandle.id)
+        .with_for_update()
+    ).all()
+    for uuid, policy in rows:
+        state = state_after_use(CleaningPolicy(policy))
+        values = {'clean_state': state, 'clean_reason': ''}
+        change(
+            session,
+            update(AttachHandle).where(AttachHandle.uuid == uuid).values(**values),
+        )
+        if state is CleanState.DIRTY:
+            queue.add_job(session, queue.clean_job(uuid, host, CONDUCTOR_ACTOR))
+    if rows:
+        reports.delete_missing_handles(session, host)
+        queue.add_job(session, queue.placement_sync_job(host))
+
+
+def list_known_users(
+    session: Session, rp_uuid: str, instances: Collection[str]
+) -> frozenset[str]:
+    """Return the instances of the given ones that have an ARQ on a provider."""
+    of_provider = Arq.instance_uuid.in_(instances), Arq.device_rp_uuid == rp_uuid
+    users: Sequence[str | None] = session.scalars(
+        select(Arq.instance_uuid).where(*of_provider)
+    ).all()
+    return frozenset(uuid for uuid in users if uuid is not None)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Use of units: the periods that have ended, and the sums over a time.
+
+The row of an ARQ contains the start of its current period. The statement that ends the
+use stores the period in ``usage_periods``, in the transaction of the change.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    union_all,
+)
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.clock import now_ms, read_now_ms
+from cyborg_lite.db.core.tables import Arq, UsagePeriod
+from cyborg_lite.db.jobs import outbox
+from cyborg_lite.model.arqs.usages import MAX_ROWS, UnitUsage, UsageQuery, UsageReport
+from cyborg_lite.model.project_errors import UsageTooLarge
+
+_USED: Final = and_(Arq.bound_at.is_not(None), Arq.resource_class != '')
+_COLUMNS: Final = (
+    'arq_uuid',
+    'project_id',
+    'resource_class',
+    'device_profile_name',
+    'hostname',
+    'instance_uuid',
+    'started_at',
+    'ended_at',
+)
+_END: Final = insert(UsagePeriod).from_select(
+    _COLUMNS,
+    select(
+        Arq.uuid,
+        Arq.project_id,
+        Arq.resource_class,
+        Arq.device_profile_name,
+        Arq.hostname,
+        Arq.instance_uuid,
+        Arq.bound_at,
+        # The clock of the database may have been set back.
+        case((now_ms() < Arq.bound_at, Arq.bound_at), else_=now_ms()),
+    ).where(Arq.uuid.in_(bindparam('uuids')), _USED),
+)
+
+
+def end_periods(session: Session, uuids: Sequence[str]) -> None:
+    """Store the periods of ARQs whose use ends, in one statement.
+
+    The caller has locked the rows, and deletes them or sets ``bound_at`` to NULL in the
+    same transaction.
+    """
+    if change(session, _END, {'uuids': uuids}):
+        outbox.add_uses(session, uuids)
+
+
+def sum_usages(session: Session, query: UsageQuery) -> UsageReport:
+    """Return the use of units within a time, in two SELECTs.
+
+    :raises UsageTooLarge: there are more sums than one answer may contain
+    """
+    end = min(query.end, read_now_ms(session))
+    if end <= query.start:
+        return UsageReport((), end)
+    periods = union_all(
+        _select_ended(query.start, end, query.project_id),
+        _select_current(end, query.project_id),
+    ).subquery()
+    start, period_end = periods.c.started_at, periods.c.ended_at
+    lower = case((start < query.start, _literal(query.start)), else_=start)
+    upper = case((period_end > end, _literal(end)), else_=period_end)
+    keys = (
+        periods.c.project_id,
+        periods.c.resource_class,
+        periods.c.device_profile_name,
+    )
+    statement = (
+        select(*keys, func.sum(upper - lower))
+        .group_by(*keys)
+        .order_by(*keys)
+        .limit(MAX_ROWS + 1)
+    )
+    rows = session.execute(statement).all()
+    if len(rows) > MAX_ROWS:
+        raise UsageTooLarge(limit=MAX_ROWS)
+    usages = (
+        UnitUsage(project, resource_class, profile, int(total))
+        for project, resource_class, profile, total in rows
+    )
+    return UsageReport(tuple(usages), end)
+
+
+def _literal(moment: int) -> ColumnElement[int]:
+    # The type is stated, because the driver would send a number of 32 bits.
+    return literal(moment, BigInteger)
+
+
+def _select_ended(
+    start: int, end: int, project: str | None
+) -> Select[*tuple[Any, ...]]:
+    statement: Select[*tuple[Any, ...]] = select(
+        UsagePeriod.project_id,
+        UsagePeriod.resource_class,
+        UsagePeriod.device_profile_name,
+        UsagePeriod.started_at,
+        UsagePeriod.ended_at,
+    ).where(UsagePeriod.ended_at > start, UsagePeriod.started_at < end)
+    if project is not None:
+        statement = statement.where(UsagePeriod.project_id == project)
+    return statement
+
+
+def _select_current(end: int, project: str | None) -> Select[*tuple[Any, ...]]:
+    """Return a SELECT of the periods that have not ended."""
+    statement: Select[*tuple[Any, ...]] = select(
+        Arq.project_id,
+        Arq.resource_class,
+        Arq.device_profile_name,
+        Arq.bound_at,
+        _literal(end),
+    ).where(_USED, Arq.bound_at < end)
+    if project is not None:
+        statement = statement.where(Arq.project_id == project)
+    return statement
+
+
+def delete_old_periods(session: Session, seconds: int) -> int:
+    """Delete periods that ended over ``seconds`` ago; return their number."""
+    is_old = UsagePeriod.ended_at < now_ms() - seconds * 1000
+    return change(session, delete(UsagePeriod).where(is_old))

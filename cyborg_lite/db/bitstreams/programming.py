@@ -1,0 +1,523 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programming: the stored regions, and the changes that a load makes to them.
+
+While a region is loaded, no ARQ can claim its handles. One statement marks the handles
+as being prepared and checks that all of them were free. Clients can read a programming
+job for a day after its end.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final
+from uuid import uuid4
+
+from sqlalchemy import (
+    ColumnElement,
+    ScalarSelect,
+    Select,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.orm import Session, aliased
+
+from cyborg_lite.db.arqs.attach_handles import GENERATION_PARAMETER, IS_CURRENT_BIND
+from cyborg_lite.db.bitstreams import loaded_regions
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.tables import (
+    Arq,
+    AttachHandle,
+    Attribute,
+    Deployable,
+    LoadedRegion,
+    now,
+)
+from cyborg_lite.db.core.tables import Device as DeviceRow
+from cyborg_lite.db.core.tables import ProgramJob as ProgramJobRow
+from cyborg_lite.db.devices import events, hold
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory.changes import load_inventory, write_changes
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import DeployableInUse, DeployableNotFound, JobNotFound
+from cyborg_lite.model.bitstreams import bitstreams
+from cyborg_lite.model.bitstreams.bitstreams import Bitstream
+from cyborg_lite.model.bitstreams.program_jobs import (
+    ProgramJob,
+    ProgramState,
+    ProgramStep,
+)
+from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
+from cyborg_lite.model.inventory.diff import diff_report
+from cyborg_lite.model.inventory.facts import StoredInventory, name_suffix
+from cyborg_lite.model.inventory.host_report import Device, HostReport
+from cyborg_lite.model.jobs import Job, NewJob, Owner, ProgramPayload
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
+
+# Attributes that describe the loaded image. Host reports do not delete them.
+_NAME: Final = 'bitstream_name'
+_FUNCTION: Final = 'bitstream_function'
+_DRIVER: Final = 'bitstream_driver'
+_DRIVER_PATH: Final = 'bitstream_driver_path'
+_IMAGE_KEYS: Final = (_NAME, _FUNCTION, _DRIVER, _DRIVER_PATH)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRegion:
+    """A deployable with the values that loading a bitstream requires."""
+
+    deployable_id: int
+    uuid: str
+    name: str
+    device_id: int
+    hostname: str
+    control_address: str
+    suffix: str  # of its name; empty: the deployable is the card itself
+    image_id: str | None  # None: no image is loaded
+    attributes: Mapping[str, str]
+    unusable_reason: str = ''  # why no ARQ can claim it; empty: ARQs can
+
+
+@dataclass(frozen=True, slots=True)
+class RegionOfArq:
+    """An ARQ that is being bound, and the region whose handle it owns."""
+
+    arq_uuid: str
+    group: Mapping[str, str]
+    region: StoredRegion
+
+
+def list_regions_of_arqs(
+    session: Session, arqs: Sequence[str], generation: int
+) -> tuple[RegionOfArq, ...]:
+    """Return the regions of ARQs that have claimed their handles.
+
+    :param generation: of the bind; 0: not compared
+    """
+    rows = session.execute(
+        select(Arq.uuid, Arq.device_profile_group, AttachHandle.deployable_id)
+        .join(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
+        .where(Arq.uuid.in_(arqs), IS_CURRENT_BIND)
+        .order_by(AttachHandle.id),
+        {GENERATION_PARAMETER: generation},
+    ).all()
+    regions = {
+        deployable_id: _find_region(session, Deployable.id == deployable_id)
+        for deployable_id in {row.deployable_id for row in rows}
+    }
+    return tuple(
+        RegionOfArq(row.uuid, row.device_profile_group, region)
+        for row in rows
+        if (region := regions[row.deployable_id]) is not None
+    )
+
+
+def find_region_of_handle(session: Session, uuid: str) -> StoredRegion | None:
+    """Return the region of an attach handle, or None if the handle does not exist."""
+    deployable = select(AttachHandle.deployable_id).where(AttachHandle.uuid == uuid)
+    return _find_region(session, Deployable.id == deployable.scalar_subquery())
+
+
+def find_region(session: Session, uuid: str) -> StoredRegion:
+    """Return the region with a uuid.
+
+    The only region of a card that is scheduled as a whole stands for the card, which is
+    returned instead.
+
+    :raises DeployableNotFound: no deployable has the uuid
+    """
+    region = _find_region(session, Deployable.uuid == uuid)
+    if region is None:
+        raise DeployableNotFound(uuid=uuid)
+    card = _find_card(session, region)
+    return region if card is None else card
+
+
+def _find_card(session: Session, region: StoredRegion) -> StoredRegion | None:
+    """Return the card of its only region.
+
+    :returns: None if the region is a card, scheduled alone, or one of several
+    """
+    if bitstreams.VENDOR not in region.attributes:
+        return None
+    root = aliased(Deployable)
+    root_id = session.scalar(
+        select(root.id)
+        .join(Deployable, Deployable.root_id == root.id)
+        .where(Deployable.id == region.deployable_id, root.resource_class.is_not(None))
+    )
+    regions = (
+        select(func.count(Attribute.id))
+        .join(Deployable, Attribute.deployable_id == Deployable.id)
+        .where(Deployable.root_id == root_id, Attribute.key == bitstreams.VENDOR)
+    )
+    if root_id is None or session.scalar(regions) != 1:
+        return None
+    return _find_region(session, Deployable.id == root_id)
+
+
+def _find_region(
+    session: Session, condition: ColumnElement[bool]
+) -> StoredRegion | None:
+    root = aliased(Deployable)
+    row = session.execute(
+        select(Deployable, DeviceRow, root.name, LoadedRegion.unusable_reason)
+        .join(DeviceRow, Deployable.device_id == DeviceRow.id)
+        .outerjoin(root, Deployable.root_id == root.id)
+        .outerjoin(LoadedRegion, LoadedRegion.deployable_id == Deployable.id)
+        .where(condition)
+    ).one_or_none()
+    if row is None:
+        return None
+    deployable, device, root_name, unusable_reason = row
+    attributes = session.execute(
+        select(Attribute.key, Attribute.value).where(
+            Attribute.deployable_id == deployable.id, Attribute.hidden.is_(False)
+        )
+    )
+    return StoredRegion(
+        deployable_id=deployable.id,
+        uuid=deployable.uuid,
+        name=deployable.name,
+        device_id=device.id,
+        hostname=device.hostname,
+        control_address=device.control_address,
+        suffix=name_suffix(deployable.name, root_name or deployable.name),
+        image_id=deployable.bitstream_id,
+        attributes={row.key: row.value for row in attributes},
+        unusable_reason=unusable_reason or '',
+    )
+
+
+def check_region_unused(
+    session: Session, region: StoredRegion, own: Sequence[str], *, whole_card: bool
+) -> None:
+    """Check that a load changes no deployable that another ARQ uses.
+
+    :param own: uuids of the ARQs for which the region is loaded
+    :param whole_card: the load changes all regions of the card
+    :raises DeployableInUse: another ARQ owns a handle of the region or the card
+    """
+    foreign = select(func.count()).where(
+        AttachHandle.deployable_id.in_(_affected_deployables(region, whole_card)),
+        AttachHandle.arq_uuid.is_not(None),
+        AttachHandle.arq_uuid.not_in(own),
+    )
+    if session.scalar(foreign):
+        reason = 'an ARQ owns a handle of it, or of its card.'
+        raise DeployableInUse(uuid=region.uuid, reason=reason)
+
+
+def _affected_deployables(region: StoredRegion, whole_card: bool) -> Select[int]:
+    """Return a subquery of the deployables that a load changes.
+
+    The regions of a card that is scheduled as a whole have no handles of their own.
+    """
+    card = select(Deployable.id).where(Deployable.device_id == region.device_id)
+    if whole_card:
+        return card
+    is_region = Deployable.id == region.deployable_id
+    # The owner of the card owns all regions. A region without handles uses the handles
+    # of its card.
+    return card.where(or_(is_region, Deployable.root_id.is_(None)))
+
+
+def begin_load(
+    session: Session,
+    region: StoredRegion,
+    job: NewJob,
+    owner: Owner,
+    project_id: str | None,
+) -> Job:
+    """Reserve a region and add the job that loads it.
+
+    :param job: with a ``ProgramPayload``
+    :param project_id: the project that can show the programming job
+    :raises DeployableInUse: an ARQ owns a handle of the region, or a job is loading it
+        or changes its device
+    """
+    if hold.is_changing(session, [region.device_id]):
+        reason = 'the mode or the configuration of its device is being changed.'
+        raise DeployableInUse(uuid=region.uuid, reason=reason)
+    payload = ProgramPayload.from_json(job.payload)
+    affected = _affected_deployables(region, payload.is_shell)
+    handles = AttachHandle.deployable_id.in_(affected)
+    is_free = AttachHandle.arq_uuid.is_(None), AttachHandle.preparing.is_(False)
+    count = session.scalar(select(func.count()).where(handles)) or 0
+    reserved = update(AttachHandle).where(handles, *is_free).values(preparing=True)
+    if change(session, reserved) != count:
+        reason = 'it is bound, or being programmed already.'
+        raise DeployableInUse(uuid=region.uuid, reason=reason)
+    added = queue.add_running_job(session, job, owner)
+    create_program_job(session, added.uuid, region.uuid, payload.image_uuid, project_id)
+    return added
+
+
+def end_load(
+    session: Session, region: StoredRegion, job: Job, failure: str | None
+) -> None:
+    """Finish the job of a load; ARQs can claim the handles of the region again.
+
+    :param failure: why the load failed; None: it succeeded
+    :raises JobLost: another conductor took over the job
+    """
+    whole_card = ProgramPayload.from_json(job.payload).is_shell
+    affected = _affected_deployables(region, whole_card)
+    handles = AttachHandle.deployable_id.in_(affected)
+    reserved = update(AttachHandle).where(handles, AttachHandle.arq_uuid.is_(None))
+    change(session, reserved.values(preparing=False))
+    end_load_without_region(session, job, failure)
+
+
+def end_load_without_region(session: Session, job: Job, failure: str | None) -> None:
+    """Finish the job of a load whose deployable does not exist any more.
+
+    :param failure: why the load failed; None: it succeeded
+    :raises JobLost: another conductor took over the job
+    """
+    end_program_job(session, job.uuid, failure)
+    queue.finish_job(session, job)
+
+
+def record_load(
+    session: Session, region: StoredRegion, bitstream: Bitstream, card: Device
+) -> None:
+    """Store a bitstream that was loaded into a region.
+
+    :param card: the card as its host reports it after the load
+    """
+    store_card(session, region.hostname, card)
+    _record_image(session, region, bitstream)
+    if bitstream.is_shell:
+        _clear_card(session, region.device_id)
+        queue.add_job(session, queue.placement_sync_job(region.hostname))
+        return
+    image = {'bitstream_id': bitstream.image_id}
+    change(session, update(Deployable).where(_has_bitstream_of(region)).values(**image))
+    loaded_regions.record_loaded_bitstream(session, region.deployable_id, bitstream)
+    driver = f'{bitstream.driver or ""} {bitstream.driver_version}'.strip()
+    _store_image_attributes(
+        session,
+        region.deployable_id,
+        {
+            _NAME: bitstream.name,
+            _FUNCTION: bitstream.function_name or bitstream.function_id,
+            _DRIVER: driver,
+            _DRIVER_PATH: bitstream.driver_path,
+        },
+    )
+    queue.add_job(session, queue.placement_sync_job(region.hostname))
+
+
+def _record_image(session: Session, region: StoredRegion, bitstream: Bitstream) -> None:
+    details = EventDetails(unit=region.suffix, value=bitstream.image_id or '')
+    is_device = DeviceRow.id == region.device_id
+    kind = DeviceEventKind.PROGRAMMED
+    events.add_events(session, is_device, kind, details)
+
+
+def mark_region_unusable(session: Session, region: StoredRegion, reason: str) -> None:
+    """Reserve a region whose content is unknown.
+
+    The next load into the region ends this, a host report does not.
+    """
+    services.clear_digest(session, region.hostname)
+    is_region = Deployable.id == region.deployable_id
+    deployables = update(Deployable).where(_has_bitstream_of(region))
+    change(session, deployables.values(bitstream_id=None))
+    reserved = {'reserved': Deployable.num_accelerators}
+    change(session, update(Deployable).where(is_region).values(**reserved))
+    loaded_regions.mark_unusable(session, region.deployable_id, reason)
+    _delete_image_attributes(session, is_region)
+    queue.add_job(session, queue.placement_sync_job(region.hostname))
+
+
+def _has_bitstream_of(region: StoredRegion) -> ColumnElement[bool]:
+    """Return SQL that is true for the deployables with the bitstream of the region.
+
+    If a card is loaded as a whole, these are all its deployables.
+    """
+    if region.suffix:
+        return Deployable.id == region.deployable_id
+    return Deployable.device_id == region.device_id
+
+
+def _clear_card(session: Session, device_id: int) -> None:
+    """Delete the bitstreams of all regions, because a shell has reset them."""
+    deployables = Deployable.device_id == device_id
+    change(session, update(Deployable).where(deployables).values(bitstream_id=None))
+    loaded_regions.delete_regions_of_card(session, device_id)
+    _delete_image_attributes(session, deployables)
+
+
+def _delete_image_attributes(session: Session, condition: ColumnElement[bool]) -> None:
+    """Delete the attributes that describe images.
+
+    :param condition: true for the deployables
+    """
+    deployables = select(Deployable.id).where(condition)
+    is_described = Attribute.deployable_id.in_(deployables)
+    of_image = Attribute.key.in_(_IMAGE_KEYS), Attribute.reported.is_(False)
+    change(session, delete(Attribute).where(is_described, *of_image))
+
+
+def store_card(session: Session, hostname: str, card: Device) -> None:
+    """Store a card as a report of this card alone; a report of the host follows."""
+    # This also locks the row that other reports of the host need.
+    services.clear_digest(session, hostname)
+    stored, ids = load_inventory(session, hostname)
+    report = HostReport(hostname, '', (card,))
+    difference = diff_report(_narrow(stored, card.control_address), report)
+    if not difference.devices.new:
+        write_changes(session, hostname, difference, ids)
+
+
+def _narrow(stored: StoredInventory, address: str) -> StoredInventory:
+    """Return the inventory of one device, with all names of the host.
+
+    The names prevent that a name is used twice.
+    """
+    layout = stored.layout
+    card = {
+        i for i, facts in layout.devices.items() if facts.control_address == address
+    }
+    narrowed = replace(
+        layout,
+        devices={i: facts for i, facts in layout.devices.items() if i in card},
+        deployables={
+            p: facts for p, facts in layout.deployables.items() if p[0] in card
+        },
+        handles={p: facts for p, facts in layout.handles.items() if p[0] in card},
+        attributes={p: v for p, v in layout.attributes.items() if p[0] in card},
+    )
+    claimed = frozenset(path for path in stored.claimed if path[0] in card)
+    return replace(stored, layout=narrowed, claimed=claimed)
+
+
+def _store_image_attributes(
+    session: Session, deployable_id: int, attributes: Mapping[str, str]
+) -> None:
+    """Replace the attributes that describe the image of a deployable."""
+    of_deployable = Attribute.deployable_id == deployable_id
+    of_image = Attribute.key.in_(_IMAGE_KEYS)
+    change(session, delete(Attribute).where(of_deployable, of_image))
+    rows = [
+        {
+            'uuid': str(uuid4()),
+            'deployable_id': deployable_id,
+            'key': key,
+            'value': value,
+            'reported': False,
+        }
+        for key, value in attributes.items()
+        if value
+    ]
+    if rows:
+        session.execute(insert(Attribute), rows)
+
+
+# --- programming jobs as shown to clients ---
+
+_RETENTION: Final = timedelta(days=1)
+
+
+def create_program_job(
+    session: Session, uuid: str, deployable: str, image: str, project_id: str | None
+) -> None:
+    """Store a new programming job, and delete those that ended a day ago.
+
+    :param uuid: of the job in the job queue
+    :param deployable: the uuid of the deployable
+    :param image: the uuid of the image
+    """
+    has_expired = and_(
+        ProgramJobRow.state != ProgramState.RUNNING,
+        ProgramJobRow.updated_at < now() - _RETENTION,
+    )
+    change(session, delete(ProgramJobRow).where(has_expired))
+    session.execute(
+        insert(ProgramJobRow).values(
+            uuid=uuid,
+            deployable_uuid=deployable,
+            image_uuid=image,
+            project_id=project_id,
+            state=ProgramState.RUNNING,
+            step=ProgramStep.ACCEPTED,
+            reason='',
+        )
+    )
+    details = EventDetails(value=image)
+    is_device = DeviceRow.id == _device_of(deployable)
+    kind = DeviceEventKind.PROGRAMMING_STARTED
+    events.add_events(session, is_device, kind, details)
+
+
+# Any: a uuid, or SQL for it.
+def _device_of(deployable: Any) -> ScalarSelect[int]:
+    """Return SQL for the id of the device of a deployable."""
+    device = select(Deployable.device_id).where(Deployable.uuid == deployable)
+    return device.scalar_subquery()
+
+
+def record_program_step(
+    session: Session, uuid: str, step: ProgramStep, reason: str = ''
+) -> None:
+    """Store the step of a running programming job.
+
+    :param reason: why the job waits; empty: the job does not wait
+    """
+    values = {'step': step, 'reason': reason[:REASON_MAX_LENGTH]}
+    change(session, update(ProgramJobRow).where(_is_running(uuid)).values(**values))
+
+
+def end_program_job(session: Session, uuid: str, failure: str | None) -> None:
+    """Store the end of a programming job.
+
+    :param failure: why it failed; None: it succeeded
+    """
+    if failure is None:
+        values = {'state': ProgramState.DONE, 'step': ProgramStep.LOADED, 'reason': ''}
+    else:
+        reason = failure[:REASON_MAX_LENGTH]
+        values = {'state': ProgramState.FAILED, 'reason': reason}
+        _record_failure(session, uuid, reason)
+    change(session, update(ProgramJobRow).where(_is_running(uuid)).values(**values))
+
+
+def _record_failure(session: Session, uuid: str, reason: str) -> None:
+    job = select(ProgramJobRow.deployable_uuid).where(_is_running(uuid))
+    is_device = DeviceRow.id == _device_of(job.scalar_subquery())
+    kind = DeviceEventKind.PROGRAMMING_FAILED
+    events.add_events(session, is_device, kind, EventDetails(reason=reason))
+
+
+def _is_running(uuid: str) -> ColumnElement[bool]:
+    return and_(ProgramJobRow.uuid == uuid, ProgramJobRow.state == ProgramState.RUNNING)
+
+
+def find_program_job(session: Session, uuid: str, project_id: str | None) -> ProgramJob:
+    """Return a programming job.
+
+    :param project_id: the project that must own the job; None: any project
+    :raises JobNotFound: the job does not exist or belongs to another project
+    """
+    statement = select(ProgramJobRow).where(ProgramJobRow.uuid == uuid)
+    if project_id is not None:
+        statement = statement.where(ProgramJobRow.project_id == project_id)
+    row = session.scalar(statement)
+    if row is None:
+        raise JobNotFound(uuid=uuid)
+    return ProgramJob(
+        uuid=row.uuid,
+        deployable_uuid=row.deployable_uuid,
+        image_uuid=row.image_uuid,
+        state=ProgramState(row.state),
+        step=ProgramStep(row.step),
+        reason=row.reason,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

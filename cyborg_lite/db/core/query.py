@@ -1,0 +1,451 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of a collection: filter, sort and limit in SQL, and skip unreadable rows.
+
+A row with an invalid value must not make its whole collection unreadable. Such a row is
+left out of the page, and the log names it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final, Protocol, TypeVar, TypeVarTuple
+
+from oslo_log import log
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    ColumnElement,
+    Integer,
+    Row,
+    Select,
+    and_,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+
+from cyborg_lite.db.core import plain_rows
+from cyborg_lite.db.core.column_types import UtcDateTime
+from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.model import cursors
+from cyborg_lite.model.cursors import Cursor
+from cyborg_lite.model.queries import Page, Query
+from cyborg_lite.model.text import format_value, is_storable
+
+LOG = log.getLogger(__name__)
+
+T = TypeVar('T')
+R = TypeVar('R', bound='HasUuid')
+Columns = TypeVarTuple('Columns')
+# The first column is an object of a class of `tables`, a `PlainRow` of one, or
+# `UnreadableRow`.
+Rows = Sequence[Row[*tuple[Any, ...]]]
+
+_INT32: Final = range(-(2**31), 2**31)
+_INT64: Final = range(-(2**63), 2**63)
+_EVERY_ROW: Final = true()
+
+
+class HasUuid(Protocol):
+    """A record of a list."""
+
+    @property
+    def uuid(self) -> str:
+        """The uuid of its row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A table, and the names by which clients may filter and sort it."""
+
+    table: Any  # a class of `tables` that has the columns `id` and `uuid`
+    filters: Mapping[str, ColumnElement[Any] | InstrumentedAttribute[Any]]
+    sorts: Mapping[str, InstrumentedAttribute[Any]]
+    # Columns of text by the filter for their first characters.
+    prefixes: Mapping[str, InstrumentedAttribute[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableRow:
+    """Replaces a row in which a column has a value that its type does not allow."""
+
+    id: int
+    uuid: str
+    __tablename__: str
+    error: Exception
+
+
+def select_page(
+    session: Session,
+    statement: Select[*Columns],
+    query: Query,
+    collection: Collection,
+    visible: ColumnElement[bool] = _EVERY_ROW,
+) -> Sequence[Row[*Columns]]:
+    """Return the rows of ``statement`` that match the query, in a total order.
+
+    Rows with equal sort keys are ordered by creation. Consecutive pages neither repeat
+    nor skip a row when other rows are added or deleted in between.
+
+    :param visible: SQL that is true for the rows that the caller may see; a marker of
+        another row is unknown
+    :raises InvalidInput: an unknown filter, sort key or marker, a cursor of another
+        list, or not an integer where one is required
+    """
+    chosen = apply_query(statement.where(visible), query, collection, visible)
+    rows: Sequence[Row[*Columns]] = fetch_rows(session, chosen, collection.table)
+    # Only an empty page after a marker costs a second SELECT.
+    if query.cursor is None and query.marker is not None and not rows:
+        mark = _select_marker(query.marker, collection.table, visible)
+        if session.scalar(mark) is None:
+            reason = (
+                f'The marker {format_value(query.marker)} is not in the collection.'
+            )
+            raise InvalidInput(reason=reason)
+    return rows
+
+
+def apply_query(
+    statement: Select[*Columns],
+    query: Query,
+    collection: Collection,
+    visible: ColumnElement[bool] = _EVERY_ROW,
+) -> Select[*Columns]:
+    """Return ``statement`` with the filters, the order and the limit of the query.
+
+    :param visible: SQL that is true for the rows that may be a marker
+    :raises InvalidInput: an unknown filter or sort key, a cursor of another list, or
+        not an integer
+    """
+    for name, values in query.filters.items():
+        statement = statement.where(_filter(name, values, collection))
+    key = _sort_column(query, collection)
+    if query.cursor is not None:
+        statement = statement.where(_is_after_cursor(key, query, collection))
+    elif query.marker is not None:
+        mark = aliased(collection.table)
+        marker_id = _select_marker(query.marker, collection.table, visible)
+        statement = statement.join(mark, mark.id == marker_id.scalar_subquery())
+        statement = statement.where(
+            _is_after_marker(key, mark, collection.table, query.descending)
+        )
+    order = _order(key, collection.table)
+    if query.descending:
+        order = [column.desc() for column in order]
+    return statement.order_by(*order).limit(query.limit)
+
+
+def _filter(
+    name: str, values: Sequence[str], collection: Collection
+) -> ColumnElement[bool]:
+    if name in collection.prefixes:
+        prefixed = collection.prefixes[name]
+        return or_(false(), *(_has_prefix(prefixed, value) for value in values))
+    try:
+        column = collection.filters[name]
+    except KeyError:
+        raise InvalidInput(reason=f'Unknown filter {format_value(name)}.') from None
+    if isinstance(column.type, Integer):
+        return column.in_([_parse_integer(name, value) for value in values])
+    if isinstance(column.type, Boolean):
+        return column.in_([value == 'true' for value in values])
+    # No row contains other values, and some databases reject them in a query.
+    storable = [value for value in values if is_storable(value)]
+    return column.in_(storable) if storable else false()
+
+
+def _has_prefix(column: InstrumentedAttribute[Any], prefix: str) -> ColumnElement[bool]:
+    """Return SQL that is true for texts with the prefix, in the same case.
+
+    LIKE ignores the case on SQLite. Comparisons ignore spaces at the end on MariaDB.
+    """
+    if not is_storable(prefix):
+        return false()
+    return and_(
+        column.startswith(prefix, autoescape=True),
+        func.substr(column, 1, len(prefix)) == prefix,
+    )
+
+
+def _parse_integer(name: str, value: str) -> int:
+    try:
+        number = int(value)
+    except ValueError:
+        number = _INT32.stop
+    if number not in _INT32:
+        raise InvalidInput(reason=f'{name} must be a 32-bit integer.')
+    return number
+
+
+def _sort_column(
+    query: Query, collection: Collection
+) -> InstrumentedAttribute[Any] | None:
+    if query.sort_key is None:
+        return None
+    try:
+        return collection.sorts[query.sort_key]
+    except KeyError:
+        raise InvalidInput(
+            reason=f'Unknown sort key {format_value(query.sort_key)}.'
+        ) from None
+
+
+def _order(
+    key: InstrumentedAttribute[Any] | None, table: Any
+) -> list[ColumnElement[Any]]:
+    if key is None:
+        return [table.id]
+    # The position of NULL differs between databases. Here NULL is always last.
+    nulls = [key.is_(None)] if key.nullable else []
+    return [*nulls, key.expression, table.id]
+
+
+def _is_after_marker(
+    key: InstrumentedAttribute[Any] | None, mark: Any, table: Any, descending: bool
+) -> ColumnElement[bool]:
+    """Return SQL that is true for rows after the row of the marker."""
+    newer: ColumnElement[bool] = (
+        table.id < mark.id if descending else table.id > mark.id
+    )
+    if key is None:
+        return newer
+    marker_key = getattr(mark, key.key)
+    if descending:
+        later = or_(key < marker_key, and_(key.is_not(None), marker_key.is_(None)))
+    else:
+        later = or_(key > marker_key, and_(key.is_(None), marker_key.is_not(None)))
+    equal = or_(key == marker_key, and_(key.is_(None), marker_key.is_(None)))
+    return or_(later, and_(equal, newer))
+
+
+def _is_after_cursor(
+    key: InstrumentedAttribute[Any] | None, query: Query, collection: Collection
+) -> ColumnElement[bool]:
+    """Return SQL that is true for rows after the position of the cursor."""
+    cursor = _parse_cursor(query, collection)
+    number = collection.table.id
+    newer: ColumnElement[bool] = (
+        number < cursor.row if query.descending else number > cursor.row
+    )
+    if key is None:
+        return newer
+    value = _parse_position(key.type, cursor.value)
+    if value is None:
+        # NULL is last, or first in a list that is descending.
+        equal = and_(key.is_(None), newer)
+        return or_(key.is_not(None), equal) if query.descending else equal
+    position = literal(value, key.type)
+    equal = and_(key == position, newer)
+    if query.descending:
+        return or_(key < position, equal)
+    return or_(key > position, key.is_(None), equal)
+
+
+def _parse_cursor(query: Query, collection: Collection) -> Cursor:
+    """Return the cursor of the query.
+
+    :raises InvalidInput: it is malformed, or of another collection, sort key or
+        direction
+    """
+    cursor = cursors.decode(query.cursor or '')
+    position = (cursor.collection, cursor.sort_key, cursor.descending)
+    expected = (collection.table.__tablename__, query.sort_key, query.descending)
+    if position != expected:
+        raise InvalidInput(
+            reason='The marker is of another list, sort_key or sort_dir. Follow the '
+            'next link, or start without a marker.'
+        )
+    _check_range(collection.table.id.type, cursor.row)
+    return cursor
+
+
+# Any: a type of SQLAlchemy; a value of the column.
+def _parse_position(kind: Any, value: cursors.Value) -> Any:
+    """Return the value of a cursor as a value of its column.
+
+    :raises InvalidInput: the column cannot have the value
+    """
+    if value is None:
+        return None
+    if isinstance(kind, UtcDateTime):
+        return _parse_time(value)
+    expected: type = str
+    if isinstance(kind, Boolean):
+        expected = bool
+    elif isinstance(kind, Integer):
+        expected = int
+    if type(value) is not expected:
+        raise _invalid_cursor()
+    if type(value) is int:
+        _check_range(kind, value)
+    return value
+
+
+def _parse_time(value: cursors.Value) -> datetime:
+    try:
+        time = datetime.fromisoformat(str(value))
+    except ValueError:
+        raise _invalid_cursor() from None
+    # The other years have times that leave the range of the type in another zone.
+    if time.tzinfo is None or not datetime.min.year < time.year < datetime.max.year:
+        raise _invalid_cursor()
+    return time
+
+
+def _check_range(kind: Any, number: int) -> None:
+    """Check that a database accepts the number as a value of a column."""
+    if number not in (_INT64 if isinstance(kind, BigInteger) else _INT32):
+        raise _invalid_cursor()
+
+
+def _invalid_cursor() -> InvalidInput:
+    return InvalidInput(
+        reason='The marker has an invalid position. Follow the next link, or start '
+        'without a marker.'
+    )
+
+
+# Any: a class of `tables`.
+def _select_marker(
+    marker: str, table: Any, visible: ColumnElement[bool]
+) -> Select[int]:
+    """Return the SELECT of the id of the marker, if the caller may see its row.
+
+    The SELECT must not refer to the row of the list that it is compared with.
+    """
+    return select(table.id).where(table.uuid == marker, visible).correlate(None)
+
+
+# Any: the types of the columns; a class of `tables`.
+def fetch_rows(
+    session: Session, statement: Select[*tuple[Any, ...]], table: Any
+) -> Any:
+    """Return the rows of a SELECT, with ``UnreadableRow`` for rows that cannot be read.
+
+    SQLite stores any value in a column of type JSON or DATETIME. SQLAlchemy then fails
+    to read the whole result, so the rows are read one at a time.
+    """
+    try:
+        return plain_rows.fetch_all(session, statement)
+    except (ValueError, TypeError):
+        keys = statement.with_only_columns(
+            table.id, table.uuid, maintain_column_froms=True
+        )
+        return [
+            _fetch_row(session, statement, table, *key) for key in session.execute(keys)
+        ]
+
+
+def _fetch_row(
+    session: Session,
+    statement: Select[*tuple[Any, ...]],
+    table: Any,
+    key: int,
+    uuid: str,
+) -> Any:
+    try:
+        (row,) = plain_rows.fetch_all(session, statement.where(table.id == key))
+        return row
+    except (ValueError, TypeError) as error:
+        return (UnreadableRow(key, uuid, table.__tablename__, error),)
+
+
+def convert_rows(rows: Rows, convert: Callable[..., T]) -> Iterator[T]:
+    """Yield the converted rows. Log rows that cannot be converted and skip them.
+
+    :param convert: takes the columns of a row; raises if a value is invalid
+    """
+    for row in rows:
+        try:
+            if isinstance(row[0], UnreadableRow):
+                raise row[0].error
+            yield convert(*row)
+        except (ValueError, TypeError, AttributeError) as error:
+            LOG.error(
+                'Row %s of table %s has an invalid value and is not shown. Correct or '
+                'delete the row: %s',
+                row[0].id,
+                row[0].__tablename__,
+                error,
+            )
+
+
+def fill_page(
+    query: Query,
+    collection: Collection,
+    read: Callable[[Query], tuple[Rows, Iterable[R]]],
+) -> tuple[R, ...]:
+    """Return a page that is as long as the query allows, despite skipped rows.
+
+    Clients treat a page that is shorter than the limit as the last page.
+
+    :param read: reads one page: its rows, and the objects converted from them
+    :returns: a ``Page`` if the query needs a cursor
+    """
+    rows, converted = read(query)
+    items, last = list(converted), rows
+    while query.limit is not None and len(items) < query.limit == len(last):
+        last, converted = _read_following(query, rows, read)
+        items += converted
+        rows = [*rows, *last]
+    items = items[: query.limit]
+    if not query.needs_cursor:
+        return tuple(items)
+    has_next = items and len(items) == query.limit
+    row = _find_row(rows, items[-1].uuid) if has_next else None
+    return Page.build(items, _build_cursor(row, query, collection))
+
+
+def _read_following(
+    query: Query, rows: Rows, read: Callable[[Query], tuple[Rows, Iterable[R]]]
+) -> tuple[Rows, Iterable[R]]:
+    """Return the page after the last of the rows that is still stored.
+
+    The rows after it have been deleted since their SELECT, so that none is repeated.
+    The client has not chosen these markers, so a deleted one must not be its error.
+    """
+    for row in reversed(rows):
+        try:
+            return read(replace(query, marker=row[0].uuid, cursor=None))
+        except InvalidInput:
+            continue
+    return read(query)
+
+
+# Any: a class of `tables` or a `PlainRow`.
+def _find_row(rows: Rows, uuid: str) -> Any:
+    """Return the row with the uuid, which is near the end."""
+    return next(row[0] for row in reversed(rows) if row[0].uuid == uuid)
+
+
+def _build_cursor(row: Any, query: Query, collection: Collection) -> str | None:
+    """Return the position of a row in the list of the query.
+
+    :returns: None if there is no row, or if its value is too long
+    """
+    if row is None:
+        return None
+    key = _sort_column(query, collection)
+    value = None if key is None else getattr(row, key.key)
+    return cursors.encode(
+        Cursor(
+            collection=collection.table.__tablename__,
+            sort_key=query.sort_key,
+            descending=query.descending,
+            value=value.isoformat() if isinstance(value, datetime) else value,
+            row=row.id,
+            uuid=row.uuid,
+        )
+    )
+
+
+def as_strings(mapping: Mapping[str, Any]) -> dict[str, str]:
+    """Return a JSON object with all values converted to strings.
+
+    Clients rely on strings, and the database accepts any JSON.
+    """
+    return {key: str(value) for key, value in mapping.items()}

@@ -1,0 +1,473 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transactions that clean units: begin, progress, end, and decisions of operators.
+
+A unit that is not clean has no ARQ, so its generation does not change. Each result is
+stored for this generation and by the process that holds the lease of the job. The row
+of a clean numbers the orders for the agent: a later clean has a higher number.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+from uuid import uuid4
+
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    ScalarSelect,
+    Select,
+    and_,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.clock import now_ms
+from cyborg_lite.db.core.tables import (
+    AttachHandle,
+    Cleaning,
+    Deployable,
+    Device,
+    Service,
+    now,
+)
+from cyborg_lite.db.core.tables import Job as JobRow
+from cyborg_lite.db.devices import events, hold
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import DeviceBusy, DeviceNotFound
+from cyborg_lite.model.device_errors import CleaningRefused
+from cyborg_lite.model.devices.cleaning import (
+    OPERATOR_STATES,
+    CleaningRecord,
+    CleaningState,
+    CleanOrder,
+    CleanProgress,
+    CleanState,
+    CleanStepResult,
+    CleanWork,
+    DeviceCleanings,
+    UncleanUnit,
+    UnitSelection,
+    UnitState,
+    list_completed,
+    merge_results,
+)
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
+from cyborg_lite.model.hosts.services import ServiceState
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
+from cyborg_lite.model.jobs import CleanPayload, Job, JobType
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
+
+_MAX_SHOWN: Final = 1000  # cleans of one device
+_MAX_STEP_TEXT: Final = 64  # characters, as the column of the job
+_ACCEPTED: Final = 'Declared clean by an operator; no step has run.'
+
+_UNITS: Final = (
+    select(
+        AttachHandle.uuid,
+        AttachHandle.key,
+        AttachHandle.type,
+        AttachHandle.info,
+        AttachHandle.needs_host,
+        AttachHandle.managed,
+        AttachHandle.missing,
+        AttachHandle.generation,
+        AttachHandle.cleaning,
+        AttachHandle.clean_state,
+        AttachHandle.clean_reason,
+        Deployable.name,
+        Deployable.rp_uuid,
+        Device.id.label('device_id'),
+        Device.hostname,
+        Device.driver,
+        Device.control_address,
+        Service.state.label('agent'),
+    )
+    .join(Deployable, AttachHandle.deployable_id == Deployable.id)
+    .join(Device, Deployable.device_id == Device.id)
+    .outerjoin(Service, Service.is_agent_of(Device.hostname))
+    .order_by(AttachHandle.id)
+)
+_DIRTY: Final = and_(
+    AttachHandle.arq_uuid.is_(None), AttachHandle.clean_state == CleanState.DIRTY
+)
+
+
+# --- clean jobs ---
+
+
+def begin_cleaning(session: Session, job: Job) -> CleanWork | None:
+    """Return the clean that a job works on; store it at the first attempt.
+
+    :returns: None if the unit need not be cleaned any more
+    :raises DeviceBusy: a job changes the device; the call may be repeated
+    :raises JobLost: another conductor took over the job
+    """
+    payload = CleanPayload.from_json(job.payload)
+    queue.record_job_step(session, job, job.step)
+    row = session.execute(
+        _UNITS.where(AttachHandle.uuid == payload.handle_uuid, _DIRTY)
+    ).one_or_none()
+    if row is None:
+        return None
+    record = session.execute(_select_running(row)).one_or_none()
+    if record is None:
+        # The host has reported the unit during the change. An unclean unit that it had
+        # reported before would have prevented the change.
+        if not job.expired and hold.is_changing(session, [row.device_id]):
+            reason = 'its mode or its configuration is being changed.'
+            raise DeviceBusy(address=row.control_address, reason=reason)
+        values = {'state': CleaningState.RUNNING, 'steps': [], 'actor': payload.actor}
+        _insert_record(session, row, values)
+        _add_event(session, row.device_id, row.key, DeviceEventKind.CLEANING_STARTED)
+        record = session.execute(_select_running(row)).one()
+    stored = _parse_steps(record.steps)
+    order = CleanOrder(record.id, _build_handle(row), list_completed(stored))
+    return CleanWork(order, record.uuid, stored, row.rp_uuid)
+
+
+# Any, here and below: the columns of _UNITS.
+def _select_running(row: Row[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+    """Return a SELECT of the last clean of a unit, if it has not ended."""
+    return (
+        select(Cleaning.id, Cleaning.uuid, Cleaning.steps)
+        .where(
+            Cleaning.handle_uuid == row.uuid,
+            Cleaning.generation == row.generation,
+            Cleaning.state == CleaningState.RUNNING,
+        )
+        .order_by(Cleaning.id.desc())
+        .limit(1)
+    )
+
+
+def _insert_record(
+    session: Session, row: Row[*tuple[Any, ...]], values: Mapping[str, Any]
+) -> None:
+    """Insert a clean of a unit.
+
+    :param values: further columns of the record
+    """
+    of_unit = {
+        'uuid': str(uuid4()),
+        'device_id': row.device_id,
+        'handle_uuid': row.uuid,
+        'unit': row.key,
+        'generation': row.generation,
+    }
+    change(session, insert(Cleaning), {**of_unit, **values})
+
+
+def _build_handle(row: Row[*tuple[Any, ...]]) -> AllocatedHandle:
+    return AllocatedHandle(
+        uuid=row.uuid,
+        arq_uuid='',
+        hostname=row.hostname,
+        deployable_name=row.name,
+        driver=row.driver,
+        control_address=row.control_address,
+        key=row.key,
+        type=row.type,
+        info=row.info,
+        needs_host=row.needs_host,
+        missing=row.missing,
+        generation=row.generation,
+        host_down=row.agent == ServiceState.DOWN,
+        managed=row.managed,
+        cleaning=CleaningPolicy(row.cleaning),
+    )
+
+
+def record_progress(
+    session: Session, job: Job, work: CleanWork, progress: CleanProgress, delay_ms: int
+) -> None:
+    """Store the steps so far; the job runs again after a delay.
+
+    :raises JobLost: another conductor took over the job
+    """
+    values = {'reason': progress.reason[:REASON_MAX_LENGTH]}
+    _store_steps(session, work, progress, values)
+    step = (progress.text or job.step)[:_MAX_STEP_TEXT]
+    queue.pause_job(session, job, delay_ms, step, progress.reason)
+
+
+def record_clean(
+    session: Session, job: Job, work: CleanWork, progress: CleanProgress
+) -> None:
+    """Store that all steps succeeded, and make the unit available.
+
+    :raises JobLost: another conductor took over the job
+    """
+    values = {'state': CleaningState.SUCCEEDED, 'finished_at': now(), 'reason': ''}
+    _store_steps(session, work, progress, values)
+    handle = work.order.handle
+    _set_state(session, _is_same(handle), CleanState.CLEAN)
+    device = _device_of(work)
+    _add_event(session, device, handle.key, DeviceEventKind.CLEANED)
+    _follow(session, handle)
+    queue.finish_job(session, job)
+
+
+def record_clean_failure(
+    session: Session,
+    job: Job,
+    work: CleanWork,
+    reason: str,
+    progress: CleanProgress | None = None,
+) -> None:
+    """Withhold a unit until an operator decides, and finish the job.
+
+    :param progress: None: the host has not answered
+    :raises JobLost: another conductor took over the job
+    """
+    reason = reason[:REASON_MAX_LENGTH]
+    values = {'state': CleaningState.FAILED, 'finished_at': now(), 'reason': reason}
+    _store_steps(session, work, progress, values)
+    handle = work.order.handle
+    _set_state(session, _is_same(handle), CleanState.FAILED, reason)
+    device, kind = _device_of(work), DeviceEventKind.CLEANING_FAILED
+    _add_event(session, device, handle.key, kind, reason)
+    _follow(session, handle)
+    queue.finish_job(session, job)
+
+
+# Any: an id, or SQL for it.
+def _add_event(
+    session: Session, device_id: Any, unit: str, kind: DeviceEventKind, reason: str = ''
+) -> None:
+    details = EventDetails(unit=unit, reason=reason)
+    events.add_events(session, Device.id == device_id, kind, details)
+
+
+def _device_of(work: CleanWork) -> ScalarSelect[int]:
+    """Return SQL for the id of the device of a clean."""
+    record = select(Cleaning.device_id).where(Cleaning.uuid == work.record_uuid)
+    return record.scalar_subquery()
+
+
+def _is_same(handle: AllocatedHandle) -> ColumnElement[bool]:
+    """Return SQL that is true for the unit while its state has not changed."""
+    is_handle = AttachHandle.uuid == handle.uuid
+    return and_(is_handle, AttachHandle.generation == handle.generation, _DIRTY)
+
+
+def _set_state(
+    session: Session, units: ColumnElement[bool], state: CleanState, reason: str = ''
+) -> None:
+    values = {'clean_state': state, 'clean_reason': reason}
+    change(session, update(AttachHandle).where(units).values(**values))
+
+
+def _follow(session: Session, handle: AllocatedHandle) -> None:
+    """Have Placement follow the state of a unit; delete a clean unit that is gone."""
+    if handle.missing:
+        reports.delete_missing_handles(session, handle.hostname)
+    queue.add_job(session, queue.placement_sync_job(handle.hostname))
+
+
+def _store_steps(
+    session: Session,
+    work: CleanWork,
+    progress: CleanProgress | None,
+    values: Mapping[str, Any],
+) -> None:
+    """Store the results of steps in the record of a clean.
+
+    :param values: further columns of the record
+    """
+    columns = dict(values)
+    if progress is not None:
+        results = merge_results(work.stored, progress.results)
+        columns['steps'] = [_step_to_json(result) for result in results]
+    if progress is not None and progress.steps:
+        columns['step_count'] = len(progress.steps)
+    record = Cleaning.uuid == work.record_uuid
+    change(session, update(Cleaning).where(record).values(**columns))
+
+
+def _step_to_json(result: CleanStepResult) -> dict[str, str]:
+    texts = {'name': result.name, 'started_at': result.started_at.isoformat()}
+    if result.finished_at is not None:
+        texts['finished_at'] = result.finished_at.isoformat()
+    return {**texts, 'tool': result.tool, 'error': result.error[:REASON_MAX_LENGTH]}
+
+
+def _parse_steps(stored: Sequence[Mapping[str, str]]) -> tuple[CleanStepResult, ...]:
+    return tuple(
+        CleanStepResult(
+            name=step['name'],
+            started_at=datetime.fromisoformat(step['started_at']),
+            finished_at=datetime.fromisoformat(step['finished_at'])
+            if 'finished_at' in step
+            else None,
+            tool=step.get('tool', ''),
+            error=step.get('error', ''),
+        )
+        for step in stored
+    )
+
+
+# --- operators ---
+
+
+def list_cleanings(session: Session, device_uuid: str) -> DeviceCleanings:
+    """Return the units of a device and its cleans, the latest first.
+
+    :raises DeviceNotFound: no device has the uuid
+    """
+    device_id = session.scalar(select(Device.id).where(Device.uuid == device_uuid))
+    if device_id is None:
+        raise DeviceNotFound(uuid=device_uuid)
+    units = session.execute(_UNITS.where(Device.id == device_id))
+    records = session.scalars(
+        select(Cleaning)
+        .where(Cleaning.device_id == device_id)
+        .order_by(Cleaning.id.desc())
+        .limit(_MAX_SHOWN)
+    )
+    return DeviceCleanings(tuple(map(_unit, units)), tuple(map(_record, records)))
+
+
+def _unit(row: Row[*tuple[Any, ...]]) -> UnitState:
+    return UnitState(
+        unit=row.key,
+        state=CleanState(row.clean_state),
+        policy=CleaningPolicy(row.cleaning),
+        reason=row.clean_reason,
+    )
+
+
+def _record(row: Cleaning) -> CleaningRecord:
+    return CleaningRecord(
+        uuid=row.uuid,
+        unit=row.unit,
+        state=CleaningState(row.state),
+        actor=row.actor,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        steps=_parse_steps(row.steps),
+        step_count=row.step_count,
+        reason=row.reason,
+    )
+
+
+def retry_cleaning(session: Session, selection: UnitSelection, actor: str) -> int:
+    """Clean units again that wait for an operator; return their number.
+
+    A unit for one use is cleaned only by this call.
+
+    :param actor: name of the operator
+    :raises DeviceNotFound: no device has the uuid
+    :raises CleaningRefused: no selected unit waits for an operator
+    """
+    rows = _lock_waiting(session, selection, 'clean')
+    for row in rows:
+        job = queue.clean_job(row.uuid, row.hostname, actor)
+        queue.add_job(session, job)
+    _set_state(session, _is_any(rows), CleanState.DIRTY)
+    return len(rows)
+
+
+def accept_units(session: Session, selection: UnitSelection, actor: str) -> int:
+    """Declare units clean that wait for an operator; return their number.
+
+    :param actor: name of the operator, which is recorded
+    :raises DeviceNotFound: no device has the uuid
+    :raises CleaningRefused: no selected unit waits for an operator
+    """
+    rows = _lock_waiting(session, selection, 'accept')
+    moment = now()
+    for row in rows:
+        record = {
+            'state': CleaningState.ACCEPTED,
+            'steps': [],
+            'actor': actor,
+            'reason': _ACCEPTED,
+            'started_at': moment,
+            'finished_at': moment,
+        }
+        _insert_record(session, row, record)
+        kind, reason = DeviceEventKind.UNIT_ACCEPTED, f'Accepted by {actor}.'
+        _add_event(session, row.device_id, row.key, kind, reason[:REASON_MAX_LENGTH])
+    _set_state(session, _is_any(rows), CleanState.CLEAN)
+    for handle in map(_build_handle, rows):
+        _follow(session, handle)
+    return len(rows)
+
+
+def _lock_waiting(
+    session: Session, selection: UnitSelection, action: str
+) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Lock and return the selected units that wait for an operator."""
+    uuid = selection.device_uuid
+    if session.scalar(select(Device.id).where(Device.uuid == uuid)) is None:
+        raise DeviceNotFound(uuid=uuid)
+    selected = _UNITS.where(Device.uuid == uuid)
+    if selection.unit:
+        selected = selected.where(AttachHandle.key == selection.unit)
+    waiting = selected.where(AttachHandle.clean_state.in_(OPERATOR_STATES))
+    rows = session.execute(waiting.with_for_update(of=AttachHandle)).all()
+    if not rows:
+        units = [f'{row.key} is {row.clean_state}' for row in session.execute(selected)]
+        reason = f'{", ".join(units)}.' if units else 'it has no such unit.'
+        raise CleaningRefused(uuid=uuid, action=action, reason=reason)
+    return rows
+
+
+def _is_any(rows: Sequence[Row[*tuple[Any, ...]]]) -> ColumnElement[bool]:
+    return AttachHandle.uuid.in_([row.uuid for row in rows])
+
+
+def list_unclean_units(session: Session) -> tuple[UncleanUnit, ...]:
+    """Return the units that are not clean, with the progress of their jobs."""
+    return tuple(map(_unclean_unit, session.execute(_select_unclean())))
+
+
+def list_unclean_by_provider(session: Session) -> dict[str, list[UncleanUnit]]:
+    """Return the units that are not clean, by uuid of their resource provider."""
+    units: defaultdict[str, list[UncleanUnit]] = defaultdict(list)
+    statement = _select_unclean().where(Deployable.rp_uuid.is_not(None))
+    for row in session.execute(statement):
+        units[row.rp_uuid].append(_unclean_unit(row))
+    return units
+
+
+# Any: the columns, here and below.
+def _select_unclean() -> Select[*tuple[Any, ...]]:
+    of_unit = and_(JobRow.kind == JobType.CLEAN, JobRow.key == AttachHandle.uuid)
+    return (
+        select(
+            Device.hostname,
+            Device.uuid,
+            Deployable.rp_uuid,
+            AttachHandle.key,
+            AttachHandle.clean_state,
+            AttachHandle.clean_reason,
+            JobRow.step,
+            JobRow.last_error,
+            (now_ms() - JobRow.created_at).label('age'),
+        )
+        .select_from(AttachHandle)
+        .join(Deployable, AttachHandle.deployable_id == Deployable.id)
+        .join(Device, Deployable.device_id == Device.id)
+        .outerjoin(JobRow, of_unit)
+        .where(AttachHandle.clean_state != CleanState.CLEAN)
+        .order_by(Device.hostname, AttachHandle.id)
+    )
+
+
+def _unclean_unit(row: Row[*tuple[Any, ...]]) -> UncleanUnit:
+    return UncleanUnit(
+        hostname=row.hostname,
+        device_uuid=row.uuid,
+        unit=row.key,
+        state=CleanState(row.clean_state),
+        progress=row.step or '',
+        reason=row.clean_reason or row.last_error or '',
+        age=float(row.age or 0) / 1000,
+    )

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deployables and their attributes as shown to clients.
+
+The package ``inventory`` writes both. Admins may add and delete attributes.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, Final
+from uuid import uuid4
+
+from oslo_db.exception import DBDuplicateEntry, DBReferenceError
+from sqlalchemy import delete as delete_rows
+from sqlalchemy import insert, select, update
+from sqlalchemy.orm import Session, aliased
+
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.generations import check_generation
+from cyborg_lite.db.core.plain_rows import PlainRow
+from cyborg_lite.db.core.query import (
+    Collection,
+    Rows,
+    apply_query,
+    convert_rows,
+    fetch_rows,
+    fill_page,
+    select_page,
+)
+from cyborg_lite.db.core.tables import Attribute as AttributeRow
+from cyborg_lite.db.core.tables import Deployable as Row
+from cyborg_lite.db.core.tables import now
+from cyborg_lite.exceptions import (
+    AttributeExists,
+    AttributeNotFound,
+    DeployableNotFound,
+)
+from cyborg_lite.model.devices.devices import Attribute, DeployableRecord
+from cyborg_lite.model.inventory.attribute_keys import attribute_sort_key
+from cyborg_lite.model.inventory.typed_attributes import read_attributes
+from cyborg_lite.model.queries import Query
+
+_PARENT: Final = aliased(Row)
+_ROOT: Final = aliased(Row)
+
+_DEPLOYABLES: Final = Collection(
+    Row,
+    filters={
+        'uuid': Row.uuid,
+        'name': Row.name,
+        'device_id': Row.device_id,
+        'rp_uuid': Row.rp_uuid,
+        'driver_name': Row.driver_name,
+        'bitstream_id': Row.bitstream_id,
+        'parent_uuid': select(_PARENT.uuid)
+        .where(_PARENT.id == Row.parent_id)
+        .scalar_subquery(),
+        'root_uuid': select(_ROOT.uuid)
+        .where(_ROOT.id == Row.root_id)
+        .scalar_subquery(),
+    },
+    sorts={
+        'uuid': Row.uuid,
+        'name': Row.name,
+        'num_accelerators': Row.num_accelerators,
+        'driver_name': Row.driver_name,
+        'created_at': Row.created_at,
+        'updated_at': Row.updated_at,
+    },
+    prefixes={'name_prefix': Row.name},
+)
+
+_SELECT_ROWS: Final = select(PlainRow(Row))
+_SELECT_ATTRIBUTES: Final = select(PlainRow(AttributeRow))
+
+
+def list_deployables(session: Session, query: Query) -> tuple[DeployableRecord, ...]:
+    """Return the deployables that match the query, with attributes, in two SELECTs.
+
+    A brief query takes one SELECT and returns no attributes.
+
+    :raises InvalidInput: an unknown filter, sort key or marker
+    """
+
+    def read(page: Query) -> tuple[Rows, Iterable[DeployableRecord]]:
+        rows = select_page(session, _SELECT_ROWS, page, _DEPLOYABLES)
+        attributes = _attributes(session, page) if rows and not query.brief else {}
+        return rows, convert_rows(
+            rows, lambda row: _record(row, attributes.get(row.id, []))
+        )
+
+    return fill_page(query, _DEPLOYABLES, read)
+
+
+def _attributes(session: Session, query: Query) -> dict[int, list[Attribute]]:
+    """Return the attributes by id of the deployable.
+
+    A join, because a list of all ids may exceed the limits of the database.
+    """
+    ids = apply_query(select(Row.id), query, _DEPLOYABLES).subquery()
+    statement = _SELECT_ATTRIBUTES.join(
+        ids, ids.c.id == AttributeRow.deployable_id
+    ).where(AttributeRow.hidden.is_(False))
+    rows = fetch_rows(session, statement, AttributeRow)
+    attributes: dict[int, list[Attribute]] = defaultdict(list)
+    for attribute in convert_rows(rows, attribute_from_row):
+        attributes[attribute.deployable_id].append(attribute)
+    return attributes
+
+
+# Any: a named tuple of columns.
+def _record(row: Any, attributes: list[Attribute]) -> DeployableRecord:
+    return DeployableRecord(
+        id=row.id,
+        uuid=row.uuid,
+        device_id=row.device_id,
+        parent_id=row.parent_id,
+        root_id=row.root_id,
+        name=row.name,
+        num_accelerators=row.num_accelerators,
+        rp_uuid=row.rp_uuid,
+        driver_name=row.driver_name,
+        bitstream_id=row.bitstream_id,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        attributes=tuple(
+            sorted(attributes, key=lambda attribute: attribute_sort_key(attribute.key))
+        ),
+        typed_attributes=read_attributes(row.typed_attributes),
+    )
+
+
+# --- attributes ---
+
+_ATTRIBUTES: Final = Collection(
+    AttributeRow,
+    filters={
+        'uuid': AttributeRow.uuid,
+        'deployable_id': AttributeRow.deployable_id,
+        'key': AttributeRow.key,
+    },
+    sorts={
+        'uuid': AttributeRow.uuid,
+        'deployable_id': AttributeRow.deployable_id,
+        'key': AttributeRow.key,
+        'created_at': AttributeRow.created_at,
+        'updated_at': AttributeRow.updated_at,
+    },
+)
+
+
+def list_attributes(session: Session, query: Query) -> tuple[Attribute, ...]:
+    """Return the attributes that match the query, in one SELECT.
+
+    :raises InvalidInput: an unknown filter, sort key or marker, or a deployable id that
+        is no integer
+    """
+
+    def read(page: Query) -> tuple[Rows, Iterable[Attribute]]:
+        is_shown = AttributeRow.hidden.is_(False)
+        rows = select_page(session, _SELECT_ATTRIBUTES, page, _ATTRIBUTES, is_shown)
+        return rows, convert_rows(rows, attribute_from_row)
+
+    return fill_page(query, _ATTRIBUTES, read)
+
+
+def create_attribute(
+    session: Session, deployable_id: int, key: str, value: str
+) -> Attribute:
+    """Add an attribute that no host report deletes.
+
+    It replaces a reported attribute that an admin has deleted.
+
+    :raises DeployableNotFound: no deployable has the id
+    :raises AttributeExists: the deployable has an attribute with the key
+    """
+    row = {
+        'uuid': str(uuid4()),
+        'deployable_id': deployable_id,
+        'key': key,
+        'value': value,
+        'created_at': now(),
+        'generation': 0,
+    }
+    deleted = (AttributeRow.deployable_id == deployable_id) & (AttributeRow.key == key)
+    change(
+        session, delete_rows(AttributeRow).where(deleted, AttributeRow.hidden.is_(True))
+    )
+    try:
+        session.execute(insert(AttributeRow).values(**row))
+    except DBReferenceError:
+        raise DeployableNotFound(uuid=deployable_id) from None
+    except DBDuplicateEntry:
+        raise AttributeExists(key=key, deployable=deployable_id) from None
+    return attribute_from_row(AttributeRow(**row))
+
+
+def delete_attribute(
+    session: Session, uuid: str, generation: int | None = None
+) -> None:
+    """Delete an attribute.
+
+    The row of a reported attribute is kept but hidden, so that the next host report
+    does not create it again.
+
+    :param generation: that the attribute must have; None: any
+    :raises AttributeNotFound: no attribute has the uuid
+    :raises GenerationConflict: the attribute has another generation
+    """
+    visible = (AttributeRow.uuid == uuid) & AttributeRow.hidden.is_(False)
+    if generation is not None:
+        if session.scalar(select(AttributeRow.id).where(visible)) is None:
+            raise AttributeNotFound(uuid=uuid)
+        check_generation(session, AttributeRow, uuid, generation)
+    reported = update(AttributeRow).where(visible, AttributeRow.reported.is_(True))
+    if change(session, reported.values(hidden=True)):
+        return
+    if not change(session, delete_rows(AttributeRow).where(visible)):
+        raise AttributeNotFound(uuid=uuid)
+
+
+def attribute_from_row(row: AttributeRow) -> Attribute:
+    """Convert a row; only for modules of this package."""
+    return Attribute(
+        uuid=row.uuid,
+        deployable_id=row.deployable_id,
+        key=row.key,
+        value=row.value,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        generation=row.generation,
+    )

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""History of devices: the steps that other modules store in their transactions."""
+
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import (
+    ColumnElement,
+    String,
+    delete,
+    insert,
+    literal,
+    select,
+    update,
+)
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.clock import now_utc
+from cyborg_lite.db.core.tables import Deployable, Device
+from cyborg_lite.db.core.tables import DeviceEvent as Row
+from cyborg_lite.db.jobs import outbox
+from cyborg_lite.exceptions import DeviceNotFound
+from cyborg_lite.model.devices.events import (
+    MAX_EVENTS,
+    DeviceEvent,
+    DeviceEventKind,
+    EventDetails,
+)
+from cyborg_lite.model.notifications import DEVICE_EVENT_TYPES, DevicePayload
+
+_COLUMNS: Final = ('device_uuid', 'hostname', 'kind', 'unit', 'value', 'reason', 'at')
+_NO_DETAILS: Final = EventDetails()
+
+
+def add_events(
+    session: Session,
+    devices: ColumnElement[bool],
+    kind: DeviceEventKind,
+    details: EventDetails = _NO_DETAILS,
+) -> int:
+    """Store a step of devices in one statement, and notifications if enabled.
+
+    :param devices: SQL that is true for the devices
+    :returns: the number of devices
+    """
+    texts = (
+        _text(details.unit).label('unit'),
+        _text(details.value).label('value'),
+        _text(details.reason).label('reason'),
+    )
+    steps = select(
+        Device.uuid, Device.hostname, literal(kind.value, String), *texts, now_utc()
+    )
+    if outbox.is_enabled(session):
+        _notify(session, devices, kind, texts)
+    statement = insert(Row).from_select(_COLUMNS, steps.where(devices))
+    return change(session, statement)
+
+
+def add_health_changes(
+    session: Session, devices: ColumnElement[bool], health: Any, reason: Any
+) -> None:
+    """Store that the health of devices changes now.
+
+    The caller changes the health afterwards.
+
+    :param devices: SQL that is true for devices whose health changes
+    :param health: the new health, or SQL for the health of each device
+    :param reason: the new reason, or SQL for the reason of each device
+    """
+    details = EventDetails(value=health, reason=reason)
+    if add_events(session, devices, DeviceEventKind.HEALTH_CHANGED, details):
+        _set_health_since(session, devices)
+
+
+def add_owner_changes(
+    session: Session, devices: ColumnElement[bool], reason: ColumnElement[str]
+) -> None:
+    """Store that another service has begun or ended to manage devices.
+
+    The caller stores the reasons afterwards.
+
+    :param devices: SQL that is true for devices whose reason changes
+    :param reason: SQL for the new reason of each device; an empty one ends it
+    """
+    details = EventDetails(reason=reason)
+    if add_events(session, devices, DeviceEventKind.OWNER_CHANGED, details):
+        _set_health_since(session, devices)
+
+
+def _set_health_since(session: Session, devices: ColumnElement[bool]) -> None:
+    # The change of the health itself is another statement.
+    values = {
+        'health_since': now_utc(),
+        'updated_at': Device.updated_at,
+        'generation': Device.generation,
+    }
+    change(session, update(Device).where(devices).values(**values))
+
+
+# Any: text, or SQL for a text.
+def _text(value: Any) -> ColumnElement[str]:
+    return literal(value, String) if isinstance(value, str) else value
+
+
+def _notify(
+    session: Session,
+    devices: ColumnElement[bool],
+    kind: DeviceEventKind,
+    texts: tuple[ColumnElement[str], ...],
+) -> None:
+    rows = session.execute(
+        select(
+            Device.id,
+            Device.uuid,
+            Device.hostname,
+            Device.type,
+            Device.vendor,
+            Device.model,
+            *texts,
+        )
+        .where(devices)
+        .order_by(Device.id)
+    ).all()
+    classes = session.execute(
+        select(Deployable.device_id, Deployable.resource_class)
+        .distinct()
+        .join(Device, Device.id == Deployable.device_id)
+        .where(devices, Deployable.resource_class.is_not(None))
+    ).all()
+    payloads = [
+        DevicePayload(
+            uuid=row.uuid,
+            host=row.hostname,
+            resource_classes=sorted(
+                str(name) for number, name in classes if number == row.id
+            ),
+            type=row.type,
+            vendor=row.vendor,
+            model=row.model,
+            unit=row.unit,
+            value=row.value,
+            reason=row.reason,
+        )
+        for row in rows
+    ]
+    outbox.add_notifications(session, *DEVICE_EVENT_TYPES[kind], payloads)
+
+
+def list_events(session: Session, device_uuid: str) -> tuple[DeviceEvent, ...]:
+    """Return the latest events of a device, the latest first.
+
+    The history of a removed device can be read until it is purged.
+
+    :raises DeviceNotFound: there is neither a device nor an event with the uuid
+    """
+    rows = session.execute(
+        select(Row.kind, Row.at, Row.hostname, Row.unit, Row.value, Row.reason)
+        .where(Row.device_uuid == device_uuid)
+        .order_by(Row.id.desc())
+        .limit(MAX_EVENTS)
+    ).all()
+    if not rows:
+        device = select(Device.id).where(Device.uuid == device_uuid)
+        if session.scalar(device) is None:
+            raise DeviceNotFound(uuid=device_uuid)
+    return tuple(DeviceEvent(DeviceEventKind(row[0]), *row[1:]) for row in rows)
+
+
+def delete_old_events(session: Session, before: datetime) -> int:
+    """Delete events that happened before a time; return their number."""
+    return change(session, delete(Row).where(Row.at < before))

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hold of unused devices while a job changes them.
+
+No ARQ can claim a handle of a held device. The device is in maintenance, so that
+Placement offers none of its units. A device that the operator has put into maintenance
+stays in maintenance.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from sqlalchemy import ColumnElement, and_, func, select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.arqs.attach_handles import FREE
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.tables import (
+    AttachHandle,
+    Deployable,
+    Device,
+    Job,
+    Reconfiguration,
+    now,
+)
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.devices.reconfiguration import ReconfigurationState
+from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
+
+HELD: Final = 'held'
+"""Step of a job after its devices are held."""
+
+_MAX_NAMED: Final = 10  # ARQs
+
+
+def find_obstacle(session: Session, ids: Collection[int]) -> str:
+    """Return what uses or changes devices, as one sentence; empty: nothing.
+
+    The handles are locked until the transaction ends. So no bind and no load begins
+    between the check and the hold.
+    """
+    handles = select(AttachHandle.id).where(_of_devices(ids))
+    session.execute(handles.order_by(AttachHandle.id).with_for_update())
+    if is_changing(session, ids):
+        return 'its mode or its configuration is being changed.'
+    busy = and_(_of_devices(ids), AttachHandle.missing.is_(False), ~FREE)
+    arqs = [
+        str(arq)
+        for arq in session.scalars(
+            select(AttachHandle.arq_uuid)
+            .where(busy, AttachHandle.arq_uuid.is_not(None))
+            .order_by(AttachHandle.id)
+        )
+    ]
+    if arqs:
+        return f'ARQs use it: {", ".join(arqs[:_MAX_NAMED])}.'
+    if session.scalar(select(func.count()).select_from(AttachHandle).where(busy)):
+        return 'a program of its host uses it, or a job prepares it.'
+    return ''
+
+
+def is_changing(session: Session, ids: Collection[int]) -> bool:
+    """Check whether a job holds one of the devices.
+
+    A host may report new handles during the change. They are free, and the hold began
+    before them.
+    """
+    return not list_changing(session).isdisjoint(ids)
+
+
+def list_changing(session: Session) -> set[int]:
+    """Return the ids of the devices that jobs hold."""
+    mode_jobs = (
+        select(Device.id)
+        .join(Job, Device.uuid == Job.key)
+        .where(Job.kind == JobType.MODE, Job.step == HELD)
+    )
+    running = Reconfiguration.state == ReconfigurationState.RUNNING
+    selections = session.scalars(select(Reconfiguration.held_ids).where(running))
+    return set(session.scalars(mode_jobs)).union(*selections)
+
+
+def hold_devices(session: Session, ids: Collection[int], reason: str) -> None:
+    """Withhold the free handles of devices, and put enabled ones into maintenance."""
+    handles = update(AttachHandle).where(_of_devices(ids), FREE)
+    change(session, handles.values(preparing=True))
+    are_enabled = Device.id.in_(ids), Device.status == DeviceStatus.ENABLED
+    values = {
+        'status': DeviceStatus.MAINTAINING,
+        'status_reason': reason[:REASON_MAX_LENGTH],
+        'updated_at': now(),
+    }
+    change(session, update(Device).where(*are_enabled).values(**values))
+
+
+def end_hold(
+    session: Session, ids: Collection[int], reason: str, trouble: str = ''
+) -> None:
+    """Offer devices again that ``hold_devices`` has held for a reason.
+
+    :param trouble: why they stay in maintenance; empty: they do not
+    """
+    of_hold = _of_devices(ids), AttachHandle.arq_uuid.is_(None)
+    change(session, update(AttachHandle).where(*of_hold).values(preparing=False))
+    of_reason = Device.status_reason == reason[:REASON_MAX_LENGTH]
+    values = {
+        'status': DeviceStatus.MAINTAINING if trouble else DeviceStatus.ENABLED,
+        'status_reason': trouble[:REASON_MAX_LENGTH],
+        'updated_at': now(),
+    }
+    change(
+        session, update(Device).where(Device.id.in_(ids), of_reason).values(**values)
+    )
+
+
+def _of_devices(ids: Collection[int]) -> ColumnElement[bool]:
+    deployables = select(Deployable.id).where(Deployable.device_id.in_(ids))
+    return AttachHandle.deployable_id.in_(deployables)

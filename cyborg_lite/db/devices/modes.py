@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of the mode of a device: what stands in their way, and the hold during one.
+
+While the mode of a device changes, no ARQ can claim its handles, and the device is in
+maintenance, so that Placement offers nothing of it. A device that the operator has put
+into maintenance stays there.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.bitstreams import programming
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.clock import read_now_ms
+from cyborg_lite.db.core.generations import check_generation, raise_generation
+from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device
+from cyborg_lite.db.core.tables import Job as JobRow
+from cyborg_lite.db.devices import events, hold
+from cyborg_lite.db.devices.hold import HELD
+from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.exceptions import DeviceNotFound
+from cyborg_lite.model.device_errors import ModeRefused
+from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
+from cyborg_lite.model.devices.modes import ModeChange
+from cyborg_lite.model.inventory.host_report import Device as ReportedDevice
+from cyborg_lite.model.jobs import Job, JobState, JobType, ModePayload, NewJob
+from cyborg_lite.model.limits import REASON_MAX_LENGTH
+
+_LIMIT_MS: Final = 900_000  # until a change counts as failed
+
+
+@dataclass(frozen=True, slots=True)
+class ModeDevice:
+    """A stored device with the values that a change of its mode requires."""
+
+    id: int
+    uuid: str
+    hostname: str
+    address: str  # PCI address of the managing function
+    provider_uuids: tuple[str, ...] = ()
+
+
+def find_device(session: Session, uuid: str) -> ModeDevice:
+    """Return a device by its uuid.
+
+    :raises DeviceNotFound: no device has the uuid
+    """
+    devices = _select_devices(session, Device.uuid == uuid)
+    if not devices:
+        raise DeviceNotFound(uuid=uuid)
+    return devices[0]
+
+
+def list_users(session: Session, hostname: str) -> dict[str, tuple[str, ...]]:
+    """Return the ARQs that use the devices of a host, by uuid of the device."""
+    rows = session.execute(
+        select(Device.uuid, AttachHandle.arq_uuid)
+        .join(Deployable, Deployable.device_id == Device.id)
+        .join(AttachHandle, AttachHandle.deployable_id == Deployable.id)
+        .where(Device.hostname == hostname, AttachHandle.arq_uuid.is_not(None))
+        .order_by(AttachHandle.id)
+    )
+    users: dict[str, list[str]] = defaultdict(list)
+    for uuid, arq_uuid in rows:
+        users[uuid].append(str(arq_uuid))
+    return {uuid: tuple(arqs) for uuid, arqs in users.items()}
+
+
+def list_changes(session: Session) -> dict[str, ModeChange]:
+    """Return the last change of each device that has not succeeded, by uuid."""
+    changes = {}
+    for job in administration.list_jobs(session, [JobType.MODE]):
+        payload = ModePayload.from_json(job.payload)
+        changes[payload.device_uuid] = ModeChange(
+            payload.mode, job.state.value, job.last_error
+        )
+    return changes
+
+
+def add_change(
+    session: Session,
+    payload: ModePayload,
+    request_id: str | None,
+    generation: int | None = None,
+) -> None:
+    """Add the job that changes the mode of a device; delete its failed jobs.
+
+    :param generation: that the device must have; None: any
+    :raises DeviceNotFound: no device has the uuid
+    :raises GenerationConflict: the device has another generation
+    :raises ModeRefused: the device is in use, or its mode is being changed
+    """
+    device = _lock_device(session, payload.device_uuid)
+    check_generation(session, Device, device.uuid, generation)
+    raise_generation(session, Device, device.uuid)
+    if queue.has_keyed_job(session, JobType.MODE, device.uuid):
+        reason = 'its mode is being changed already.'
+        raise ModeRefused(uuid=device.uuid, mode=payload.mode, reason=reason)
+    _check_unused(session, device, payload.mode)
+    for job in administration.list_jobs(session, [JobType.MODE], [JobState.FAILED]):
+        if ModePayload.from_json(job.payload).device_uuid == device.uuid:
+            change(session, delete(JobRow).where(JobRow.uuid == job.uuid))
+    new_job = NewJob(
+        JobType.MODE,
+        payload.to_json(),
+        key=device.uuid,
+        limit_ms=_LIMIT_MS,
+        request_id=request_id,
+        host=device.hostname,
+    )
+    queue.add_job(session, new_job)
+
+
+def hold_device(session: Session, job: Job, payload: ModePayload) -> ModeDevice:
+    """Hold a device for a job, unless the job holds it, and record the step.
+
+    :raises DeviceNotFound: no device has the uuid
+    :raises ModeRefused: the device is in use
+    :raises JobLost: another conductor took over the job
+    """
+    device = _lock_device(session, payload.device_uuid)
+    if is_held(session, job):
+        return device
+    _check_unused(session, device, payload.mode)
+    hold.hold_devices(session, [device.id], _hold_reason(payload.mode))
+    queue.record_job_step(session, job, HELD)
+    queue.add_job(session, queue.placement_sync_job(device.hostname))
+    return device
+
+
+def read_order_time(session: Session, job: Job) -> int:
+    """Return the time of an order to change the mode, in milliseconds.
+
+    The order of a later change has a later time, because this job holds the device.
+
+    :raises JobLost: another conductor took over the job
+    """
+    queue.record_job_step(session, job, HELD)
+    return read_now_ms(session)
+
+
+def record_device(session: Session, hostname: str, card: ReportedDevice) -> None:
+    """Store a device as its host reports it after the change."""
+    programming.store_card(session, hostname, card)
+    queue.add_job(session, queue.placement_sync_job(hostname))
+
+
+def end_change(
+    session: Session, job: Job, failure: str = '', *, is_known: bool = True
+) -> None:
+    """End the hold of a device, and its job.
+
+    :param failure: why the mode did not change; empty: it did
+    :param is_known: False: the device may be between two modes. It stays in
+        maintenance with the failure as the reason.
+    :raises JobLost: another conductor took over the job
+    """
+    payload = ModePayload.from_json(job.payload)
+    _record_end(session, payload, failure)
+    if is_held(session, job):
+        try:
+            device = _lock_device(session, payload.device_uuid)
+        except DeviceNotFound:
+            pass  # it was removed with its host
+        else:
+            _end_hold(session, device, payload.mode, '' if is_known else failure)
+    if not failure:
+        queue.finish_job(session, job)
+        return
+    queue.record_job_step(session, job, '')
+    queue.fail_job(session, job, failure)
+
+
+def _record_end(session: Session, payload: ModePayload, failure: str) -> None:
+    kinds = DeviceEventKind.MODE_CHANGED, DeviceEventKind.MODE_CHANGE_FAILED
+    reason = failure[:REASON_MAX_LENGTH]
+    details = EventDetails(value=payload.mode, reason=reason)
+    is_device = Device.uuid == payload.device_uuid
+    events.add_events(session, is_device, kinds[bool(failure)], details)
+
+
+def is_held(session: Session, job: Job) -> bool:
+    """Return True if the device is held for a job, by this or an earlier worker."""
+    step = session.scalar(select(JobRow.step).where(JobRow.uuid == job.uuid))
+    return step == HELD
+
+
+def _end_hold(session: Session, device: ModeDevice, mode: str, trouble: str) -> None:
+    text = f'Its mode is unknown: {trouble}' if trouble else ''
+    hold.end_hold(session, [device.id], _hold_reason(mode), text)
+    queue.add_job(session, queue.placement_sync_job(device.hostname))
+
+
+def _check_unused(session: Session, device: ModeDevice, mode: str) -> None:
+    """Check that all handles of a device are free.
+
+    :raises ModeRefused: some are not
+    """
+    reason = hold.find_obstacle(session, [device.id])
+    if reason:
+        raise ModeRefused(uuid=device.uuid, mode=mode, reason=reason)
+
+
+def _lock_device(session: Session, uuid: str) -> ModeDevice:
+    session.execute(select(Device.id).where(Device.uuid == uuid).with_for_update())
+    return find_device(session, uuid)
+
+
+def _select_devices(
+    session: Session, condition: ColumnElement[bool]
+) -> tuple[ModeDevice, ...]:
+    devices = session.execute(
+        select(Device.id, Device.uuid, Device.hostname, Device.control_address)
+        .where(condition)
+        .order_by(Device.control_address)
+    ).all()
+    providers: dict[int, list[str]] = defaultdict(list)
+    rows = session.execute(
+        select(Deployable.device_id, Deployable.rp_uuid)
+        .join(Device, Device.id == Deployable.device_id)
+        .where(condition, Deployable.rp_uuid.is_not(None))
+    )
+    for device_id, rp_uuid in rows:
+        providers[device_id].append(str(rp_uuid))
+    return tuple(
+        ModeDevice(
+            row.id,
+            row.uuid,
+            row.hostname,
+            row.control_address,
+            tuple(providers[row.id]),
+        )
+        for row in devices
+    )
+
+
+def _hold_reason(mode: str) -> str:
+    return f'The mode of the device is being changed to {mode}.'

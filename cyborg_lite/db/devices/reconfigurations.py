@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of the configuration of devices: start, hold, progress and end.
+
+A change holds its devices from the first playbook to the end. Each write is fenced by
+the lease of the job.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import uuid4
+
+from sqlalchemy import Row, insert, select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.generations import check_generation, raise_generation
+from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device, now
+from cyborg_lite.db.core.tables import Job as JobRow
+from cyborg_lite.db.core.tables import Reconfiguration as RecordRow
+from cyborg_lite.db.devices import hold
+from cyborg_lite.db.devices.hold import HELD
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import DeviceNotFound
+from cyborg_lite.model.device_errors import ReconfigurationRefused
+from cyborg_lite.model.devices.reconfiguration import (
+    DeviceFacts,
+    Phase,
+    Reconfiguration,
+    ReconfigurationState,
+)
+from cyborg_lite.model.jobs import Job, JobType, NewJob, ReconfigurePayload
+
+APPLIED: Final = 'applied'
+"""Step of a job whose playbooks have succeeded."""
+
+MAX_LOG_BYTES: Final = 48_000
+"""Length of the stored log in UTF-8; the first lines are dropped."""
+_DROPPED: Final = '(earlier lines are dropped)'
+_MAX_REASON: Final = 1024  # characters
+_MAX_SHOWN: Final = 20  # changes of one device
+
+Selects = Callable[[DeviceFacts], bool]
+
+_FACTS: Final = select(
+    Device.id,
+    Device.uuid,
+    Device.hostname,
+    Device.control_address,
+    Device.type,
+    Device.vendor,
+    Device.model,
+    Device.driver,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewReconfiguration:
+    """A change that a caller requests."""
+
+    device_uuid: str
+    hardware_set: str
+    settings: dict[str, object]  # JSON values
+    actor: str
+    limit_ms: int  # until the change counts as failed
+
+
+@dataclass(frozen=True, slots=True)
+class ReconfigurationWork:
+    """A change that has begun, with what its playbooks need."""
+
+    record: Reconfiguration
+    device: DeviceFacts
+    provider_uuids: tuple[str, ...]  # of all devices that it holds
+    is_applied: bool = False  # True: only the report of the host is missing
+
+
+def find_device(session: Session, uuid: str) -> DeviceFacts:
+    """Return a device.
+
+    :raises DeviceNotFound: no device has the uuid
+    """
+    row = session.execute(_FACTS.where(Device.uuid == uuid)).one_or_none()
+    if row is None:
+        raise DeviceNotFound(uuid=uuid)
+    return _build_facts(row)
+
+
+def list_changes(session: Session, device_uuid: str) -> tuple[Reconfiguration, ...]:
+    """Return the last changes of a device, the latest first."""
+    rows = session.scalars(
+        select(RecordRow)
+        .join(Device, Device.id == RecordRow.device_id)
+        .where(Device.uuid == device_uuid)
+        .order_by(RecordRow.id.desc())
+        .limit(_MAX_SHOWN)
+    )
+    return tuple(map(_build_record, rows))
+
+
+def find_change(session: Session, record_uuid: str) -> Reconfiguration | None:
+    """Return a change, or None if its device is removed."""
+    row = session.scalar(select(RecordRow).where(RecordRow.uuid == record_uuid))
+    return None if row is None else _build_record(row)
+
+
+def list_users(
+    session: Session, device: DeviceFacts, selects: Selects
+) -> tuple[str, ...]:
+    """Return the ARQs that use a device or another device that a change affects."""
+    ids = _list_affected(session, device, selects)
+    return tuple(
+        session.scalars(
+            select(AttachHandle.arq_uuid)
+            .join(Deployable, Deployable.id == AttachHandle.deployable_id)
+            .where(Deployable.device_id.in_(ids), AttachHandle.arq_uuid.is_not(None))
+            .order_by(AttachHandle.id)
+        )
+    )
+
+
+def add_change(
+    session: Session,
+    new: NewReconfiguration,
+    selects: Selects,
+    request_id: str | None = None,
+    generation: int | None = None,
+) -> str:
+    """Store a change and its job; return the uuid of the change.
+
+    :param selects: returns True for the other devices of the host that the change
+        affects
+    :param generation: that the device must have; None: any
+    :raises DeviceNotFound: no device has the uuid
+    :raises GenerationConflict: the device has another generation
+    :raises ReconfigurationRefused: a device is in use, or is being changed
+    """
+    session.execute(
+        select(Device.id).where(Device.uuid == new.device_uuid).with_for_update()
+    )
+    device = find_device(session, new.device_uuid)
+    check_generation(session, Device, device.uuid, generation)
+    raise_generation(session, Device, device.uuid)
+    if queue.has_keyed_job(session, JobType.RECONFIGURE, device.uuid):
+        _refuse(new, 'its configuration is being changed already.')
+    reason = hold.find_obstacle(session, _list_affected(session, device, selects))
+    if reason:
+        _refuse(new, reason)
+    uuid = str(uuid4())
+    values: dict[str, object] = {
+        'uuid': uuid,
+        'device_id': _find_id(session, device.uuid),
+        'hardware_set': new.hardware_set,
+        'settings': new.settings,
+        'held_ids': [],
+        'state': ReconfigurationState.WAITING,
+        'actor': new.actor,
+    }
+    change(session, insert(RecordRow), values)
+    job = NewJob(
+        JobType.RECONFIGURE,
+        ReconfigurePayload(device.uuid, uuid).to_json(),
+        key=device.uuid,
+        limit_ms=new.limit_ms,
+        request_id=request_id,
+        host=device.hostname,
+    )
+    queue.add_job(session, job)
+    return uuid
+
+
+def begin_change(
+    session: Session, job: Job, payload: ReconfigurePayload, selects: Selects
+) -> ReconfigurationWork:
+    """Hold the devices of a change, unless an earlier attempt did.
+
+    :raises DeviceNotFound: the device is removed
+    :raises ReconfigurationRefused: a device is in use
+    :raises JobLost: another conductor took over the job
+    """
+    # In the order of their ids, so that two changes of a host cannot block each other.
+    device = find_device(session, payload.device_uuid)
+    ids = _list_affected(session, device, selects)
+    session.execute(
+        select(Device.id)
+        .where(Device.id.in_(ids))
+        .order_by(Device.id)
+        .with_for_update()
+    )
+    step = _read_step(session, job)
+    record = _find_row(session, payload.record_uuid)
+    if step not in (HELD, APPLIED):
+        _hold(session, job, record, ids)
+        queue.add_job(session, queue.placement_sync_job(device.hostname))
+    device_ids = record.held_ids if step in (HELD, APPLIED) else ids
+    providers = session.scalars(
+        select(Deployable.rp_uuid).where(
+            Deployable.device_id.in_(device_ids), Deployable.rp_uuid.is_not(None)
+        )
+    )
+    return ReconfigurationWork(
+        _build_record(record),
+        device,
+        tuple(str(uuid) for uuid in providers),
+        is_applied=step == APPLIED,
+    )
+
+
+def record_progress(
+    session: Session, job: Job, record_uuid: str, phase: Phase, lines: Sequence[str]
+) -> None:
+    """Append lines to the log of a change, one per task that has ended.
+
+    :raises JobLost: another conductor took over the job
+    """
+    queue.record_job_step(session, job, HELD)
+    if lines:
+        log = session.scalar(select(RecordRow.log).where(RecordRow.uuid == record_uuid))
+        values: dict[str, object] = {
+            'phase': phase,
+            'tasks': RecordRow.tasks + len(lines),
+            'log': append_log(log or '', lines),
+        }
+        _update(session, record_uuid, **values)
+
+
+def record_applied(session: Session, job: Job) -> None:
+    """Store that the playbooks of a change have succeeded.
+
+    :raises JobLost: another conductor took over the job
+    """
+    queue.record_job_step(session, job, APPLIED)
+
+
+def end_change(
+    session: Session, job: Job, failure: str = '', *, is_unchanged: bool = False
+) -> None:
+    """End the hold of the devices, the change and its job.
+
+    :param failure: why the configuration did not change; empty: it did
+    :param is_unchanged: True: no playbook has started, so the devices are offered
+        again. False: with a failure they stay in maintenance.
+    :raises JobLost: another conductor took over the job
+    """
+    payload = ReconfigurePayload.from_json(job.payload)
+    queue.finish_job(session, job)
+    record = session.scalar(
+        select(RecordRow).where(RecordRow.uuid == payload.record_uuid)
+    )
+    if record is None:
+        return  # the device was removed with its host
+    if record.held_ids:
+        trouble = '' if is_unchanged or not failure else f'Configuration: {failure}'
+        reason = _hold_reason(record.hardware_set)
+        hold.end_hold(session, record.held_ids, reason, trouble)
+        hostname = select(Device.hostname).where(Device.id == record.device_id)
+        queue.add_job(session, queue.placement_sync_job(str(session.scalar(hostname))))
+    state = ReconfigurationState.FAILED if failure else ReconfigurationState.SUCCEEDED
+    values = {
+        'state': state,
+        'reason': failure[:_MAX_REASON],
+        'finished_at': now(),
+        'held_ids': [],
+    }
+    _update(session, payload.record_uuid, **values)
+
+
+def is_held(session: Session, job: Job) -> bool:
+    """Return True if an attempt at a job has held its devices."""
+    return _read_step(session, job) in (HELD, APPLIED)
+
+
+def append_log(log: str, lines: Sequence[str]) -> str:
+    """Return a log with further lines, at most ``MAX_LOG_BYTES`` long."""
+    text = '\n'.join(filter(None, (log, *lines)))
+    content = text.encode()
+    if len(content) <= MAX_LOG_BYTES:
+        return text
+    tail = content[-(MAX_LOG_BYTES - len(_DROPPED) - 1) :].decode(errors='ignore')
+    return f'{_DROPPED}\n{tail.partition(chr(10))[2]}'
+
+
+def _hold(session: Session, job: Job, record: RecordRow, ids: Collection[int]) -> None:
+    reason = hold.find_obstacle(session, ids)
+    if reason:
+        payload = ReconfigurePayload.from_json(job.payload)
+        name = record.hardware_set
+        raise ReconfigurationRefused(uuid=payload.device_uuid, name=name, reason=reason)
+    hold.hold_devices(session, ids, _hold_reason(record.hardware_set))
+    values = {'state': ReconfigurationState.RUNNING, 'held_ids': list(ids)}
+    _update(session, record.uuid, **values)
+    queue.record_job_step(session, job, HELD)
+
+
+def _hold_reason(name: str) -> str:
+    return f'The device is being configured by hardware set {name}.'
+
+
+def _list_affected(
+    session: Session, device: DeviceFacts, selects: Selects
+) -> list[int]:
+    rows = session.execute(
+        _FACTS.where(Device.hostname == device.hostname).order_by(Device.id)
+    )
+    return [
+        row.id for row in rows if row.uuid == device.uuid or selects(_build_facts(row))
+    ]
+
+
+def _find_id(session: Session, uuid: str) -> int | None:
+    return session.scalar(select(Device.id).where(Device.uuid == uuid))
+
+
+def _find_row(session: Session, uuid: str) -> RecordRow:
+    """Return the row of a change.
+
+    :raises DeviceNotFound: the row was deleted with its device
+    """
+    row = session.scalar(select(RecordRow).where(RecordRow.uuid == uuid))
+    if row is None:
+        raise DeviceNotFound(uuid=uuid)
+    return row
+
+
+def _read_step(session: Session, job: Job) -> str:
+    step = session.scalar(select(JobRow.step).where(JobRow.uuid == job.uuid))
+    return step or ''
+
+
+def _update(session: Session, uuid: str, **values: object) -> None:
+    statement = update(RecordRow).where(RecordRow.uuid == uuid)
+    change(session, statement.values(**values))
+
+
+def _refuse(new: NewReconfiguration, reason: str) -> None:
+    name = new.hardware_set
+    raise ReconfigurationRefused(uuid=new.device_uuid, name=name, reason=reason)
+
+
+def _build_facts(
+    row: Row[int, str, str, str, str, str, str, str],
+) -> DeviceFacts:
+    return DeviceFacts(
+        row.uuid,
+        row.hostname,
+        row.control_address,
+        row.type,
+        row.vendor,
+        row.model,
+        row.driver,
+    )
+
+
+def _build_record(row: RecordRow) -> Reconfiguration:
+    return Reconfiguration(
+        uuid=row.uuid,
+        hardware_set=row.hardware_set,
+        settings=row.settings,
+        state=ReconfigurationState(row.state),
+        actor=row.actor,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+        phase=Phase(row.phase) if row.phase else None,
+        tasks=row.tasks,
+        log=row.log,
+        reason=row.reason,
+    )

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts: what they have, their events, maintenance, and removal with all rows."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from oslo_db.exception import RetryRequest
+from sqlalchemy import ColumnElement, Select, and_, delete, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.arqs.arqs import record_step
+from cyborg_lite.db.arqs.release import RELEASED
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.clock import now_utc
+from cyborg_lite.db.core.tables import (
+    Arq,
+    AttachHandle,
+    Attribute,
+    Deployable,
+    Device,
+    Job,
+    Service,
+    now,
+)
+from cyborg_lite.db.devices import events as device_events
+from cyborg_lite.db.devices import hold
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.jobs import outbox, queue
+from cyborg_lite.db.ownership import device_owners
+from cyborg_lite.exceptions import (
+    HandlesContended,
+    HostInUse,
+    HostNotFound,
+    ServiceAlive,
+)
+from cyborg_lite.model.arqs.arqs import Actor, State
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.devices.events import DeviceEventKind, EventDetails
+from cyborg_lite.model.hosts.events import HostEvent
+from cyborg_lite.model.hosts.hosts import HostArq, HostSummary, RemovedHost
+from cyborg_lite.model.hosts.services import AGENT, ServiceState
+from cyborg_lite.model.jobs import JobType
+
+_MAX_NAMED_ARQS: Final = 10  # in the text of an error
+
+# No instance uses the handle of such an ARQ.
+_WAITS_FOR_CLEANING: Final = or_(
+    Arq.instance_uuid.is_(None), Arq.state == State.BIND_FAILED
+)
+
+
+def list_hosts(session: Session) -> tuple[HostSummary, ...]:
+    """Return all hosts with an agent or devices, by name."""
+    agents = select(Service.host, Service.state).where(Service.binary == AGENT)
+    states = {host: ServiceState(state) for host, state in session.execute(agents)}
+    devices = select(Device.hostname, func.count()).group_by(Device.hostname)
+    in_maintenance = devices.where(Device.status == DeviceStatus.MAINTAINING)
+    arqs = (
+        select(Arq.hostname, func.count())
+        .where(Arq.instance_uuid.is_not(None))
+        .group_by(Arq.hostname)
+    )
+    totals, maintaining, bound = (
+        {str(host): int(number) for host, number in session.execute(statement)}
+        for statement in (devices, in_maintenance, arqs)
+    )
+    return tuple(
+        HostSummary(
+            name=host,
+            agent=states.get(host),
+            devices=totals.get(host, 0),
+            maintaining=maintaining.get(host, 0),
+            arqs=bound.get(host, 0),
+        )
+        for host in device_owners.list_hosts(session)
+    )
+
+
+def list_arqs(session: Session, host: str) -> tuple[HostArq, ...]:
+    """Return the ARQs of instances that use the host, oldest first.
+
+    An ARQ whose bind has failed uses no host.
+    """
+    statement = (
+        select(Arq.uuid, Arq.state, Arq.instance_uuid, Device.control_address)
+        .outerjoin(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
+        .outerjoin(Deployable, Deployable.id == AttachHandle.deployable_id)
+        .outerjoin(Device, Device.id == Deployable.device_id)
+        .where(
+            Arq.instance_uuid.is_not(None),
+            Arq.state != State.BIND_FAILED,
+            or_(Arq.hostname == host, Device.hostname == host),
+        )
+        .order_by(Arq.id)
+    )
+    return tuple(
+        HostArq(uuid, state, instance or '', address or '')
+        for uuid, state, instance, address in session.execute(statement)
+    )
+
+
+def set_status(
+    session: Session, host: str, status: DeviceStatus, reason: str = ''
+) -> int:
+    """Set the status of all devices of a host, and write a Placement sync job.
+
+    No device is enabled while a job changes it. At the end of the change, the job
+    enables the devices that it has put into maintenance.
+
+    :returns: the number of devices whose status has changed
+    :raises HostNotFound: the host has neither an agent nor devices
+    """
+    _check_known(session, host)
+    values = {'status': status, 'status_reason': reason, 'updated_at': now()}
+    differs = (Device.hostname == host) & (Device.status != status)
+    if status is DeviceStatus.ENABLED:
+        devices = select(Device.id).where(differs).order_by(Device.id)
+        session.execute(devices.with_for_update())  # so that no hold begins
+        differs &= Device.id.not_in(hold.list_changing(session))
+    details = EventDetails(value=status.value, reason=reason)
+    kind = DeviceEventKind.STATUS_CHANGED
+    device_events.add_events(session, differs, kind, details)
+    changed = change(session, update(Device).where(differs).values(**values))
+    if changed:
+        queue.add_job(session, queue.placement_sync_job(host))
+    return changed
+
+
+def list_changing_devices(session: Session, host: str) -> tuple[str, ...]:
+    """Return the uuids of the devices of a host in maintenance that jobs change.
+
+    ``set_status`` does not enable these devices.
+    """
+    statement = (
+        select(Device.uuid)
+        .where(
+            Device.hostname == host,
+            Device.status == DeviceStatus.MAINTAINING,
+            Device.id.in_(hold.list_changing(session)),
+        )
+        .order_by(Device.id)
+    )
+    return tuple(session.scalars(statement))
+
+
+def forget_host(session: Session, host: str) -> RemovedHost:
+    """Delete a host with its devices, handles, jobs and agent.
+
+    A handle that waits for its host to clean it is deleted too: the device is gone. The
+    transaction writes a Placement sync job, which deletes the providers.
+
+    :raises HostNotFound: the host has neither an agent nor devices
+    :raises ServiceAlive: the agent of the host is up, and would report it again
+    :raises HostInUse: ARQs of instances use the host
+    """
+    _check_known(session, host)
+    agent = Service.is_agent_of(host)
+    state = session.scalar(select(Service.state).where(agent).with_for_update())
+    if state == ServiceState.UP:
+        raise ServiceAlive(binary=AGENT, host=host)
+    _check_unused(session, host)
+    handles = _read_column(session, AttachHandle.uuid, host)
+    providers = _read_column(session, Deployable.rp_uuid, host)
+    arqs = _delete_handles(session, host, handles)
+    jobs = _delete_jobs(session, host, handles)
+    devices = _delete_devices(session, host)
+    change(session, delete(Service).where(agent))
+    queue.add_job(session, queue.placement_sync_job(host, deep=True))
+    return RemovedHost(
+        devices, len(handles), arqs, jobs, tuple(filter(None, providers))
+    )
+
+
+def _check_known(session: Session, host: str) -> None:
+    if not device_owners.is_known_host(session, host):
+        raise HostNotFound(host=host)
+
+
+def _check_unused(session: Session, host: str) -> None:
+    arqs = list_arqs(session, host)
+    if arqs:
+        listing = ', '.join(
+            f'{arq.uuid} of instance {arq.instance_uuid}'
+            for arq in arqs[:_MAX_NAMED_ARQS]
+        )
+        hidden_count = len(arqs) - _MAX_NAMED_ARQS
+        suffix = f' and {hidden_count} more' if hidden_count > 0 else ''
+        raise HostInUse(host=host, arqs=f'{listing}{suffix}')
+
+
+def _deployables_of(host: str) -> Select[int]:
+    return (
+        select(Deployable.id)
+        .join(Device, Deployable.device_id == Device.id)
+        .where(Device.hostname == host)
+    )
+
+
+# Any: the type of the column.
+def _read_column(session: Session, column: Any, host: str) -> list[Any]:
+    """Return the values of a column of the handles or deployables of a host."""
+    statement = select(column).select_from(Deployable)
+    statement = statement.join(Device, Deployable.device_id == Device.id)
+    if column.class_ is AttachHandle:
+        statement = statement.join(AttachHandle)
+    return list(session.scalars(statement.where(Device.hostname == host)))
+
+
+def _delete_handles(session: Session, host: str, handles: Collection[str]) -> int:
+    """Delete the handles of a host and the ARQs that wait for their release.
+
+    :returns: the number of deleted ARQs
+    :raises RetryRequest: a bind has claimed a handle since the check
+    """
+    if not handles:
+        return 0
+    owners = list(
+        session.scalars(
+            select(Arq.uuid)
+            .join(AttachHandle, AttachHandle.arq_uuid == Arq.uuid)
+            .where(AttachHandle.uuid.in_(handles), _WAITS_FOR_CLEANING)
+            .with_for_update()
+        )
+    )
+    free = or_(AttachHandle.arq_uuid.is_(None), AttachHandle.arq_uuid.in_(owners))
+    statement = delete(AttachHandle).where(AttachHandle.uuid.in_(handles), free)
+    if change(session, statement) != len(handles):
+        raise RetryRequest(HandlesContended())
+    if not owners:
+        return 0
+    owner = Arq.uuid.in_(owners)
+    _record_unbound(session, owner & (Arq.state == State.UNBIND_FAILED))
+    is_deleted = and_(owner, Arq.state == State.DELETING)
+    outbox.add_deletions(session, is_deleted)
+    return change(session, delete(Arq).where(is_deleted))
+
+
+def _record_unbound(session: Session, failed: ColumnElement[bool]) -> None:
+    """End the failed releases of ARQs: no host cleans their handles any more."""
+    uuids = list(session.scalars(select(Arq.uuid).where(failed)))
+    if uuids:
+        values = {'state': State.UNBOUND, 'status_reason': None}
+        unbound = update(Arq).where(Arq.uuid.in_(uuids))
+        change(session, unbound.values(**values, updated_at=now_utc()))
+        record_step(session, uuids, RELEASED, Actor.CONDUCTOR)
+
+
+def _delete_jobs(session: Session, host: str, handles: Collection[str]) -> int:
+    of_handle = Job.kind.in_((JobType.RELEASE, JobType.CLEAN)) & Job.key.in_(handles)
+    sync = (Job.kind == JobType.PLACEMENT_SYNC) & (Job.key == host)
+    return change(session, delete(Job).where(or_(of_handle, sync)))
+
+
+def _delete_devices(session: Session, host: str) -> int:
+    """Delete the devices of a host with their deployables and attributes."""
+    deployables = list(session.scalars(_deployables_of(host)))
+    if deployables:
+        attributes = Attribute.deployable_id.in_(deployables)
+        change(session, delete(Attribute).where(attributes))
+        # Databases check foreign keys after each row.
+        children = Deployable.id.in_(deployables)
+        unlinked = {'parent_id': None, 'root_id': None}
+        change(session, update(Deployable).where(children).values(**unlinked))
+        change(session, delete(Deployable).where(children))
+    on_host = Device.hostname == host
+    details = EventDetails(reason='The host was removed.')
+    device_events.add_events(session, on_host, DeviceEventKind.REMOVED, details)
+    return change(session, delete(Device).where(on_host))
+
+
+# --- events that agents report ---
+
+
+def record_host_events(
+    session: Session, host: str, events: Sequence[HostEvent]
+) -> tuple[int, Sequence[HostEvent]]:
+    """Store new events of a host in the history of its ARQs.
+
+    The row of the agent is locked, so events of one host are stored one call after the
+    other.
+
+    :returns: the number of the last event that was ever recorded, and the new events
+    """
+    agent = select(Service).where(Service.is_agent_of(host)).with_for_update()
+    service = session.scalar(agent)
+    if service is None:
+        # The host has no rows yet, so its events affect no ARQ.
+        return (events[-1].number if events else 0), events
+    new = [event for event in events if event.number > service.last_event]
+    if new:
+        owners = _list_owners(session, host)
+        existing = _list_arqs_of_events(session, host, new)
+        for event in new:
+            _record(session, event, owners, existing)
+        services.store_last_event(session, host, new[-1].number)
+        return new[-1].number, new
+    return service.last_event, new
+
+
+def _record(
+    session: Session,
+    event: HostEvent,
+    owners: Mapping[str, Sequence[str]],
+    existing: frozenset[str],
+) -> None:
+    if event.arq_uuid is None:
+        affected = list(owners.get(event.address, ()))
+    else:
+        affected = [event.arq_uuid] if event.arq_uuid in existing else []
+    reason = event.reason or None
+    record_step(session, affected, event.kind, Actor.AGENT, reason)
+
+
+def _list_owners(session: Session, host: str) -> Mapping[str, Sequence[str]]:
+    """Return the ARQs that own handles of each device, by its control address."""
+    rows = session.execute(
+        select(Device.control_address, AttachHandle.arq_uuid)
+        .join(Deployable, Deployable.device_id == Device.id)
+        .join(AttachHandle, AttachHandle.deployable_id == Deployable.id)
+        .where(Device.hostname == host, AttachHandle.arq_uuid.is_not(None))
+        .order_by(AttachHandle.id)
+    )
+    owners: dict[str, list[str]] = defaultdict(list)
+    for address, arq_uuid in rows:
+        if arq_uuid is not None:
+            owners[address].append(arq_uuid)
+    return owners
+
+
+def _list_arqs_of_events(
+    session: Session, host: str, events: Sequence[HostEvent]
+) -> frozenset[str]:
+    """Return the ARQs of the events, except those on other hosts.
+
+    An agent must not write to the history of any ARQ. An ARQ that was unbound has no
+    host, and its last host may still report the release.
+    """
+    uuids = {event.arq_uuid for event in events if event.arq_uuid is not None}
+    on_host = or_(Arq.hostname == host, Arq.hostname.is_(None))
+    return frozenset(
+        session.scalars(select(Arq.uuid).where(Arq.uuid.in_(uuids), on_host))
+    )

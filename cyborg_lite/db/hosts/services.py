@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services: the daemons, their heartbeats and states, and what each agent reported.
+
+Only one agent at a time speaks for a host. An agent keeps its identity in its state
+directory. The identity of a host changes when its agent is down, or when an operator
+forgets it.
+"""
+
+from collections.abc import Collection as AnyCollection
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final
+from uuid import uuid4
+
+from sqlalchemy import (
+    ColumnElement,
+    and_,
+    delete,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.arqs import recovery
+from cyborg_lite.db.core.change import Upsert, change
+from cyborg_lite.db.core.clock import now_utc
+from cyborg_lite.db.core.query import (
+    Collection,
+    Rows,
+    convert_rows,
+    fill_page,
+    select_page,
+)
+from cyborg_lite.db.core.tables import Service as Row
+from cyborg_lite.db.devices.telemetry import store_telemetry
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import AgentIdentityRefused
+from cyborg_lite.model.hosts.services import (
+    AGENT,
+    AgentRecord,
+    Heartbeat,
+    HeartbeatDetails,
+    Service,
+    ServiceState,
+)
+from cyborg_lite.model.queries import Query
+
+_SERVICES: Final = Collection(
+    Row,
+    filters={
+        'uuid': Row.uuid,
+        'binary': Row.binary,
+        'host': Row.host,
+        'state': Row.state,
+    },
+    sorts={
+        'uuid': Row.uuid,
+        'binary': Row.binary,
+        'host': Row.host,
+        'state': Row.state,
+        'started_at': Row.started_at,
+        'heartbeat_at': Row.heartbeat_at,
+    },
+)
+SYNCS_PER_SECOND: Final = 20
+"""Rate at which the Placement sync jobs start when many agents go down or come back."""
+
+_OPPOSITE: Final = {
+    ServiceState.UP: ServiceState.DOWN,
+    ServiceState.DOWN: ServiceState.UP,
+}
+
+
+def _upsert(*changed: str) -> Upsert:
+    times = {'started_at': now_utc(), 'heartbeat_at': now_utc()}
+    keys = [Row.host, Row.binary]
+    return Upsert(Row, keys, ('heartbeat_at', *changed), computed=times)
+
+
+_HEARTBEAT: Final = _upsert('version')
+_START: Final = _upsert('version', 'started_at')
+_REPORT: Final = _upsert('digest', 'boot_id')
+_NO_DETAILS: Final = HeartbeatDetails()
+
+
+def list_services(session: Session, query: Query | None = None) -> tuple[Service, ...]:
+    """Return the services that match the query, in one SELECT.
+
+    :param query: None: all services
+    :raises InvalidInput: an unknown filter, sort key or marker
+    """
+
+    def read(page: Query) -> tuple[Rows, Iterable[Service]]:
+        rows = select_page(session, select(Row), page, _SERVICES)
+        return rows, convert_rows(rows, _service)
+
+    return fill_page(query or Query(), _SERVICES, read)
+
+
+def _service(row: Row) -> Service:
+    return Service(
+        uuid=row.uuid,
+        binary=row.binary,
+        host=row.host,
+        version=row.version,
+        state=ServiceState(row.state),
+        started_at=row.started_at,
+        heartbeat_at=row.heartbeat_at,
+        digest=row.digest,
+        boot_id=row.boot_id,
+    )
+
+
+# --- heartbeats ---
+
+
+def record_start(session: Session, binary: str, host: str, version: str) -> None:
+    """Store that a daemon starts now."""
+    _write(session, _START, binary, host, version=version)
+
+
+def record_heartbeat(session: Session, binary: str, host: str, version: str) -> None:
+    """Store a heartbeat of a daemon."""
+    _write(session, _HEARTBEAT, binary, host, version=version)
+
+
+def record_agent_heartbeat(
+    session: Session, host: str, version: str, digest: str, details: HeartbeatDetails
+) -> bool:
+    """Store a heartbeat of an agent with its telemetry.
+
+    One statement if digest and boot id are as stored, two more for telemetry.
+
+    :returns: True if the agent must send a host report: the database holds another
+        inventory, or that of another boot
+    :raises AgentIdentityRefused: the host has another agent, which is up
+    """
+    needs_report = record_agent_digest(session, host, version, digest, details)
+    if needs_report:
+        recovery.record_host_reboot(session, host, details.boot_id)
+    if details.telemetry:
+        store_telemetry(session, {host: details.telemetry})
+    return needs_report
+
+
+def record_agent_digest(
+    session: Session,
+    host: str,
+    version: str,
+    digest: str,
+    details: HeartbeatDetails = _NO_DETAILS,
+) -> bool:
+    """Store a heartbeat of an agent and compare its digest and boot id.
+
+    :returns: True if digest or boot id differ from the stored ones
+    :raises AgentIdentityRefused: the host has another agent, which is up
+    """
+    is_unchanged = Row.is_agent_of(host) & (Row.digest == digest)
+    if details.boot_id:
+        is_unchanged = is_unchanged & (Row.boot_id == details.boot_id)
+    if details.identity:
+        is_unchanged = is_unchanged & (Row.identity == details.identity)
+    values: dict[str, Any] = {'heartbeat_at': now_utc(), 'version': version}
+    if details.started:
+        values['started_at'] = now_utc()
+    if change(session, update(Row).where(is_unchanged).values(values)):
+        return False
+    upsert = _START if details.started else _HEARTBEAT
+    _write(session, upsert, AGENT, host, version=version)
+    accept_agent(session, host, details.identity)
+    return True
+
+
+def record_repeated_heartbeats(
+    session: Session, heartbeats: AnyCollection[Heartbeat]
+) -> set[str]:
+    """Store heartbeats that repeat the stored values; two statements for any number.
+
+    :returns: the hosts whose heartbeats were stored. The other heartbeats differ from
+        the database, and nothing is written for them.
+    """
+    agents = Row.binary == AGENT
+    hosts = [heartbeat.host for heartbeat in heartbeats]
+    rows = session.execute(
+        select(Row.host, Row.version, Row.digest, Row.boot_id, Row.identity).where(
+            agents, Row.host.in_(hosts)
+        )
+    )
+    stored = {row.host: row for row in rows}
+    repeated_hosts = {
+        heartbeat.host
+        for heartbeat in heartbeats
+        if _is_repeated(heartbeat, stored.get(heartbeat.host))
+    }
+    if repeated_hosts:
+        statement = update(Row).where(agents, Row.host.in_(repeated_hosts))
+        change(session, statement.values(heartbeat_at=now_utc()))
+    return repeated_hosts
+
+
+def _is_repeated(heartbeat: Heartbeat, row: Any) -> bool:
+    """Check whether the heartbeat equals the stored row, which may be None."""
+    if row is None:
+        return False
+    boot_id = row.boot_id if heartbeat.boot_id else ''
+    identity = row.identity if heartbeat.identity else ''
+    return heartbeat == Heartbeat(row.host, row.version, row.digest, boot_id, identity)
+
+
+def delete_service(session: Session, uuid: str) -> None:
+    """Delete the row of a daemon."""
+    change(session, delete(Row).where(Row.uuid == uuid))
+
+
+# --- states ---
+
+
+def list_stale_services(session: Session, oldest: datetime) -> tuple[Service, ...]:
+    """Return the services whose stored state contradicts their last heartbeat.
+
+    :param oldest: a service without a heartbeat since then is down
+    """
+    stale = or_(*(_is_stale(state, oldest) for state in ServiceState))
+    rows = session.scalars(select(Row).where(stale).order_by(Row.id))
+    return tuple(map(_service, rows))
+
+
+def switch_states(
+    session: Session, services: Sequence[Service], oldest: datetime, previous: int = 0
+) -> tuple[Service, ...]:
+    """Switch services between up and down. For agents, write Placement sync jobs.
+
+    At most six statements for any number of services. The jobs of many agents start
+    one after the other, so that they occupy neither all workers nor Placement.
+
+    :param previous: number of services that the caller has switched just before
+    :returns: the services that were switched. For each other service a heartbeat
+        arrived, or another conductor changed the state first.
+    """
+    uuids: set[str] = set()
+    for state in ServiceState:
+        stale = [service.uuid for service in services if service.state is state]
+        if stale:
+            uuids |= _switch_from(session, state, stale, oldest)
+    switched = tuple(service for service in services if service.uuid in uuids)
+    jobs = [
+        (
+            queue.placement_sync_job(service.host),
+            1000 * ((previous + index) // SYNCS_PER_SECOND),
+        )
+        for index, service in enumerate(switched)
+        if service.binary == AGENT
+    ]
+    queue.add_delayed_jobs(session, jobs)
+    return switched
+
+
+def _switch_from(
+    session: Session, state: ServiceState, uuids: Sequence[str], oldest: datetime
+) -> set[str]:
+    """Switch the services that are still in a state and stale; return their uuids."""
+    stale = and_(Row.uuid.in_(uuids), _is_stale(state, oldest))
+    # The order in which all transactions lock the rows.
+    locking = select(Row.uuid).where(stale).order_by(Row.id).with_for_update()
+    locked = set(session.scalars(locking))
+    if locked:
+        switched = update(Row).where(Row.uuid.in_(locked))
+        change(session, switched.values(state=_OPPOSITE[state]))
+    return locked
+
+
+def _is_stale(state: ServiceState, oldest: datetime) -> ColumnElement[bool]:
+    late = Row.heartbeat_at < oldest
+    return and_(Row.state == state, late if state is ServiceState.UP else ~late)
+
+
+# --- inventories and events of agents ---
+
+
+def find_digest(session: Session, host: str) -> str | None:
+    """Return the digest of the stored inventory of a host.
+
+    :returns: None if there is none, or it must be replaced
+    """
+    return session.scalar(select(Row.digest).where(Row.is_agent_of(host)))
+
+
+def find_digest_and_boot_id(
+    session: Session, host: str
+) -> tuple[str | None, str | None]:
+    """Return digest and boot id of the stored inventory of a host.
+
+    :returns: the digest is None if there is none, or it must be replaced; both are None
+        if the host has no agent
+    """
+    statement = select(Row.digest, Row.boot_id).where(Row.is_agent_of(host))
+    row = session.execute(statement).one_or_none()
+    return (None, None) if row is None else (row.digest, row.boot_id)
+
+
+def store_digest(session: Session, host: str, digest: str, boot_id: str) -> None:
+    """Store the digest of the inventory that this transaction is about to store.
+
+    The transaction locks the row until its end, so reports of one host are stored one
+    after the other.
+    """
+    _write(session, _REPORT, AGENT, host, digest=digest, boot_id=boot_id)
+
+
+def clear_digest(session: Session, host: str) -> None:
+    """Make the agent send its whole inventory after its next heartbeat."""
+    change(session, update(Row).where(Row.is_agent_of(host)).values(digest=None))
+
+
+def store_last_event(session: Session, host: str, number: int) -> None:
+    """Store the number of the last event of the host that was recorded."""
+    change(session, update(Row).where(Row.is_agent_of(host)).values(last_event=number))
+
+
+def _write(
+    session: Session, upsert: Upsert, binary: str, host: str, **values: str
+) -> None:
+    """Insert or update the row of a daemon.
+
+    :param values: by column
+    """
+    # Only heartbeats contain the version; a report leaves it unchanged.
+    identity = {'uuid': str(uuid4()), 'binary': binary, 'host': host, 'version': ''}
+    upsert.run(session, {**identity, **values})
+
+
+# --- identities of agents ---
+
+
+def find_agent(session: Session, host: str) -> AgentRecord | None:
+    """Return what is stored about the agent of a host; None: nothing."""
+    columns = Row.digest, Row.boot_id, Row.identity, Row.state, Row.report_number
+    row = session.execute(select(*columns).where(Row.is_agent_of(host))).one_or_none()
+    if row is None:
+        return None
+    state = ServiceState(row.state)
+    return AgentRecord(row.digest, row.boot_id, row.identity, state, row.report_number)
+
+
+def accept_agent(session: Session, host: str, identity: str) -> None:
+    """Let an agent speak for its host, if no other agent does.
+
+    The caller has changed the row of the agent in this transaction, which locks the
+    row. A new agent must send its report.
+
+    :param identity: empty: an agent of an earlier release, which is accepted
+    :raises AgentIdentityRefused: the host has another agent, which is up
+    """
+    if not identity:
+        return
+    agent = find_agent(session, host)
+    if agent is None or agent.identity == identity:
+        return
+    if agent.refuses(identity):
+        raise AgentIdentityRefused(host=host)
+    values = {'identity': identity, 'report_number': 0, 'digest': None}
+    change(session, update(Row).where(Row.is_agent_of(host)).values(values))
+
+
+def forget_identity(session: Session, host: str) -> bool:
+    """Let the next agent that sends a heartbeat speak for a host.
+
+    :returns: False if the host has no agent with an identity
+    """
+    agent = Row.is_agent_of(host) & Row.identity.is_not(None)
+    return bool(change(session, update(Row).where(agent).values(identity=None)))

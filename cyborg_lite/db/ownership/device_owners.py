@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Owners of devices, and devices that another service manages as well."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import and_, case, or_, select, union, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.core.change import change, value_by_row
+from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device, Service
+from cyborg_lite.db.devices import events
+from cyborg_lite.model.hosts.services import AGENT
+from cyborg_lite.model.inventory.host_report import Health
+from cyborg_lite.model.ownership.owners import OwnedDevice
+
+
+@dataclass(frozen=True, slots=True)
+class ContestedDevice:
+    """A device that Cyborg and another service manage."""
+
+    hostname: str
+    control_address: str
+    reason: str
+
+
+def list_device_functions(session: Session, hostname: str) -> dict[str, frozenset[str]]:
+    """Return the PCI addresses of all functions of each device, by device uuid."""
+    rows = session.execute(
+        select(Device.uuid, Device.control_address, AttachHandle.key)
+        .outerjoin(Deployable, Deployable.device_id == Device.id)
+        .outerjoin(AttachHandle, AttachHandle.deployable_id == Deployable.id)
+        .where(Device.hostname == hostname)
+    )
+    functions: defaultdict[str, set[str]] = defaultdict(set)
+    for uuid, address, key in rows:
+        # The key of a handle is the address of its function, or begins with it.
+        function = (key or address).partition('/')[0]
+        functions[uuid] |= {address.lower(), function.lower()}
+    return {uuid: frozenset(addresses) for uuid, addresses in functions.items()}
+
+
+def store_conflicts(session: Session, reasons: Mapping[str, str]) -> None:
+    """Store which other service manages a device.
+
+    :param reasons: by device uuid; an empty reason ends the conflict
+    """
+    if not reasons:
+        return
+    reason = value_by_row(Device.uuid, reasons)
+    differs = and_(Device.uuid.in_(reasons), Device.conflict != reason)
+    events.add_owner_changes(session, differs, reason)
+    change(
+        session,
+        update(Device).where(Device.uuid.in_(reasons)).values(conflict=reason),
+    )
+
+
+def list_contested_devices(session: Session) -> tuple[ContestedDevice, ...]:
+    """Return the devices in conflict, whether the agent or a conductor detected it."""
+    rows = session.execute(
+        select(
+            Device.hostname,
+            Device.control_address,
+            Device.conflict,
+            Device.health_reason,
+        )
+        .where(or_(Device.conflict != '', Device.health == Health.CONFLICT))
+        .order_by(Device.hostname, Device.control_address)
+    )
+    return tuple(
+        ContestedDevice(
+            row.hostname, row.control_address, row.conflict or row.health_reason
+        )
+        for row in rows
+    )
+
+
+def list_owned_devices(
+    session: Session, hostname: str | None = None
+) -> tuple[OwnedDevice, ...]:
+    """Return the devices by host and address, in two SELECTs.
+
+    :param hostname: None: of all hosts
+    """
+    devices = select(Device).order_by(Device.hostname, Device.control_address)
+    classes = (
+        select(Deployable.device_id, Deployable.resource_class)
+        .where(Deployable.resource_class.is_not(None))
+        .distinct()
+    )
+    if hostname is not None:
+        devices = devices.where(Device.hostname == hostname)
+    by_device: defaultdict[int, list[str]] = defaultdict(list)
+    for device_id, name in session.execute(classes):
+        by_device[device_id].append(name or '')
+    return tuple(
+        _owned_device(row, tuple(sorted(by_device[row.id])))
+        for row in session.scalars(devices)
+    )
+
+
+def _owned_device(row: Device, classes: tuple[str, ...]) -> OwnedDevice:
+    board = row.std_board_info or {}
+    contested = row.health == Health.CONFLICT
+    return OwnedDevice(
+        hostname=row.hostname,
+        address=row.control_address,
+        vendor=row.vendor,
+        product=board.get('product_id', ''),
+        model=row.model,
+        driver=row.driver,
+        conflict=row.conflict or (row.health_reason if contested else ''),
+        schedulable=bool(classes),
+        reason=row.health_reason,
+        resource_classes=classes,
+    )
+
+
+def is_known_host(session: Session, hostname: str) -> bool:
+    """Return whether the host has an agent or a device."""
+    agents = select(Service.id).where(Service.is_agent_of(hostname))
+    devices = select(Device.id).where(Device.hostname == hostname)
+    is_known = or_(agents.exists(), devices.exists())
+    return bool(session.scalar(select(case((is_known, True), else_=False))))
+
+
+def list_hosts(session: Session) -> tuple[str, ...]:
+    """Return the hosts that have an agent or devices, sorted."""
+    agents = select(Service.host).where(Service.binary == AGENT)
+    return tuple(sorted(session.scalars(union(agents, select(Device.hostname)))))

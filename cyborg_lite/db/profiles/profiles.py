@@ -1,0 +1,411 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device profiles: create, list, update and delete; their names, and who sees them.
+
+A profile keeps its former names, because flavors may still contain them. Two concurrent
+clients can give one profile the former name of another. Then the name belongs to the
+profile that has it now.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Final, cast
+
+from oslo_db.exception import DBDuplicateEntry, DBReferenceError
+from sqlalchemy import (
+    Insert,
+    String,
+    Table,
+    bindparam,
+    exists,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy import delete as delete_rows
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.generations import check_generation
+from cyborg_lite.db.core.plain_rows import PlainRow
+from cyborg_lite.db.core.query import (
+    Collection,
+    Rows,
+    convert_rows,
+    fill_page,
+    select_page,
+)
+from cyborg_lite.db.core.tables import (
+    Arq,
+    DeviceProfileAccess,
+    DeviceProfileName,
+    ProfileChoice,
+    now,
+)
+from cyborg_lite.db.core.tables import DeviceProfile as Row
+from cyborg_lite.db.jobs import outbox
+from cyborg_lite.db.profiles.rows import (
+    has_any_name,
+    is_visible_to,
+    lock_row,
+    read_profile,
+    store_alternatives,
+)
+from cyborg_lite.db.profiles.selectors import schedule_evaluation
+from cyborg_lite.exceptions import (
+    DeviceProfileExists,
+    DeviceProfileInUse,
+    DeviceProfileNotFound,
+)
+from cyborg_lite.model.notifications import CREATED, DELETED, UPDATED
+from cyborg_lite.model.profile_errors import DeviceProfileHasAlternatives
+from cyborg_lite.model.profiles.alternatives import list_all_groups
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile, ProfileChange
+from cyborg_lite.model.queries import Query
+from cyborg_lite.model.text import is_storable
+
+_PROFILES: Final = Collection(
+    Row,
+    filters={
+        'uuid': Row.uuid,
+        'enabled': Row.enabled,
+        'is_public': Row.is_public,
+    },
+    sorts={
+        'uuid': Row.uuid,
+        'name': Row.name,
+        'description': Row.description,
+        'created_at': Row.created_at,
+        'updated_at': Row.updated_at,
+        'enabled': Row.enabled,
+        'is_public': Row.is_public,
+    },
+    prefixes={'name_prefix': Row.name},
+)
+
+
+def create_profile(session: Session, profile: DeviceProfile) -> DeviceProfile:
+    """Store a profile and return it with its creation time.
+
+    :raises DeviceProfileExists: another profile has the uuid, or has or had the name
+    """
+    row = {
+        'uuid': profile.uuid,
+        'name': profile.name,
+        'description': profile.description,
+        'groups': [dict(group) for group in profile.groups],
+        'alternatives': store_alternatives(profile.alternatives),
+        'enabled': profile.enabled,
+        'is_public': profile.is_public,
+        'created_at': now(),
+        'generation': 0,
+    }
+    try:
+        inserted = change(session, insert_unless_taken(row))
+    except DBDuplicateEntry as error:
+        raise DeviceProfileExists(name=_duplicate(profile, error)) from None
+    if not inserted:
+        raise DeviceProfileExists(name=profile.name)
+    outbox.add_profiles(session, Row.uuid == profile.uuid, CREATED)
+    return read_profile(Row(**row))
+
+
+def create_profiles(
+    session: Session, profiles: Sequence[DeviceProfile]
+) -> tuple[DeviceProfile, ...]:
+    """Store all profiles or none.
+
+    :raises DeviceProfileExists: another profile has a uuid, or has or had a name
+    """
+    created = tuple(create_profile(session, profile) for profile in profiles)
+    schedule_evaluation(session, *map(list_all_groups, profiles))
+    return created
+
+
+def _duplicate(profile: DeviceProfile, error: DBDuplicateEntry) -> str:
+    """Return the uuid or the name, whichever is the duplicate.
+
+    Only the error text of the database contains this.
+    """
+    text = str(error.inner_exception.orig)
+    is_uuid = 'uq_device_profiles_uuid' in text or 'device_profiles.uuid' in text
+    return profile.uuid if is_uuid else profile.name
+
+
+_SELECT_ROWS: Final = select(PlainRow(Row))
+
+
+def list_profiles(
+    session: Session, query: Query, viewer: str | None = None
+) -> tuple[DeviceProfile, ...]:
+    """Return the profiles that match the query, in one SELECT.
+
+    The filter ``name`` matches current and former names.
+
+    :param viewer: the project that must be able to see the profiles; None: all profiles
+    :raises InvalidInput: an unknown filter, sort key or marker
+    """
+    filters = dict(query.filters)
+    names = filters.pop('name', None)
+    if names is not None and query == Query(filters={'name': names}):
+        # A row that cannot be read is skipped below.
+        with suppress(ValueError, TypeError):
+            return _list_named_profiles(session, names, viewer)
+    statement, visible = _SELECT_ROWS, is_visible_to(viewer)
+    if names is not None:
+        storable = [name for name in names if is_storable(name)]
+        statement = statement.where(has_any_name(storable))
+    query = dataclasses.replace(query, filters=filters)
+
+    def read(page: Query) -> tuple[Rows, Iterable[DeviceProfile]]:
+        rows = select_page(session, statement, page, _PROFILES, visible)
+        return rows, convert_rows(rows, read_profile)
+
+    return fill_page(query, _PROFILES, read)
+
+
+def preview_change(
+    session: Session, uuid: str, changes: ProfileChange, viewer: str | None
+) -> DeviceProfile:
+    """Return the profile as a change would make it.
+
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    :raises DeviceProfileHasAlternatives: see ``update_profile``
+    """
+    return _apply_change(read_profile(lock_row(session, uuid, viewer)), changes)
+
+
+def _apply_change(before: DeviceProfile, changes: ProfileChange) -> DeviceProfile:
+    values = {field: getattr(changes, field) for field in changes.fields}
+    if 'groups' in values and before.alternatives and 'alternatives' not in values:
+        raise DeviceProfileHasAlternatives(name=before.name)
+    return dataclasses.replace(before, **values)
+
+
+def update_profile(
+    session: Session,
+    uuid: str,
+    changes: ProfileChange,
+    viewer: str | None = None,
+    generation: int | None = None,
+) -> DeviceProfile:
+    """Change a profile and return it. ARQs that were created from it do not change.
+
+    :param viewer: the project that must be able to see the profile; None: any profile
+    :param generation: that the profile must have; None: any
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    :raises GenerationConflict: the profile has another generation
+    :raises DeviceProfileExists: another profile has or had the new name
+    :raises DeviceProfileHasAlternatives: the change has groups without alternatives,
+        of a client that cannot read those of the profile
+    """
+    row = lock_row(session, uuid, viewer)
+    check_generation(session, Row, uuid, generation)
+    before = read_profile(row)
+    after = dataclasses.replace(
+        _apply_change(before, changes),
+        updated_at=now(),
+        generation=before.generation + 1,
+    )
+    values = {field: getattr(after, field) for field in changes.fields}
+    if 'groups' in values:
+        values['groups'] = [dict(group) for group in after.groups]
+        values['alternatives'] = store_alternatives(after.alternatives)
+        schedule_evaluation(session, list_all_groups(before), list_all_groups(after))
+        _delete_choice(session, row.id)
+    values |= {'updated_at': after.updated_at, 'generation': after.generation}
+    try:
+        change(session, update(Row).where(Row.uuid == uuid).values(**values))
+    except DBDuplicateEntry:
+        raise DeviceProfileExists(name=after.name) from None
+    if after.name != before.name:
+        rename_profile(session, row.id, before.name, after.name)
+    outbox.add_profiles(session, Row.uuid == uuid, UPDATED)
+    return after
+
+
+def _delete_choice(session: Session, profile_id: int) -> None:
+    """Delete the choice of alternatives: its indexes are those of former groups."""
+    of_profile = ProfileChoice.device_profile_id == profile_id
+    change(session, delete_rows(ProfileChoice).where(of_profile))
+
+
+def delete_profiles(
+    session: Session,
+    names: Sequence[str],
+    viewer: str | None = None,
+    generation: int | None = None,
+) -> None:
+    """Delete all profiles or none.
+
+    :param names: uuids or current names. Former names are not accepted: a client that
+        uses one may not know that the profile was renamed.
+    :param viewer: the project that must be able to see the profiles; None: all profiles
+    :param generation: that each profile must have; None: any
+    :raises DeviceProfileNotFound: a profile does not exist or is not visible
+    :raises GenerationConflict: a profile has another generation
+    :raises DeviceProfileInUse: an ARQ of a profile exists
+    """
+    matches = or_(Row.uuid.in_(names), Row.name.in_(names))
+    statement = (
+        select(Row)
+        .where(matches, is_visible_to(viewer))
+        .order_by(Row.id)
+        # Of two concurrent calls the second waits, and does not find the profile.
+        .with_for_update(of=Row)
+    )
+    rows = session.scalars(statement).all()
+    by_name = {row.name: row for row in rows}
+    # A name may equal the uuid of another profile. The uuid has precedence.
+    by_name.update({row.uuid: row for row in rows})
+    for name in names:
+        if name not in by_name:
+            raise DeviceProfileNotFound(name=name)
+        check_generation(session, Row, by_name[name].uuid, generation)
+    deleted = {by_name[name].id: by_name[name].name for name in names}
+    deleting = [read_profile(by_name[name]) for name in names]
+    schedule_evaluation(session, *map(list_all_groups, deleting))
+    _check_unused(session, deleted)
+    outbox.add_profiles(session, Row.id.in_(deleted), DELETED)
+    try:
+        change(session, delete_rows(Row).where(Row.id.in_(deleted)))
+    except DBReferenceError:
+        # An ARQ was created from one of the profiles since the check.
+        raise DeviceProfileInUse(name=', '.join(deleted.values())) from None
+
+
+def _check_unused(session: Session, profiles: dict[int, str]) -> None:
+    """Check that no ARQ of the profiles exists.
+
+    :param profiles: names by id
+    """
+    of_profiles = Arq.device_profile_id.in_(profiles)
+    profile_id = session.scalar(
+        select(Arq.device_profile_id).where(of_profiles).limit(1)
+    )
+    if profile_id is not None:
+        raise DeviceProfileInUse(name=profiles[profile_id])
+
+
+# --- access of projects to private profiles ---
+
+
+def list_projects(session: Session, uuid: str, viewer: str | None) -> tuple[str, ...]:
+    """Return the projects with access to a profile, in the order of the grants.
+
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    """
+    return _list_projects(session, _lock_profile(session, uuid, viewer))
+
+
+def grant_access(
+    session: Session, uuid: str, projects: Sequence[str], viewer: str | None
+) -> tuple[str, ...]:
+    """Grant access to projects; ignore projects that already have access.
+
+    :returns: all projects with access
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    """
+    profile_id = _lock_profile(session, uuid, viewer)
+    present = _list_projects(session, profile_id)
+    added = [project for project in dict.fromkeys(projects) if project not in present]
+    rows = [
+        {'device_profile_id': profile_id, 'project_id': project} for project in added
+    ]
+    if rows:
+        session.execute(insert(DeviceProfileAccess), rows)
+    return (*present, *added)
+
+
+def revoke_access(
+    session: Session, uuid: str, projects: Sequence[str], viewer: str | None
+) -> None:
+    """Revoke access of projects; ignore projects without access.
+
+    :raises DeviceProfileNotFound: the profile does not exist or is not visible
+    """
+    profile_id = _lock_profile(session, uuid, viewer)
+    revoked = (
+        DeviceProfileAccess.device_profile_id == profile_id,
+        DeviceProfileAccess.project_id.in_(projects),
+    )
+    change(session, delete_rows(DeviceProfileAccess).where(*revoked))
+
+
+def _lock_profile(session: Session, uuid: str, viewer: str | None) -> int:
+    """Lock a profile and return its id.
+
+    Without the lock, two concurrent grants would insert the same row.
+    """
+    statement = select(Row.id).where(Row.uuid == uuid, is_visible_to(viewer))
+    profile_id = session.scalar(statement.with_for_update(of=Row))
+    if profile_id is None:
+        raise DeviceProfileNotFound(name=uuid)
+    return profile_id
+
+
+def _list_projects(session: Session, profile_id: int) -> tuple[str, ...]:
+    projects = select(DeviceProfileAccess.project_id).where(
+        DeviceProfileAccess.device_profile_id == profile_id
+    )
+    return tuple(session.scalars(projects.order_by(DeviceProfileAccess.id)))
+
+
+# --- current and former names ---
+
+# Built once: Nova reads a profile by name for each instance.
+_BY_NAME: Final = _SELECT_ROWS.where(
+    has_any_name(bindparam('names', type_=String, expanding=True))
+).order_by(Row.id)
+_VISIBLE_BY_NAME: Final = _BY_NAME.where(
+    is_visible_to(bindparam('viewer', type_=String))
+)
+
+
+def _list_named_profiles(
+    session: Session, names: Sequence[str], viewer: str | None
+) -> tuple[DeviceProfile, ...]:
+    """Return the profiles with any of the current or former names, in one SELECT.
+
+    :raises ValueError: a row has an invalid value
+    :raises TypeError: a row has a value of another type
+    """
+    statement = _BY_NAME if viewer is None else _VISIBLE_BY_NAME
+    storable = [name for name in names if is_storable(name)]
+    rows = session.execute(statement, {'names': storable, 'viewer': viewer}).all()
+    return tuple(convert_rows(rows, read_profile))
+
+
+def insert_unless_taken(row: dict[str, Any]) -> Insert:
+    """Return an INSERT of a profile that inserts nothing if its name is a former name.
+
+    :param row: values by column
+    """
+    table = cast(Table, Row.__table__)
+    values = [literal(row[name], table.c[name].type) for name in row]
+    # MariaDB does not accept WHERE without FROM.
+    once = select(literal(1).label('once')).subquery()
+    is_former = exists().where(DeviceProfileName.name == row['name'])
+    return insert(Row).from_select(
+        list(row), select(*values).select_from(once).where(~is_former)
+    )
+
+
+def rename_profile(session: Session, profile_id: int, former: str, name: str) -> None:
+    """Store the former name; free the new name if the same profile had it before.
+
+    :raises DeviceProfileExists: the new name is a former name of another profile
+    """
+    same_name = DeviceProfileName.name == name
+    owner = session.scalar(select(DeviceProfileName.device_profile_id).where(same_name))
+    if owner not in (None, profile_id):
+        raise DeviceProfileExists(name=name)
+    if owner is not None:
+        change(session, delete_rows(DeviceProfileName).where(same_name))
+    row = {'name': former, 'device_profile_id': profile_id}
+    try:
+        session.execute(insert(DeviceProfileName).values(**row))
+    except DBDuplicateEntry:
+        raise DeviceProfileExists(name=former) from None

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Selectors of device profiles, and the deployables that match them."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Text, cast, exists, or_, select
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.core.query import as_strings
+from cyborg_lite.db.core.tables import (
+    Attribute,
+    Deployable,
+    Device,
+    DeviceProfile,
+    ProviderTraits,
+    Service,
+)
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.model.hosts.services import ServiceState
+from cyborg_lite.model.inventory import attribute_keys, typed_attributes
+from cyborg_lite.model.inventory.host_report import UNUSABLE_HEALTH
+from cyborg_lite.model.inventory.typed_attributes import (
+    AttributeDeclaration,
+    TypedAttribute,
+    read_attributes,
+)
+from cyborg_lite.model.jobs import JobType, NewJob, SelectorsPayload
+from cyborg_lite.model.profiles.selector_keys import find_selector
+from cyborg_lite.model.profiles.selectors import (
+    TRAIT_PREFIX,
+    Selector,
+    list_computed_traits,
+    select_traits,
+)
+
+_KEY: Final = 'all'  # one job for all selectors
+Groups = Sequence[Mapping[str, str]]
+
+GROUP_SIZE: Final = (
+    select(Attribute.value)
+    .where(
+        Attribute.deployable_id == Deployable.id,
+        Attribute.key == attribute_keys.GROUP_SIZE,
+        Attribute.reported.is_(True),
+    )
+    .correlate(Deployable)
+    .scalar_subquery()
+)
+
+
+def has_selectors() -> ColumnElement[bool]:
+    """Return SQL that is true if a device profile has a selector.
+
+    It costs no statement of its own.
+    """
+    return exists().where(_names_computed_trait())
+
+
+def _names_computed_trait() -> ColumnElement[bool]:
+    columns = DeviceProfile.groups, DeviceProfile.alternatives
+    texts = (cast(column, Text) for column in columns)
+    return or_(*(text.contains(TRAIT_PREFIX, autoescape=True) for text in texts))
+
+
+def list_selectors(session: Session) -> tuple[Selector, ...]:
+    """Return the selectors of all device profiles, in one SELECT."""
+    rows = session.execute(
+        select(DeviceProfile.groups, DeviceProfile.alternatives).where(
+            _names_computed_trait()
+        )
+    )
+    selectors = {
+        selector.trait: selector
+        for groups, alternatives in rows
+        for group in chain(groups, *(alternatives or ()))
+        if (selector := find_selector(as_strings(group))) is not None
+    }
+    return tuple(selectors[trait] for trait in sorted(selectors))
+
+
+def list_declarations(session: Session) -> tuple[AttributeDeclaration, ...]:
+    """Return the attributes that drivers may report and those that they have reported.
+
+    A name may have several types if drivers of different packages use it.
+    """
+    declarations = {
+        (item.name, item.type, item.unit): item
+        for item in (*typed_attributes.OF_EVERY_DEVICE, *typed_attributes.SHARED)
+    }
+    # Databases cannot compare JSON; as text, equal columns are read once.
+    texts = session.scalars(
+        select(cast(Deployable.typed_attributes, Text))
+        .where(Deployable.typed_attributes.is_not(None))
+        .distinct()
+    )
+    for text in texts:
+        for item in read_attributes(json.loads(text or '[]')):
+            key = item.name, item.type, item.unit
+            declarations.setdefault(key, AttributeDeclaration(*key))
+    return tuple(declarations[key] for key in sorted(declarations))
+
+
+def list_attributes(
+    device: Any, stored: Sequence[dict[str, str]] | None, group_size: str | None
+) -> tuple[TypedAttribute, ...]:
+    """Return the typed attributes of a deployable with those of its device.
+
+    :param device: a row with the columns ``type``, ``model`` and ``vendor``
+    :param stored: the column ``typed_attributes`` of the deployable
+    :param group_size: value of ``GROUP_SIZE``; None: the units are no group. A group
+        may have functions of several cards. Only its driver knows what they share.
+    """
+    shared = typed_attributes.OF_ONE_CARD if group_size is None else ()
+    return (
+        *shared,
+        typed_attributes.DEVICE_TYPE.of(device.type),
+        typed_attributes.MODEL.of(device.model),
+        typed_attributes.VENDOR.of(device.vendor),
+        *read_attributes(stored),
+    )
+
+
+def is_reliable(agent: str | None, health: str) -> bool:
+    """Check whether the stored attributes of a device describe it now.
+
+    :param agent: state of the agent of its host; None: no agent has reported yet
+    """
+    return agent == ServiceState.UP and health not in UNUSABLE_HEALTH
+
+
+def list_outdated_hosts(
+    session: Session, selectors: Sequence[Selector]
+) -> tuple[str, ...]:
+    """Return the hosts with providers that must get or lose a trait of a selector.
+
+    All deployables are evaluated, in one SELECT.
+    """
+    rows = session.execute(
+        select(
+            Deployable.typed_attributes,
+            Device.hostname,
+            Device.type,
+            Device.model,
+            Device.vendor,
+            Device.health,
+            Service.state.label('agent'),
+            GROUP_SIZE.label('group_size'),
+            ProviderTraits.traits.label('published'),
+        )
+        .join(Device, Deployable.device_id == Device.id)
+        .outerjoin(Service, Service.is_agent_of(Device.hostname))
+        .outerjoin(ProviderTraits, ProviderTraits.rp_uuid == Deployable.rp_uuid)
+        .where(Deployable.rp_uuid.is_not(None), Deployable.resource_class.is_not(None))
+    )
+    return tuple(sorted(set(_find_outdated(rows, selectors))))
+
+
+# Any: the columns of list_outdated_hosts.
+def _find_outdated(rows: Any, selectors: Sequence[Selector]) -> Iterator[str]:
+    for row in rows:
+        desired: frozenset[str] = frozenset()
+        if is_reliable(row.agent, row.health):
+            attributes = list_attributes(row, row.typed_attributes, row.group_size)
+            desired = select_traits(selectors, attributes)
+        published = {
+            trait for trait in row.published or () if trait.startswith(TRAIT_PREFIX)
+        }
+        if published != desired:
+            yield row.hostname
+
+
+def schedule_syncs(session: Session, hosts: Collection[str]) -> None:
+    """Write a Placement sync job for each host."""
+    for host in hosts:
+        queue.add_job(session, queue.placement_sync_job(host))
+
+
+def schedule_evaluation(session: Session, *profiles: Groups) -> bool:
+    """Write the job that evaluates all deployables, if a profile has a selector.
+
+    :param profiles: groups of profiles before or after a change
+    :returns: True if the job was written
+    """
+    if not any(list_computed_traits(group) for groups in profiles for group in groups):
+        return False
+    payload = SelectorsPayload().to_json()
+    queue.add_job(session, NewJob(JobType.SELECTORS, payload, key=_KEY))
+    return True

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of a project: the resources that are counted, and the comparison."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cyborg_lite.model.profiles.device_profiles import Group
+from cyborg_lite.model.project_errors import ProjectLimitExceeded
+
+ARQS: Final = 'accelerator_requests'
+"""Name in Keystone of the number of ARQs."""
+
+UNLIMITED: Final = -1
+
+
+def name_units(resource_class: str) -> str:
+    """Return the name in Keystone of the units of a resource class."""
+    return f'class:{resource_class}'
+
+
+def list_resources(groups: Iterable[Mapping[str, str]]) -> frozenset[str]:
+    """Return the resources that ARQs of groups use, by their names in Keystone."""
+    classes = (Group.parse(group).requirements.resource_classes for group in groups)
+    return frozenset({ARQS, *(name_units(name) for names in classes for name in names)})
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectLimits:
+    """The limits of a project, by the names of the resources in Keystone."""
+
+    project_id: str
+    limits: Mapping[str, int]
+
+    def check(self, used: Mapping[str, int], names: Iterable[str]) -> None:
+        """Check the use of some resources; a resource without a limit has 0.
+
+        :param used: with what the project requests
+        :raises ProjectLimitExceeded: the project would exceed a limit
+        """
+        limits = {name: self.limits.get(name, 0) for name in sorted(names)}
+        excesses = [
+            f'{name} would be {used.get(name, 0)}, the limit is {limit}'
+            for name, limit in limits.items()
+            if limit != UNLIMITED and used.get(name, 0) > limit
+        ]
+        if excesses:
+            raise ProjectLimitExceeded(
+                project=self.project_id, excesses='; '.join(excesses)
+            )

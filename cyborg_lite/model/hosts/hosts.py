@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts as an operator sees them: their agent, devices and ARQs."""
+
+from dataclasses import dataclass
+
+from cyborg_lite.model.hosts.services import ServiceState
+
+
+@dataclass(frozen=True, slots=True)
+class HostSummary:
+    """A host with an agent or devices."""
+
+    name: str
+    agent: ServiceState | None  # None: the host has no agent
+    devices: int
+    maintaining: int  # devices in maintenance
+    arqs: int  # ARQs of instances on the host
+
+
+@dataclass(frozen=True, slots=True)
+class HostArq:
+    """An ARQ of an instance on a host."""
+
+    uuid: str
+    state: str
+    instance_uuid: str
+    device: str  # control address; empty: the ARQ has no handle
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedHost:
+    """The numbers of rows that were deleted with a host."""
+
+    devices: int
+    handles: int
+    arqs: int  # in state Deleting
+    jobs: int
+    provider_uuids: tuple[str, ...] = ()

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Daemons of the service, and the heartbeats that they send."""
+
+import base64
+import enum
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import ClassVar, Final
+
+from cyborg_lite.model.devices.telemetry import Usage
+
+AGENT: Final = 'cyborg-lite-agent'
+CONDUCTOR: Final = 'cyborg-lite-conductor'
+_TOKEN_BYTES: Final = 6
+
+
+class ServiceState(enum.StrEnum):
+    """States of a daemon. DOWN means that its heartbeats are overdue."""
+
+    UP = 'up'
+    DOWN = 'down'
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A daemon as stored and shown."""
+
+    uuid: str
+    binary: str  # AGENT or CONDUCTOR
+    host: str
+    version: str
+    state: ServiceState
+    started_at: datetime
+    heartbeat_at: datetime
+    digest: str | None = None  # of the stored host report; None for conductors
+    boot_id: str | None = None  # of the host; None for conductors
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatDetails:
+    """State of a host that an agent sends with a heartbeat."""
+
+    OMITS_DEFAULTS: ClassVar[bool] = True  # in messages
+
+    boot_id: str = ''  # changes with each host reboot; empty: not known
+    # By control address of the device; only values changed since the last heartbeat.
+    telemetry: Mapping[str, Usage] = field(
+        default_factory=dict, metadata={'wire': 'figures'}
+    )
+    identity: str = ''  # of the agent; empty: not known
+    started: bool = False  # True: the agent has started since the last heartbeat
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A heartbeat that repeats the stored values, so that it can be batched."""
+
+    host: str
+    version: str
+    digest: str
+    boot_id: str
+    identity: str = ''
+
+    @property
+    def token(self) -> str:
+        """Short hash of the values, by which an agent repeats them."""
+        values = self.host, self.version, self.digest, self.boot_id, self.identity
+        digest = hashlib.sha256('\0'.join(values).encode()).digest()
+        return base64.b64encode(digest[:_TOKEN_BYTES]).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRecord:
+    """The record of the agent of a host in the database."""
+
+    digest: str | None  # of the stored host report; None: it must be sent
+    boot_id: str | None  # None: not reported yet
+    identity: str | None  # None: not known
+    state: ServiceState
+    report_number: int
+
+    def refuses(self, identity: str) -> bool:
+        """Check whether an agent must not speak for the host.
+
+        :param identity: empty: an agent of an earlier release, which is not refused
+        """
+        is_same = self.identity in (None, identity)
+        return bool(identity) and not is_same and self.state is ServiceState.UP

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grammar of the groups of a device profile, with their alternatives.
+
+The grammar of the keys in a group is in ``group_keys.py``.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.model.profiles import group_keys, selector_keys, sets
+from cyborg_lite.model.profiles.alternatives import KEY, check_alternatives
+from cyborg_lite.model.profiles.device_profiles import Group, Limits
+
+Groups = tuple[dict[str, str], ...]
+
+
+def parse_groups(value: object, limits: Limits) -> tuple[Groups, tuple[Groups, ...]]:
+    """Return the groups, and for each group its alternatives; empty: none for any.
+
+    :raises InvalidDeviceProfile: the groups violate the grammar or a limit
+    """
+    if not isinstance(value, list) or not 1 <= len(value) <= limits.groups:
+        raise InvalidDeviceProfile(
+            reason=f'groups must be a list of 1 to {limits.groups} objects'
+        )
+    options = [
+        _options(f'groups[{index}]', group, limits) for index, group in enumerate(value)
+    ]
+    total = sum(max(map(_count_units, groups)) for groups in options)
+    if total > limits.accelerators:
+        raise InvalidDeviceProfile(
+            reason=f'groups request {total} accelerators, '
+            f'at most {limits.accelerators} are allowed'
+        )
+    groups = tuple(first for first, *_ in options)
+    further = tuple(tuple(alternatives) for _, *alternatives in options)
+    if limits.sets and any(further):
+        _check_no_sets(options)
+    elif limits.sets:
+        groups = sets.merge_sets(groups)
+        further = ((),) * len(groups)
+    check_alternatives(groups, further, limits)
+    return groups, further if any(further) else ()
+
+
+def _check_no_sets(options: Sequence[Groups]) -> None:
+    """Check that no group of a profile with alternatives is in a set.
+
+    A set becomes one group; its alternatives would be those of several groups.
+    """
+    if any(selector_keys.SAME in group for groups in options for group in groups):
+        reason = f'a profile cannot have both {selector_keys.SAME} and {KEY}'
+        raise InvalidDeviceProfile(reason=reason)
+
+
+def _count_units(group: Mapping[str, str]) -> int:
+    return Group.parse(group).requirements.total
+
+
+def _options(name: str, value: object, limits: Limits) -> Groups:
+    """Return a group and its alternatives."""
+    if limits.alternatives <= 1 or not isinstance(value, Mapping) or KEY not in value:
+        return (parse_group(name, value, limits),)
+    values = value[KEY]
+    limit = limits.alternatives - 1
+    if not isinstance(values, list) or len(values) > limit:
+        raise InvalidDeviceProfile(
+            reason=f'{name}.{KEY} must be a list of at most {limit} objects'
+        )
+    keys = {key: item for key, item in value.items() if key != KEY}
+    titles = ((f'{name}.{KEY}[{index}]', group) for index, group in enumerate(values))
+    return (
+        parse_group(name, keys, limits),
+        *(parse_group(title, group, limits) for title, group in titles),
+    )
+
+
+def parse_group(group_name: str, value: object, limits: Limits) -> dict[str, str]:
+    """Return a validated group without alternatives.
+
+    :param group_name: name of the group in error messages
+    :raises InvalidDeviceProfile: a key or a value is invalid
+    """
+    if not isinstance(value, Mapping):
+        raise InvalidDeviceProfile(reason=f'{group_name} must be an object')
+    group: dict[str, str] = {}
+    for key, item in value.items():
+        entry = group_keys.parse_entry(group_name, key, item, limits)
+        if entry is None:
+            continue
+        if entry[0] in group:
+            raise InvalidDeviceProfile(reason=f'{group_name} has {entry[0]} twice')
+        group[entry[0]] = entry[1]
+    if not Group.parse(group).requirements.amounts:
+        raise InvalidDeviceProfile(reason=f'{group_name} has no resources: key')
+    if 'accel:bitstream_id' in group and 'accel:function_id' in group:
+        raise InvalidDeviceProfile(
+            reason=f'{group_name} has both accel:bitstream_id and accel:function_id'
+        )
+    if limits.attributes is not None:
+        return selector_keys.compile_group(
+            group_name, group, limits.attributes, sets=limits.sets
+        )
+    return group

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys of a group that select deployables by typed attributes, and their trait.
+
+    accel:selector    an expression, see ``selector_grammar.py``
+    accel:video_ram   the least memory of one unit, such as ``2GB``
+    accel:memory      the same
+    accel:link_speed  the least rate of one lane, such as ``16GT/s``
+
+    accel:same        what all units share, see ``profile_sets.py``
+
+All of them together have one trait. The group contains the trait as required, so that
+Nova asks Placement for it. A group without this trait has no selector: clients of
+earlier microversions could use the same keys with any value.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.model.inventory import typed_attributes
+from cyborg_lite.model.inventory.typed_attributes import AttributeDeclaration
+from cyborg_lite.model.inventory.units import list_units
+from cyborg_lite.model.profiles.selector_grammar import check_selector, parse_selector
+from cyborg_lite.model.profiles.selectors import (
+    KEY,
+    TRAIT_PREFIX,
+    InvalidSelector,
+    Selector,
+    list_computed_traits,
+)
+from cyborg_lite.model.text import format_value
+
+Declarations = Iterable[AttributeDeclaration]
+
+_QUANTITIES: Final[Mapping[str, AttributeDeclaration]] = {
+    'accel:link_speed': typed_attributes.LINK_SPEED,
+    'accel:memory': typed_attributes.MEMORY,
+    'accel:video_ram': typed_attributes.MEMORY,
+}
+SAME: Final = 'accel:same'
+_SETS: Final[Mapping[str, AttributeDeclaration]] = {
+    'card': typed_attributes.SAME_CARD,
+    'fabric': typed_attributes.SAME_FABRIC,
+    'numa_node': typed_attributes.SAME_NUMA_NODE,
+}
+_QUANTITY: Final = re.compile(r'\s*([0-9]{1,18})\s*([A-Za-z/]+)\s*')
+
+SELECTING_KEYS: Final = frozenset({KEY, *_QUANTITIES})
+"""Keys from which the trait of a group is computed."""
+
+
+def compile_group(
+    group_name: str,
+    group: Mapping[str, str],
+    declarations: Declarations,
+    *,
+    sets: bool = False,
+) -> dict[str, str]:
+    """Return the group with the trait of its selector, if it has one.
+
+    A trait that an earlier response has shown is replaced.
+
+    :param group_name: name of the group in error messages
+    :param declarations: the attributes that selectors may use
+    :param sets: False: ``accel:same`` has a meaning only if the trait of an earlier
+        response includes it
+    :raises InvalidDeviceProfile: the selector or a quantity is invalid, or the group
+        has a trait of a selector without the selector
+    """
+    computed = list_computed_traits(group)
+    keys = {key: value for key, value in group.items() if key not in computed}
+    for key in _QUANTITIES.keys() & keys.keys():
+        keys[key] = _normalize_quantity(group_name, key, keys[key])
+    if sets:
+        _check_set(group_name, keys)
+    has_set = sets or _find_compiled(group, keys) is not None
+    text = join_selectors(keys if has_set else _remove_set(keys))
+    if text is None:
+        if computed:
+            reason = (
+                f'{group_name}: {computed[0]} is computed from a selector; '
+                f'names with {TRAIT_PREFIX} are reserved'
+            )
+            raise InvalidDeviceProfile(reason=reason)
+        return keys
+    try:
+        if KEY in keys:
+            # Positions in errors are those of the text of the client.
+            check_selector(parse_selector(keys[KEY]), declarations)
+        selector = parse_selector(text)
+    except InvalidSelector as error:
+        reason = f'{group_name}: {KEY}: {error.text}'
+        raise InvalidDeviceProfile(reason=reason.rstrip('.')) from None
+    return {**keys, f'trait:{selector.trait}': 'required'}
+
+
+def join_selectors(group: Mapping[str, str]) -> str | None:
+    """Return the selector, the quantities and the set as one text, or None."""
+    conditions = [
+        f'device.{declaration.name} >= {group[key]}'
+        for key, declaration in sorted(_QUANTITIES.items())
+        if key in group
+    ]
+    if group.get(SAME) in _SETS:
+        conditions.append(f'device.{_SETS[group[SAME]].name} == true')
+    if KEY in group:
+        conditions.insert(0, f'({group[KEY]})' if conditions else group[KEY])
+    return ' and '.join(conditions) if conditions else None
+
+
+def find_selector(group: Mapping[str, str]) -> Selector | None:
+    """Return the selector of a stored group.
+
+    :returns: None: the group has no trait of a selector, or another one than this
+        release computes
+    """
+    if not list_computed_traits(group):
+        return None
+    # Clients of earlier microversions could use `accel:same` with any value.
+    return _find_compiled(group, group) or _find_compiled(group, _remove_set(group))
+
+
+def _find_compiled(
+    group: Mapping[str, str], keys: Mapping[str, str]
+) -> Selector | None:
+    """Return the selector of the keys, if the group has its trait."""
+    text = join_selectors(keys)
+    if text is None:
+        return None
+    try:
+        selector = parse_selector(text)
+    except InvalidSelector:
+        return None
+    return selector if f'trait:{selector.trait}' in group else None
+
+
+def _remove_set(group: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in group.items() if key != SAME}
+
+
+def _check_set(group_name: str, keys: Mapping[str, str]) -> None:
+    """Check the value of ``accel:same``.
+
+    :raises InvalidDeviceProfile: the value is unknown
+    """
+    if keys.get(SAME, 'card') not in _SETS:
+        names = ', '.join(_SETS)
+        reason = f'{group_name}: {SAME} must be one of {names}'
+        raise InvalidDeviceProfile(reason=reason)
+
+
+def _normalize_quantity(group_name: str, key: str, text: str) -> str:
+    """Return a number and a unit without spaces.
+
+    :raises InvalidDeviceProfile: the number is missing, or the unit does not fit
+    """
+    declaration = _QUANTITIES[key]
+    match = _QUANTITY.fullmatch(text)
+    units = list_units(declaration.unit)
+    if match is None or match[2] not in units:
+        raise InvalidDeviceProfile(
+            reason=f'{group_name}: {key} {format_value(text)} must be a whole number '
+            f'with one of the units {", ".join(units)}'
+        )
+    return f'{int(match[1])}{match[2]}'

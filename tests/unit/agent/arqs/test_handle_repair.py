@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the repair of prepared handles that vanish without a host reboot."""
+
+import threading
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from cyborg_lite.agent.arqs.handle_repair import HandleRepair
+from cyborg_lite.agent.arqs.preparation import Preparation
+from cyborg_lite.agent.devices.device_locks import DeviceLocks
+from cyborg_lite.agent.inventory.discovery import Discovery
+from cyborg_lite.agent.state.cache import Cache
+from cyborg_lite.agent.state.journal import Journal
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.model.devices.devices import AllocatedHandle
+from cyborg_lite.model.hosts.events import HostEventKind
+from tests.doubles.drivers import PreparingDriver, discovery_result, handle, refusal
+
+CARD: Final = '0000:01:00.0'
+OTHER_CARD: Final = '0000:02:00.0'
+
+
+class CheckingDriver(PreparingDriver):
+    def is_prepared(self, handle: AllocatedHandle) -> bool:
+        self.scan_count += 1
+        return handle.uuid in self.prepared
+
+
+class RepairContext:
+    """Components of the agent with two prepared handles."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        journal: Journal,
+        driver: PreparingDriver,
+        longest_wait: float = 60.0,
+    ) -> None:
+        driver.results = [discovery_result(CARD), discovery_result(OTHER_CARD)]
+        discovery = Discovery(
+            Host('compute-1', Path('/nowhere')), {'scripted': driver}, 60.0
+        )
+        discovery.scan()
+        self.driver, self.journal = driver, journal
+        self.locks = DeviceLocks(longest_wait)
+        self.preparation = Preparation(discovery, cache, journal, self.locks)
+        self.stopping = threading.Event()
+        self.repair = HandleRepair(self.preparation, cache, journal, self.stopping)
+        self.preparation.prepare([handle(CARD, 'a'), handle(CARD, 'b')])
+        self.acknowledge()
+
+    def acknowledge(self) -> list[tuple[str, str]]:
+        """Acknowledge all events; return the kind and ARQ of each new event."""
+        events = self.journal.list_unsent(100)
+        self.journal.acknowledge(0)
+        self.journal.acknowledge(max((event.number for event in events), default=0))
+        return [(event.kind, event.arq_uuid or '') for event in events]
+
+
+@pytest.fixture
+def driver() -> CheckingDriver:
+    return CheckingDriver(Host('compute-1', Path('/nowhere')), {})
+
+
+@pytest.fixture
+def context(cache: Cache, journal: Journal, driver: CheckingDriver) -> RepairContext:
+    return RepairContext(cache, journal, driver)
+
+
+def test_repair_handles_existing_handle_stays_unchanged(
+    context: RepairContext, driver: CheckingDriver
+) -> None:
+    driver.refusals = dict.fromkeys('ab', refusal())
+    context.repair.repair_handles()
+    assert context.acknowledge() == []
+
+
+def test_repair_handles_lost_handle_is_rebuilt(
+    context: RepairContext, driver: CheckingDriver
+) -> None:
+    driver.prepared.remove('b')
+    for _ in range(2):
+        context.repair.repair_handles()
+    assert driver.prepared == {'a', 'b'}
+    assert context.acknowledge() == [(HostEventKind.REBUILT, 'arq-of-b')]
+
+
+@pytest.mark.parametrize('error', [refusal(), RuntimeError('a mistake')])
+def test_repair_handles_failure_is_reported_once_and_retried(
+    context: RepairContext, driver: CheckingDriver, error: Exception
+) -> None:
+    driver.prepared.clear()
+    driver.refusals['a'] = error
+    for _ in range(3):
+        context.repair.repair_handles()
+    assert driver.prepared == {'b'}
+    assert context.acknowledge() == [
+        (HostEventKind.REBUILT, 'arq-of-b'),
+        (HostEventKind.NOT_REBUILT, 'arq-of-a'),
+    ]
+    driver.refusals.clear()
+    context.repair.repair_handles()
+    assert driver.prepared == {'a', 'b'}
+    assert context.acknowledge() == [(HostEventKind.REBUILT, 'arq-of-a')]
+
+
+def test_repair_handles_released_handle_stays_released(
+    context: RepairContext, driver: CheckingDriver
+) -> None:
+    context.preparation.release([handle(CARD, 'a')])
+    context.repair.repair_handles()
+    assert driver.prepared == {'b'}
+
+
+def test_repair_handles_unprepared_handle_is_skipped(
+    context: RepairContext, cache: Cache, driver: CheckingDriver
+) -> None:
+    cache.add_handles([handle(CARD, 'c')])
+    context.repair.repair_handles()
+    assert driver.prepared == {'a', 'b'}
+
+
+def test_repair_handles_of_earlier_boot_is_skipped(
+    context: RepairContext, cache: Cache, driver: CheckingDriver
+) -> None:
+    driver.prepared.clear()
+    cache.mark_prepared(['a', 'b'], 'an earlier boot')
+    context.repair.repair_handles()
+    assert (driver.prepared, context.acknowledge()) == (set(), [])
+
+
+def test_repair_handles_without_check_ability_is_skipped(
+    cache: Cache, journal: Journal
+) -> None:
+    driver = PreparingDriver(Host('compute-1', Path('/nowhere')), {})
+    context = RepairContext(cache, journal, driver)
+    driver.prepared.clear()
+    context.repair.repair_handles()
+    assert driver.prepared == set()
+
+
+def test_run_repairs_at_start_and_on_wake_until_stopped(
+    context: RepairContext, driver: CheckingDriver
+) -> None:
+    repairs = threading.Semaphore(0)
+    repair = context.repair.repair_handles
+
+    def count_repair() -> None:
+        repair()
+        repairs.release()
+        raise RuntimeError('a fault of the agent')
+
+    context.repair.repair_handles = count_repair  # type: ignore[method-assign]  # to hear of it
+    loop = threading.Thread(target=context.repair.run)
+    loop.start()
+    assert repairs.acquire(timeout=30)
+    context.repair.wake()
+    assert repairs.acquire(timeout=30)
+    context.stopping.set()
+    context.repair.wake()
+    loop.join(30)
+    assert not loop.is_alive()
+
+
+def test_repair_handles_busy_device_is_neither_lost_nor_awaited(
+    cache: Cache, journal: Journal, driver: CheckingDriver
+) -> None:
+    """A driver call that does not return must not delay the other devices."""
+    context = RepairContext(cache, journal, driver, longest_wait=0.01)
+    context.preparation.prepare([handle(OTHER_CARD, 'c')])
+    context.acknowledge()
+    driver.prepared.clear()
+    with context.locks.lock(CARD):
+        context.repair.repair_handles()
+    assert driver.prepared == {'c'}
+    assert context.acknowledge() == [(HostEventKind.REBUILT, 'arq-of-c')]
+    context.repair.repair_handles()
+    assert driver.prepared == {'a', 'b', 'c'}
+
+
+def test_release_abandoned_ignores_handle_that_was_released(
+    context: RepairContext, driver: CheckingDriver, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A clean of the unit may run, and the driver must not touch the unit."""
+    context.repair.release_later([handle(CARD, 'a'), handle(CARD, 'b')])
+    context.preparation.release([handle(CARD, 'a')])
+    driver.refusals['a'] = refusal()
+    context.repair.release_abandoned()
+    assert driver.prepared == set()
+    assert 'Cannot release' not in caplog.text

@@ -1,0 +1,520 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the preparation and release of handles."""
+
+import contextlib
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from cyborg_lite.agent.arqs.preparation import Preparation
+from cyborg_lite.agent.devices.device_locks import DeviceLocks
+from cyborg_lite.agent.inventory.discovery import Discovery
+from cyborg_lite.agent.state.cache import Cache
+from cyborg_lite.agent.state.journal import Journal
+from cyborg_lite.drivers.base import Driver, PreparesHandles
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.exceptions import DeviceGone, DriverError, ServiceUnavailable
+from cyborg_lite.model.devices.devices import AllocatedHandle, ConfirmedHandle
+from tests.doubles.drivers import (
+    PreparingDriver,
+    ScriptedDriver,
+    discovery_result,
+    handle,
+    refusal,
+)
+
+_HOST = Host('compute-1', Path('/nonexistent'))
+_FIRST, _SECOND = '0000:01:00.0', '0000:02:00.0'
+
+
+@pytest.fixture
+def driver() -> PreparingDriver:
+    driver = PreparingDriver(_HOST, {})
+    driver.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
+    return driver
+
+
+class Prepare(Protocol):
+    def __call__(self, **drivers: Driver) -> Preparation: ...
+
+
+@pytest.fixture
+def build_preparation(cache: Cache, journal: Journal) -> Prepare:
+    """Return a factory of preparations whose drivers have scanned once."""
+
+    def _build_preparation(**drivers: Driver) -> Preparation:
+        discovery = Discovery(_HOST, drivers, 60.0)
+        discovery.scan()
+        return Preparation(discovery, cache, journal, DeviceLocks())
+
+    return _build_preparation
+
+
+def test_prepare_and_release_are_idempotent(
+    driver: PreparingDriver, build_preparation: Prepare
+) -> None:
+    preparation = build_preparation(scripted=driver)
+    handles = [handle(_FIRST, 'a'), handle(_FIRST, 'b'), handle(_SECOND, 'c')]
+    preparation.prepare(handles)
+    assert driver.prepared == {'a', 'b', 'c'}
+    preparation.prepare(handles)
+    assert driver.prepared == {'a', 'b', 'c'}
+    preparation.release(handles)
+    preparation.release(handles)
+    assert driver.prepared == set()
+
+
+def with_generation(number: int) -> AllocatedHandle:
+    return replace(handle(_FIRST, 'a'), generation=number)
+
+
+def test_prepare_after_release_of_same_generation_raises(
+    driver: PreparingDriver, build_preparation: Prepare, cache: Cache
+) -> None:
+    """After a pause the agent may receive stale RPCs out of order."""
+    preparation = build_preparation(scripted=driver)
+    preparation.release([with_generation(1)])
+    with pytest.raises(DriverError, match='was released before'):
+        preparation.prepare([with_generation(1)])
+    assert (driver.prepared, cache.handles) == (set(), {})
+    preparation.prepare([with_generation(2)])
+    assert driver.prepared == {'a'}
+
+
+def test_prepare_released_while_waiting_raises(
+    driver: PreparingDriver, build_preparation: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The release of the same generation arrives before the lock is taken."""
+    preparation = build_preparation(scripted=driver)
+    find_driver = Discovery.find_driver
+
+    def release_and_find(discovery: Discovery, address: str) -> Driver | None:
+        monkeypatch.setattr(Discovery, 'find_driver', find_driver)
+        preparation.release([with_generation(1)])
+        return find_driver(discovery, address)
+
+    monkeypatch.setattr(Discovery, 'find_driver', release_and_find)
+    with pytest.raises(DriverError, match='was released before'):
+        preparation.prepare([with_generation(1)])
+    assert driver.prepared == set()
+
+
+def test_release_older_generation_is_ignored(
+    driver: PreparingDriver, build_preparation: Prepare, cache: Cache
+) -> None:
+    preparation = build_preparation(scripted=driver)
+    preparation.prepare([with_generation(2)])
+    preparation.release([with_generation(1)])
+    with pytest.raises(DriverError, match='was released before'):
+        preparation.prepare([with_generation(1)])
+    assert driver.prepared == {'a'}
+    assert cache.handles['a'].handle.generation == 2
+    preparation.release([with_generation(2)])
+    assert driver.prepared == set()
+
+
+class _PausedCache(Cache):
+    """Cache that pauses the call of generation 1 just before it stores the handle."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.is_paused = threading.Event()
+        self.resume = threading.Event()
+
+    def add_handles(self, handles: Iterable[AllocatedHandle]) -> None:
+        added = list(handles)
+        if added[0].generation == 1:
+            self.is_paused.set()
+            self.resume.wait(0.5)  # with a guard around both steps nobody resumes it
+        super().add_handles(added)
+
+
+def test_prepare_between_check_and_entry_keeps_newer_generation(
+    driver: PreparingDriver, journal: Journal, tmp_path: Path
+) -> None:
+    """A stale call must not overwrite the intent of a newer one."""
+    cache = _PausedCache(tmp_path)
+    discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
+    discovery.scan()
+    preparation = Preparation(discovery, cache, journal, DeviceLocks())
+
+    def prepare_stale() -> None:
+        with contextlib.suppress(DriverError):
+            preparation.prepare([with_generation(1)])
+
+    stale = threading.Thread(target=prepare_stale)
+    stale.start()
+    assert cache.is_paused.wait(30.0)
+    preparation.prepare([with_generation(2)])
+    cache.resume.set()
+    stale.join()
+    assert cache.handles['a'].handle.generation == 2
+    assert driver.prepared == {'a'}
+
+
+class _OvertakenCache(Cache):
+    """Cache that stores generation 2 as soon as generation 1 is stored."""
+
+    def add_handles(self, handles: Iterable[AllocatedHandle]) -> None:
+        super().add_handles(handles)
+        super().add_handles([with_generation(2)])
+
+
+def test_prepare_overtaken_keeps_intent_of_newer_generation(
+    driver: PreparingDriver, journal: Journal, tmp_path: Path
+) -> None:
+    """The cleanup of the stale call must not remove what the newer one stored."""
+    cache = _OvertakenCache(tmp_path)
+    discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
+    discovery.scan()
+    with pytest.raises(DriverError, match='was released before'):
+        Preparation(discovery, cache, journal, DeviceLocks()).prepare(
+            [with_generation(1)]
+        )
+    assert cache.handles['a'].handle.generation == 2
+
+
+def test_prepare_after_failure_accepts_same_generation(
+    driver: PreparingDriver, build_preparation: Prepare
+) -> None:
+    """The handles stay allocated to the ARQ after the failed call."""
+    preparation = build_preparation(scripted=driver)
+    driver.refusals['b'] = RuntimeError('a mistake')
+    handles = [with_generation(1), handle(_FIRST, 'b')]
+    with pytest.raises(RuntimeError):
+        preparation.prepare(handles)
+    driver.refusals.clear()
+    preparation.prepare(handles)
+    assert driver.prepared == {'a', 'b'}
+
+
+@pytest.mark.parametrize('failure', [refusal(), RuntimeError('a mistake')])
+def test_prepare_failure_releases_all_handles_of_call(
+    driver: PreparingDriver, failure: Exception, build_preparation: Prepare
+) -> None:
+    driver.refusals['c'] = failure
+    preparation = build_preparation(scripted=driver)
+    with pytest.raises(type(failure)):
+        preparation.prepare(
+            [handle(_FIRST, 'a'), handle(_FIRST, 'b'), handle(_FIRST, 'c')]
+        )
+    assert driver.prepared == set()
+
+
+def test_prepare_failure_preserves_handles_of_earlier_call(
+    driver: PreparingDriver, build_preparation: Prepare
+) -> None:
+    preparation = build_preparation(scripted=driver)
+    preparation.prepare([handle(_FIRST, 'before')])
+    driver.refusals['b'] = refusal()
+    with pytest.raises(DriverError):
+        preparation.prepare([handle(_FIRST, 'a'), handle(_FIRST, 'b')])
+    assert driver.prepared == {'before'}
+
+
+@pytest.mark.parametrize('failure', [refusal(), RuntimeError('a mistake')])
+def test_release_failure_releases_remaining_handles(
+    driver: PreparingDriver, failure: Exception, build_preparation: Prepare
+) -> None:
+    preparation = build_preparation(scripted=driver)
+    handles = [handle(_FIRST, 'a'), handle(_FIRST, 'b'), handle(_FIRST, 'c')]
+    preparation.prepare(handles)
+    driver.refusals['a'] = failure
+    with pytest.raises(DriverError):
+        preparation.release(handles)
+    assert driver.prepared == {'a'}
+
+
+def test_prepare_driver_without_preparation_is_not_called(
+    build_preparation: Prepare,
+) -> None:
+    driver = ScriptedDriver(_HOST, {})
+    driver.results = [discovery_result(_FIRST)]
+    assert not isinstance(driver, PreparesHandles)
+    preparation = build_preparation(scripted=driver)
+    preparation.prepare([handle(_FIRST)])
+    preparation.release([handle(_FIRST)])
+
+
+def test_prepare_missing_device_raises_device_gone(
+    driver: PreparingDriver, build_preparation: Prepare
+) -> None:
+    with pytest.raises(DeviceGone):
+        build_preparation(scripted=driver).prepare([handle('0000:09:00.0')])
+
+
+def test_release_missing_device_succeeds(
+    driver: PreparingDriver, build_preparation: Prepare
+) -> None:
+    build_preparation(scripted=driver).release([handle('0000:09:00.0')])
+    assert driver.prepared == set()
+
+
+def test_unavailable_driver_raises_driver_error(
+    driver: PreparingDriver, build_preparation: Prepare
+) -> None:
+    driver.failure = OSError('not now')
+    preparation = build_preparation(scripted=driver)
+    for method in (preparation.prepare, preparation.release):
+        with pytest.raises(DriverError, match='scripted does not answer') as caught:
+            method([handle(_FIRST)])
+        assert not isinstance(caught.value, DeviceGone)
+
+
+class _ConcurrentDriver(PreparingDriver):
+    """Driver whose ``prepare`` waits for a second caller, up to a timeout."""
+
+    def __init__(self, host: Host, timeout: float) -> None:
+        super().__init__(host, {})
+        self.concurrent_calls = 0
+        self._barrier = threading.Barrier(2, timeout=timeout)
+
+    def prepare(self, handle: AllocatedHandle) -> None:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            self._barrier.wait()
+            self.concurrent_calls += 1
+        super().prepare(handle)
+
+
+def _prepare_concurrently(
+    preparation: Preparation, handles: list[AllocatedHandle]
+) -> None:
+    threads = [
+        threading.Thread(target=preparation.prepare, args=([item],)) for item in handles
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_prepare_different_devices_runs_concurrently(
+    build_preparation: Prepare,
+) -> None:
+    driver = _ConcurrentDriver(_HOST, timeout=30.0)
+    driver.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
+    _prepare_concurrently(
+        build_preparation(scripted=driver), [handle(_FIRST, 'a'), handle(_SECOND, 'b')]
+    )
+    assert driver.prepared == {'a', 'b'}
+    assert driver.concurrent_calls == 2
+
+
+def test_prepare_same_device_runs_serially(build_preparation: Prepare) -> None:
+    driver = _ConcurrentDriver(_HOST, timeout=0.5)
+    driver.results = [discovery_result(_FIRST)]
+    _prepare_concurrently(
+        build_preparation(scripted=driver), [handle(_FIRST, 'a'), handle(_FIRST, 'b')]
+    )
+    assert driver.prepared == {'a', 'b'}
+    assert driver.concurrent_calls == 0
+
+
+# --- cache and journal ---
+
+
+class _WatchedDriver(PreparingDriver):
+    """Driver that records the cached handles at each call."""
+
+    def __init__(self, cache: Cache) -> None:
+        super().__init__(_HOST, {})
+        self.results = [discovery_result(_FIRST)]
+        self.snapshots: list[dict[str, str | None]] = []
+        self._cache = cache
+
+    def prepare(self, handle: AllocatedHandle) -> None:
+        self.snapshots.append(
+            {
+                uuid: handle_state.boot_id
+                for uuid, handle_state in self._cache.handles.items()
+            }
+        )
+        super().prepare(handle)
+
+
+def test_prepare_caches_handles_before_driver_call(
+    cache: Cache, build_preparation: Prepare
+) -> None:
+    """After a crash the agent recognizes its own leftovers."""
+    driver = _WatchedDriver(cache)
+    build_preparation(scripted=driver).prepare(
+        [handle(_FIRST, 'a'), handle(_FIRST, 'b')]
+    )
+    assert driver.snapshots[0] == {'a': None, 'b': None}
+    assert {
+        uuid: handle_state.boot_id for uuid, handle_state in cache.handles.items()
+    } == {'a': '', 'b': ''}
+
+
+def test_prepare_failure_removes_handles_from_cache(
+    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
+) -> None:
+    preparation = build_preparation(scripted=driver)
+    preparation.prepare([handle(_FIRST, 'earlier')])
+    driver.refusals['b'] = refusal()
+    with pytest.raises(DriverError):
+        preparation.prepare(
+            [handle(_FIRST, 'a'), handle(_FIRST, 'b'), handle(_FIRST, 'c')]
+        )
+    assert set(cache.handles) == {'earlier'}
+    preparation.release([handle(_FIRST, 'earlier')])
+    assert cache.handles == {}
+
+
+def test_release_failure_preserves_handle_in_cache(
+    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
+) -> None:
+    preparation = build_preparation(scripted=driver)
+    preparation.prepare([handle(_FIRST, 'a'), handle(_FIRST, 'b')])
+    driver.refusals['a'] = refusal()
+    with pytest.raises(DriverError):
+        preparation.release([handle(_FIRST, 'a'), handle(_FIRST, 'b')])
+    assert set(cache.handles) == {'a'}
+
+
+def test_prepare_failure_preserves_earlier_handle_in_cache(
+    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
+) -> None:
+    preparation = build_preparation(scripted=driver)
+    preparation.prepare([handle(_FIRST, 'a')])
+    driver.refusals['x'] = refusal()
+    with pytest.raises(DriverError):
+        preparation.prepare([handle(_FIRST, 'x'), handle(_FIRST, 'a')])
+    assert set(cache.handles) == {'a'}
+
+
+def test_repeated_calls_record_one_event_each(
+    driver: PreparingDriver, journal: Journal, build_preparation: Prepare
+) -> None:
+    preparation = build_preparation(scripted=driver)
+    for _ in range(2):
+        preparation.prepare([handle(_FIRST, 'a')])
+    for _ in range(2):
+        preparation.release([handle(_FIRST, 'a')])
+    events = [(event.kind, event.arq_uuid) for event in journal.list_unsent(9)]
+    assert events == [('Prepared', 'arq-of-a'), ('Released', 'arq-of-a')]
+
+
+def test_rebuild_released_handle_does_nothing(
+    driver: PreparingDriver, cache: Cache, build_preparation: Prepare
+) -> None:
+    preparation = build_preparation(scripted=driver)
+    cache.add_handles([handle(_FIRST, 'a')])
+    preparation.release([handle(_FIRST, 'a')])
+    preparation.rebuild(handle(_FIRST, 'a'))
+    assert driver.prepared == set()
+    assert cache.handles == {}
+
+
+class _ConnectingDriver(PreparingDriver):
+    """Driver that records the handles that it connects and releases."""
+
+    def __init__(self) -> None:
+        super().__init__(_HOST, {})
+        self.results = [discovery_result(_FIRST)]
+        self.connected: list[AllocatedHandle] = []
+        self.released: list[AllocatedHandle] = []
+
+    def connect(self, handle: AllocatedHandle) -> None:
+        self.connected.append(handle)
+
+    def release(self, handle: AllocatedHandle) -> None:
+        super().release(handle)
+        self.released.append(handle)
+
+
+def test_prepare_names_handles_to_connect(
+    driver: PreparingDriver, build_preparation: Prepare
+) -> None:
+    driver.results = [discovery_result(_SECOND)]
+    connecting = _ConnectingDriver()
+    connecting.results = [discovery_result(_FIRST, 'connecting')]
+    preparation = build_preparation(scripted=driver, connecting=connecting)
+    handles = [
+        replace(handle(address, uuid), bind_generation=3)
+        for address, uuid in ((_FIRST, 'a'), (_SECOND, 'b'))
+    ]
+    confirmed = preparation.prepare(handles)
+    assert confirmed == (
+        ConfirmedHandle('a', 'arq-of-a', 3),
+        ConfirmedHandle('b', 'arq-of-b', 3),
+    )
+    assert [item.needs_connect for item in confirmed] == [True, False]
+
+
+def test_connect_ignores_released_and_newer_handles(build_preparation: Prepare) -> None:
+    driver = _ConnectingDriver()
+    preparation = build_preparation(scripted=driver)
+    preparation.prepare([with_generation(2)])
+    preparation.connect([with_generation(1)])
+    preparation.connect([with_generation(2)])
+    preparation.release([with_generation(2)])
+    preparation.connect([with_generation(2)])
+    assert driver.connected == [with_generation(2)]
+
+
+def test_release_has_instance_of_prepare(build_preparation: Prepare) -> None:
+    driver = _ConnectingDriver()
+    preparation = build_preparation(scripted=driver)
+    bound_handle = replace(with_generation(1), instance_uuid='instance')
+    preparation.prepare([bound_handle])
+    preparation.release([with_generation(1)])
+    assert driver.released == [bound_handle]
+
+
+class StuckDriver(PreparingDriver):
+    """Driver whose calls for handle ``a`` return when the test ends."""
+
+    def __init__(self) -> None:
+        super().__init__(_HOST, {})
+        self.results = [discovery_result(_FIRST), discovery_result(_SECOND)]
+        self.called, self.over = threading.Event(), threading.Event()
+
+    def prepare(self, handle: AllocatedHandle) -> None:
+        self._wait(handle)
+        super().prepare(handle)
+
+    def release(self, handle: AllocatedHandle) -> None:
+        self._wait(handle)
+        super().release(handle)
+
+    def _wait(self, handle: AllocatedHandle) -> None:
+        if handle.uuid == 'a':
+            self.called.set()
+            self.over.wait()
+
+
+def build_stuck(
+    driver: StuckDriver, cache: Cache, journal: Journal
+) -> tuple[Preparation, threading.Thread]:
+    """Return a preparation with a call that hangs, and the thread of the call."""
+    discovery = Discovery(_HOST, {'scripted': driver}, 60.0)
+    discovery.scan()
+    preparation = Preparation(discovery, cache, journal, DeviceLocks(0.01))
+    handles = [handle(_FIRST, 'a')]
+    thread = threading.Thread(target=lambda: preparation.prepare(handles))
+    thread.start()
+    assert driver.called.wait(20.0)
+    return preparation, thread
+
+
+def test_calls_for_stuck_device_end(cache: Cache, journal: Journal) -> None:
+    """Calls without an end would use up the threads of the RPC server."""
+    driver = StuckDriver()
+    preparation, thread = build_stuck(driver, cache, journal)
+    try:
+        with pytest.raises(ServiceUnavailable, match=_FIRST):
+            preparation.prepare([handle(_FIRST, 'a')])
+        preparation.prepare([handle(_SECOND, 'b')])
+        assert driver.prepared == {'b'}
+        with pytest.raises(DriverError, match=_FIRST):
+            preparation.release([handle(_FIRST, 'a'), handle(_SECOND, 'b')])
+        assert driver.prepared == set()
+        assert 'a' in cache.handles  # an object of it may exist
+    finally:
+        driver.over.set()
+        thread.join()

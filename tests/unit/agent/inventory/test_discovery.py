@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of discovery: faults of one driver do not affect the other drivers."""
+
+import logging
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.agent.inventory.discovery import Discovery, resolve_conflicts
+from cyborg_lite.drivers.base import Driver
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
+from cyborg_lite.model.inventory.host_report import DiscoveryResult, Health
+from tests.doubles.drivers import HangingDriver, ScriptedDriver, discovery_result
+from tests.hosts import sysfs_tree
+
+_HOST = Host('compute-1', Path('/nonexistent'))
+_FIRST, _SECOND = '0000:01:00.0', '0000:02:00.0'
+
+
+@pytest.fixture
+def healthy() -> ScriptedDriver:
+    driver = ScriptedDriver(_HOST, {})
+    driver.results = [discovery_result(_FIRST, 'healthy')]
+    return driver
+
+
+@pytest.fixture
+def faulty() -> ScriptedDriver:
+    driver = ScriptedDriver(_HOST, {})
+    driver.failure = OSError('the card is on fire')
+    return driver
+
+
+def _discovery(timeout: float = 60.0, **drivers: Driver) -> Discovery:
+    return Discovery(_HOST, drivers, timeout)
+
+
+def test_scan_driver_raises_affects_only_failing_driver(
+    healthy: ScriptedDriver, faulty: ScriptedDriver
+) -> None:
+    discovery = _discovery(faulty=faulty, healthy=healthy)
+    assert discovery.scan() == tuple(healthy.results)
+    assert discovery.unavailable_drivers == {'faulty': 'OSError: the card is on fire'}
+    assert [device.control_address for device in discovery.report().devices] == [_FIRST]
+
+
+def test_scan_driver_hangs_affects_only_failing_driver(healthy: ScriptedDriver) -> None:
+    hanging = HangingDriver(_HOST, {})
+    discovery = _discovery(timeout=1.0, hanging=hanging, healthy=healthy)
+    try:
+        assert discovery.scan() == tuple(healthy.results)
+        assert list(discovery.unavailable_drivers) == ['hanging']
+        discovery.scan()
+        assert (
+            hanging.scan_count == 1
+        )  # no second scan of a driver while the first one runs
+        assert healthy.scan_count == 2
+    finally:
+        hanging.continue_scan.set()
+
+
+def test_scan_hanging_driver_returns_later_uses_results() -> None:
+    hanging = HangingDriver(_HOST, {})
+    hanging.results = [discovery_result(_SECOND, 'hanging')]
+    discovery = _discovery(timeout=1.0, hanging=hanging)
+    assert discovery.scan() == ()
+    hanging.continue_scan.set()
+    (scan_thread,) = (t for t in threading.enumerate() if t.name == 'discover-hanging')
+    scan_thread.join()
+    assert discovery.scan() == tuple(hanging.results)
+    assert discovery.unavailable_drivers == {}
+    assert discovery.report().devices[0].control_address == _SECOND
+
+
+def test_scan_driver_fails_reuses_last_result_as_degraded(
+    healthy: ScriptedDriver,
+) -> None:
+    """A device that is missing from a report is removed from the database."""
+    discovery = _discovery(healthy=healthy)
+    before = discovery.scan()
+    healthy.failure = RuntimeError('not now')
+    (stale,) = (result.device for result in discovery.scan())
+    assert stale is not None
+    assert stale.health is Health.DEGRADED
+    reason = 'Driver healthy does not answer; its last result is reused.'
+    assert stale.health_reason == reason
+    assert replace(stale, health=Health.OK, health_reason='') == before[0].device
+    healthy.failure = None
+    assert discovery.scan() == before
+    assert discovery.unavailable_drivers == {}
+
+
+def test_scan_driver_fails_again_preserves_report_digest(
+    healthy: ScriptedDriver,
+) -> None:
+    discovery = _discovery(healthy=healthy)
+    discovery.scan()
+    healthy.failure = RuntimeError('not now')
+    discovery.scan()
+    digest = discovery.report().digest
+    healthy.failure = RuntimeError('still not')
+    discovery.scan()
+    assert discovery.report().digest == digest
+
+
+# --- removal of devices ---
+
+
+def _scan_healths(discovery: Discovery) -> list[Health]:
+    discovery.scan()
+    return [device.health for device in discovery.report().devices]
+
+
+def test_missing_device_is_removed_after_several_scans(
+    healthy: ScriptedDriver,
+) -> None:
+    discovery = _discovery(healthy=healthy)
+    assert _scan_healths(discovery) == [Health.OK]
+    healthy.results = []
+    assert _scan_healths(discovery) == [Health.GONE]
+    assert discovery.has_missing_devices
+    assert _scan_healths(discovery) == [Health.GONE]
+    assert discovery.find_driver(_FIRST) is healthy
+    assert _scan_healths(discovery) == []
+    assert not discovery.has_missing_devices
+    assert discovery.find_driver(_FIRST) is None
+
+
+def test_failed_scan_does_not_count_for_removal(healthy: ScriptedDriver) -> None:
+    discovery = _discovery(healthy=healthy)
+    discovery.scan()
+    healthy.results = []
+    discovery.scan()
+    healthy.failure = OSError('sysfs is on fire')
+    for _ in range(9):
+        assert _scan_healths(discovery) == [Health.GONE]
+    healthy.failure = None
+    assert _scan_healths(discovery) == [Health.GONE]
+    assert _scan_healths(discovery) == []
+
+
+def test_returned_device_resets_missing_scans(healthy: ScriptedDriver) -> None:
+    discovery = _discovery(healthy=healthy)
+    present = healthy.results
+    for results in (present, [], [], present, [], []):
+        healthy.results = results
+        healths = _scan_healths(discovery)
+        assert healths == [Health.OK if results else Health.GONE]
+
+
+def test_refused_device_is_gone_with_reason(healthy: ScriptedDriver) -> None:
+    """A value that is unreadable now may be readable in the next scan."""
+    discovery = _discovery(healthy=healthy)
+    discovery.scan()
+    healthy.results = [discovery_result(_FIRST, 'healthy', is_offered=False)]
+    (result,) = discovery.scan()
+    assert result.device is not None
+    assert (result.device.health, result.device.health_reason) == (
+        Health.GONE,
+        'no IOMMU group',
+    )
+    discovery.scan()
+    assert discovery.scan() == tuple(healthy.results)
+
+
+def test_removal_scans_sets_number_of_scans(healthy: ScriptedDriver) -> None:
+    discovery = Discovery(_HOST, {'healthy': healthy}, 60.0, removal_scans=1)
+    discovery.scan()
+    healthy.results = []
+    assert _scan_healths(discovery) == []
+
+
+# --- results of an earlier process ---
+
+
+def test_restore_results_preserves_devices_after_restart(
+    faulty: ScriptedDriver,
+) -> None:
+    discovery = _discovery(faulty=faulty)
+    discovery.restore_results(
+        [
+            discovery_result(_FIRST, 'faulty'),
+            discovery_result(_SECOND, 'another driver'),
+        ]
+    )
+    assert _scan_healths(discovery) == [Health.DEGRADED]
+    assert discovery.find_driver(_FIRST) is faulty
+    faulty.failure = None
+    assert [_scan_healths(discovery) for _ in range(3)] == [
+        [Health.GONE],
+        [Health.GONE],
+        [],
+    ]
+
+
+def test_list_reported_results_returns_last_driver_results(
+    healthy: ScriptedDriver,
+) -> None:
+    discovery = _discovery(healthy=healthy)
+    discovery.scan()
+    expected = tuple(healthy.results)
+    healthy.results = []
+    discovery.scan()
+    assert discovery.list_reported_results() == expected
+
+
+def test_list_conflicts_names_conflicting_drivers(healthy: ScriptedDriver) -> None:
+    rival = ScriptedDriver(_HOST, {})
+    rival.results = [
+        discovery_result(_FIRST, 'rival'),
+        discovery_result(_SECOND, 'rival'),
+    ]
+    discovery = _discovery(healthy=healthy, rival=rival)
+    discovery.scan()
+    assert discovery.list_conflicts() == (
+        f'{_FIRST} is claimed by healthy and rival: enable only one of them',
+    )
+
+
+def test_scan_failure_is_logged_once_until_it_changes(
+    faulty: ScriptedDriver, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    discovery = _discovery(faulty=faulty)
+    for _ in range(3):
+        discovery.scan()
+    faulty.failure = OSError('it burnt down')
+    discovery.scan()
+    faulty.failure = None
+    for _ in range(2):
+        discovery.scan()
+    assert [record.message for record in caplog.records] == [
+        'Scan by driver faulty failed; its last result is reused',
+        'Scan by driver faulty failed; its last result is reused',
+        'Scans by driver faulty succeed again',
+    ]
+
+
+def test_scan_unsendable_device_affects_only_failing_driver(
+    healthy: ScriptedDriver, faulty: ScriptedDriver
+) -> None:
+    """The conductor rejects a whole report for one invalid value."""
+    result = discovery_result(_SECOND, 'faulty')
+    assert result.device is not None
+    info = {'bus': 2}
+    attach_handle = replace(result.device.root.handles[0], info=info)  # type: ignore[arg-type]  # an invalid value
+    root = replace(result.device.root, handles=(attach_handle,))
+    faulty.results = [replace(result, device=replace(result.device, root=root))]
+    faulty.failure = None
+    discovery = _discovery(faulty=faulty, healthy=healthy)
+    *results, withheld = discovery.scan()
+    assert results == healthy.results
+    assert withheld.device is None
+    assert 'expected' in withheld.reason
+    assert discovery.unavailable_drivers == {}
+
+
+def _with_name_of(address: str, result: DiscoveryResult) -> DiscoveryResult:
+    """Return a result whose deployable has the name of the device at the address."""
+    assert result.device is not None
+    root = replace(result.device.root, name=f'compute-1_{address}')
+    return replace(result, device=replace(result.device, root=root))
+
+
+def test_scan_claim_of_other_device_degrades_device(
+    healthy: ScriptedDriver, faulty: ScriptedDriver
+) -> None:
+    faulty.failure = None
+    valid = discovery_result(_SECOND, 'faulty')
+    faulty.results = [valid]
+    discovery = _discovery(faulty=faulty, healthy=healthy)
+    before = discovery.scan()
+    faulty.results = [_with_name_of(_FIRST, valid)]
+    after = discovery.scan()
+    assert after[0] == before[0]
+    assert after[1].device is not None
+    assert valid.device is not None
+    assert after[1].device.root == valid.device.root
+    assert after[1].device.health is Health.DEGRADED
+    assert 'which another driver claims' in after[1].device.health_reason
+    faulty.results = [valid]
+    assert discovery.scan() == before
+
+
+def test_scan_claim_of_other_address_is_withheld(
+    healthy: ScriptedDriver, faulty: ScriptedDriver
+) -> None:
+    faulty.failure = None
+    faulty.results = []
+    discovery = _discovery(faulty=faulty, healthy=healthy)
+    discovery.scan()
+    faulty.results = [discovery_result(_FIRST, 'faulty')]
+    results = discovery.scan()
+    assert [result.driver for result in results if result.device] == ['healthy']
+
+
+def test_scan_new_device_claimed_twice_refuses_only_it(
+    healthy: ScriptedDriver, faulty: ScriptedDriver
+) -> None:
+    new_address = '0000:03:00.0'
+    faulty.failure = None
+    faulty.results = [discovery_result(_SECOND, 'faulty')]
+    discovery = _discovery(faulty=faulty, healthy=healthy)
+    before = discovery.scan()
+    faulty.results = [
+        discovery_result(_SECOND, 'faulty'),
+        discovery_result(new_address, 'faulty'),
+    ]
+    healthy.results = [
+        discovery_result(_FIRST, 'healthy'),
+        discovery_result(new_address, 'healthy'),
+    ]
+    for _ in range(2):
+        *unchanged, first_claim, second_claim = discovery.scan()
+        assert tuple(unchanged) == before
+        assert first_claim.device is second_claim.device is None
+
+
+def test_scan_driver_exits_counts_as_failure(healthy: ScriptedDriver) -> None:
+    discovery = _discovery(healthy=healthy)
+    discovery.scan()
+    healthy.failure = SystemExit(3)
+    assert _scan_healths(discovery) == [Health.DEGRADED]
+    assert discovery.unavailable_drivers == {'healthy': 'SystemExit: 3'}
+
+
+def test_resolve_conflicts_equal_names_refuses_both() -> None:
+    results = resolve_conflicts(
+        [
+            discovery_result(_FIRST, 'a'),
+            _with_name_of(_FIRST, discovery_result(_SECOND, 'b')),
+        ]
+    )
+    assert [result.device for result in results] == [None, None]
+    assert {result.reason for result in results} == {
+        'claimed by a and b: enable only one of them'
+    }
+
+
+def test_resolve_conflicts_equal_addresses_refuses_both() -> None:
+    results = resolve_conflicts(
+        [
+            discovery_result(_FIRST, 'a'),
+            discovery_result(_SECOND, 'a'),
+            discovery_result(_FIRST, 'b'),
+        ]
+    )
+    assert [
+        (result.address, result.driver, bool(result.device)) for result in results
+    ] == [
+        (_FIRST, 'a', False),
+        (_FIRST, 'b', False),
+        (_SECOND, 'a', True),
+    ]
+    assert results[0].reason == 'claimed by a and b: enable only one of them'
+
+
+def test_resolve_conflicts_shared_function_refuses_both() -> None:
+    """A driver offers a card, and another one offers a function of this card."""
+    card = discovery_result(_FIRST, 'a')
+    assert card.device is not None
+    (handle,) = card.device.root.handles
+    root = replace(card.device.root, handles=(replace(handle, key=_SECOND),))
+    card = replace(card, device=replace(card.device, root=root))
+    results = resolve_conflicts([card, discovery_result(_SECOND, 'b')])
+    assert [result.device for result in results] == [None, None]
+
+
+def test_resolve_conflicts_refused_result_does_not_conflict() -> None:
+    offer = discovery_result(_FIRST, 'b')
+    assert resolve_conflicts(
+        [discovery_result(_FIRST, 'a', is_offered=False), offer]
+    ) == (offer,)
+
+
+def test_resolve_conflicts_two_refusals_returns_first() -> None:
+    first = discovery_result(_FIRST, 'a', is_offered=False)
+    assert resolve_conflicts(
+        [first, discovery_result(_FIRST, 'b', is_offered=False)]
+    ) == (first,)
+
+
+def test_report_ignores_order_of_drivers() -> None:
+    first, second = ScriptedDriver(_HOST, {}), ScriptedDriver(_HOST, {})
+    first.results, second.results = (
+        [discovery_result(_FIRST, 'a')],
+        [discovery_result(_SECOND, 'b')],
+    )
+    reports = []
+    for drivers in ({'a': first, 'b': second}, {'b': second, 'a': first}):
+        discovery = Discovery(_HOST, drivers, 60.0)
+        discovery.scan()
+        reports.append(discovery.report())
+    assert reports[0] == reports[1]
+
+
+def test_find_driver_returns_driver_of_result(
+    healthy: ScriptedDriver,
+) -> None:
+    healthy.results = [
+        discovery_result(_FIRST, 'healthy'),
+        discovery_result(_SECOND, 'healthy', is_offered=False),
+    ]
+    discovery = _discovery(healthy=healthy)
+    assert discovery.find_driver(_FIRST) is None
+    discovery.scan()
+    assert discovery.find_driver(_FIRST) is healthy
+    assert discovery.find_driver(_SECOND) is healthy
+    assert discovery.find_driver('0000:03:00.0') is None
+
+
+def test_report_contains_boot_id(tmp_path: Path) -> None:
+    built = sysfs_tree.build('t4-mdev', tmp_path)
+    host = Host('compute-1', tmp_path)
+    driver = NvidiaGpu(host, {'offer_without_reset': False})
+    discovery = Discovery(host, {'nvidia_gpu_driver': driver}, 60.0)
+    discovery.scan()
+    report = discovery.report()
+    assert (report.hostname, report.boot_id) == ('compute-1', built.boot_id)
+    assert '0000:3b:00.0' in {device.control_address for device in report.devices}
+
+
+def test_scan_without_drivers_is_empty() -> None:
+    discovery = _discovery()
+    assert discovery.scan() == ()
+    assert discovery.report().devices == ()

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the rows that the discovery report shows for candidate functions."""
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.agent.inventory.discovery_report import DiscoveryRow, build_rows
+from cyborg_lite.agent.inventory.discovery_table import format_table
+from cyborg_lite.drivers.host.sysfs import Host
+from cyborg_lite.drivers.host.timed_scan import TimedScan
+from cyborg_lite.drivers.nvidia.driver import NvidiaGpu
+from cyborg_lite.model.inventory.host_report import AttachHandle, Deployable, HandleType
+from tests.doubles.drivers import discovery_result
+from tests.hosts import sysfs_tree
+from tests.hosts.fixture_drivers import create_drivers
+
+_CLASSES = ('03', '12', '0b40', 'ff')  # also of functions without a driver
+
+
+def _build_rows_by_address(host: Host) -> dict[str, DiscoveryRow]:
+    results = list(NvidiaGpu(host, {'offer_without_reset': False}).discover())
+    return {row.result.address: row for row in build_rows(host, results, {})}
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host('compute-1', tmp_path)
+
+
+@pytest.mark.parametrize('name', sysfs_tree.hosts())
+def test_every_candidate_function_has_row(name: str, host: Host) -> None:
+    built = sysfs_tree.build(name, host.root)
+    candidates = {
+        address
+        for address, directory in built.functions.items()
+        if (host.text(f'{directory}/class') or '')[2:].startswith(_CLASSES)
+    }
+    rows = _build_rows_by_address(host)
+    # The NVIDIA driver also lists NVSwitches and functions beside cards, with a reason.
+    companions = {
+        address
+        for address, row in rows.items()
+        if row.result.reason.startswith(('NVSwitch', 'audio function'))
+    }
+    assert set(rows) - companions == candidates
+    assert all(row.result.reason for row in rows.values())
+    claimed_addresses = {address for address in candidates if rows[address].driver}
+    assert claimed_addresses == {
+        address for address in candidates if rows[address].result.ids[:4] == '10de'
+    }
+
+
+def test_as_json_has_documented_fields(host: Host) -> None:
+    sysfs_tree.build('t4-mdev', host.root)
+    rows = _build_rows_by_address(host)
+    assert rows['0000:3b:00.0'].as_json() == {
+        'address': '0000:3b:00.0',
+        'ids': '10de:1eb8',
+        'name': None,
+        'class': '030200',
+        'driver': 'nvidia_gpu_driver',
+        'suggested_drivers': [],
+        'offered': True,
+        'reason': 'whole card',
+        'provider': {
+            'name': 'compute-1_0000:3b:00.0',
+            'resource_class': 'PGPU',
+            'total': 1,
+            'reserved': 0,
+            'traits': ['OWNER_CYBORG', 'CUSTOM_NVIDIA_1EB8'],
+        },
+        'handles': [
+            {
+                'type': 'PCI',
+                'info': {
+                    'domain': '0000',
+                    'bus': '3b',
+                    'device': '00',
+                    'function': '0',
+                },
+            }
+        ],
+    }
+    assert rows['0000:03:00.0'].as_json() == {
+        'address': '0000:03:00.0',
+        'ids': '102b:0538',
+        'name': None,
+        'class': '030000',
+        'driver': None,
+        'suggested_drivers': [],
+        'offered': False,
+        'reason': 'boot VGA of the host; no enabled driver claims it',
+        'provider': None,
+        'handles': [],
+    }
+
+
+def test_fully_reserved_device_is_not_offered(host: Host) -> None:
+    reserved_result = discovery_result()
+    assert reserved_result.device is not None
+    root = replace(reserved_result.device.root, reserved=1)
+    reserved_result = replace(
+        reserved_result, device=replace(reserved_result.device, root=root)
+    )
+    (row,) = build_rows(host, [reserved_result], {})
+    assert row.driver == 'scripted'
+    assert row.as_json()['offered'] is False
+    assert row.as_json()['provider'] is None
+
+
+def test_handles_in_foreign_use_are_reserved(host: Host) -> None:
+    """The agent reports the same reserved amount to Placement."""
+    result = discovery_result()
+    assert result.device is not None
+    address = {'domain': '0000', 'bus': '82', 'device': '00', 'function': '4'}
+    used_handle = AttachHandle('0000:82:00.4', HandleType.PCI, address, in_use=True)
+    free = AttachHandle('0000:82:00.5', HandleType.PCI, {**address, 'function': '5'})
+
+    def build_row_of(*handles: AttachHandle) -> DiscoveryRow:
+        root = Deployable('card', 'VGPU', total=len(handles), handles=handles)
+        assert result.device is not None
+        device = replace(result.device, root=root)
+        (row,) = build_rows(host, [replace(result, device=device)], {})
+        return row
+
+    partly_used = build_row_of(used_handle, free)
+    assert partly_used.as_json()['provider']['reserved'] == 1
+    assert 'VGPU 2, 1 reserved' in format_table([partly_used])
+    assert build_row_of(used_handle).as_json()['offered'] is False
+
+
+def test_device_has_one_row_per_provider(host: Host) -> None:
+    result = discovery_result()
+    assert result.device is not None
+    children = tuple(Deployable(f'part-{size}', 'VGPU', total=size) for size in (2, 1))
+    root = Deployable('card', children=children)
+    result = replace(result, device=replace(result.device, root=root))
+    rows = build_rows(host, [result], {})
+    assert [row.provider and row.provider.name for row in rows] == [
+        'part-2',
+        'part-1',
+    ]
+
+
+def test_unclaimed_virtual_function_names_physical_function(host: Host) -> None:
+    sysfs_tree.build('qat-x710', host.root)
+    assert _build_rows_by_address(host)['0000:6b:02.0'].result.reason == (
+        'virtual function of 0000:6b:00.0; no enabled driver claims it'
+    )
+
+
+def test_unclaimed_function_names_unavailable_driver(host: Host) -> None:
+    sysfs_tree.build('qat-x710', host.root)
+    rows = build_rows(host, [], {'qat_driver': 'it does not return'})
+    assert rows[0].result.reason == (
+        'no driver claims it, but qat_driver did not answer'
+    )
+
+
+def test_function_with_unreadable_ids_has_row(host: Host) -> None:
+    built = sysfs_tree.build('t4-mdev', host.root)
+    (host.root / built.functions['0000:3b:00.0'] / 'class').unlink()
+    row = _build_rows_by_address(host)['0000:3b:00.0']
+    assert row.driver is None
+    assert row.result.reason == 'its ids cannot be read'
+
+
+def test_unclaimed_function_names_disabled_driver(host: Host) -> None:
+    """Functions of all classes are listed if an installed driver supports them."""
+    sysfs_tree.build('nvme-ascend', host.root)
+    disabled = {driver.NAME: driver for driver in create_drivers(host, {})}
+    rows = {row.result.address: row for row in build_rows(host, [], {}, disabled)}
+    expected = sysfs_tree.expectation('nvme-ascend')['devices']
+    assert {fields['pci'] for fields in expected} <= rows.keys()
+    drive = next(row for row in rows.values() if row.result.pci_class == '010802')
+    assert drive.suggestions == ('nvme_driver',)
+    assert drive.result.reason == (
+        'no enabled driver claims it; [agent] enabled_drivers lacks nvme_driver'
+    )
+
+
+def test_function_of_unassigned_class_has_row(host: Host) -> None:
+    sysfs_tree.build('generic-pci', host.root)
+    rows = {row.result.address: row for row in build_rows(host, [], {})}
+    row = rows['0000:21:00.0']
+    assert row.result.pci_class.startswith('ff')
+    assert (row.driver, row.suggestions) == (None, ('pci_driver',))
+    assert 'pci_driver offers it if device_spec selects it' in row.result.reason
+
+
+def test_hung_function_has_row(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    sysfs_tree.build('t4-mdev', host.root)
+    read = Host.raw
+
+    def hang(self: Host, path: str, size: int = 1 << 20) -> bytes | None:
+        if path.endswith('0000:3b:00.0/vendor'):
+            threading.Event().wait()
+        return read(self, path, size)
+
+    monkeypatch.setattr(Host, 'raw', hang)
+    rows = build_rows(host, [], {}, scan=TimedScan(0.3, 0.3))
+    reasons = {row.result.address: row.result.reason for row in rows}
+    assert reasons.keys() == {'0000:03:00.0', '0000:3b:00.0', '0000:af:00.0'}
+    assert 'it does not answer' in reasons['0000:3b:00.0']
+
+
+def test_host_without_sysfs_has_no_rows(host: Host) -> None:
+    assert _build_rows_by_address(host) == {}

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the journal of events that wait for the conductor."""
+
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.agent.state.journal import Journal, NewEvent
+from cyborg_lite.model.hosts.events import HostEventKind
+
+
+def build_events(*addresses: str) -> list[NewEvent]:
+    return [NewEvent(HostEventKind.HOTPLUG, address) for address in addresses]
+
+
+def list_unsent(journal: Journal) -> list[tuple[int, str]]:
+    return [(event.number, event.address) for event in journal.list_unsent(100)]
+
+
+def reopen_journal(tmp_path: Path) -> Journal:
+    journal = Journal(tmp_path / 'state')
+    journal.open()
+    return journal
+
+
+@pytest.fixture
+def joined_journal(journal: Journal) -> Journal:
+    """Return a journal whose position the conductor has confirmed."""
+    journal.acknowledge(0)
+    return journal
+
+
+def test_append_numbers_events_in_order(joined_journal: Journal) -> None:
+    joined_journal.append(build_events('a', 'b'))
+    joined_journal.append(build_events('c'))
+    assert list_unsent(joined_journal) == [(1, 'a'), (2, 'b'), (3, 'c')]
+
+
+def test_acknowledge_removes_received_events(joined_journal: Journal) -> None:
+    joined_journal.append(build_events('a', 'b', 'c'))
+    joined_journal.acknowledge(2)
+    assert list_unsent(joined_journal) == [(3, 'c')]
+    joined_journal.append(build_events('d'))
+    assert list_unsent(joined_journal) == [(3, 'c'), (4, 'd')]
+
+
+def test_reopen_restores_events_and_numbers(
+    joined_journal: Journal, tmp_path: Path
+) -> None:
+    joined_journal.append(build_events('a', 'b'))
+    joined_journal.acknowledge(1)
+    reopened_journal = reopen_journal(tmp_path)
+    assert reopened_journal.list_unsent(9) == joined_journal.list_unsent(9)
+    assert not reopened_journal.is_joined
+    reopened_journal.acknowledge(2)
+    assert reopened_journal.is_joined
+    # Numbers are not reused, although no event remains.
+    last_journal = reopen_journal(tmp_path)
+    last_journal.append(build_events('c'))
+    assert list_unsent(last_journal) == [(3, 'c')]
+
+
+def test_acknowledge_unjoined_journal_continues_at_conductor_number(
+    journal: Journal,
+) -> None:
+    """The conductor would ignore lower numbers as duplicates."""
+    journal.append(build_events('a', 'b'))
+    assert not journal.is_joined
+    journal.acknowledge(41)
+    assert list_unsent(journal) == [(42, 'a'), (43, 'b')]
+    journal.acknowledge(43)
+    assert list_unsent(journal) == []
+
+
+def test_reopen_after_failed_writes_continues_at_conductor_number(
+    joined_journal: Journal, tmp_path: Path
+) -> None:
+    """The conductor has received events that the full disk does not contain."""
+    joined_journal.append(build_events('a', 'b'))
+    stored = (tmp_path / 'state' / 'journal.json').read_bytes()
+    joined_journal.append(build_events('c', 'd', 'e'))
+    joined_journal.acknowledge(5)
+    (tmp_path / 'state' / 'journal.json').write_bytes(stored)
+    reopened_journal = reopen_journal(tmp_path)
+    reopened_journal.append(build_events('f', 'g'))
+    assert not reopened_journal.is_joined
+    reopened_journal.acknowledge(5)
+    assert list_unsent(reopened_journal) == [(6, 'f'), (7, 'g')]
+    reopened_journal.append(build_events('h'))
+    reopened_journal.acknowledge(7)
+    assert list_unsent(reopened_journal) == [(8, 'h')]
+
+
+def test_append_full_journal_drops_oldest_events(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, capacity=3)
+    journal.acknowledge(0)
+    for address in 'abcde':
+        journal.append(build_events(address))
+    assert list_unsent(journal) == [(3, 'c'), (4, 'd'), (5, 'e')]
+
+
+def test_list_unsent_returns_oldest_events(joined_journal: Journal) -> None:
+    joined_journal.append(build_events('a', 'b', 'c'))
+    assert [event.address for event in joined_journal.list_unsent(2)] == ['a', 'b']
+
+
+def test_append_nothing_writes_no_file(joined_journal: Journal, tmp_path: Path) -> None:
+    file = tmp_path / 'state' / 'journal.json'
+    file.unlink()
+    joined_journal.append([])
+    joined_journal.acknowledge(0)
+    assert not file.exists()
+
+
+def test_append_truncates_reason(joined_journal: Journal) -> None:
+    joined_journal.append([NewEvent(HostEventKind.HEALTH, 'a', reason='x' * 1000)])
+    assert len(joined_journal.list_unsent(1)[0].reason) == 255
+
+
+def test_reopen_damaged_journal_is_empty(
+    joined_journal: Journal, tmp_path: Path
+) -> None:
+    joined_journal.append(build_events('a'))
+    (tmp_path / 'state' / 'journal.json').write_text('{')
+    reopened_journal = reopen_journal(tmp_path)
+    assert list_unsent(reopened_journal) == []
+    assert not reopened_journal.is_joined

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the decorators of controller methods, and of their order."""
+
+from typing import Any, Final
+
+import pytest
+
+from cyborg_lite.api.call.call import Call
+from cyborg_lite.api.call.expose import accepts, expose, requires, since
+from cyborg_lite.api.call.validation import Schema
+from cyborg_lite.api.microversion import V2_3, V2_4
+from cyborg_lite.api.views.jobs import JobView
+from cyborg_lite.api.views.link import Link
+from cyborg_lite.exceptions import (
+    CyborgError,
+    Forbidden,
+    InvalidInput,
+    NotAcceptable,
+    ServiceTokenRequired,
+)
+from tests.support.api.calls import build_api_context, build_call, build_request
+from tests.support.api.conversation import ADMIN, MEMBER, NOVA, Client
+
+RULE: Final = 'cyborg:device_profile:create'
+LIST: Final = Schema({'type': 'array'})
+
+
+@requires(RULE)
+@since(V2_4, 'Making')
+@accepts(arguments=('limit',), newer=('state',), body=LIST)
+def make(_controller: Any, call: Call) -> Any:
+    return call.arguments, call.body
+
+
+@requires(RULE, service_for='Binding')
+def bind(_controller: Any, call: Call) -> str:
+    return 'bound'
+
+
+@accepts(arguments=('limit',), newer=('state',))
+def show(_controller: Any, call: Call) -> dict[str, str]:
+    return call.arguments
+
+
+def build_post(path: str, body: Any, headers: dict[str, str] = ADMIN) -> Call:
+    return Call(build_request(path, body, headers, V2_4), build_api_context())
+
+
+def test_accepts_passes_arguments_and_body() -> None:
+    assert make(None, build_post('/x?limit=1&state=up', [5])) == (
+        {'limit': '1', 'state': 'up'},
+        [5],
+    )
+
+
+@pytest.mark.parametrize(
+    ('call', 'refusal'),
+    [
+        (build_call('/x?y=1', headers=MEMBER, version=V2_3), Forbidden),
+        (build_call('/x?y=1', version=V2_3), NotAcceptable),
+        (build_post('/x?y=1', {}), InvalidInput),
+        (build_post('/x', {}), InvalidInput),
+    ],
+    ids=['the rule', 'the version', 'the arguments', 'the body'],
+)
+def test_decorators_report_first_error(call: Call, refusal: type[CyborgError]) -> None:
+    """The calls also contain all the later errors."""
+    with pytest.raises(refusal):
+        make(None, call)
+
+
+def test_requires_service_refuses_other_callers() -> None:
+    with pytest.raises(ServiceTokenRequired, match='Binding'):
+        bind(None, build_call(headers=ADMIN))
+    service = {**ADMIN, 'X-Service-Roles': NOVA['X-Service-Roles']}
+    assert bind(None, build_call(headers=service)) == 'bound'
+
+
+def test_requires_checks_rule_of_service() -> None:
+    with pytest.raises(Forbidden):
+        bind(None, build_call(headers=NOVA))
+
+
+def test_newer_arguments_require_2_4() -> None:
+    assert show(None, build_call('/x?state=up', version=V2_4)) == {'state': 'up'}
+    with pytest.raises(InvalidInput, match='state'):
+        show(None, build_call('/x?state=up', version=V2_3))
+
+
+def test_decorators_publish_their_arguments() -> None:
+    """The API document is built from the arguments."""
+
+    @expose(status=201, accepted=(JobView,), errors=(409,))
+    @requires(RULE, service_for='Making')
+    @since(V2_4, 'Making')
+    @accepts(arguments=('a',), filters=('b',), newer=('c',), body=LIST)
+    def post(_controller: Any, call: Call) -> Link | JobView:
+        return Link()
+
+    facts = {name: getattr(post, name) for name in _FACTS}
+    assert facts == _FACTS
+
+
+_FACTS: Final[dict[str, Any]] = {
+    'views': (Link,),
+    'status': 201,
+    'accepted': (JobView,),
+    'errors': (409,),
+    'rule': RULE,
+    'service_for': 'Making',
+    'since': V2_4,
+    'arguments': ('a',),
+    'filters': ('b',),
+    'newer': ('c',),
+    'body': LIST,
+}
+
+
+def test_expose_returns_json_or_no_body(client: Client) -> None:
+    created = client.post(
+        '/device_profiles', [{'name': 'dp1', 'groups': [{'resources:FPGA': '1'}]}]
+    )
+    assert (created.status, created.json['name']) == (201, 'dp1')
+    assert created.headers['Content-Type'] == 'application/json'
+    deleted = client.delete('/device_profiles/dp1')
+    assert (deleted.status, deleted.body) == (204, b'')
+    assert 'Content-Type' not in deleted.headers

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the links to the next page."""
+
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from wsme import types
+
+from cyborg_lite.api.call import paging
+from cyborg_lite.api.microversion import V2_3, V2_4, V2_30, V2_31, Microversion
+from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.model import cursors
+from cyborg_lite.model.cursors import Cursor
+from cyborg_lite.model.queries import Page, Query
+from tests.support.api.calls import build_call
+
+PAGE = [SimpleNamespace(uuid='a'), SimpleNamespace(uuid='b')]
+
+
+def test_next_link_repeats_arguments_with_marker() -> None:
+    call = build_call('/accelerator/v2/devices?limit=2&type=GPU', version=V2_4)
+    call.parse_arguments(('limit', 'type', 'marker'), ())
+    (link,) = paging.build_next_link(call, Query(limit=2), PAGE)
+    assert link['rel'] == 'next'
+    parts = urlsplit(link['href'])
+    assert parts.path.endswith('/v2/devices')
+    assert parse_qs(parts.query) == {'limit': ['2'], 'type': ['GPU'], 'marker': ['b']}
+
+
+def test_next_link_replaces_marker() -> None:
+    call = build_call('/v2/devices?limit=2&marker=0', version=V2_4)
+    call.parse_arguments(('limit', 'marker'), ())
+    (link,) = paging.build_next_link(call, Query(limit=2, marker='0'), PAGE)
+    assert parse_qs(urlsplit(link['href']).query)['marker'] == ['b']
+
+
+@pytest.mark.parametrize(
+    ('version', 'limit'), [(V2_3, 2), (V2_4, 3), (V2_4, None)], ids=str
+)
+def test_next_link_last_page_or_old_version_is_missing(
+    version: Microversion, limit: int | None
+) -> None:
+    call = build_call('/v2/devices', version=version)
+    call.parse_arguments((), ())
+    assert paging.build_next_link(call, Query(limit=limit), PAGE) is types.Unset
+
+
+# --- cursors ----------------------------------------------------------------------
+
+UUID = '00000000-0000-4000-8000-00000000000a'
+CURSOR = cursors.encode(Cursor('devices', None, False, None, 7, UUID))
+
+
+def _build_query(marker: str | None, version: Microversion, limit: str = '2') -> Query:
+    call = build_call('/v2/devices', version=version)
+    values = {'limit': limit, 'marker': marker}
+    call.arguments = {name: text for name, text in values.items() if text}
+    return paging.build_query(call, model=None)
+
+
+@pytest.mark.parametrize(
+    ('marker', 'fields'),
+    [
+        (None, {}),
+        (UUID.upper(), {'marker': UUID}),
+        (CURSOR, {'marker': UUID, 'cursor': CURSOR}),
+    ],
+)
+def test_query_has_cursor_and_uuid(marker: str | None, fields: dict[str, Any]) -> None:
+    query = _build_query(marker, V2_31)
+    assert query == Query(limit=2, needs_cursor=True, **fields)
+
+
+def test_query_without_limit_needs_no_cursor() -> None:
+    assert _build_query(None, V2_31, limit='') == Query()
+
+
+def test_query_of_old_version_has_no_cursor() -> None:
+    assert _build_query(UUID, V2_30) == Query(limit=2, marker=UUID)
+    with pytest.raises(InvalidInput, match='marker must be a UUID, not'):
+        _build_query(CURSOR, V2_30)
+
+
+@pytest.mark.parametrize('marker', ['x', UUID[:-1], '{' + UUID + '}', 'W10'])
+def test_query_malformed_marker_is_refused(marker: str) -> None:
+    with pytest.raises(InvalidInput, match='marker must be a UUID or'):
+        _build_query(marker, V2_31)
+
+
+def _read_marker(page: Any, limit: int = 2) -> list[str] | None:
+    call = build_call('/v2/devices?limit=2', version=V2_31)
+    call.parse_arguments(('limit',), ())
+    links = paging.build_next_link(call, Query(limit=limit), page)
+    if links is types.Unset:
+        return None
+    return parse_qs(urlsplit(links[0]['href']).query)['marker']
+
+
+def test_next_link_has_cursor_of_page() -> None:
+    assert _read_marker(Page.build(PAGE, 'cursor')) == ['cursor']
+
+
+def test_next_link_without_cursor_has_uuid() -> None:
+    """A value may be too long, and a conductor of an earlier release has no cursor."""
+    assert _read_marker(Page.build(PAGE, None)) == ['b']
+    assert _read_marker(tuple(PAGE)) == ['b']
+    assert _read_marker(Page.build(PAGE, None), limit=3) is None
+
+
+def test_next_link_of_page_with_hidden_records_remains() -> None:
+    """The conductor may remove records from a full page."""
+    assert _read_marker(Page.build(PAGE, 'cursor'), limit=3) == ['cursor']

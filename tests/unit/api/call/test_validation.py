@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the validation of bodies and of its error texts."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from cyborg_lite.api.call.validation import Schema
+from cyborg_lite.api.schemas import (
+    arqs,
+    attributes,
+    deployables,
+    device_profiles,
+    devices,
+)
+from cyborg_lite.exceptions import InvalidInput
+from tests.builders.json_values import JSON
+
+SCHEMAS = (
+    arqs.CREATE,
+    arqs.PATCH,
+    attributes.CREATE,
+    deployables.PROGRAM,
+    device_profiles.CREATE,
+    devices.ACTION,
+)
+
+
+def refusal(schema: Schema, body: Any) -> str:
+    with pytest.raises(InvalidInput) as caught:
+        schema.check(body)
+    return caught.value.text
+
+
+@pytest.mark.parametrize(
+    ('schema', 'body', 'text'),
+    [
+        (arqs.CREATE, [], 'The request body must be of type object.'),
+        (arqs.CREATE, {}, 'The request body lacks device_profile_name.'),
+        (
+            arqs.CREATE,
+            {'device_profile_name': 5},
+            'device_profile_name must be of type string.',
+        ),
+        (arqs.PATCH, {}, 'The request body must have at least 1 keys.'),
+        (arqs.PATCH, {'u': []}, 'u must have at least 1 elements.'),
+        (arqs.PATCH, {'u': [{'op': 'add'}]}, 'u[0] lacks path.'),
+        (
+            arqs.PATCH,
+            {'u': [{'op': 'x', 'path': 'y'}]},
+            'u[0].op must be add or remove.',
+        ),
+        (
+            device_profiles.CREATE,
+            [{'name': 'a', 'groups': [{}, 5]}],
+            '[0].groups[1] must be of type object.',
+        ),
+        (
+            device_profiles.CREATE,
+            [{'name': 'a b', 'groups': [{}]}],
+            '[0].name must match ^[A-Za-z0-9_-]+$.',
+        ),
+        (
+            device_profiles.ACCESS,
+            {'projects': ['a\n']},
+            'projects[0] must match ^[A-Za-z0-9_-]+$.',
+        ),
+        (
+            attributes.CREATE,
+            {'attribute': {}},
+            'attribute lacks deployable_id, key, value.',
+        ),
+        (
+            deployables.PROGRAM,
+            [{'op': 'replace', 'path': '/x', 'value': []}],
+            '[0].path must be /program.',
+        ),
+    ],
+)
+def test_check_error_names_place_and_rule(schema: Schema, body: Any, text: str) -> None:
+    assert refusal(schema, body) == text
+
+
+def test_check_error_does_not_repeat_body() -> None:
+    assert 'secret' not in refusal(arqs.CREATE, {'device_profile_name': ['secret']})
+    assert len(refusal(arqs.PATCH, {'x' * 100_000: 5})) < 200
+
+
+@pytest.mark.parametrize('schema', SCHEMAS)
+@given(body=JSON)
+def test_check_any_json_passes_or_has_short_error(schema: Schema, body: Any) -> None:
+    text = ''
+    try:
+        schema.check(body)
+    except InvalidInput as error:
+        text = error.text
+    assert text.isprintable()
+    assert len(text) < 300
+
+
+def test_check_long_list_stops_at_first_error() -> None:
+    body = [{'name': 'a', 'groups': [5] * 50_000}]
+    assert '[0].groups[0]' in refusal(device_profiles.CREATE, body)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the API daemon: start, stop and RPC timeout."""
+
+import http.client
+import json
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cyborg_lite import conf as configuration
+from cyborg_lite.cmd.daemons import api
+from cyborg_lite.exceptions import ConfigurationError
+from tests.servers.message_keys import write_lines
+
+
+def start_daemon(tmp_path: Path, options: str = '') -> api.ApiDaemon:
+    file = tmp_path / 'api.conf'
+    file.write_text(
+        '[DEFAULT]\ntransport_url = fake://\nrpc_response_timeout = 1\n'
+        '[api]\nauth_strategy = noauth\nhost = 127.0.0.1\nport = 0\n'
+        + write_lines(tmp_path, 'controller')
+        + options
+    )
+    daemon = api.build(configuration.parse([], api.BINARY, [str(file)]))
+    daemon.start()
+    return daemon
+
+
+def get(port: int, path: str) -> tuple[int, bytes]:
+    with closing(http.client.HTTPConnection('127.0.0.1', port)) as connection:
+        connection.request('GET', path, headers={'X-Auth-Token': 'admin'})
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+def test_daemon_after_stop_refuses_connections(tmp_path: Path) -> None:
+    daemon = start_daemon(tmp_path)
+    port = daemon.port
+    assert get(port, '/v2')[0] == 200
+    daemon.stop()
+    daemon.wait()
+    with pytest.raises(ConnectionRefusedError):
+        get(port, '/v2')
+
+
+def test_daemon_stop_ends_held_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrival = threading.Event()
+
+    def assemble_blocking(
+        _conf: Any, _conductor: Any, _observe: Any, stopping: threading.Event
+    ) -> Any:
+        def application(_environ: Any, start_response: Any) -> list[bytes]:
+            arrival.set()
+            is_stopping = stopping.wait(30)
+            start_response('200 OK', [])
+            return [b'answered' if is_stopping else b'late']
+
+        return application
+
+    monkeypatch.setattr(api, 'assemble', assemble_blocking)
+    daemon = start_daemon(tmp_path)
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(get, daemon.port, '/v2')
+        arrival.wait()
+        daemon.stop()
+        daemon.wait()
+        assert answer.result() == (200, b'answered')
+
+
+def test_request_without_conductor_returns_503(tmp_path: Path) -> None:
+    daemon = start_daemon(tmp_path)
+    try:
+        status, body = get(daemon.port, '/v2/devices')
+    finally:
+        daemon.stop()
+        daemon.wait()
+    assert status == 503
+    fault = json.loads(json.loads(body)['error_message'])
+    assert 'cyborg-lite-conductor does not answer' in fault['faultstring']
+
+
+@pytest.mark.parametrize(('option', 'seconds'), [('', 30), ('1', 1), ('90', 90)])
+def test_rpc_timeout_defaults_to_30_seconds(
+    tmp_path: Path, option: str, seconds: int
+) -> None:
+    file = tmp_path / 'api.conf'
+    line = f'rpc_response_timeout = {option}\n' if option else ''
+    keys = write_lines(tmp_path, 'controller')
+    file.write_text(f'[DEFAULT]\ntransport_url = fake://\n{line}{keys}')
+    conf = configuration.parse([], api.BINARY, [str(file)])
+    daemon = api.build(conf)
+    conf.set_override('port', 0, group='api')
+    conf.set_override('auth_strategy', 'noauth', group='api')
+    daemon.start()
+    daemon.stop()
+    daemon.wait()
+    assert conf.rpc_response_timeout == seconds
+
+
+def test_stop_before_start_does_nothing() -> None:
+    daemon = api.build(configuration.parse([], api.BINARY, []))
+    daemon.stop()
+    daemon.wait()
+
+
+def test_start_missing_certificate_raises(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError):
+        start_daemon(tmp_path, 'certificate_file = /nonexistent\n')
+
+
+def test_api_daemon_imports_no_unused_library() -> None:
+    unused = ('alembic', 'eventlet', 'prometheus_client', 'cyborg_lite.db')
+    code = (
+        'import sys, cyborg_lite.cmd.daemons.api\n'
+        f'print([name for name in {unused} if sys.modules.get(name)])'
+    )
+    command = [sys.executable, '-W', 'ignore', '-c', code]
+    assert subprocess.check_output(command, text=True).strip() == '[]'

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the conductor daemon: its build from the options, start and stop."""
+
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+from oslo_config import cfg
+
+from cyborg_lite import conf as configuration
+from cyborg_lite.cmd.daemons import conductor
+from cyborg_lite.conductor.service import (
+    ConductorService,
+    ConductorSettings,
+    Connections,
+)
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import services
+from cyborg_lite.exceptions import ConfigurationError
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR
+from cyborg_lite.version import VERSION
+from tests.builders.service_rows import mark_down
+
+Configure = Callable[[str], cfg.ConfigOpts]
+
+REQUIRED = (
+    '[DEFAULT]\ntransport_url = local://\nhost = controller-1\n'
+    '[placement]\nendpoint_override = http://127.0.0.1:1\n'
+    '[conductor]\n'
+)
+
+
+@pytest.fixture
+def configure(write_config: Callable[..., list[str]]) -> Configure:
+    """Return a function that parses a file with further lines of ``[conductor]``."""
+
+    def parse(lines: str) -> cfg.ConfigOpts:
+        return configuration.parse(write_config(REQUIRED + lines), CONDUCTOR)
+
+    return parse
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch) -> list[ConductorSettings]:
+    """Return the settings with which services are built."""
+    settings: list[ConductorSettings] = []
+    initialize = ConductorService.__init__
+
+    def record(
+        service: ConductorService, connections: Connections, values: ConductorSettings
+    ) -> None:
+        settings.append(values)
+        initialize(service, connections, values)
+
+    monkeypatch.setattr(ConductorService, '__init__', record)
+    return settings
+
+
+def find_free_port() -> int:
+    with closing(socket.create_server(('127.0.0.1', 0))) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def test_build_converts_options(
+    configure: Configure, settings: list[ConductorSettings]
+) -> None:
+    lines = (
+        'largest_image = 3\nmetrics_port = 9000\nworkers = 2\n'
+        'hosts_without_compute = edge-*\ndefault_images = an-image\n'
+        'new_devices = maintaining\n'
+        '[nova]\nattaches_mdev = true\n'
+    )
+    conductor.build(configure(lines))
+    (values,) = settings
+    assert values.host == 'controller-1'
+    assert values.largest_image == 3 << 20  # bytes; the option is in MiB
+    assert values.metrics_ports == range(9000, 9002)  # one port per worker
+    assert values.default_images == ('an-image',)
+    assert values.hosts_without_compute == ('edge-*',)
+    assert values.rules.nova.hosts_without_compute == ('edge-*',)
+    assert values.rules.nova.attaches_mdev is True
+    assert values.new_status is DeviceStatus.MAINTAINING
+
+
+def test_build_metrics_port_0_opens_none(
+    configure: Configure, settings: list[ConductorSettings]
+) -> None:
+    conductor.build(configure('metrics_port = 0\nworkers = 4\n'))
+    assert not settings[0].metrics_ports
+
+
+@pytest.mark.parametrize(
+    'lines',
+    [
+        '[placement]\nauth_type = password\n',
+        '[placement]\nauth_type = nonsense\n',
+        '[database]\nconnection = sqlite://\n',
+        '[DEFAULT]\ntransport_url = nonsense\n',
+    ],
+)
+def test_build_invalid_service_raises(configure: Configure, lines: str) -> None:
+    with pytest.raises(ConfigurationError):
+        conductor.build(configure(lines))
+
+
+def test_start_serves_metrics_on_free_port(configure: Configure) -> None:
+    port = find_free_port()
+    service = conductor.build(configure(f'metrics_port = {port}\n'))
+    service.start()
+    try:
+        with urllib.request.urlopen(f'http://127.0.0.1:{port}/metrics') as response:
+            assert b'cyborg_lite_' in response.read()
+        second = conductor.build(configure(f'metrics_port = {port}\n'))
+        with pytest.raises(ConfigurationError, match='no port is free'):
+            second.start()
+    finally:
+        service.stop()
+        service.wait()
+
+
+def test_read_versions_lists_running_daemons_of_other_versions(
+    database: Database,
+) -> None:
+    database.write(services.record_start, AGENT, 'cpu1', '0.1.0')
+    database.write(services.record_start, AGENT, 'cpu2', VERSION)
+    mark_down(database, 'cpu3')
+    assert list(conductor._read_versions(database)) == [(AGENT, '0.1.0')]
+
+
+def test_conductor_imports_no_unused_library() -> None:
+    unused = ('alembic', 'mako', 'pygments', 'eventlet', 'openstack', 'jsonschema')
+    code = (
+        'import sys, cyborg_lite.cmd.daemons.conductor\n'
+        f'print([name for name in {unused} if sys.modules.get(name)])'
+    )
+    command = [sys.executable, '-W', 'ignore', '-c', code]
+    assert subprocess.check_output(command, text=True).strip() == '[]'

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of ``cyborg-lite-manage``: its groups of commands and the exit status."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cyborg_lite.cmd.manage import main
+
+Out = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize(
+    'command',
+    [['cleaning', 'list'], ['audit'], ['placement', 'audit'], ['ownership']],
+)
+def test_help_describes_each_command(command: list[str], capsys: Out) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main.main([*command, '--help'])
+    assert caught.value.code == 0
+    assert f'{" ".join(command)} [-h]' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('arguments', [[], ['nonsense'], ['audit', '--nonsense']])
+def test_invalid_arguments_exit_with_2(arguments: list[str], capsys: Out) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main.main(arguments)
+    assert caught.value.code == 2
+    assert 'usage: ' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('lines', 'words'),
+    [
+        ('[database]\nconnection = oracle://x\n', 'oracle is none of'),
+        ('[conductor]\norphan_grace = x\n', 'orphan_grace'),
+        ('no section\n', 'cyborg-lite.conf'),
+    ],
+)
+def test_invalid_configuration_returns_2(
+    lines: str, words: str, tmp_path: Path, capsys: Out
+) -> None:
+    """Status 1 would mean that a command has found a problem."""
+    file = tmp_path / 'cyborg-lite.conf'
+    file.write_text(lines)
+    assert main.main(['--config-file', str(file), 'host', 'list']) == 2
+    output = capsys.readouterr()
+    assert words in output.err
+    assert 'Traceback' not in output.err
+    assert output.out == ''
+
+
+def test_status_of_command_is_returned(
+    write_config: Callable[..., list[str]], capsys: Out
+) -> None:
+    assert main.main([*write_config(), 'cleaning', 'list']) == 0
+    assert main.main([*write_config(), 'topology', 'unknown']) == 2
+    assert 'unknown' in capsys.readouterr().err
+
+
+def test_database_without_schema_returns_2(tmp_path: Path, capsys: Out) -> None:
+    file = tmp_path / 'cyborg-lite.conf'
+    file.write_text(f'[database]\nconnection = sqlite:///{tmp_path}/new.sqlite\n')
+    assert main.main(['--config-file', str(file), 'host', 'list']) == 2
+    assert 'cyborg-lite-dbsync' in capsys.readouterr().err

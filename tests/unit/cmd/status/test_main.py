@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of cyborg-lite-status on an SQLite file."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from cyborg_lite.cmd.status import main
+from cyborg_lite.db.core import tables
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.model.jobs import JobType, NewJob, Owner
+from cyborg_lite.version import VERSION
+from tests.builders.provider_rows import add_device, change_device
+from tests.builders.rows import add_handles
+from tests.servers.databases import create_sqlite_file
+from tests.servers.message_keys import write_lines
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    return f'sqlite:///{tmp_path}/db.sqlite'
+
+
+@pytest.fixture
+def options(tmp_path: Path, address: str) -> list[str]:
+    file = tmp_path / 'cyborg-lite.conf'
+    file.write_text(
+        '[DEFAULT]\ntransport_url = rabbit://joe:secret@broker/\n'
+        f'[database]\nconnection = {address}\n' + write_lines(tmp_path, 'controller')
+    )
+    return ['--config-file', str(file)]
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(create_sqlite_file(tmp_path / 'db.sqlite'))
+    yield database
+    database.close()
+
+
+Out = pytest.CaptureFixture[str]
+
+
+def parse_row(word: str, output: str) -> list[str]:
+    """Return the cells of the line that starts with the word."""
+    (line,) = [line for line in output.splitlines() if line.startswith(word)]
+    return re.split(r'  +', line)
+
+
+def test_status_without_problems_returns_0(
+    options: list[str], database: Database, capsys: Out
+) -> None:
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
+    database.write(queue.add_job, NewJob(JobType.PLACEMENT_SYNC, key='cpu1'))
+    assert main.main(options) == 0
+    out = capsys.readouterr().out
+    cells = parse_row('cyborg-lite-conductor', out)
+    assert (cells[1], cells[2], cells[-1]) == ('ctl1', '0.1.0', 'up')
+    assert parse_row('JOBS', out) == ['JOBS', 'WAITING', 'RUNNING', 'FAILED']
+    assert parse_row('placement-sync', out) == ['placement-sync', '1', '0', '0']
+
+
+def test_status_failing_placement_sync_prints_reason(
+    options: list[str], database: Database, capsys: Out
+) -> None:
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
+    new = NewJob(JobType.PLACEMENT_SYNC, {'host': 'cpu1'}, key='cpu1')
+    database.write(queue.add_job, new)
+    (job,) = database.write(queue.lease_jobs, Owner('me', 30_000), 1)
+    database.write(queue.postpone_job, job, 1000, 'Nova does not know it.')
+    assert main.main(options) == 1
+    out = capsys.readouterr().out
+    assert 'Placement is not up to date for host cpu1: Nova does not know it.' in out
+
+
+def test_status_daemon_down_returns_1(
+    options: list[str], database: Database, capsys: Out
+) -> None:
+    database.write(services.record_start, 'cyborg-lite-agent', 'cpu1', '0.1.0')
+    database.write(services.record_start, 'cyborg-lite-agent', 'cpu2', '0.1.0')
+    last = datetime.now(UTC) - timedelta(seconds=3600)
+    outage = update(tables.Service).where(tables.Service.host == 'cpu2')
+    database.write(lambda session: session.execute(outage.values(heartbeat_at=last)))
+    assert main.main([*options, 'show']) == 1
+    lines = capsys.readouterr().out.splitlines()
+    states = {line.split()[1]: line.split()[-1] for line in lines if 'cpu' in line}
+    assert states == {'cpu1': 'up', 'cpu2': 'down'}
+    assert any('3600 s ago' in line for line in lines)
+
+
+def test_status_failed_job_returns_1(
+    options: list[str], database: Database, capsys: Out
+) -> None:
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
+    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    failure = update(tables.Job).values(state='failed')
+    database.write(lambda session: session.execute(failure))
+    assert main.main(options) == 1
+    out = capsys.readouterr().out
+    assert parse_row('release', out) == ['release', '0', '0', '1']
+    assert 'openstack accelerator job list' in out
+
+
+def test_status_without_daemons_returns_1(
+    options: list[str], database: Database, capsys: Out
+) -> None:
+    assert main.main(options) == 1
+    assert 'No daemon has ever started' in capsys.readouterr().out
+
+
+def test_status_database_unreachable_prints_error(
+    options: list[str], capsys: Out
+) -> None:
+    assert main.main(options) == 1
+    output = capsys.readouterr()
+    assert output.out == ''
+    assert output.err.startswith('cyborg-lite-status: ')
+
+
+def test_upgrade_check_without_problems_returns_0(
+    options: list[str], database: Database, capsys: Out
+) -> None:
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', VERSION)
+    assert main.main([*options, 'upgrade', 'check']) == 0
+    assert 'Failure' not in capsys.readouterr().out
+
+
+def test_upgrade_check_old_schema_returns_2(options: list[str], capsys: Out) -> None:
+    assert main.main([*options, 'upgrade', 'check']) == 2
+    assert 'cyborg-lite-dbsync' in capsys.readouterr().out
+
+
+def test_upgrade_check_old_daemon_and_failed_job_warn(
+    options: list[str], database: Database, capsys: Out
+) -> None:
+    database.write(services.record_start, 'cyborg-lite-agent', 'cpu1', '0.0.1')
+    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    failure = update(tables.Job).values(state='failed')
+    database.write(lambda session: session.execute(failure))
+    assert main.main([*options, 'upgrade', 'check', '--json']) == 1
+    checks = json.loads(capsys.readouterr().out)['checks']
+    warnings = {check['check']: check['details'] for check in checks if check['result']}
+    assert warnings == {
+        'Daemon versions': 'Restart the daemons of another version: '
+        'cyborg-lite-agent on cpu1 (0.0.1).',
+        'Failed jobs': '1 failed job; run `openstack accelerator job list`.',
+    }
+
+
+def test_upgrade_check_unmanaged_functions_warn(
+    options: list[str], database: Database, capsys: Out
+) -> None:
+    add_handles(database, add_device(database, 'cpu1', '0000:3b:00.0'), 1)
+    unmanaged = update(tables.AttachHandle).values(managed=False)
+    database.write(lambda session: session.execute(unmanaged))
+    assert main.main([*options, 'upgrade', 'check', '--json']) == 1
+    checks = json.loads(capsys.readouterr().out)['checks']
+    (details,) = [check['details'] for check in checks if check['result']]
+    assert 'cpu1' in details
+    with Path(options[1]).open('a') as file:
+        file.write('[nova]\nattaches_unmanaged = true\n')
+    assert main.main([*options, 'upgrade', 'check']) == 0
+
+
+def test_upgrade_check_without_transport_url_warns(
+    tmp_path: Path, address: str, database: Database, capsys: Out
+) -> None:
+    file = tmp_path / 'no-bus.conf'
+    keys = write_lines(tmp_path, 'controller')
+    file.write_text(f'[database]\nconnection = {address}\n{keys}')
+    arguments = ['--config-file', str(file), 'upgrade', 'check']
+    assert main.main(arguments) == 1
+    assert 'transport_url is not set' in capsys.readouterr().out
+
+
+def test_status_device_conflict_returns_1(
+    options: list[str], database: Database, capsys: Out
+) -> None:
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
+    rp_uuid = add_device(database, 'cpu1', '0000:3b:00.0')
+    change_device(database, rp_uuid, conflict='Managed twice: by X and by Nova.')
+    assert main.main(options) == 1
+    out = capsys.readouterr().out
+    assert 'of host cpu1 is not schedulable. Managed twice: by X and by Nova.' in out
+
+
+def test_status_conductor_reports_own_host(
+    options: list[str], database: Database, capsys: Out
+) -> None:
+    options += ['--config-file', write_host(options[1], 'ctl1')]
+    assert main.main([*options, 'conductor']) == 1
+    assert 'has ever started on host ctl1' in capsys.readouterr().out
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl1', '0.1.0')
+    database.write(services.record_start, 'cyborg-lite-conductor', 'ctl2', '0.1.0')
+    assert main.main([*options, 'conductor']) == 0
+    stale = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=91)
+    database.write(
+        lambda session: session.execute(
+            update(tables.Service)
+            .where(tables.Service.host == 'ctl1')
+            .values(heartbeat_at=stale)
+        )
+    )
+    assert main.main([*options, 'conductor']) == 1
+    assert 'cyborg-lite-conductor on ctl1: down' in capsys.readouterr().out
+
+
+def write_host(configuration: str, host: str) -> str:
+    """Write a second configuration file that names the host, and return its path."""
+    path = Path(configuration).with_name('host.conf')
+    path.write_text(f'[DEFAULT]\nhost = {host}\n', encoding='utf-8')
+    return str(path)

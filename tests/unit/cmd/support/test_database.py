@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of opening the configured database."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from cyborg_lite import conf as configuration
+from cyborg_lite import runtime
+from cyborg_lite.cmd.support import database
+from cyborg_lite.exceptions import ConfigurationError
+
+
+def _file(folder: Path, *lines: str) -> list[str]:
+    file = folder / 'cyborg-lite.conf'
+    file.write_text('\n'.join(['[database]', *lines, '']))
+    return [str(file)]
+
+
+def test_open_database_executes_statements(tmp_path: Path) -> None:
+    lines = f'connection = sqlite:///{tmp_path}/file', 'max_pool_size = 3'
+    conf = configuration.parse([], 'test', _file(tmp_path, *lines))
+    with database.open_database(conf) as db:
+        assert db.read(lambda session: session.scalar(text('SELECT 1'))) == 1
+
+
+def test_database_blocking_driver_under_eventlet_raises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = 'connection = postgresql+psycopg://user@host/name'
+    conf = configuration.parse([], 'test', _file(tmp_path, connection))
+    database.from_configuration(conf)
+    monkeypatch.setattr(runtime, 'BACKEND', 'eventlet')
+    with pytest.raises(ConfigurationError, match='under eventlet'):
+        database.from_configuration(conf)

@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit: findings, failed checks and remedies."""
+
+import pytest
+
+from cyborg_lite.conductor.arqs.binding import BindHandler
+from cyborg_lite.conductor.arqs.releasing import ReleaseHandler
+from cyborg_lite.db.arqs import audit as queries
+from cyborg_lite.db.arqs import binding, release
+from cyborg_lite.db.core import clock
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.model.arqs.audit import AuditProblem, Remedy
+from cyborg_lite.model.jobs import JobState, JobType, NewJob
+from tests.builders.orphans import EVERYBODY, RULES, Cloud
+from tests.builders.rows import OWNER, add_arqs, owners, states
+from tests.doubles.agents import FakeAgents
+from tests.support.sql_statements import statements
+
+
+@pytest.fixture
+def cloud(database: Database) -> Cloud:
+    return Cloud(database)
+
+
+def run_releases(cloud: Cloud) -> None:
+    """Run all release jobs; the agents succeed."""
+    for job in cloud.database.write(queue.lease_jobs, OWNER, 10, [JobType.RELEASE]):
+        ReleaseHandler(cloud.database, FakeAgents()).run(job)
+
+
+def kinds(cloud: Cloud) -> list[str]:
+    return [job.type for job in cloud.database.read(administration.list_jobs)]
+
+
+# --- no findings ----------------------------------------------------------
+
+
+def test_audit_consistent_cloud_has_no_findings(cloud: Cloud) -> None:
+    cloud.bound()
+    cloud.bound(needs_host=True)
+    report = cloud.find()
+    assert report.findings == ()
+    assert report.failed_checks == ()
+
+
+def test_audit_changed_within_grace_is_skipped(cloud: Cloud) -> None:
+    uuid, instance = cloud.bound()
+    del cloud.servers.hosts[instance]
+    cloud.touch(uuid)
+    add_arqs(cloud.database, 1)
+    cloud.start_bind(needs_host=True)
+    cloud.lose_jobs()
+    assert cloud.find().findings == ()
+
+
+def test_audit_slow_bind_is_not_reported(cloud: Cloud) -> None:
+    uuid, instance, job = cloud.start_bind(needs_host=True)
+    event = NewJob(JobType.NOVA_EVENT)
+    cloud.database.write(binding.claim_for_bind, job, [uuid], None, event)
+    # Nova may have given up, but the job of the bind has not.
+    del cloud.servers.hosts[instance]
+    cloud.age()
+    assert cloud.find().findings == ()
+
+
+def test_audit_slow_release_is_not_reported(
+    cloud: Cloud,
+) -> None:
+    uuid, _instance = cloud.bound(needs_host=True)
+    cloud.database.write(release.delete_arqs, [uuid], EVERYBODY, True, None)
+    cloud.age()
+    assert cloud.find().findings == ()
+
+
+# --- deleted instances ------------------------------------------------------------
+
+
+@pytest.mark.parametrize('needs_host', [False, True])
+def test_remedy_instance_deleted_releases_handle(
+    cloud: Cloud, needs_host: bool
+) -> None:
+    uuid, instance = cloud.bound(needs_host=needs_host)
+    cloud.bound()
+    del cloud.servers.hosts[instance]
+    finding = cloud.only()
+    assert (finding.problem, finding.suspect.uuid) == (AuditProblem.SERVER_GONE, uuid)
+    assert finding.reason == f'Instance {instance} does not exist in Nova.'
+    assert cloud.remedy(finding)
+    run_releases(cloud)
+    assert states(cloud.database, [uuid]) == []
+    assert len(owners(cloud.database)) == 1
+    assert cloud.find().findings == ()
+
+
+def test_remedy_failed_bind_of_deleted_instance_deletes_arq(cloud: Cloud) -> None:
+    uuid, instance, job = cloud.start_bind()
+    event = cloud.database.write(
+        binding.fail_bind, job, [uuid], 'none left', NewJob(JobType.NOVA_EVENT)
+    )
+    assert event is not None
+    cloud.database.write(queue.finish_job, event)
+    cloud.consumers.forget(instance)
+    cloud.age()
+    assert cloud.find().findings == ()
+    del cloud.servers.hosts[instance]
+    assert cloud.remedy(cloud.only())
+    assert states(cloud.database, [uuid]) == []
+
+
+def test_audit_nova_down_is_reported(cloud: Cloud) -> None:
+    _uuid, instance = cloud.bound()
+    del cloud.servers.hosts[instance]
+    cloud.servers.is_down = True
+    report = cloud.find()
+    assert report.findings == ()
+    (check,) = report.failed_checks
+    assert 'Nova does not answer' in check
+
+
+def test_audit_without_nova_is_reported(cloud: Cloud) -> None:
+    _uuid, instance = cloud.bound()
+    del cloud.servers.hosts[instance]
+    cloud.servers.configured = False
+    report = cloud.find()
+    assert report.findings == ()
+    assert '[nova] is not configured' in report.failed_checks[0]
+
+
+def test_remedy_arq_changed_is_skipped(
+    cloud: Cloud,
+) -> None:
+    """The ARQ was bound to another instance after the audit."""
+    uuid, instance = cloud.bound()
+    del cloud.servers.hosts[instance]
+    finding = cloud.only()
+    cloud.touch(uuid)
+    assert not cloud.remedy(finding)
+    assert states(cloud.database, [uuid]) == ['Bound']
+    assert owners(cloud.database) == [uuid]
+
+
+def test_remedy_arq_deleted_is_skipped(cloud: Cloud) -> None:
+    uuid, instance = cloud.bound(needs_host=True)
+    del cloud.servers.hosts[instance]
+    finding = cloud.only()
+    cloud.database.write(release.delete_arqs_of_instance, instance, EVERYBODY, None)
+    assert not cloud.remedy(finding)
+    assert kinds(cloud) == ['release']
+    assert states(cloud.database, [uuid]) == ['Deleting']
+
+
+# --- instances without an allocation --------------------------------------------------
+
+
+def test_audit_running_instance_without_allocation_has_no_remedy(
+    cloud: Cloud,
+) -> None:
+    uuid, instance = cloud.bound()
+    cloud.consumers.forget(instance)
+    finding = cloud.only()
+    assert (finding.problem, finding.suspect.uuid) == (AuditProblem.NO_ALLOCATION, uuid)
+    assert finding.remedy is None
+    assert 'It may be running' in finding.reason
+    assert not cloud.remedy(finding)
+    assert owners(cloud.database) == [uuid]
+
+
+def test_remedy_unplaced_instance_without_allocation_releases_handle(
+    cloud: Cloud,
+) -> None:
+    """Nova keeps an instance whose build failed, to show the error."""
+    uuid, instance = cloud.bound()
+    cloud.servers.hosts[instance] = None
+    assert cloud.find().findings == ()
+    cloud.consumers.forget(instance)
+    finding = cloud.only()
+    assert finding.remedy is Remedy.DELETE
+    assert cloud.remedy(finding)
+    assert owners(cloud.database) == []
+    assert states(cloud.database, [uuid]) == []
+
+
+def test_audit_placement_of_instance_unknown_has_no_remedy(cloud: Cloud) -> None:
+    _uuid, instance = cloud.bound()
+    cloud.consumers.forget(instance)
+    cloud.servers.is_down = True
+    assert cloud.only().remedy is None
+
+
+def test_audit_placement_down_is_reported(cloud: Cloud) -> None:
+    _uuid, instance = cloud.bound()
+    cloud.consumers.forget(instance)
+    cloud.consumers.is_down = True
+    report = cloud.find()
+    assert report.findings == ()
+    assert 'Placement does not answer' in report.failed_checks[0]
+
+
+def test_audit_allocation_not_required_skips_check(cloud: Cloud) -> None:
+    _uuid, instance = cloud.bound()
+    cloud.consumers.forget(instance)
+    cloud.require_allocation = False
+    assert cloud.find().findings == ()
+
+
+# --- abandoned ARQs -------------------------------------------------------
+
+
+@pytest.mark.parametrize('state', ['Initial', 'Unbound', 'UnbindFailed', 'Deleting'])
+def test_remedy_never_bound_deletes_arq(cloud: Cloud, state: str) -> None:
+    """The reply to the create call was lost."""
+    (uuid,) = add_arqs(cloud.database, 1)
+    cloud.set_state(uuid, state)
+    finding = cloud.only()
+    assert (finding.problem, finding.suspect.uuid) == (AuditProblem.NEVER_BOUND, uuid)
+    assert cloud.remedy(finding)
+    assert states(cloud.database, [uuid]) == []
+
+
+def test_remedy_bind_started_is_skipped(cloud: Cloud) -> None:
+    (uuid,) = add_arqs(cloud.database, 1)
+    cloud.age()
+    finding = cloud.only()
+    cloud.touch(uuid)
+    cloud.set_state(uuid, 'BindStarted')
+    assert not cloud.remedy(finding)
+    assert states(cloud.database, [uuid]) == ['BindStarted']
+
+
+# --- lost binds and releases -------------------------------------------------
+
+
+@pytest.mark.parametrize('needs_host', [False, True])
+def test_remedy_lost_bind_fails_and_releases(cloud: Cloud, needs_host: bool) -> None:
+    uuid, instance, job = cloud.start_bind(needs_host=needs_host)
+    if needs_host:
+        bound = NewJob(JobType.NOVA_EVENT)
+        cloud.database.write(binding.claim_for_bind, job, [uuid], None, bound)
+    cloud.lose_jobs()
+    cloud.age()
+    finding = next(
+        finding
+        for finding in cloud.find().findings
+        if finding.problem is AuditProblem.BIND_LOST
+    )
+    assert cloud.remedy(finding)
+    assert not cloud.remedy(finding), 'one job is enough'
+    (late,) = cloud.database.write(queue.lease_jobs, OWNER, 10)
+    assert (late.type, late.expired) == (JobType.BIND, True)
+    agents = FakeAgents()
+    handler = BindHandler(cloud.database, agents, cloud.consumers, RULES)
+    event = handler.expire(late, 'too late')
+    assert event is not None
+    assert event.payload == {
+        'instance': instance,
+        'arqs': [uuid],
+        'succeeded': False,
+        'generation': 1,
+    }
+    run_releases(cloud)
+    assert states(cloud.database, [uuid]) == ['BindFailed']
+    assert owners(cloud.database) == []
+
+
+def test_remedy_lost_release_job_is_written_again(cloud: Cloud) -> None:
+    uuid, _instance = cloud.bound(needs_host=True)
+    cloud.database.write(release.delete_arqs, [uuid], EVERYBODY, True, None)
+    cloud.lose_jobs()
+    cloud.age()
+    finding = cloud.only()
+    assert (finding.problem, finding.suspect.uuid) == (AuditProblem.NOT_RELEASED, uuid)
+    assert finding.handle_uuid is not None
+    assert cloud.remedy(finding)
+    assert kinds(cloud) == ['release']
+    run_releases(cloud)
+    assert owners(cloud.database) == []
+    assert states(cloud.database, [uuid]) == []
+
+
+def test_remedy_lost_bind_of_unbound_arq_releases_handle(cloud: Cloud) -> None:
+    uuid, _instance, job = cloud.start_bind(needs_host=True)
+    event = NewJob(JobType.NOVA_EVENT)
+    cloud.database.write(binding.claim_for_bind, job, [uuid], None, event)
+    cloud.database.write(release.unbind_arqs, [uuid], EVERYBODY, None)
+    cloud.age()
+    assert cloud.find().findings == (), 'the bind job ends by releasing it'
+    cloud.lose_jobs()
+    assert cloud.preparing() == [True]
+    assert cloud.remedy(cloud.only())
+    run_releases(cloud)
+    assert owners(cloud.database) == []
+    assert states(cloud.database, [uuid]) == ['Unbound']
+
+
+@pytest.mark.parametrize('state', ['Unbound', 'BindFailed', 'Initial', 'Deleting'])
+def test_remedy_local_handle_is_freed_at_once(cloud: Cloud, state: str) -> None:
+    uuid, _instance = cloud.bound()
+    cloud.set_state(uuid, state)
+    finding = next(
+        finding
+        for finding in cloud.find().findings
+        if finding.problem is AuditProblem.NOT_RELEASED
+    )
+    assert cloud.remedy(finding)
+    assert owners(cloud.database) == []
+    remaining = [] if state == 'Deleting' else [state]
+    assert states(cloud.database, [uuid]) == remaining
+
+
+def test_remedy_failed_release_is_retried(cloud: Cloud) -> None:
+    uuid, _instance = cloud.bound(needs_host=True)
+    cloud.database.write(release.delete_arqs, [uuid], EVERYBODY, True, None)
+    (job,) = cloud.database.write(queue.lease_jobs, OWNER, 10)
+    cloud.database.write(queue.fail_job, job, 'An operator cancelled it.')
+    cloud.age()
+    finding = cloud.only()
+    assert finding.problem is AuditProblem.RELEASE_FAILED
+    assert finding.job_uuid == job.uuid
+    assert job.uuid in finding.reason
+    assert cloud.remedy(finding)
+    (next_job,) = cloud.database.read(administration.list_jobs)
+    assert (next_job.uuid, next_job.state) == (job.uuid, JobState.WAITING)
+    run_releases(cloud)
+    assert owners(cloud.database) == []
+
+
+def test_remedy_release_scheduled_meanwhile_is_skipped(
+    cloud: Cloud,
+) -> None:
+    uuid, _instance = cloud.bound(needs_host=True)
+    cloud.database.write(release.delete_arqs, [uuid], EVERYBODY, True, None)
+    cloud.lose_jobs()
+    cloud.age()
+    finding = cloud.only()
+    # Nova deletes once more.
+    cloud.database.write(release.delete_arqs, [uuid], EVERYBODY, True, None)
+    assert not cloud.remedy(finding)
+    assert kinds(cloud) == ['release']
+
+
+# --- cost -----------------------------------------------------------------------------
+
+
+def test_audit_statement_count_is_constant(
+    cloud: Cloud,
+) -> None:
+    counts = []
+    for _ in range(2):
+        cloud.bound()
+        cloud.bound()
+        with statements(cloud.database) as sql:
+            cloud.find()
+        counts.append(len(sql))
+    assert counts[0] == counts[1]
+
+
+def test_audit_second_page_follows_first(cloud: Cloud) -> None:
+    uuids = [cloud.bound()[0] for _ in range(3)]
+    before = cloud.database.read(clock.read_time_before, 0)
+    first = cloud.database.read(queries.list_arqs_with_device, before, 0, 2)
+    second_page = cloud.database.read(
+        queries.list_arqs_with_device, before, first[-1].id, 2
+    )
+    assert [suspect.uuid for suspect in (*first, *second_page)] == uuids

@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bind job from BindStarted to the Nova event, with interruptions."""
+
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import update
+
+from cyborg_lite.conductor.arqs.binding import BindHandler, BindRules, build_bind_job
+from cyborg_lite.conductor.jobs.attempts import Handler, JobAttempts
+from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
+from cyborg_lite.db.arqs import arqs, binding, release
+from cyborg_lite.db.core.clock import now_ms
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import AttachHandle
+from cyborg_lite.db.core.tables import Job as JobRow
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import (
+    DriverError,
+    HandlesContended,
+    HostAway,
+    JobLost,
+    ServiceUnavailable,
+)
+from cyborg_lite.model.arqs.arqs import Arq, Scope
+from cyborg_lite.model.device_errors import HandlesNotConfirmed
+from cyborg_lite.model.devices.cleaning import CleanState
+from cyborg_lite.model.jobs import Job, JobType, Owner
+from cyborg_lite.model.queries import Query
+from tests.builders.bind_rules import RULES
+from tests.builders.rows import (
+    OWNER,
+    PROJECT,
+    add_arqs,
+    add_card,
+    bindings,
+    owners,
+    states,
+)
+from tests.builders.service_rows import mark_down
+from tests.doubles.agents import FakeAgents
+from tests.doubles.consumers import FakeConsumers
+
+EVERYBODY = Scope(project_id=None)
+
+
+@dataclass
+class Bind:
+    """Accepted bind and the doubles that its job calls."""
+
+    database: Database
+    number: int = 2
+    needs_host: bool = False
+    rules: BindRules = RULES
+    instance: str = field(default_factory=lambda: str(uuid4()))
+    agents: FakeAgents = field(default_factory=FakeAgents)
+    consumers: FakeConsumers = field(default_factory=FakeConsumers)
+
+    def accept(self, *, allocated: bool = True, project: str | None = None) -> Job:
+        self.uuids = add_arqs(self.database, self.number)
+        card = add_card(self.database, self.number, needs_host=self.needs_host)
+        if allocated:
+            self.consumers.allocate(self.instance, [card], PROJECT)
+        requested = {
+            uuid: replace(binding_, project_id=project)
+            for uuid, binding_ in bindings(self.uuids, card, self.instance).items()
+        }
+        job = build_bind_job(requested, self.rules, 'req-1')
+        return self.database.write(
+            binding.accept_bind, requested, EVERYBODY, job, OWNER
+        )
+
+    @property
+    def handler(self) -> BindHandler:
+        return BindHandler(self.database, self.agents, self.consumers, self.rules)
+
+    @property
+    def states(self) -> list[str]:
+        return states(self.database, self.uuids)
+
+    @property
+    def arqs(self) -> list[Arq]:
+        return list(self.database.read(arqs.list_arqs, Query(), EVERYBODY))
+
+
+class EndsJob:
+    """Handler of a job without work."""
+
+    def run(self, job: Job) -> None:
+        """Do nothing."""
+
+    def expire(self, job: Job, reason: str) -> None:
+        """Do nothing."""
+
+
+def take_over(database: Database) -> Job:
+    """Lease the job as another conductor after its lease has ended."""
+    database.write(
+        lambda session: session.execute(update(JobRow).values(lease_until=0))
+    )
+    (job,) = database.write(queue.lease_jobs, Owner('conductor:2:2', 30_000), 1)
+    return job
+
+
+def test_bind_passthrough_does_not_call_agent(database: Database) -> None:
+    bind = Bind(database)
+    event = bind.handler.run(bind.accept())
+    assert event is not None
+    assert event.type == JobType.NOVA_EVENT
+    assert event.payload == {
+        'instance': bind.instance,
+        'arqs': sorted(bind.uuids),
+        'succeeded': True,
+        'generation': 1,
+    }
+    assert bind.states == ['Bound', 'Bound']
+    assert bind.agents.calls == []
+
+
+def test_bind_observes_stages(database: Database) -> None:
+    bind = Bind(database, needs_host=True)
+    metrics = Metrics()
+    handler = bind.handler.observe_stages(metrics.time_stage)
+    handler.run(bind.accept())
+    text = metrics.format_text()
+    for stage in ('allocation', 'claim', 'load', 'prepare'):
+        name = f'cyborg_lite_bind_stage_seconds_count{{stage="{stage}"}}'
+        assert f'{name} 1.0' in text
+
+
+def test_bind_prepares_host_in_one_call(database: Database) -> None:
+    bind = Bind(database, number=4, needs_host=True)
+    event = bind.handler.run(bind.accept())
+    assert event is not None
+    assert bind.agents.calls == [('prepare', 'compute-1', 4)]
+    assert bind.states == ['Bound'] * 4
+    assert len(bind.agents.prepared) == 4
+
+
+def test_bind_unconfirmed_handle_is_prepared_again(database: Database) -> None:
+    """The agent has released it meanwhile."""
+    bind = Bind(database, needs_host=True)
+    bind.agents.change_answer = lambda confirmed: list(confirmed)[1:]
+    with pytest.raises(HandlesNotConfirmed):
+        bind.handler.run(bind.accept())
+    assert bind.states == ['BindStarted', 'BindStarted']
+    bind.agents.change_answer = tuple
+    bind.handler.run(take_over(database))
+    assert bind.states == ['Bound', 'Bound']
+
+
+def test_bind_agent_error_fails_all_arqs(database: Database) -> None:
+    bind = Bind(database, needs_host=True)
+    bind.agents.refusal = DriverError(reason='No instance of nvidia-231 is left.')
+    event = bind.handler.run(bind.accept())
+    assert event is not None
+    assert event.payload['succeeded'] is False
+    assert {arq.status_reason for arq in bind.arqs} == {
+        'No instance of nvidia-231 is left.'
+    }
+    assert bind.states == ['BindFailed'] * 2
+
+
+def test_bind_agent_error_of_any_text_is_stored(database: Database) -> None:
+    """A driver may pass on what a tool has written; no database stores a surrogate."""
+    bind = Bind(database, number=1, needs_host=True)
+    bind.agents.refusal = DriverError(reason='Status \udc80.')
+    assert bind.handler.run(bind.accept()) is not None
+    assert [arq.status_reason for arq in bind.arqs] == ['Status ?.']
+
+
+def test_bind_agent_unreachable_is_retried(database: Database) -> None:
+    bind = Bind(database, needs_host=True)
+    bind.agents.down_hosts = {'compute-1'}
+    job = bind.accept()
+    with pytest.raises(HostAway):
+        bind.handler.run(job)
+    assert bind.states == ['BindStarted'] * 2
+    bind.agents.down_hosts = set()
+    assert bind.handler.run(take_over(database)) is not None
+    assert bind.states == ['Bound'] * 2
+
+
+def test_bind_taken_over_keeps_claims(
+    database: Database,
+) -> None:
+    bind = Bind(database, needs_host=True)
+    bind.agents.down_hosts = {'compute-1'}
+    with pytest.raises(HostAway):
+        bind.handler.run(bind.accept())
+    claimed = owners(database)
+    bind.agents.down_hosts = set()
+    bind.handler.run(take_over(database))
+    assert owners(database) == claimed == sorted(bind.uuids)
+
+
+def test_bind_expired_fails_and_releases(
+    database: Database,
+) -> None:
+    bind = Bind(database)
+    event = bind.handler.expire(bind.accept(), 'Placement does not answer.')
+    assert event is not None
+    assert event.payload['succeeded'] is False
+    assert bind.states == ['BindFailed'] * 2
+    assert owners(database) == []
+    (reason,) = {arq.status_reason for arq in bind.arqs}
+    assert reason is not None
+    assert 'Placement does not answer.' in reason
+
+
+def test_bind_without_allocation_fails(database: Database) -> None:
+    bind = Bind(database)
+    event = bind.handler.run(bind.accept(allocated=False))
+    assert event is not None
+    assert event.payload['succeeded'] is False
+    assert bind.states == ['BindFailed'] * 2
+    assert owners(database) == []
+
+
+def test_bind_allocation_on_other_provider_fails(database: Database) -> None:
+    bind = Bind(database)
+    job = bind.accept(allocated=False)
+    bind.consumers.allocate(bind.instance, [str(uuid4())], PROJECT)
+    bind.handler.run(job)
+    assert bind.states == ['BindFailed'] * 2
+
+
+def test_bind_allocation_not_required_succeeds(database: Database) -> None:
+    bind = Bind(database, rules=replace(RULES, require_allocation=False))
+    bind.handler.run(bind.accept(allocated=False))
+    assert bind.states == ['Bound'] * 2
+
+
+def test_bind_refuses_provider_that_others_use(database: Database) -> None:
+    """The database shows a handle as free that a guest uses."""
+    bind = Bind(database)
+    job = bind.accept()
+    card = bind.arqs[0].device_rp_uuid
+    bind.consumers.allocate(str(uuid4()), [card or ''], PROJECT)
+    event = bind.handler.run(job)
+    assert event is not None
+    assert event.payload['succeeded'] is False
+    assert bind.states == ['BindFailed'] * 2
+    assert 'Other consumers have allocated 1 of the 2 units' in str(
+        bind.arqs[0].status_reason
+    )
+    assert owners(database) == []
+
+
+def test_bind_without_allocation_leaves_units_of_others(database: Database) -> None:
+    rules = replace(RULES, require_allocation=False)
+    bind = Bind(database, number=1, rules=rules)
+    job = bind.accept(allocated=False)
+    card = bind.arqs[0].device_rp_uuid
+    bind.consumers.allocate(str(uuid4()), [card or ''], PROJECT)
+    bind.handler.run(job)
+    assert bind.states == ['BindFailed']
+
+
+def test_bind_placement_down_raises(database: Database) -> None:
+    bind = Bind(database)
+    bind.consumers.is_down = True
+    job = bind.accept()
+    with pytest.raises(ServiceUnavailable):
+        bind.handler.run(job)
+    assert bind.states == ['BindStarted'] * 2
+
+
+def test_bind_takes_project_from_placement(database: Database) -> None:
+    bind = Bind(database)
+    job = bind.accept()
+    bind.consumers.allocate(bind.instance, job.payload['providers'], 'e' * 32)
+    bind.handler.run(job)
+    assert {arq.project_id for arq in bind.arqs} == {'e' * 32}
+
+
+def test_bind_project_of_admin_is_kept(database: Database) -> None:
+    bind = Bind(database)
+    bind.handler.run(bind.accept(project='f' * 32))
+    assert {arq.project_id for arq in bind.arqs} == {'f' * 32}
+
+
+def test_bind_deleted_during_preparation_is_cancelled(
+    database: Database,
+) -> None:
+    bind = Bind(database, needs_host=True)
+    bind.agents.down_hosts = {'compute-1'}
+    with pytest.raises(HostAway):
+        bind.handler.run(bind.accept())
+    database.write(release.delete_arqs_of_instance, bind.instance, EVERYBODY, None)
+    bind.agents.down_hosts = set()
+    assert bind.handler.run(take_over(database)) is None
+    # Separate jobs release the prepared handles.
+    released = database.write(queue.lease_jobs, OWNER, 10)
+    assert [job.type for job in released] == [JobType.RELEASE] * 2
+
+
+def test_bind_cancelled_does_not_call_agent_again(database: Database) -> None:
+    bind = Bind(database, needs_host=True)
+    bind.agents.down_hosts = {'compute-1'}
+    with pytest.raises(HostAway):
+        bind.handler.run(bind.accept())
+    database.write(release.delete_arqs_of_instance, bind.instance, EVERYBODY, None)
+    assert bind.handler.run(take_over(database)) is None
+    assert bind.agents.calls == [('prepare', 'compute-1', 2)]
+    released = database.write(queue.lease_jobs, OWNER, 10)
+    assert [job.type for job in released] == [JobType.RELEASE] * 2
+
+
+def test_bind_agent_down_does_not_call_agent(
+    database: Database,
+) -> None:
+    bind = Bind(database, needs_host=True)
+    job = bind.accept()
+    mark_down(database, 'compute-1')
+    with pytest.raises(HostAway):
+        bind.handler.run(job)
+    assert bind.agents.calls == []
+    assert bind.states == ['BindStarted'] * 2
+
+
+def test_bind_lease_lost_changes_nothing(database: Database) -> None:
+    bind = Bind(database)
+    job = bind.accept()
+    take_over(database)
+    with pytest.raises(JobLost):
+        bind.handler.run(job)
+    assert bind.states == ['BindStarted'] * 2
+
+
+def test_bind_handles_contended_retries_five_times(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bind = Bind(database)
+    job = bind.accept()
+    tries = []
+
+    def raise_contended(*_: object) -> None:
+        tries.append(1)
+        raise HandlesContended()
+
+    monkeypatch.setattr(
+        'cyborg_lite.conductor.arqs.binding.binding.claim_for_bind', raise_contended
+    )
+    monkeypatch.setattr('cyborg_lite.conductor.arqs.binding.time.sleep', lambda _: None)
+    with pytest.raises(HandlesContended):
+        bind.handler.run(job)
+    assert len(tries) == 5
+
+
+def test_bind_of_dirty_unit_fails_with_reason(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('cyborg_lite.conductor.arqs.binding.time.sleep', lambda _: None)
+    bind = Bind(database, number=1)
+    job = bind.accept()
+    dirty = update(AttachHandle).values(clean_state=CleanState.DIRTY)
+    database.write(lambda session: session.execute(dirty))
+    handlers: dict[str, Handler] = {
+        JobType.BIND: bind.handler,
+        JobType.NOVA_EVENT: EndsJob(),
+    }
+    attempts = JobAttempts(database, handlers, Metrics())
+    attempts.run(job)
+    assert bind.states == ['BindStarted']
+
+    ending = update(JobRow).values(run_after=0, deadline=now_ms() + 60, attempts=16)
+    database.write(lambda session: session.execute(ending))
+    (last,) = database.write(queue.lease_jobs, OWNER, 1)
+    attempts.run(last)
+    assert bind.states == ['BindFailed']
+    (arq,) = bind.arqs
+    assert arq.status_reason is not None
+    assert 'is still cleaning: 1.' in arq.status_reason

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nova event jobs."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import update
+
+from cyborg_lite.conductor.arqs.nova_events import NovaEventHandler
+from cyborg_lite.db.arqs import release
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Arq
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import ServiceUnavailable
+from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.jobs import Job, JobType, NewJob
+from tests.builders.bound_arqs import create_bound_instance
+from tests.builders.cloud_clients import create_nova_client
+from tests.builders.rows import OWNER
+from tests.doubles.nova import FakeNova
+from tests.support.sql_statements import statements
+
+
+@pytest.fixture
+def nova() -> Iterator[FakeNova]:
+    with FakeNova() as nova:
+        yield nova
+
+
+def event_job(database: Database, *, succeeded: bool = True, number: int = 8) -> Job:
+    arqs, instance = create_bound_instance(database, number)
+    if not succeeded:
+        failed = update(Arq).values(state='BindFailed')
+        database.write(lambda session: session.execute(failed))
+    payload = {'instance': instance, 'arqs': arqs, 'succeeded': succeeded}
+    return database.write(
+        queue.add_running_job, NewJob(JobType.NOVA_EVENT, payload), OWNER
+    )
+
+
+def test_event_all_arqs_are_one_post(database: Database, nova: FakeNova) -> None:
+    job = event_job(database)
+    NovaEventHandler(database, create_nova_client(nova.endpoint)).run(job)
+    assert len(nova.posts) == 1
+    assert [event['tag'] for event in nova.events] == job.payload['arqs']
+    instance = job.payload['instance']
+    assert {event['server_uuid'] for event in nova.events} == {instance}
+    assert {event['status'] for event in nova.events} == {'completed'}
+    assert database.read(queue.count_jobs) == ()
+
+
+def test_event_failed_bind_has_status_failed(
+    database: Database, nova: FakeNova
+) -> None:
+    job = event_job(database, succeeded=False)
+    NovaEventHandler(database, create_nova_client(nova.endpoint)).run(job)
+    assert {event['status'] for event in nova.events} == {'failed'}
+
+
+def test_event_nova_down_is_retried(database: Database, nova: FakeNova) -> None:
+    nova.rules.failures = 1
+    job = event_job(database)
+    handler = NovaEventHandler(database, create_nova_client(nova.endpoint))
+    with pytest.raises(ServiceUnavailable):
+        handler.run(job)
+    assert nova.events == []
+    handler.run(job)
+    assert len(nova.events) == 8
+
+
+def test_event_retried_skips_unbound_arq(database: Database, nova: FakeNova) -> None:
+    """Nova may have received the event of a later bind already."""
+    uuids, instance = create_bound_instance(database, 2)
+    payload = {'instance': instance, 'arqs': uuids, 'succeeded': True}
+    job = database.write(
+        queue.add_running_job, NewJob(JobType.NOVA_EVENT, payload), OWNER
+    )
+    database.write(release.unbind_arqs, uuids[:1], Scope(project_id=None), None)
+    handler = NovaEventHandler(database, create_nova_client(nova.endpoint))
+    handler.run(job)
+    assert [event['tag'] for event in nova.events] == uuids[1:]
+    assert database.read(queue.count_jobs) == ()
+
+
+def test_event_after_bind_reads_nothing(database: Database, nova: FakeNova) -> None:
+    """The transaction before has bound all ARQs; a retry reads them again."""
+    job = replace(event_job(database, number=2), is_replacement=True)
+    handler = NovaEventHandler(database, create_nova_client(nova.endpoint))
+    with statements(database) as sql:
+        handler.run(job)
+    assert [text for text in sql if text.startswith('SELECT')] == []
+    assert [event['tag'] for event in nova.events] == job.payload['arqs']
+
+
+def test_event_after_failed_bind_skips_unbound_arq(
+    database: Database, nova: FakeNova
+) -> None:
+    """The bind of an ARQ that was unbound meanwhile does not fail."""
+    job = replace(event_job(database, succeeded=False), is_replacement=True)
+    uuids = job.payload['arqs']
+    database.write(release.unbind_arqs, uuids[:1], Scope(project_id=None), None)
+    NovaEventHandler(database, create_nova_client(nova.endpoint)).run(job)
+    assert [event['tag'] for event in nova.events] == uuids[1:]
+
+
+@pytest.mark.parametrize('code', [404, 422, 400])
+def test_event_any_code_is_final(database: Database, nova: FakeNova, code: int) -> None:
+    job = event_job(database)
+    nova.rules.codes[job.payload['instance']] = code
+    NovaEventHandler(database, create_nova_client(nova.endpoint)).run(job)
+    assert database.read(queue.count_jobs) == ()
+
+
+def test_event_expired_is_finished(database: Database) -> None:
+    job = event_job(database)
+    NovaEventHandler(database, create_nova_client(None)).expire(
+        job, 'Nova does not answer.'
+    )
+    assert database.read(queue.count_jobs) == ()

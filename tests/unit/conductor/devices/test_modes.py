@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of plans of modes, and of the job that changes a mode."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import select, update
+
+from cyborg_lite.clients.placement import Consumer
+from cyborg_lite.conductor.devices.modes import ModeHandler, ModeService
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import AttachHandle
+from cyborg_lite.db.core.tables import Job as JobRow
+from cyborg_lite.db.devices import devices
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.exceptions import DeviceNotFound, DriverError, HostAway, JobLost
+from cyborg_lite.model.device_errors import ModeRefused, ModeUnknown
+from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
+from cyborg_lite.model.devices.modes import list_inventory
+from cyborg_lite.model.inventory.host_report import HostReport
+from cyborg_lite.model.jobs import Job, JobState, JobType
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.context import daemon_context
+from tests.builders.reports import HOST
+from tests.builders.rows import OWNER, PROJECT, add_arqs
+from tests.doubles.agents import ModeAgents
+from tests.doubles.placement import FakePlacement
+
+_BEFORE, _AFTER = ModeAgents.BEFORE, ModeAgents.AFTER
+
+
+class Cloud:
+    """The service and the handler, with a card of four free handles."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.agents, self.placement = ModeAgents(), FakePlacement()
+        self.synced: list[DeviceStatus] = []
+        self.service = ModeService(database, self.agents, lambda: None)
+        self.handler = ModeHandler(
+            database, self.agents, self.placement, lambda host: self._sync()
+        )
+        database.write(reports.store_report, HostReport(HOST, 'boot', (_BEFORE,)))
+
+    def _sync(self) -> None:
+        self.synced.append(self.device().status)
+
+    def device(self) -> DeviceRecord:
+        (record,) = self.database.read(devices.list_devices, Query(detailed=True))
+        return record
+
+    def change(self, mode: str = 'b') -> Job:
+        """Request a change; return its leased job."""
+        self.service.change(daemon_context(), self.device().uuid, mode)
+        (job,) = self.database.write(queue.lease_jobs, OWNER, 10, (JobType.MODE,))
+        return job
+
+    def list_jobs(self) -> list[tuple[JobState, str]]:
+        jobs = self.database.read(administration.list_jobs, (JobType.MODE,))
+        return [(job.state, job.last_error) for job in jobs]
+
+    def is_held(self) -> bool:
+        preparing = select(AttachHandle.preparing)
+        flags = set(self.database.read(lambda s: s.scalars(preparing).all()))
+        assert len(flags) == 1
+        return flags == {True}
+
+    def claim_handle(self) -> str:
+        (arq,) = add_arqs(self.database, 1)
+        key = _BEFORE.root.handles[0].key
+        claim = update(AttachHandle).where(AttachHandle.key == key)
+        self.database.write(lambda s: s.execute(claim.values(arq_uuid=arq)))
+        return arq
+
+
+@pytest.fixture
+def cloud(database: Database) -> Cloud:
+    return Cloud(database)
+
+
+def test_plan_has_difference_and_users(cloud: Cloud) -> None:
+    arq = cloud.claim_handle()
+    plan = cloud.service.plan(daemon_context(), cloud.device().uuid)
+    assert (plan.current, plan.declared, plan.arqs) == ('a', 'b', (arq,))
+    current, second = plan.plans
+    assert (current.appears, current.vanishes) == ((), ())
+    assert [item.traits for item in second.appears] == [
+        ('CUSTOM_MODE_B', 'OWNER_CYBORG')
+    ]
+    assert second.vanishes == list_inventory(_BEFORE.root)
+
+
+def test_change_sets_mode_while_device_is_held(cloud: Cloud) -> None:
+    cloud.handler.run(cloud.change())
+    assert [order.mode for order in cloud.agents.orders] == ['b']
+    assert cloud.synced == [DeviceStatus.MAINTAINING, DeviceStatus.ENABLED]
+    device = cloud.device()
+    assert (device.status, device.status_reason) == (DeviceStatus.ENABLED, '')
+    assert (cloud.list_jobs(), cloud.is_held()) == ([], False)
+
+
+def test_change_of_lost_job_sends_no_order(cloud: Cloud, database: Database) -> None:
+    """Another conductor has completed the change, and a later one may follow."""
+
+    def take_over(host: str) -> None:
+        stolen = update(JobRow).values(owner='other')
+        database.write(lambda session: session.execute(stolen))
+
+    handler = ModeHandler(database, cloud.agents, cloud.placement, take_over)
+    with pytest.raises(JobLost):
+        handler.run(cloud.change())
+    assert cloud.agents.orders == []
+
+
+def test_change_of_used_device_is_refused(cloud: Cloud) -> None:
+    arq = cloud.claim_handle()
+    with pytest.raises(ModeRefused, match=arq):
+        cloud.change()
+    assert cloud.list_jobs() == []
+
+
+def test_change_to_unknown_mode_is_refused(cloud: Cloud) -> None:
+    with pytest.raises(ModeRefused, match='Its modes: a, b'):
+        cloud.change('c')
+
+
+def test_change_twice_is_refused(cloud: Cloud) -> None:
+    cloud.change()
+    with pytest.raises(ModeRefused, match='being changed already'):
+        cloud.change('a')
+
+
+def test_change_device_claimed_meanwhile_fails(cloud: Cloud) -> None:
+    job = cloud.change()
+    arq = cloud.claim_handle()
+    cloud.handler.run(job)
+    ((state, error),) = cloud.list_jobs()
+    assert (state, arq in error) == (JobState.FAILED, True)
+    assert (cloud.agents.orders, cloud.is_held()) == ([], False)
+
+
+def test_change_with_allocation_fails(cloud: Cloud) -> None:
+    job = cloud.change()
+    provider = _BEFORE.root.provider_uuid
+    consumer = Consumer('instance', PROJECT, PROJECT, 1, {provider: {'VGPU': 1}})
+    cloud.placement.consumers['instance'] = consumer
+    cloud.handler.run(job)
+    ((_, error),) = cloud.list_jobs()
+    assert 'Placement has allocations of it: instance' in error
+    assert (cloud.agents.orders, cloud.is_held()) == ([], False)
+
+
+def test_change_refused_by_agent_ends_hold(cloud: Cloud) -> None:
+    cloud.agents.error = DriverError(reason='The tool refused.')
+    cloud.handler.run(cloud.change())
+    assert cloud.list_jobs() == [(JobState.FAILED, 'The tool refused.')]
+    assert cloud.device().status is DeviceStatus.ENABLED
+    assert not cloud.is_held()
+    cloud.agents.error = None
+    cloud.handler.run(cloud.change())
+    assert cloud.list_jobs() == []
+
+
+def test_change_with_unknown_result_stays_in_maintenance(cloud: Cloud) -> None:
+    cloud.agents.error = ModeUnknown(address='0000:3b:00.0', reason='It broke.')
+    cloud.handler.run(cloud.change())
+    device = cloud.device()
+    assert device.status is DeviceStatus.MAINTAINING
+    assert 'It broke.' in device.status_reason
+    assert not cloud.is_held()
+
+
+def test_change_agent_away_keeps_hold(cloud: Cloud) -> None:
+    cloud.agents.error = HostAway(host=HOST)
+    job = cloud.change()
+    with pytest.raises(HostAway):
+        cloud.handler.run(job)
+    assert cloud.is_held()
+    cloud.agents.error = None
+    cloud.handler.run(job)
+    assert (cloud.list_jobs(), cloud.is_held()) == ([], False)
+
+
+def test_change_expired_while_held_is_unknown(cloud: Cloud) -> None:
+    cloud.agents.error = HostAway(host=HOST)
+    job = cloud.change()
+    with pytest.raises(HostAway):
+        cloud.handler.run(job)
+    cloud.handler.expire(replace(job, expired=True), 'The deadline passed.')
+    assert cloud.list_jobs() == [(JobState.FAILED, 'The deadline passed.')]
+    assert 'The deadline passed.' in cloud.device().status_reason
+    assert not cloud.is_held()
+
+
+def test_change_keeps_maintenance_of_operator(cloud: Cloud) -> None:
+    uuid = cloud.device().uuid
+    maintaining = DeviceStatus.MAINTAINING
+    cloud.database.write(devices.set_device_status, uuid, maintaining, 'a new fan')
+    cloud.handler.run(cloud.change())
+    device = cloud.device()
+    assert (device.status, device.status_reason) == (maintaining, 'a new fan')
+
+
+def test_plan_unknown_device_raises(cloud: Cloud) -> None:
+    with pytest.raises(DeviceNotFound):
+        cloud.service.plan(daemon_context(), 'nothing')

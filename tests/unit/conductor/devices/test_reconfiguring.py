@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the job that changes the configuration of devices by playbooks."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+
+from cyborg_lite.clients.placement import Consumer
+from cyborg_lite.clients.playbooks import PlaybookOrder, PlaybookResult, PlaybookRunner
+from cyborg_lite.conductor.devices.reconfiguring import (
+    HostPeers,
+    ReconfigurationService,
+    ReconfigureHandler,
+)
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import AttachHandle
+from cyborg_lite.db.core.tables import Job as JobRow
+from cyborg_lite.db.devices import devices
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import HostAway
+from cyborg_lite.model.device_errors import (
+    InvalidSettings,
+    ReconfigurationDelayed,
+    ReconfigurationRefused,
+)
+from cyborg_lite.model.devices.devices import DeviceRecord, DeviceStatus
+from cyborg_lite.model.devices.reconfiguration import (
+    ConfigurationRequest,
+    HardwareSet,
+    HardwareSets,
+    Phase,
+    Reconfiguration,
+    ReconfigurationState,
+)
+from cyborg_lite.model.inventory.host_report import HostReport
+from cyborg_lite.model.jobs import Job, JobType
+from cyborg_lite.model.queries import Query
+from cyborg_lite.rpc.context import RequestContext, daemon_context
+from tests.builders.reports import HOST
+from tests.builders.rows import OWNER, PROJECT, add_arqs
+from tests.doubles.agents import ModeAgents
+from tests.doubles.placement import FakePlacement
+
+_CARD = ModeAgents.BEFORE
+_SET = HardwareSet(
+    'gpus',
+    'setup.yml',
+    'teardown.yml',
+    {'host': (HOST,)},
+    settings={'count': {'type': 'integer'}, 'name': {'type': 'string'}},
+    variables={'family': 'gpu'},
+    timeout=60,
+)
+_SETS = HardwareSets('/srv/ansible', 'hosts.yml', (_SET,))
+
+
+@dataclass
+class FakePlaybooks(PlaybookRunner):
+    """Records orders, and answers them in their order; SUCCESS without an answer."""
+
+    answers: list[PlaybookResult | Exception] = field(default_factory=list)
+    orders: list[PlaybookOrder] = field(default_factory=list)
+
+    def run(
+        self, order: PlaybookOrder, confirm: Callable[[Sequence[str]], bool]
+    ) -> PlaybookResult:
+        self.orders.append(order)
+        confirm(['Write the files: changed'])
+        answer = self.answers.pop(0) if self.answers else PlaybookResult('successful')
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class ScanningAgents(ModeAgents):
+    """Agents whose scans return a digest, or raise an error."""
+
+    digest = 'after'
+    failure: HostAway | None = None
+
+    def scan(self, context: RequestContext, host: str) -> str:
+        if self.failure:
+            raise self.failure
+        return self.digest
+
+
+class Cloud:
+    """The service and the handler, with a card of free handles."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.placement, self.playbooks = FakePlacement(), FakePlaybooks()
+        self.agents = ScanningAgents()
+        self.synced: list[DeviceStatus] = []
+        self.service = ReconfigurationService(database, _SETS, lambda: None)
+        self.handler = self.create_handler(_SETS)
+        report = HostReport(HOST, 'boot', (_CARD,))
+        database.write(reports.store_report, report)
+        database.write(services.store_digest, HOST, 'after', 'boot')
+
+    def create_handler(self, sets: HardwareSets) -> ReconfigureHandler:
+        return ReconfigureHandler(
+            self.database,
+            sets,
+            self.playbooks,
+            HostPeers(
+                self.agents,
+                self.placement,
+                lambda host: self.synced.append(self.device().status),
+            ),
+        )
+
+    def device(self) -> DeviceRecord:
+        (record,) = self.database.read(devices.list_devices, Query(detailed=True))
+        return record
+
+    # Any: JSON values.
+    def change(self, **settings: Any) -> Job:
+        """Request a change; return its leased job."""
+        uuid = self.device().uuid
+        request = ConfigurationRequest('gpus', settings, 'joe')
+        self.service.change(daemon_context(), uuid, request)
+        return self.lease()
+
+    def lease(self) -> Job:
+        kinds = (JobType.RECONFIGURE,)
+        (job,) = self.database.write(queue.lease_jobs, OWNER, 10, kinds)
+        return job
+
+    def repeat(self, job: Job) -> Job:
+        """Postpone a job as the runner does; return it as leased again."""
+        self.database.write(queue.pause_job, job, 0, self.read_step(job))
+        return self.lease()
+
+    def read_step(self, job: Job) -> str:
+        step = select(JobRow.step).where(JobRow.uuid == job.uuid)
+        return str(self.database.read(lambda s: s.scalar(step)))
+
+    def last(self) -> Reconfiguration:
+        return self.service.show(self.device().uuid).changes[0]
+
+    def has_job(self) -> bool:
+        uuid = self.device().uuid
+        return self.database.read(queue.has_keyed_job, JobType.RECONFIGURE, uuid)
+
+    def is_held(self) -> bool:
+        preparing = select(AttachHandle.preparing)
+        flags = set(self.database.read(lambda s: s.scalars(preparing).all()))
+        assert len(flags) == 1
+        return flags == {True}
+
+    def claim_handle(self) -> str:
+        (arq,) = add_arqs(self.database, 1)
+        key = _CARD.root.handles[0].key
+        claim = update(AttachHandle).where(AttachHandle.key == key)
+        self.database.write(lambda s: s.execute(claim.values(arq_uuid=arq)))
+        return arq
+
+
+@pytest.fixture
+def cloud(database: Database) -> Cloud:
+    return Cloud(database)
+
+
+def test_change_runs_teardown_then_setup_while_held(cloud: Cloud) -> None:
+    cloud.handler.run(cloud.change(count=4))
+    teardown, setup = cloud.playbooks.orders
+    assert (teardown.playbook, setup.playbook) == ('teardown.yml', 'setup.yml')
+    assert (setup.directory, setup.inventory) == ('/srv/ansible', 'hosts.yml')
+    assert (setup.limit, setup.timeout) == (HOST, 60)
+    assert setup.variables == {
+        'family': 'gpu',
+        'count': 4,
+        'cyborg_lite_device_uuid': cloud.device().uuid,
+        'cyborg_lite_device_address': _CARD.control_address,
+    }
+    assert cloud.synced == [DeviceStatus.MAINTAINING, DeviceStatus.ENABLED]
+    assert (cloud.is_held(), cloud.has_job()) == (False, False)
+    change = cloud.last()
+    assert change.state is ReconfigurationState.SUCCEEDED
+    assert (change.phase, change.tasks, change.actor) == (Phase.SETUP, 2, 'joe')
+    assert change.log == (
+        'teardown: Write the files: changed\nsetup: Write the files: changed'
+    )
+    assert change.finished_at is not None
+
+
+def test_change_failed_playbook_leaves_device_maintaining(cloud: Cloud) -> None:
+    cloud.playbooks.answers = [PlaybookResult('failed', 'Load: no such module')]
+    cloud.handler.run(cloud.change())
+    assert len(cloud.playbooks.orders) == 1
+    device, change = cloud.device(), cloud.last()
+    assert device.status is DeviceStatus.MAINTAINING
+    reason = 'Playbook teardown failed: Load: no such module'
+    assert device.status_reason == f'Configuration: {reason}'
+    assert (change.state, change.reason) == (ReconfigurationState.FAILED, reason)
+    assert (cloud.is_held(), cloud.has_job()) == (False, False)
+
+
+def test_change_interrupted_starts_over_with_teardown(cloud: Cloud) -> None:
+    success, delayed = (
+        PlaybookResult('successful'),
+        ReconfigurationDelayed(reason='died'),
+    )
+    cloud.playbooks.answers = [success, delayed]
+    job = cloud.change()
+    with pytest.raises(ReconfigurationDelayed):
+        cloud.handler.run(job)
+    assert cloud.is_held()
+    assert cloud.last().state is ReconfigurationState.RUNNING
+    cloud.handler.run(cloud.repeat(job))
+    names = [order.playbook for order in cloud.playbooks.orders]
+    assert names == ['teardown.yml', 'setup.yml'] * 2
+    assert cloud.last().state is ReconfigurationState.SUCCEEDED
+    assert not cloud.is_held()
+
+
+def test_change_hold_is_written_to_placement(cloud: Cloud) -> None:
+    key = JobType.PLACEMENT_SYNC, HOST
+    reported = cloud.database.write(queue.lease_keyed_job, OWNER, *key)
+    assert reported is not None
+    cloud.database.write(queue.finish_job, reported)
+    cloud.playbooks.answers = [ReconfigurationDelayed(reason='died')]
+    with pytest.raises(ReconfigurationDelayed):
+        cloud.handler.run(cloud.change())
+    assert cloud.database.read(queue.has_keyed_job, *key)
+
+
+@pytest.mark.parametrize(
+    ('digest', 'failure'), [('newer', None), ('after', HostAway(host=HOST))]
+)
+def test_change_waits_for_report_without_playbooks(
+    cloud: Cloud, digest: str, failure: HostAway | None
+) -> None:
+    cloud.agents.digest, cloud.agents.failure = digest, failure
+    job = cloud.change()
+    with pytest.raises((ReconfigurationDelayed, HostAway)):
+        cloud.handler.run(job)
+    assert cloud.is_held()
+    cloud.agents.digest, cloud.agents.failure = 'after', None
+    cloud.handler.run(cloud.repeat(job))
+    assert len(cloud.playbooks.orders) == 2
+    assert cloud.last().state is ReconfigurationState.SUCCEEDED
+
+
+def test_change_of_used_device_is_refused(cloud: Cloud) -> None:
+    arq = cloud.claim_handle()
+    with pytest.raises(ReconfigurationRefused, match=arq):
+        cloud.change()
+    configuration = cloud.service.show(cloud.device().uuid)
+    assert (configuration.arqs, configuration.changes) == ((arq,), ())
+
+
+def test_change_twice_is_refused(cloud: Cloud) -> None:
+    cloud.change()
+    with pytest.raises(ReconfigurationRefused, match='being changed already'):
+        cloud.change()
+
+
+def test_change_device_claimed_meanwhile_fails(cloud: Cloud) -> None:
+    job = cloud.change()
+    arq = cloud.claim_handle()
+    cloud.handler.run(job)
+    assert arq in cloud.last().reason
+    assert cloud.device().status is DeviceStatus.ENABLED
+    assert cloud.playbooks.orders == []
+
+
+def test_change_with_allocation_fails_unchanged(cloud: Cloud) -> None:
+    job = cloud.change()
+    provider = _CARD.root.provider_uuid
+    consumer = Consumer('instance', PROJECT, PROJECT, 1, {provider: {'VGPU': 1}})
+    cloud.placement.consumers['instance'] = consumer
+    cloud.handler.run(job)
+    assert 'Placement has allocations of it: instance' in cloud.last().reason
+    assert cloud.device().status is DeviceStatus.ENABLED
+    assert (cloud.playbooks.orders, cloud.is_held()) == ([], False)
+
+
+def test_change_other_set_is_refused(cloud: Cloud) -> None:
+    uuid, context = cloud.device().uuid, daemon_context()
+    with pytest.raises(ReconfigurationRefused, match='Its sets: gpus'):
+        cloud.service.change(context, uuid, ConfigurationRequest('fpgas', {}, 'joe'))
+
+
+@pytest.mark.parametrize(
+    'settings',
+    [
+        {'count': '4'},
+        {'family': 'other'},
+        {'name': '{{ 1 }}'},
+        {'name': '../etc'},
+        {'ansible_connection': 'local'},
+    ],
+)
+# Any: JSON values.
+def test_change_invalid_settings_are_refused(
+    cloud: Cloud, settings: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidSettings):
+        cloud.change(**settings)
+
+
+def test_change_conductor_without_set_is_delayed(cloud: Cloud) -> None:
+    job = cloud.change()
+    with pytest.raises(ReconfigurationDelayed, match='no hardware set gpus'):
+        cloud.create_handler(HardwareSets()).run(job)
+    assert not cloud.is_held()
+
+
+def test_expire_before_hold_offers_device(cloud: Cloud) -> None:
+    cloud.handler.expire(cloud.change(), 'An operator cancelled the job.')
+    assert cloud.last().reason == 'An operator cancelled the job.'
+    assert cloud.device().status is DeviceStatus.ENABLED
+
+
+def test_expire_during_playbook_leaves_device_maintaining(cloud: Cloud) -> None:
+    cloud.playbooks.answers = [ReconfigurationDelayed(reason='died')]
+    job = cloud.change()
+    with pytest.raises(ReconfigurationDelayed):
+        cloud.handler.run(job)
+    cloud.handler.expire(job, 'The deadline passed.')
+    assert cloud.device().status is DeviceStatus.MAINTAINING
+    assert cloud.device().status_reason == 'Configuration: The deadline passed.'
+    assert cloud.last().state is ReconfigurationState.FAILED
+
+
+def test_change_device_in_maintenance_keeps_its_reason(cloud: Cloud) -> None:
+    uuid = cloud.device().uuid
+    maintaining = DeviceStatus.MAINTAINING
+    cloud.database.write(
+        devices.set_device_status, uuid, maintaining, 'The fan is broken.'
+    )
+    cloud.handler.run(cloud.change())
+    device = cloud.device()
+    assert (device.status, device.status_reason) == (maintaining, 'The fan is broken.')

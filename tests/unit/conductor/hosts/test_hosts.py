@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Removal of daemons and hosts, with a fake Placement."""
+
+from uuid import uuid4
+
+import pytest
+
+from cyborg_lite.conductor.hosts.hosts import HostService
+from cyborg_lite.conductor.jobs.runner import create_owner
+from cyborg_lite.conductor.providers.host_jobs import HostSyncJobs
+from cyborg_lite.conductor.providers.sync import PlacementSync
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.hosts import services
+from cyborg_lite.db.jobs import administration
+from cyborg_lite.exceptions import (
+    ServiceAlive,
+    ServiceNotFound,
+    ServiceUnavailable,
+)
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.hosts.services import AGENT, CONDUCTOR
+from tests.builders.rows import HOST, add_card
+from tests.builders.service_rows import mark_down, record_heartbeat
+from tests.doubles.placement import FakePlacement
+
+
+@pytest.fixture
+def placement() -> FakePlacement:
+    placement = FakePlacement()
+    placement.create_provider(str(uuid4()), HOST, None)
+    return placement
+
+
+@pytest.fixture
+def hosts(database: Database, placement: FakePlacement) -> HostService:
+    sync = PlacementSync(database, placement)
+    return HostService(database, HostSyncJobs(database, sync, create_owner(10)))
+
+
+def service_uuid(database: Database, binary: str) -> str:
+    (uuid,) = [
+        service.uuid
+        for service in database.read(services.list_services)
+        if service.binary == binary
+    ]
+    return uuid
+
+
+def test_forget_service_of_agent_deletes_host_and_providers(
+    hosts: HostService, database: Database, placement: FakePlacement
+) -> None:
+    rp_uuid = add_card(database, 2)
+    assert hosts.set_status(HOST, DeviceStatus.MAINTAINING, 'gone') == 1
+    assert rp_uuid in placement.providers
+    mark_down(database, HOST)
+    hosts.forget_service(service_uuid(database, AGENT))
+    assert rp_uuid not in placement.providers
+    assert not database.read(services.list_services)
+    assert not database.read(administration.list_jobs)
+
+
+def test_set_status_repeated_returns_when_placement_has_it(
+    hosts: HostService,
+    database: Database,
+    placement: FakePlacement,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rp_uuid = add_card(database, 2)
+    with monkeypatch.context() as outage:
+        outage.setattr(placement, 'find_provider_by_name', refuse)
+        for _ in range(2):
+            with pytest.raises(ServiceUnavailable):
+                hosts.set_status(HOST, DeviceStatus.MAINTAINING, 'fan')
+    assert hosts.set_status(HOST, DeviceStatus.MAINTAINING, 'fan') == 0
+    assert placement.get_inventories(rp_uuid).inventories['PGPU'].reserved == 2
+
+
+def refuse(_name: str) -> None:
+    raise ServiceUnavailable(what='Placement')
+
+
+def test_forget_service_of_conductor_keeps_agent_of_host(
+    hosts: HostService, database: Database
+) -> None:
+    record_heartbeat(database, HOST)
+    record_heartbeat(database, 'controller', CONDUCTOR)
+    with pytest.raises(ServiceAlive, match='controller'):
+        hosts.forget_service(service_uuid(database, CONDUCTOR))
+    mark_conductor_down(database)
+    hosts.forget_service(service_uuid(database, CONDUCTOR))
+    (agent,) = database.read(services.list_services)
+    assert agent.binary == AGENT
+    with pytest.raises(ServiceAlive):
+        hosts.forget_service(agent.uuid)
+
+
+def mark_conductor_down(database: Database) -> None:
+    (conductor,) = [
+        service
+        for service in database.read(services.list_services)
+        if service.binary == CONDUCTOR
+    ]
+    # Every heartbeat is older than this time.
+    newest = conductor.heartbeat_at.replace(year=conductor.heartbeat_at.year + 1)
+    assert database.write(services.switch_states, (conductor,), newest)
+
+
+def test_forget_service_unknown_raises(hosts: HostService) -> None:
+    with pytest.raises(ServiceNotFound):
+        hosts.forget_service(str(uuid4()))
+
+
+def test_forget_placement_down_leaves_job(
+    hosts: HostService,
+    database: Database,
+    placement: FakePlacement,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A conductor removes the providers when Placement answers again."""
+    add_card(database, 1)
+    monkeypatch.setattr(placement, 'find_provider_by_name', refuse)
+    with pytest.raises(ServiceUnavailable):
+        hosts.forget(HOST)
+    (job,) = database.read(administration.list_jobs)
+    assert job.key == HOST

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of a conductor in the format of Prometheus."""
+
+import re
+import socket
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from cyborg_lite.conductor.arqs.nova_events import NovaEventHandler
+from cyborg_lite.conductor.hosts.heartbeat_batch import HeartbeatBatch
+from cyborg_lite.conductor.inventory.inventory import InventoryService
+from cyborg_lite.conductor.jobs.attempts import Handler
+from cyborg_lite.conductor.jobs.runner import JobRunner, Workers, create_owner
+from cyborg_lite.conductor.metrics.conductor_metrics import Metrics
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import (
+    ConfigurationError,
+    HostAway,
+    JobLost,
+    ServiceUnavailable,
+)
+from cyborg_lite.model.jobs import Job, JobType, NewJob, NovaEventPayload
+from devstack.launcher.configuration import free_port
+from tests.builders.bound_arqs import create_bound_instance
+from tests.builders.cloud_clients import create_nova_client, create_placement_client
+from tests.builders.rows import OWNER
+from tests.doubles.http_service import Answer, HttpService
+from tests.doubles.job_handlers import ScriptedHandler, run_owned_job, wait_and_stop
+from tests.doubles.nova import FakeNova
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics()
+
+
+def figure(metrics: Metrics, name: str, **labels: str) -> float:
+    """Return the value of a metric, or 0 without a sample."""
+    return read(metrics.format_text(), name, **labels)
+
+
+def read(text: str, name: str, **labels: str) -> float:
+    inner = ','.join(f'{key}="{value}"' for key, value in sorted(labels.items()))
+    full = f'cyborg_lite_{name}{{{inner}}}' if labels else f'cyborg_lite_{name}'
+    match = re.search(f'^{re.escape(full)} (.*)$', text, re.MULTILINE)
+    return float(match[1]) if match else 0.0
+
+
+@pytest.fixture
+def handler(database: Database) -> ScriptedHandler:
+    return ScriptedHandler(database)
+
+
+@pytest.fixture
+def runner(
+    database: Database, handler: ScriptedHandler, metrics: Metrics
+) -> Iterator[JobRunner]:
+    handlers: dict[str, Handler] = {
+        JobType.RELEASE: handler,
+        JobType.BIND: handler,
+        JobType.NOVA_EVENT: handler,
+    }
+    owner = create_owner(lease_seconds=30)
+    runner = JobRunner(database, handlers, owner, Workers(2, 2), metrics)
+    yield runner
+    runner.stop()
+    runner.wait()
+
+
+# --- jobs -----------------------------------------------------------------------------
+
+
+def results(metrics: Metrics) -> dict[str, float]:
+    counts = {
+        result: figure(metrics, 'job_results_total', kind='release', result=result)
+        for result in ('done', 'put-off', 'expired')
+    }
+    return {result: number for result, number in counts.items() if number}
+
+
+def test_metrics_count_done_job(
+    runner: JobRunner, handler: ScriptedHandler, database: Database, metrics: Metrics
+) -> None:
+    run_owned_job(runner, database)
+    wait_and_stop(runner, handler)
+    assert results(metrics) == {'done': 1}
+    assert figure(metrics, 'job_attempts_total', kind='release') == 1
+    assert figure(metrics, 'job_attempts_total', kind='bind') == 0
+
+
+@pytest.mark.parametrize('limit_ms', [None, 1])
+def test_metrics_count_failed_attempt_by_result(
+    runner: JobRunner,
+    handler: ScriptedHandler,
+    database: Database,
+    metrics: Metrics,
+    limit_ms: int | None,
+) -> None:
+    def fail(job: Job) -> None:
+        raise HostAway(host='compute-1')
+
+    handler.act = fail
+    job = database.write(
+        queue.add_running_job, NewJob(JobType.RELEASE, limit_ms=limit_ms), runner.owner
+    )
+    runner.start()
+    runner.run(job)
+    wait_and_stop(runner, handler)
+    assert results(metrics) == {'expired' if limit_ms else 'put-off': 1}
+
+
+def test_metrics_count_lost_lease(
+    runner: JobRunner, handler: ScriptedHandler, database: Database, metrics: Metrics
+) -> None:
+    def lose(job: Job) -> None:
+        raise JobLost(job=job.uuid)
+
+    handler.act = lose
+    run_owned_job(runner, database)
+    wait_and_stop(runner, handler)
+    assert figure(metrics, 'job_leases_lost_total', kind='release') == 1
+    assert results(metrics) == {}
+
+
+@pytest.mark.parametrize('succeeded', [True, False])
+def test_metrics_observe_bind_duration_by_result(
+    runner: JobRunner,
+    handler: ScriptedHandler,
+    database: Database,
+    metrics: Metrics,
+    succeeded: bool,
+) -> None:
+    def become(job: Job) -> Job | None:
+        if job.type == JobType.NOVA_EVENT:
+            handler.finish(job)
+            return None
+        event = NewJob(
+            JobType.NOVA_EVENT, NovaEventPayload('i', ('a',), succeeded).to_json()
+        )
+        return database.write(queue.replace_job, job, event)
+
+    handler.act = become
+    database.write(queue.add_job, NewJob(JobType.BIND))
+    (job,) = database.write(queue.lease_jobs, runner.owner, 1)
+    runner.start()
+    runner.run(Job(job.uuid, job.type, {}, job.owner, job.lease, age=20.0))
+    wait_and_stop(runner, handler)
+    result = 'succeeded' if succeeded else 'failed'
+    assert figure(metrics, 'bind_seconds_count', result=result) == 1
+    assert figure(metrics, 'bind_seconds_bucket', le='10.0', result=result) == 0
+    assert figure(metrics, 'bind_seconds_bucket', le='60.0', result=result) == 1
+
+
+def test_lease_jobs_sets_age(database: Database) -> None:
+    database.write(queue.add_job, NewJob(JobType.RELEASE))
+    (job,) = database.write(queue.lease_jobs, OWNER, 1)
+    assert 0 <= job.age < 60
+
+
+def test_metrics_show_job_table(database: Database, metrics: Metrics) -> None:
+    metrics.add_database_metrics(database)
+    assert figure(metrics, 'jobs', kind='release', state='waiting') == 0
+    for _ in range(2):
+        database.write(queue.add_job, NewJob(JobType.RELEASE))
+    database.write(queue.lease_jobs, OWNER, 1)
+    text = metrics.format_text()
+    assert read(text, 'jobs', kind='release', state='waiting') == 1
+    assert read(text, 'jobs', kind='release', state='running') == 1
+    assert 'cyborg_lite_job_queue_age_seconds{kind="release"}' in text
+    assert 0 <= read(text, 'job_queue_age_seconds', kind='release') < 60
+
+
+def test_metrics_database_down_serves_other_metrics(metrics: Metrics) -> None:
+    metrics.add_database_metrics(Database('sqlite:////nowhere/at/all.sqlite'))
+    metrics.count_heartbeat()
+    assert figure(metrics, 'agent_heartbeats_total') == 1
+
+
+# --- other counters -------------------------------------------------------------------
+
+
+def test_metrics_count_nova_events_by_code(
+    database: Database, metrics: Metrics
+) -> None:
+    (first, second), instance = create_bound_instance(database, 2)
+    payload = {'instance': instance, 'succeeded': True}
+    with FakeNova() as nova:
+        nova.rules.codes = {second: 422}
+        handler = NovaEventHandler(database, create_nova_client(nova.endpoint), metrics)
+        new = NewJob(JobType.NOVA_EVENT, {**payload, 'arqs': [first, second]})
+        handler.run(database.write(queue.add_running_job, new, OWNER))
+    handler = NovaEventHandler(database, create_nova_client(None), metrics)
+    new = NewJob(JobType.NOVA_EVENT, {**payload, 'arqs': [first]})
+    handler.run(database.write(queue.add_running_job, new, OWNER))
+    codes = {
+        code: figure(metrics, 'nova_events_total', code=code)
+        for code in ('200', '422', 'dropped')
+    }
+    assert codes == {'200': 1, '422': 1, 'dropped': 1}
+
+
+def test_metrics_nova_unreachable_counts_failure(
+    database: Database, metrics: Metrics
+) -> None:
+    (arq,), instance = create_bound_instance(database, 1)
+    payload = NovaEventPayload(instance, (arq,), succeeded=True).to_json()
+    nova = create_nova_client(f'http://127.0.0.1:{free_port()}')
+    new = NewJob(JobType.NOVA_EVENT, payload)
+    job = database.write(queue.add_running_job, new, OWNER)
+    with pytest.raises(ServiceUnavailable):
+        NovaEventHandler(database, nova, metrics).run(job)
+    assert figure(metrics, 'nova_events_total', code='none') == 1
+    assert figure(metrics, 'bind_stage_seconds_count', stage='nova-event') == 1
+
+
+def test_metrics_count_placement_calls_by_status(metrics: Metrics) -> None:
+    with HttpService() as service:
+        placement = create_placement_client(service.url)
+        placement.observe_requests(metrics.count_placement_call)
+        service.answers['GET /resource_providers/a/usages'] = Answer(
+            200, {'usages': {}}
+        )
+        placement.get_usages('a')
+        service.answers['GET /resource_providers/b'] = Answer(404, {'errors': []})
+        placement.find_provider('b')
+        service.answers['GET /resource_providers/c'] = Answer(503)
+        with pytest.raises(ServiceUnavailable):
+            placement.find_provider('c')
+    unreachable = create_placement_client(f'http://127.0.0.1:{free_port()}')
+    unreachable.observe_requests(metrics.count_placement_call)
+    with pytest.raises(ServiceUnavailable):
+        unreachable.find_provider('d')
+    statuses = {
+        status: figure(metrics, 'placement_calls_total', method='GET', status=status)
+        for status in ('200', '404', '503', 'none')
+    }
+    assert statuses == {'200': 1, '404': 1, '503': 1, 'none': 1}
+
+
+def test_metrics_count_heartbeats(database: Database, metrics: Metrics) -> None:
+    batch = HeartbeatBatch(database, threading.Event())
+    inventory = InventoryService(database, lambda: None, batch, metrics.count_heartbeat)
+    for _ in range(3):
+        inventory.record_heartbeat('compute-1', 'digest', '0.1.0')
+    assert figure(metrics, 'agent_heartbeats_total') == 3
+
+
+def test_metrics_of_two_conductors_are_separate(metrics: Metrics) -> None:
+    metrics.count_heartbeat()
+    assert figure(Metrics(), 'agent_heartbeats_total') == 0
+
+
+# --- over HTTP ------------------------------------------------------------------------
+
+
+def test_metrics_are_served_over_http(metrics: Metrics) -> None:
+    metrics.count_heartbeat()
+    port = metrics.serve('127.0.0.1', [free_port()])
+    with closing(urllib.request.urlopen(f'http://127.0.0.1:{port}/metrics')) as answer:
+        text = answer.read().decode()
+    assert read(text, 'agent_heartbeats_total') == 1
+
+
+def test_serve_port_taken_uses_next(metrics: Metrics) -> None:
+    with socket.create_server(('127.0.0.1', 0)) as listener:
+        first = listener.getsockname()[1]
+        second = free_port()
+        assert metrics.serve('127.0.0.1', [first, second]) == second
+        with pytest.raises(ConfigurationError, match='metrics_port'):
+            Metrics().serve('127.0.0.1', [first])

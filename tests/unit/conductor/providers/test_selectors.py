@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traits of selectors in Placement after changes of profiles, hardware and hosts."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.profiles import profiles
+from cyborg_lite.model.inventory import typed_attributes
+from cyborg_lite.model.jobs import JobType
+from cyborg_lite.model.profiles.device_profiles import ProfileChange
+from cyborg_lite.model.profiles.selectors import TRAIT_PREFIX
+from cyborg_lite.model.traits import OWNER_CYBORG
+from tests.builders.provider_rows import change_deployable, change_device
+from tests.builders.selector_fleets import (
+    SyncRunner,
+    add_compute_nodes,
+    add_deployable,
+    compile_keys,
+    create_profile,
+    find_trait,
+    store_attributes,
+)
+from tests.builders.selector_texts import (
+    DEVICES,
+    TREES,
+    Node,
+    build_attributes,
+    decide,
+    write_text,
+)
+from tests.builders.service_rows import mark_down, mark_up
+from tests.doubles.placement import FakePlacement
+from tests.servers.databases import database_fixture
+from tests.support.sql_statements import statements
+
+HOST = 'compute-1'
+LARGE = typed_attributes.MEMORY.of(81920)
+SMALL = typed_attributes.MEMORY.of(16384)
+SELECTOR = compile_keys(selector='device.memory_mib >= 40GiB')
+TRAIT = find_trait(SELECTOR)
+
+database = database_fixture('sqlite')
+
+
+@pytest.fixture
+def placement() -> FakePlacement:
+    placement = FakePlacement()
+    add_compute_nodes(placement, [HOST])
+    return placement
+
+
+@pytest.fixture
+def runner(database: Database, placement: FakePlacement) -> SyncRunner:
+    return SyncRunner(database, placement)
+
+
+def find_matching(placement: FakePlacement, trait: str = TRAIT) -> set[str]:
+    """Return the providers with the trait of a selector."""
+    return {
+        uuid for uuid, state in placement.providers.items() if trait in state.traits
+    }
+
+
+def test_create_profile_marks_matching_providers_only(
+    database: Database, placement: FakePlacement, runner: SyncRunner
+) -> None:
+    large = add_deployable(database, HOST, 'large', LARGE)
+    add_deployable(database, HOST, 'small', SMALL)
+    add_deployable(database, HOST, 'unknown')
+    runner.sync(HOST)
+    create_profile(database, SELECTOR)
+    assert runner.run() == [JobType.SELECTORS, JobType.PLACEMENT_SYNC]
+    assert find_matching(placement) == {large}
+    assert placement.providers[large].traits >= {OWNER_CYBORG, 'CUSTOM_NVIDIA_1EB8'}
+
+
+def test_hardware_change_moves_trait_in_one_sync(
+    database: Database, placement: FakePlacement, runner: SyncRunner
+) -> None:
+    first = add_deployable(database, HOST, 'first', LARGE)
+    second = add_deployable(database, HOST, 'second', SMALL)
+    create_profile(database, SELECTOR)
+    runner.sync(HOST)
+    assert find_matching(placement) == {first}
+    change_deployable(database, first, typed_attributes=store_attributes([SMALL]))
+    change_deployable(database, second, typed_attributes=store_attributes([LARGE]))
+    runner.sync(HOST)
+    assert find_matching(placement) == {second}
+    change_deployable(database, second, typed_attributes=None)
+    runner.sync(HOST)
+    assert find_matching(placement) == set()
+
+
+def test_change_and_deletion_of_profile_remove_trait(
+    database: Database, placement: FakePlacement, runner: SyncRunner
+) -> None:
+    rp_uuid = add_deployable(database, HOST, 'gpu', LARGE)
+    first, second = (create_profile(database, SELECTOR) for _ in range(2))
+    runner.sync(HOST)
+    smaller = compile_keys(memory='1GiB')
+    change = ProfileChange(('groups',), groups=(smaller,))
+    database.write(profiles.update_profile, first.uuid, change, None)
+    runner.run()
+    # The second profile still has the selector.
+    assert find_matching(placement) == {rp_uuid}
+    assert find_matching(placement, find_trait(smaller)) == {rp_uuid}
+    database.write(profiles.delete_profiles, [first.uuid, second.uuid], None)
+    runner.run()
+    names = placement.providers[rp_uuid].traits
+    assert not any(name.startswith(TRAIT_PREFIX) for name in names)
+
+
+def test_host_down_removes_trait_until_up(
+    database: Database, placement: FakePlacement, runner: SyncRunner
+) -> None:
+    rp_uuid = add_deployable(database, HOST, 'gpu', LARGE)
+    create_profile(database, SELECTOR)
+    runner.sync(HOST)
+    mark_down(database, HOST)
+    runner.sync(HOST)
+    assert find_matching(placement) == set()
+    mark_up(database, HOST)
+    runner.sync(HOST)
+    assert find_matching(placement) == {rp_uuid}
+    change_device(database, rp_uuid, health='failed')
+    runner.sync(HOST)
+    assert find_matching(placement) == set()
+
+
+def test_foreign_trait_of_selector_is_removed(
+    database: Database, placement: FakePlacement, runner: SyncRunner
+) -> None:
+    """The record of published traits may be lost."""
+    rp_uuid = add_deployable(database, HOST, 'gpu', SMALL)
+    create_profile(database, SELECTOR)
+    runner.sync(HOST)
+    state = placement.providers[rp_uuid]
+    placement.set_traits(rp_uuid, state.node.generation, state.traits | {TRAIT})
+    runner.sync(HOST)
+    assert find_matching(placement) == set()
+
+
+def test_profile_without_selector_writes_no_job(
+    database: Database, runner: SyncRunner
+) -> None:
+    profile = create_profile(database, {'resources:PGPU': '1'})
+    database.write(profiles.delete_profiles, [profile.uuid], None)
+    # An earlier microversion accepts any value.
+    create_profile(database, {'resources:PGPU': '1', 'accel:selector': 'fast'})
+    assert runner.run() == []
+
+
+def test_profile_change_costs_one_pass_and_bounded_calls(
+    database: Database, placement: FakePlacement, runner: SyncRunner
+) -> None:
+    hosts = [f'node-{number}' for number in range(10)]
+    add_compute_nodes(placement, hosts)
+    for number, host in enumerate(hosts):
+        for card in range(8):
+            memory = LARGE if number < 4 and card < 3 else SMALL
+            add_deployable(database, host, f'gpu{card}', memory)
+    runner.sync(*hosts)
+    placement.calls.clear()
+    create_profile(database, SELECTOR)
+    with statements(database) as sql:
+        jobs = runner.run()
+    assert jobs.count(JobType.SELECTORS) == 1
+    assert jobs.count(JobType.PLACEMENT_SYNC) == 4
+    assert sum('typed_attributes' in text for text in sql) == 1 + 4
+    # One for the name of the trait; two for each host that changes, and one for each
+    # provider that gets the trait.
+    assert len(placement.calls) == 1 + 2 * 4 + 12
+    assert len(find_matching(placement)) == 12
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.lists(TREES, min_size=1, max_size=3),
+    st.lists(DEVICES, min_size=1, max_size=6),
+    DEVICES,
+)
+def test_random_fleet_traits_match_oracle(
+    database: Database,
+    placement: FakePlacement,
+    trees: list[Node],
+    fleet: list[dict[str, Any]],
+    replacement: dict[str, Any],
+) -> None:
+    host, runner = f'host-{uuid4()}', SyncRunner(database, placement)
+    add_compute_nodes(placement, [host])
+    uuids = [
+        add_deployable(database, host, f'gpu{number}', *build_attributes(device))
+        for number, device in enumerate(fleet)
+    ]
+    groups = [compile_keys(selector=write_text(tree)) for tree in trees]
+    profile = create_profile(database, *groups)
+    runner.sync(host)
+    column = store_attributes(build_attributes(replacement))
+    change_deployable(database, uuids[0], typed_attributes=column)
+    runner.sync(host)
+    present = [replacement, *fleet[1:]]
+    for tree, group in zip(trees, groups, strict=True):
+        expected = {
+            uuid
+            for uuid, device in zip(uuids, present, strict=True)
+            if decide(tree, device) is True
+        }
+        marked = find_matching(placement, find_trait(group)) & {*uuids}
+        assert marked == expected
+    database.write(profiles.delete_profiles, [profile.uuid], None)

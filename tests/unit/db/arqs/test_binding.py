@@ -1,0 +1,546 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Binds: acceptance, claims and completion, each for all ARQs or none."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import Connection, event, select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.arqs import arqs, attach_handles, binding, release
+from cyborg_lite.db.core.change import change
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Arq, AttachHandle, Device
+from cyborg_lite.db.core.tables import Job as JobRow
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import (
+    ArqNotFound,
+    ArqStateConflict,
+    BindCancelled,
+    HandlesContended,
+    InstanceHasArqs,
+    JobLost,
+    NoFreeHandle,
+)
+from cyborg_lite.model.arqs.arqs import Binding, Scope
+from cyborg_lite.model.device_errors import HandlesNotConfirmed
+from cyborg_lite.model.devices.devices import ConfirmedHandle
+from cyborg_lite.model.jobs import Job, JobType, Owner
+from cyborg_lite.model.queries import Query
+from tests.builders.bind_jobs import (
+    ANY_PROJECT,
+    BIND_JOB,
+    BOUND_EVENT_JOB,
+    FAILED_EVENT_JOB,
+    confirm_all,
+)
+from tests.builders.rows import (
+    OWNER,
+    PROJECT,
+    add_arqs,
+    add_card,
+    bindings,
+    owners,
+    states,
+)
+from tests.support.sql_statements import statements, transactions
+
+
+def accept_bind(database: Database, binding_by_arq: dict[str, Binding]) -> Job:
+    return database.write(
+        binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
+    )
+
+
+def claim_handles(
+    database: Database, job: Job, uuids: list[str]
+) -> binding.ClaimResult:
+    return database.write(binding.claim_for_bind, job, uuids, None, BOUND_EVENT_JOB)
+
+
+def list_arqs(database: Database, **filters: str) -> list[dict[str, object]]:
+    query = Query(filters={name: (value,) for name, value in filters.items()})
+    arqs_found = database.read(arqs.list_arqs, query, ANY_PROJECT)
+    return [{name: getattr(arq, name) for name in arq.__slots__} for arq in arqs_found]
+
+
+def list_job_types(database: Database) -> list[str]:
+    return database.read(_list_job_types)
+
+
+def _list_job_types(session: Session) -> list[str]:
+    return sorted(session.scalars(select(JobRow.kind)))
+
+
+# --- acceptance ---------------------------------------------------------------------
+
+
+def test_accept_bind_stores_arqs_and_job(database: Database) -> None:
+    uuids, card, instance = add_arqs(database, 2), add_card(database, 2), str(uuid4())
+    accept_bind(database, bindings(uuids, card, instance))
+    arqs_shown = list_arqs(database, instance_uuid=instance)
+    assert [arq['uuid'] for arq in arqs_shown] == uuids
+    assert {arq['state'] for arq in arqs_shown} == {'BindStarted'}
+    assert {arq['device_rp_uuid'] for arq in arqs_shown} == {card}
+    assert {arq['hostname'] for arq in arqs_shown} == {'compute-1'}
+    assert list_job_types(database) == ['bind']
+
+
+def test_accept_bind_without_free_worker_adds_waiting_job(database: Database) -> None:
+    uuids, card = add_arqs(database, 1), add_card(database, 1)
+    requested = bindings(uuids, card)
+    new_job = replace(BIND_JOB, host='compute-1')
+    database.write(binding.accept_waiting_bind, requested, ANY_PROJECT, new_job)
+    assert states(database, uuids) == ['BindStarted']
+    (leased,) = database.write(queue.lease_jobs, OWNER, 10)
+    assert (leased.type, leased.host) == (JobType.BIND, 'compute-1')
+    claim_handles(database, leased, uuids)
+
+
+def test_accept_bind_arqs_keep_their_providers(
+    database: Database,
+) -> None:
+    uuids = add_arqs(database, 2)
+    cards = [add_card(database, 1), add_card(database, 1)]
+    instance = str(uuid4())
+    binding_by_arq = {
+        uuid: Binding('compute-1', card, instance)
+        for uuid, card in zip(uuids, cards, strict=True)
+    }
+    claim_handles(database, accept_bind(database, binding_by_arq), uuids)
+    assert [a['device_rp_uuid'] for a in list_arqs(database)] == cards
+
+
+def test_accept_bind_unknown_arq_changes_nothing(database: Database) -> None:
+    uuids, card = add_arqs(database, 1), add_card(database, 2)
+    with pytest.raises(ArqNotFound):
+        accept_bind(database, bindings([*uuids, str(uuid4())], card))
+    assert states(database, uuids) == ['Initial']
+    assert list_job_types(database) == []
+
+
+def test_accept_bind_arq_of_other_project_raises(database: Database) -> None:
+    uuids, card = add_arqs(database, 1), add_card(database, 1)
+    other_project = Scope(project_id='c' * 32, of_instances=True)
+    with pytest.raises(ArqNotFound):
+        database.write(
+            binding.accept_bind, bindings(uuids, card), other_project, BIND_JOB, OWNER
+        )
+
+
+def test_accept_bind_started_arq_raises(database: Database) -> None:
+    uuids, card = add_arqs(database, 1), add_card(database, 2)
+    binding_by_arq = bindings(uuids, card)
+    accept_bind(database, binding_by_arq)
+    with pytest.raises(ArqStateConflict):
+        accept_bind(database, binding_by_arq)
+    assert list_job_types(database) == ['bind']
+
+
+def test_accept_bind_arq_started_meanwhile_raises(database: Database) -> None:
+    """Another bind of one of the ARQs is accepted after they were read."""
+    uuids = add_arqs(database, 2)
+    requested = bindings(uuids, add_card(database, 2))
+    started = update(Arq).where(Arq.uuid == uuids[1]).values(generation=1)
+    races = [started]
+
+    # Any: objects of SQLAlchemy and of the database driver, which are not used.
+    def start_other(connection: Connection, _: Any, statement: str, *__: Any) -> None:
+        if statement.startswith('UPDATE arqs') and races:
+            connection.execute(races.pop())
+
+    def start(session: Session) -> None:
+        event.listen(session.connection(), 'before_cursor_execute', start_other)
+        binding.accept_bind(session, requested, ANY_PROJECT, BIND_JOB, OWNER)
+
+    with pytest.raises(ArqStateConflict):
+        database.write(start)
+    assert states(database, uuids) == ['Initial', 'Initial']
+    assert database.write(queue.lease_jobs, OWNER, 9) == ()
+
+
+def test_accept_bind_instance_with_arqs_raises(database: Database) -> None:
+    card, instance = add_card(database, 4), str(uuid4())
+    accept_bind(database, bindings(add_arqs(database, 1), card, instance))
+    second = add_arqs(database, 1)
+    with pytest.raises(InstanceHasArqs, match=instance):
+        accept_bind(database, bindings(second, card, instance))
+    assert states(database, second) == ['Initial']
+
+
+@pytest.mark.parametrize('needs_host', [False, True])
+def test_accept_bind_replaces_failed_arqs(database: Database, needs_host: bool) -> None:
+    """Nova keeps the ARQs of an unshelve that has failed."""
+    instance, failed = str(uuid4()), add_arqs(database, 2)
+    card = add_card(database, 2, needs_host=needs_host)
+    job = accept_bind(database, bindings(failed, card, instance))
+    job = claim_handles(database, job, failed).job
+    if needs_host:
+        database.write(binding.fail_bind, job, failed, 'no such type', FAILED_EVENT_JOB)
+    else:
+        database.write(_fail_bound, failed)
+    uuids = add_arqs(database, 2)
+    accept_bind(database, bindings(uuids, card, instance))
+    assert states(database, uuids) == ['BindStarted'] * 2
+    # A host must clean the handles before these ARQs are deleted.
+    assert states(database, failed) == ['Deleting'] * (2 if needs_host else 0)
+    assert [arq['uuid'] for arq in list_arqs(database, instance_uuid=instance)] == uuids
+
+
+def _fail_bound(session: Session, uuids: list[str]) -> None:
+    failed = {'state': 'BindFailed'}
+    change(session, update(Arq).where(Arq.uuid.in_(uuids)), failed)
+
+
+def test_accept_bind_failed_and_bound_arqs_raises(database: Database) -> None:
+    """The handle of a bound ARQ may be in use."""
+    instance, first = str(uuid4()), add_arqs(database, 2)
+    card = add_card(database, 4)
+    claim_handles(
+        database, accept_bind(database, bindings(first, card, instance)), first
+    )
+    database.write(_fail_bound, first[:1])
+    second = add_arqs(database, 1)
+    with pytest.raises(InstanceHasArqs, match=instance):
+        accept_bind(database, bindings(second, card, instance))
+    assert states(database, first) == ['BindFailed', 'Bound']
+
+
+def test_accept_bind_failed_arq_itself_raises(database: Database) -> None:
+    uuids, card, instance = add_arqs(database, 1), add_card(database, 1), str(uuid4())
+    job = accept_bind(database, bindings(uuids, card, instance))
+    database.write(binding.fail_bind, job, uuids, 'no such type', FAILED_EVENT_JOB)
+    with pytest.raises(ArqStateConflict):
+        accept_bind(database, bindings(uuids, card, instance))
+    assert states(database, uuids) == ['BindFailed']
+
+
+def test_accept_bind_project_in_patch_replaces_creator_project(
+    database: Database,
+) -> None:
+    card = add_card(database, 2)
+    (unchanged,), (changed,) = add_arqs(database, 1), add_arqs(database, 1)
+    accept_bind(database, bindings([unchanged], card))
+    with_project = Binding('compute-1', card, str(uuid4()), project_id='d' * 32)
+    accept_bind(database, {changed: with_project})
+    projects = {arq['uuid']: arq['project_id'] for arq in list_arqs(database)}
+    assert projects == {unchanged: PROJECT, changed: 'd' * 32}
+
+
+# --- claims -------------------------------------------------------------------------
+
+
+def test_claim_passthrough_is_bound_at_once(database: Database) -> None:
+    uuids, card = add_arqs(database, 3), add_card(database, 16)
+    claimed = claim_handles(
+        database, accept_bind(database, bindings(uuids, card)), uuids
+    )
+    assert claimed.handles == ()
+    assert claimed.job.type == JobType.NOVA_EVENT
+    assert states(database, uuids) == ['Bound'] * 3
+    assert owners(database) == sorted(uuids)
+    assert list_job_types(database) == ['nova-event']
+    arqs_shown = list_arqs(database)
+    assert {arq['attach_handle_type'] for arq in arqs_shown} == {'PCI'}
+    assert len({arq['attach_handle_uuid'] for arq in arqs_shown}) == 3
+
+
+def test_bind_eight_arqs_costs_ten_statements(
+    database: Database,
+) -> None:
+    uuids, card = add_arqs(database, 8), add_card(database, 16)
+    with statements(database) as sql, transactions(database) as transaction_ends:
+        claim_handles(database, accept_bind(database, bindings(uuids, card)), uuids)
+    assert len(sql) <= 11
+    assert transaction_ends == ['commit', 'commit']
+    assert states(database, uuids) == ['Bound'] * 8
+
+
+def test_bind_eight_devices_costs_ten_statements(
+    database: Database,
+) -> None:
+    uuids, instance = add_arqs(database, 8), str(uuid4())
+    binding_by_arq = {
+        u: Binding('compute-1', add_card(database, 1), instance) for u in uuids
+    }
+    with statements(database) as sql:
+        claim_handles(database, accept_bind(database, binding_by_arq), uuids)
+    assert len(sql) <= 11
+    assert states(database, uuids) == ['Bound'] * 8
+
+
+def test_claim_missing_handle_raises(database: Database) -> None:
+    uuids, card = add_arqs(database, 1), add_card(database, 1, missing=True)
+    job = accept_bind(database, bindings(uuids, card))
+    with pytest.raises(NoFreeHandle):
+        claim_handles(database, job, uuids)
+
+
+def test_claim_too_few_handles_claims_none(database: Database) -> None:
+    uuids, card = add_arqs(database, 3), add_card(database, 2)
+    job = accept_bind(database, bindings(uuids, card))
+    with pytest.raises(NoFreeHandle, match=card):
+        claim_handles(database, job, uuids)
+    assert owners(database) == []
+
+
+def test_claim_unknown_provider_raises(database: Database) -> None:
+    uuids = add_arqs(database, 1)
+    job = accept_bind(database, bindings(uuids, str(uuid4())))
+    with pytest.raises(NoFreeHandle, match='No device of Cyborg'):
+        claim_handles(database, job, uuids)
+
+
+def test_claim_device_gone_raises(database: Database) -> None:
+    uuids, card = add_arqs(database, 1), add_card(database, 1)
+    database.write(lambda s: s.execute(update(Device).values(health='gone')))
+    job = accept_bind(database, bindings(uuids, card))
+    with pytest.raises(NoFreeHandle, match='gone'):
+        claim_handles(database, job, uuids)
+
+
+def test_claim_after_unbind_is_cancelled(database: Database) -> None:
+    uuids, card = add_arqs(database, 2), add_card(database, 2)
+    job = accept_bind(database, bindings(uuids, card))
+    database.write(release.unbind_arqs, uuids[:1], ANY_PROJECT, None)
+    with pytest.raises(BindCancelled):
+        claim_handles(database, job, uuids)
+    assert owners(database) == []
+
+
+def test_claim_with_lost_job_changes_nothing(database: Database) -> None:
+    uuids, card = add_arqs(database, 1), add_card(database, 1)
+    job = accept_bind(database, bindings(uuids, card))
+    database.write(lambda s: s.execute(update(JobRow).values(lease=9)))
+    with pytest.raises(JobLost):
+        claim_handles(database, job, uuids)
+    assert states(database, uuids) == ['BindStarted']
+    assert owners(database) == []
+
+
+def test_claim_sets_project_of_instance(database: Database) -> None:
+    """An administrator may unshelve the instance of another project."""
+    uuids, card = add_arqs(database, 1, project='a' * 32), add_card(database, 1)
+    job = accept_bind(database, bindings(uuids, card))
+    database.write(binding.claim_for_bind, job, uuids, PROJECT, BOUND_EVENT_JOB)
+    assert [arq['project_id'] for arq in list_arqs(database)] == [PROJECT]
+
+
+# --- handles that their host prepares ------------------------------------------------
+
+
+def test_claim_host_handles_stay_bind_started(
+    database: Database,
+) -> None:
+    uuids, card = add_arqs(database, 2), add_card(database, 4, needs_host=True)
+    claimed = claim_handles(
+        database, accept_bind(database, bindings(uuids, card)), uuids
+    )
+    assert sorted(handle.arq_uuid for handle in claimed.handles) == sorted(uuids)
+    assert all(handle.preparing for handle in claimed.handles)
+    assert states(database, uuids) == ['BindStarted'] * 2
+    # The API does not show handles that the agent still prepares.
+    assert {arq['attach_handle_uuid'] for arq in list_arqs(database)} == {None}
+
+
+def test_lease_bind_job_after_claim_finds_handles(database: Database) -> None:
+    uuids, card = add_arqs(database, 1), add_card(database, 1, needs_host=True)
+    claim_handles(database, accept_bind(database, bindings(uuids, card)), uuids)
+    database.write(lambda s: s.execute(update(JobRow).values(lease_until=0)))
+    successor = Owner('conductor:2:2', 30_000)
+    (job,) = database.write(queue.lease_jobs, successor, 1)
+    assert job.step == binding.CLAIMED
+    (handle,) = database.read(attach_handles.list_handles_of_arqs, uuids)
+    assert handle.arq_uuid == uuids[0]
+
+
+def test_complete_bind_sets_bound(database: Database) -> None:
+    uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
+    claimed = claim_handles(
+        database, accept_bind(database, bindings(uuids, card)), uuids
+    )
+    event = database.write(
+        binding.complete_bind,
+        claimed.job,
+        confirm_all(database, uuids),
+        None,
+        BOUND_EVENT_JOB,
+    )
+    assert event.payload == {'succeeded': True}
+    assert states(database, uuids) == ['Bound'] * 2
+    assert not any(
+        handle.preparing
+        for handle in database.read(attach_handles.list_handles_of_arqs, uuids)
+    )
+
+
+def _drop_one(confirmed: list[ConfirmedHandle]) -> list[ConfirmedHandle]:
+    return confirmed[1:]
+
+
+def _add_foreign(confirmed: list[ConfirmedHandle]) -> list[ConfirmedHandle]:
+    return [*confirmed, replace(confirmed[0], uuid='another-handle')]
+
+
+def _change_arq(confirmed: list[ConfirmedHandle]) -> list[ConfirmedHandle]:
+    return [replace(confirmed[0], arq_uuid=confirmed[1].arq_uuid), confirmed[1]]
+
+
+def _change_generation(confirmed: list[ConfirmedHandle]) -> list[ConfirmedHandle]:
+    return [replace(item, bind_generation=9) for item in confirmed]
+
+
+@pytest.mark.parametrize(
+    'change', [_drop_one, _add_foreign, _change_arq, _change_generation]
+)
+def test_complete_bind_other_confirmed_handles_raises(
+    change: Callable[[list[ConfirmedHandle]], list[ConfirmedHandle]],
+    database: Database,
+) -> None:
+    uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
+    claimed = claim_handles(
+        database, accept_bind(database, bindings(uuids, card)), uuids
+    )
+    prepared = confirm_all(database, uuids)
+    changed = replace(prepared, confirmed=change(list(prepared.confirmed)))
+    event = None, BOUND_EVENT_JOB
+    with pytest.raises(HandlesNotConfirmed):
+        database.write(binding.complete_bind, claimed.job, changed, *event)
+    assert states(database, uuids) == ['BindStarted'] * 2
+    database.write(binding.complete_bind, claimed.job, prepared, *event)
+    assert states(database, uuids) == ['Bound'] * 2
+
+
+def test_complete_bind_needs_no_confirmation_without_host(
+    database: Database,
+) -> None:
+    uuids, instance = add_arqs(database, 2), str(uuid4())
+    cards = [add_card(database, 1, needs_host=flag) for flag in (True, False)]
+    requested = bindings(uuids[:1], cards[0], instance)
+    requested |= bindings(uuids[1:], cards[1], instance)
+    claimed = claim_handles(database, accept_bind(database, requested), uuids)
+    prepared = confirm_all(database, uuids)
+    assert [item.arq_uuid for item in prepared.confirmed] == uuids[:1]
+    database.write(binding.complete_bind, claimed.job, prepared, None, BOUND_EVENT_JOB)
+    assert states(database, uuids) == ['Bound'] * 2
+
+
+def test_complete_bind_after_delete_is_cancelled(
+    database: Database,
+) -> None:
+    uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
+    claimed = claim_handles(
+        database, accept_bind(database, bindings(uuids, card)), uuids
+    )
+    database.write(release.delete_arqs, uuids[:1], ANY_PROJECT, True, None)
+    # The agent may still prepare the handle, so no release job runs yet.
+    assert list_job_types(database) == ['bind']
+    with pytest.raises(BindCancelled):
+        database.write(
+            binding.complete_bind,
+            claimed.job,
+            confirm_all(database, uuids),
+            None,
+            BOUND_EVENT_JOB,
+        )
+    database.write(binding.fail_bind, claimed.job, uuids, 'cancelled', FAILED_EVENT_JOB)
+    assert states(database, uuids) == ['Deleting', 'BindFailed']
+    assert list_job_types(database) == ['nova-event', 'release', 'release']
+
+
+# --- failure --------------------------------------------------------------------------
+
+
+def test_fail_bind_releases_handles(database: Database) -> None:
+    uuids, card = add_arqs(database, 2), add_card(database, 2, needs_host=True)
+    claimed = claim_handles(
+        database, accept_bind(database, bindings(uuids, card)), uuids
+    )
+    event = database.write(
+        binding.fail_bind, claimed.job, uuids, 'no such type', FAILED_EVENT_JOB
+    )
+    assert event is not None
+    assert event.payload == {'succeeded': False}
+    arqs_shown = list_arqs(database)
+    assert {arq['state'] for arq in arqs_shown} == {'BindFailed'}
+    assert {arq['status_reason'] for arq in arqs_shown} == {'no such type'}
+    # The host may have prepared handles; the ARQs own them until they are clean.
+    for job in database.write(queue.lease_jobs, OWNER, 10):
+        handle = database.read(
+            attach_handles.find_unclean_handle, job.payload['handle']
+        )
+        assert handle is not None
+        database.write(release.record_release, job, handle)
+    assert owners(database) == []
+    assert sorted(list_job_types(database)) == ['nova-event', 'placement-sync']
+
+
+def test_fail_bind_deleted_arqs_sends_no_event(database: Database) -> None:
+    uuids, card = add_arqs(database, 1), add_card(database, 1)
+    job = accept_bind(database, bindings(uuids, card))
+    database.write(release.delete_arqs, uuids, ANY_PROJECT, True, None)
+    assert (
+        database.write(binding.fail_bind, job, uuids, 'cancelled', FAILED_EVENT_JOB)
+        is None
+    )
+    assert list_job_types(database) == []
+
+
+def test_claim_arq_with_unclean_handle_is_contended(database: Database) -> None:
+    uuids, card = add_arqs(database, 1), add_card(database, 2, needs_host=True)
+    first = claim_handles(database, accept_bind(database, bindings(uuids, card)), uuids)
+    database.write(
+        binding.complete_bind,
+        first.job,
+        confirm_all(database, uuids),
+        None,
+        BOUND_EVENT_JOB,
+    )
+    database.write(release.unbind_arqs, uuids, ANY_PROJECT, None)
+    assert states(database, uuids) == ['Unbound']
+    second_job = accept_bind(database, bindings(uuids, card))
+    with pytest.raises(HandlesContended):
+        claim_handles(database, second_job, uuids)
+
+
+def test_fail_bind_long_reason_is_shortened(database: Database) -> None:
+    uuids, card = add_arqs(database, 1), add_card(database, 1)
+    job = accept_bind(database, bindings(uuids, card))
+    database.write(binding.fail_bind, job, uuids, 'x' * 5000, FAILED_EVENT_JOB)
+    assert database.read(
+        lambda s: s.scalar(select(Arq.status_reason).where(Arq.uuid == uuids[0]))
+    ) == ('x' * 255)
+
+
+def test_claim_increments_handle_generation(database: Database) -> None:
+    """The agent ignores calls with an earlier generation."""
+    card = add_card(database, 1, needs_host=True)
+    (uuid,) = add_arqs(database, 1)
+    generations = []
+    for _ in range(2):
+        binding_by_arq = bindings([uuid], card, str(uuid4()))
+        (handle,) = claim_handles(
+            database, accept_bind(database, binding_by_arq), [uuid]
+        ).handles
+        generations.append(handle.generation)
+        database.write(_free, handle.uuid)
+        database.write(release.unbind_arqs, [uuid], ANY_PROJECT, None)
+    assert generations == [1, 2]
+
+
+def _free(session: Session, handle: str) -> None:
+    free = {'arq_uuid': None, 'preparing': False}
+    change(session, update(AttachHandle).where(AttachHandle.uuid == handle), free)
+
+
+def test_accept_bind_project_applies_to_given_arq(database: Database) -> None:
+    card = add_card(database, 2)
+    first, second = add_arqs(database, 2)
+    binding_by_arq = bindings([first, second], card, str(uuid4()))
+    binding_by_arq[first] = replace(binding_by_arq[first], project_id='other')
+    accept_bind(database, binding_by_arq)
+    arqs_shown = {arq['uuid']: arq['project_id'] for arq in list_arqs(database)}
+    assert arqs_shown == {first: 'other', second: PROJECT}

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of projects: what is counted, and 32 clients that create ARQs at once."""
+
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+from sqlalchemy import func, select
+
+from cyborg_lite.db.arqs import arqs, project_limits, release
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Arq
+from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.arqs.project_limits import ARQS, UNLIMITED, ProjectLimits
+from cyborg_lite.model.project_errors import ProjectLimitExceeded
+from tests.builders.bound_arqs import create_bound_arqs
+from tests.builders.rows import PROJECT, add_arqs, add_profile
+
+ANY = Scope(project_id=None)
+CLIENTS = 32
+
+
+@pytest.fixture
+def profile(database: Database) -> str:
+    database.write(project_limits.add_lock, PROJECT)
+    return add_profile(database, [{'resources:PGPU': '2'}])
+
+
+def create(database: Database, profile: str, **limits: int) -> int:
+    """Create ARQs within limits; return their number."""
+    limits_by_name = {
+        ARQS: limits.get('arqs', UNLIMITED),
+        'class:PGPU': limits.get('pgpu', -1),
+    }
+    work = partial(arqs.create_arqs, profile_name=profile, project_id=PROJECT)
+    created = database.write(
+        project_limits.create_arqs, ProjectLimits(PROJECT, limits_by_name), work
+    )
+    return len(created)
+
+
+def count_arqs(database: Database) -> int:
+    return database.read(
+        lambda session: session.scalar(select(func.count()).select_from(Arq)) or 0
+    )
+
+
+def test_create_within_limits_succeeds(database: Database, profile: str) -> None:
+    assert create(database, profile, arqs=4, pgpu=4) == 2
+    assert create(database, profile, arqs=4, pgpu=4) == 2
+    assert create(database, profile) == 2
+
+
+@pytest.mark.parametrize('limits', [{'arqs': 3}, {'pgpu': 3}])
+def test_create_beyond_limit_creates_nothing(
+    database: Database, profile: str, limits: dict[str, int]
+) -> None:
+    create(database, profile, **limits)
+    with pytest.raises(ProjectLimitExceeded, match='would be 4, the limit is 3'):
+        create(database, profile, **limits)
+    assert count_arqs(database) == 2
+
+
+def test_other_projects_do_not_count(database: Database, profile: str) -> None:
+    add_arqs(database, 5, 'c' * 32)
+    assert create(database, profile, arqs=2, pgpu=2) == 2
+
+
+def test_other_classes_do_not_count(database: Database, profile: str) -> None:
+    fpga = add_profile(database, [{'resources:FPGA': '3'}])
+    database.write(arqs.create_arqs, fpga, PROJECT)
+    assert create(database, profile, pgpu=2) == 2
+
+
+def test_arqs_being_deleted_do_not_count(database: Database, profile: str) -> None:
+    uuids = create_bound_arqs(database, 2)
+    with pytest.raises(ProjectLimitExceeded):
+        create(database, profile, arqs=2)
+    database.write(release.delete_arqs, uuids, ANY, True, None)
+    assert create(database, profile, arqs=2) == 2
+
+
+def test_class_without_limit_is_refused(database: Database, profile: str) -> None:
+    work = partial(arqs.create_arqs, profile_name=profile, project_id=PROJECT)
+    limits = ProjectLimits(PROJECT, {ARQS: UNLIMITED})
+    with pytest.raises(ProjectLimitExceeded, match='class:PGPU'):
+        database.write(project_limits.create_arqs, limits, work)
+
+
+def test_32_clients_get_no_more_than_limit(database: Database, profile: str) -> None:
+    """Ten clients get the two units that they request: the limit is 21."""
+    barrier = threading.Barrier(CLIENTS)
+
+    def ask(_number: int) -> str:
+        barrier.wait()
+        try:
+            create(database, profile, pgpu=21)
+        except ProjectLimitExceeded:
+            return 'refused'
+        return 'created'
+
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        results = Counter(clients.map(ask, range(CLIENTS)))
+    assert results == {'created': 10, 'refused': 22}
+    assert count_arqs(database) == 20

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stored FPGA regions, and the changes that a load makes to them."""
+
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import select, update
+
+from cyborg_lite.db.bitstreams import programming
+from cyborg_lite.db.bitstreams.programming import StoredRegion
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import AttachHandle
+from cyborg_lite.db.devices import deployables
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.exceptions import DeployableInUse, DeployableNotFound
+from cyborg_lite.model.bitstreams.program_jobs import ProgramState
+from cyborg_lite.model.devices.devices import DeployableRecord
+from cyborg_lite.model.inventory.host_report import Device, HostReport
+from cyborg_lite.model.jobs import Job, JobType, NewJob, ProgramPayload
+from cyborg_lite.model.queries import Query
+from tests.builders.bitstream_files import IMAGE_ID, OTHER_FUNCTION, bitstream
+from tests.builders.fpga_reports import HOST, fpga_card, holding
+from tests.builders.rows import OWNER, PROJECT, add_arqs
+
+NAME = f'{HOST}_0000:5e:00.0'
+
+
+def store(database: Database, card: Device) -> None:
+    database.write(reports.store_report, HostReport(HOST, 'boot', (card,)))
+
+
+def find_deployable(database: Database, name: str) -> DeployableRecord:
+    query = Query(filters={'name': (name,)})
+    (deployable,) = database.read(deployables.list_deployables, query)
+    return deployable
+
+
+def find_region(database: Database, name: str = NAME) -> StoredRegion:
+    uuid = find_deployable(database, name).uuid
+    return database.read(programming.find_region, uuid)
+
+
+def begin_load(database: Database, region: StoredRegion) -> Job:
+    payload = ProgramPayload(region.uuid, IMAGE_ID, is_shell=False)
+    job = NewJob(JobType.PROGRAM, payload.to_json())
+    return database.write(programming.begin_load, region, job, OWNER, PROJECT)
+
+
+def claim_handle(database: Database, key: str) -> str:
+    """Let a new ARQ own a handle; return the uuid of the ARQ."""
+    (uuid,) = add_arqs(database, 1)
+    claimed = update(AttachHandle).where(AttachHandle.key == key).values(arq_uuid=uuid)
+    database.write(lambda session: session.execute(claimed))
+    return uuid
+
+
+def list_preparing(database: Database) -> list[bool]:
+    statement = select(AttachHandle.preparing).order_by(AttachHandle.id)
+    return list(database.read(lambda session: session.scalars(statement).all()))
+
+
+def test_find_region_returns_suffix_and_attributes(database: Database) -> None:
+    store(database, fpga_card(regions=2))
+    region = find_region(database, f'{NAME}_region1')
+    assert (region.hostname, region.control_address) == (HOST, '0000:5e:00.0')
+    assert (region.suffix, region.image_id) == ('_region1', None)
+    assert region.attributes['rc'] == 'FPGA'
+
+
+def test_find_region_unknown_uuid_raises(database: Database) -> None:
+    with pytest.raises(DeployableNotFound):
+        database.read(programming.find_region, str(uuid4()))
+
+
+def test_find_region_of_handle_returns_its_deployable(database: Database) -> None:
+    store(database, fpga_card(regions=2))
+    statement = select(AttachHandle.uuid).where(AttachHandle.key == '0000:5e:00.2')
+    handle = database.read(lambda session: session.scalars(statement).one())
+    region = database.read(programming.find_region_of_handle, handle)
+    assert region is not None
+    assert region.name == f'{NAME}_region1'
+    assert database.read(programming.find_region_of_handle, str(uuid4())) is None
+
+
+def test_begin_load_reserves_handles_until_end(database: Database) -> None:
+    store(database, fpga_card(regions=2))
+    region = find_region(database, f'{NAME}_region0')
+    job = begin_load(database, region)
+    assert list_preparing(database) == [True, False]
+    with pytest.raises(DeployableInUse, match='programmed already'):
+        begin_load(database, region)
+    database.write(programming.end_load, region, job, None)
+    assert list_preparing(database) == [False, False]
+    program_job = database.read(programming.find_program_job, job.uuid, PROJECT)
+    assert program_job.state == ProgramState.DONE
+    kinds = [count.type for count in database.read(queue.count_jobs)]
+    assert kinds == [JobType.PLACEMENT_SYNC]
+
+
+def test_begin_load_allocated_region_raises(database: Database) -> None:
+    store(database, fpga_card())
+    claim_handle(database, '0000:5e:00.0')
+    with pytest.raises(DeployableInUse, match='it is bound'):
+        begin_load(database, find_region(database))
+    assert list_preparing(database) == [False]
+
+
+def test_end_load_failure_is_reason_of_program_job(database: Database) -> None:
+    store(database, fpga_card())
+    region = find_region(database)
+    job = begin_load(database, region)
+    database.write(programming.end_load, region, job, 'CRC error')
+    program_job = database.read(programming.find_program_job, job.uuid, PROJECT)
+    assert (program_job.state, program_job.reason) == (ProgramState.FAILED, 'CRC error')
+
+
+@pytest.mark.parametrize('whole_card', [False, True])
+def test_check_region_unused_other_region_blocks_whole_card(
+    database: Database, whole_card: bool
+) -> None:
+    store(database, fpga_card(regions=2))
+    arq = claim_handle(database, '0000:5e:00.2')
+
+    def check(*own: str) -> None:
+        region = find_region(database, f'{NAME}_region0')
+        database.read(
+            lambda session: programming.check_region_unused(
+                session, region, own, whole_card=whole_card
+            )
+        )
+
+    check(arq)
+    if whole_card:
+        with pytest.raises(DeployableInUse):
+            check()
+    else:
+        check()
+
+
+def test_record_load_stores_image_and_attributes(database: Database) -> None:
+    store(database, fpga_card())
+    loaded = holding(fpga_card(), '', OTHER_FUNCTION)
+    region = find_region(database)
+    database.write(programming.record_load, region, bitstream(), loaded)
+    region = find_region(database)
+    assert region.image_id == bitstream().image_id
+    assert region.attributes['bitstream_name'] == bitstream().name
+    (job,) = database.read(queue.count_jobs)
+    assert job.type == JobType.PLACEMENT_SYNC
+
+
+def test_mark_region_unusable_reserves_all_handles(database: Database) -> None:
+    store(database, fpga_card())
+    loaded = holding(fpga_card(), '', OTHER_FUNCTION)
+    region = find_region(database)
+    database.write(programming.record_load, region, bitstream(), loaded)
+    database.write(programming.mark_region_unusable, region, 'CRC error')
+    region = find_region(database)
+    assert (region.image_id, region.unusable_reason) == (None, 'CRC error')
+    assert 'bitstream_name' not in region.attributes

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generations of devices, attributes and device profiles."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.devices import deployables, devices, telemetry
+from cyborg_lite.db.hosts import hosts
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.profiles import profiles
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.devices.telemetry import Usage
+from cyborg_lite.model.generation_errors import GenerationConflict
+from cyborg_lite.model.inventory.host_report import Health
+from cyborg_lite.model.queries import Query
+from tests.builders.generation_changes import (
+    CHANGE,
+    CHANGES,
+    Change,
+    change_configuration,
+    change_mode,
+    change_profile,
+    create_attribute,
+    create_device,
+    create_profile,
+    set_status,
+)
+from tests.builders.reports import HOST, card, report
+from tests.support.sql_statements import statements
+
+UNKNOWN = 'd5ca2f11-3108-4426-a11c-a959987565df'
+
+
+def read_device(database: Database) -> int:
+    return database.read(devices.list_devices, Query())[0].generation
+
+
+def test_changes_of_device_raise_generation(database: Database) -> None:
+    uuid = create_device(database)
+    assert read_device(database) == 0
+    set_status(database, uuid, None)
+    set_status(database, uuid, None)  # no change
+    assert read_device(database) == 1
+    database.write(hosts.set_status, HOST, DeviceStatus.ENABLED)
+    assert read_device(database) == 2
+    change_mode(database, uuid, None)
+    change_configuration(database, uuid, None)
+    assert read_device(database) == 4
+
+
+def test_report_raises_generation_only_if_it_differs(database: Database) -> None:
+    create_device(database)
+    failed = replace(card(1), health=Health.FAILED)
+    for _ in range(2):
+        database.write(reports.store_report, report(failed))
+        assert read_device(database) == 1
+
+
+def test_telemetry_keeps_generation(database: Database) -> None:
+    create_device(database)
+    usage = {card(1).control_address: Usage(power=75.0)}
+    database.write(telemetry.store_telemetry, {HOST: usage})
+    [device] = database.read(devices.list_devices, Query())
+    assert device.usage is not None
+    assert device.generation == 0
+
+
+def test_change_of_profile_returns_stored_generation(database: Database) -> None:
+    uuid = create_profile(database)
+    changed = database.write(profiles.update_profile, uuid, CHANGE, None, 0)
+    [stored] = database.read(profiles.list_profiles, Query())
+    assert changed.generation == stored.generation == 1
+
+
+def test_reported_value_raises_generation_of_attribute(database: Database) -> None:
+    create_attribute(database)
+    root = card(1).root
+    query = Query(filters={'key': ('rc',)})
+    database.write(
+        reports.store_report,
+        report(replace(card(1), root=replace(root, resource_class='VGPU'))),
+    )
+    generations = {
+        attribute.generation
+        for attribute in database.read(deployables.list_attributes, query)
+    }
+    assert 1 in generations
+
+
+@pytest.mark.parametrize(('create', 'change', 'missing'), CHANGES)
+def test_other_generation_is_refused(
+    database: Database,
+    create: Callable[[Database], str],
+    change: Change,
+    missing: type[Exception],
+) -> None:
+    uuid = create(database)
+    with pytest.raises(GenerationConflict, match=f'{uuid} is not 1'):
+        change(database, uuid, 1)
+    with pytest.raises(missing):
+        change(database, UNKNOWN, 0)
+    change(database, uuid, 0)
+
+
+def test_expected_generation_costs_one_statement(database: Database) -> None:
+    counts = []
+    for generation in (None, 0):
+        uuid = create_profile(database)
+        with statements(database) as executed:
+            change_profile(database, uuid, generation)
+        counts.append(len(executed))
+    assert counts[1] == counts[0] + 1

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check of the schema at the start of a conductor."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from cyborg_lite.db.core import migration, schema_check
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.exceptions import SchemaOutdated
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f'sqlite:///{tmp_path}/file'
+
+
+def test_required_revision_is_newest_expansion() -> None:
+    expansions = [
+        revision.number
+        for revision in migration.list_revisions()
+        if revision.phase is migration.Phase.EXPAND
+    ]
+    assert expansions[-1] == schema_check.REQUIRED_REVISION
+
+
+@pytest.mark.parametrize('is_empty', [True, False])
+def test_check_revision_missing_or_earlier_schema_is_refused(
+    url: str, monkeypatch: pytest.MonkeyPatch, is_empty: bool
+) -> None:
+    if not is_empty:
+        migration.upgrade(url)
+        monkeypatch.setattr(schema_check, 'REQUIRED_REVISION', '9999')
+    current = 'none' if is_empty else migration.head_revision()
+    database = Database(url)
+    with pytest.raises(SchemaOutdated, match=current) as caught:
+        database.read(schema_check.check_revision)
+    assert 'cyborg-lite-dbsync upgrade' in caught.value.advice
+    database.close()
+
+
+@pytest.mark.parametrize('later', [False, True])
+def test_check_revision_head_or_later_schema_is_accepted(url: str, later: bool) -> None:
+    """A later version may have upgraded the schema during a rolling upgrade."""
+    migration.upgrade(url)
+    database = Database(url)
+    if later:
+        statement = text("UPDATE alembic_version SET version_num = '9999'")
+        database.write(lambda session: session.execute(statement))
+    database.read(schema_check.check_revision)
+    database.close()

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the schema: what the database itself prevents, and the types of columns."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.dialects import mysql, registry
+from sqlalchemy.orm import Session
+from sqlalchemy.schema import CreateTable
+
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import (
+    Arq,
+    ArqEvent,
+    AttachHandle,
+    Base,
+    DeviceProfile,
+    DeviceProfileAccess,
+    FormerServer,
+    Job,
+    Service,
+)
+from cyborg_lite.exceptions import DatabaseError
+from cyborg_lite.model.hosts.services import AGENT
+from tests.builders.rows import add_arqs, add_card
+
+TABLES = Base.metadata.sorted_tables
+
+
+def own_handles(session: Session, arq_uuid: str, number: int) -> None:
+    handles = session.scalars(select(AttachHandle).limit(number))
+    for handle in handles:
+        handle.arq_uuid = arq_uuid
+
+
+def count_rows(session: Session, table: type[Base]) -> int:
+    return session.scalar(select(func.count()).select_from(table)) or 0
+
+
+def test_arq_cannot_own_two_handles(database: Database) -> None:
+    add_card(database, 2)
+    (arq,) = add_arqs(database, 1)
+    with pytest.raises(DatabaseError):
+        database.write(own_handles, arq, 2)
+    database.write(own_handles, arq, 1)
+
+
+def test_arq_with_handle_cannot_be_deleted(database: Database) -> None:
+    add_card(database, 1)
+    (arq,) = add_arqs(database, 1)
+    database.write(own_handles, arq, 1)
+    with pytest.raises(DatabaseError):
+        database.write(lambda session: session.execute(delete(Arq)))
+
+
+def test_instance_slot_cannot_be_taken_twice(database: Database) -> None:
+    add_card(database, 1)
+    add_arqs(database, 2)
+    slot = update(Arq).values(instance_uuid='i', instance_slot=0)
+    with pytest.raises(DatabaseError):
+        database.write(lambda session: session.execute(slot))
+
+
+def test_unfinished_job_of_key_cannot_be_added_twice(database: Database) -> None:
+    def add(session: Session, key: str | None) -> None:
+        # Any: columns have various types.
+        columns: dict[str, Any] = {'payload': {}, 'run_after': 0, 'created_at': 0}
+        session.add(Job(uuid=str(uuid4()), kind='bind', key=key, **columns))
+
+    for key in ('a', 'b', None, None):
+        database.write(add, key)
+    with pytest.raises(DatabaseError):
+        database.write(add, 'a')
+
+
+def test_deleted_arq_takes_its_history(database: Database) -> None:
+    add_card(database, 1)
+    add_arqs(database, 2)
+
+    first, second = database.read(lambda session: session.scalars(select(Arq)).all())
+    for arq in (first, second):
+        event = ArqEvent(arq_uuid=arq.uuid, step='x', actor='y')
+        database.write(Session.add, event)
+    before = database.read(count_rows, ArqEvent)
+    database.write(
+        lambda session: session.execute(delete(Arq).where(Arq.uuid == first.uuid))
+    )
+    assert 0 < database.read(count_rows, ArqEvent) < before
+
+
+def test_deleted_profile_takes_access_and_former_servers(database: Database) -> None:
+    def add(session: Session) -> None:
+        profile = DeviceProfile(uuid='u', name='gpu', groups=[])
+        session.add(profile)
+        session.flush()
+        number = profile.id
+        session.add(DeviceProfileAccess(device_profile_id=number, project_id='p'))
+        session.add(FormerServer(instance_uuid='i', device_profile_id=number))
+
+    database.write(add)
+    database.write(lambda session: session.execute(delete(DeviceProfile)))
+    for table in (DeviceProfileAccess, FormerServer):
+        assert database.read(count_rows, table) == 0
+
+
+def test_times_are_stored_as_utc(database: Database) -> None:
+    """Neither database keeps a time zone: SQLite has none, MariaDB would convert it."""
+    noon = datetime(2026, 11, 21, 12, 0, 0, 123456, timezone(timedelta(hours=9)))
+
+    def add(session: Session) -> None:
+        columns = {'binary': AGENT, 'host': 'h', 'version': '1', 'uuid': 'u'}
+        session.add(Service(heartbeat_at=noon, **columns))
+
+    database.write(add)
+    stored = database.read(lambda session: session.scalar(select(Service.heartbeat_at)))
+    assert stored == noon
+    assert stored is not None
+    assert stored.tzinfo is UTC
+
+
+def test_is_agent_of_ignores_conductors(database: Database) -> None:
+    def add(session: Session, binary: str, host: str) -> None:
+        columns = {'binary': binary, 'host': host, 'version': '1'}
+        session.add(Service(uuid=str(uuid4()), **columns))
+
+    for binary in (AGENT, 'cyborg-lite-conductor'):
+        for host in ('compute-1', 'compute-2'):
+            database.write(add, binary, host)
+    query = select(Service.binary, Service.host).where(Service.is_agent_of('compute-1'))
+    rows = database.read(lambda session: session.execute(query).all())
+    assert rows == [(AGENT, 'compute-1')]
+
+
+@pytest.mark.parametrize('table', TABLES, ids=str)
+def test_mariadb_tables_compare_case_and_hold_microseconds(table: Any) -> None:
+    statement = str(CreateTable(table).compile(dialect=mysql.dialect()))
+    assert 'COLLATE utf8mb4_bin' in statement
+    assert 'ENGINE=InnoDB' in statement
+    assert ' DATETIME' not in statement.replace('DATETIME(6)', '')
+
+
+def test_growing_tables_have_64_bit_ids() -> None:
+    dialect = registry.load('postgresql')()
+    for model in (Arq, ArqEvent, Job):
+        table = Base.metadata.tables[model.__tablename__]
+        statement = str(CreateTable(table).compile(dialect=dialect))
+        assert 'id BIGSERIAL' in statement
+
+
+def test_constraints_are_named() -> None:
+    """A later revision can only drop a constraint whose name is known."""
+    unnamed = [
+        f'{table.name}: {constraint}'
+        for table in TABLES
+        for constraint in table.constraints
+        if not constraint.name
+    ]
+    assert unnamed == []

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unclean units: withheld after a use, until a clean or an operator frees them."""
+
+from dataclasses import asdict, replace
+
+import pytest
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.arqs import binding
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import AttachHandle, Deployable, Device
+from cyborg_lite.db.devices import cleanings
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import administration, queue
+from cyborg_lite.exceptions import (
+    DeviceNotFound,
+    JobLost,
+    NoFreeHandle,
+)
+from cyborg_lite.model.arqs.arqs import Scope
+from cyborg_lite.model.device_errors import CleaningRefused, UnitsBeingCleaned
+from cyborg_lite.model.devices.cleaning import (
+    CONDUCTOR_ACTOR,
+    CleanProgressState,
+    CleanWork,
+    UnitSelection,
+)
+from cyborg_lite.model.inventory.host_report import CleaningPolicy
+from cyborg_lite.model.jobs import Job, JobType, NewJob
+from tests.builders.reports import card, report, with_root
+from tests.builders.rows import HOST, OWNER, PROJECT, add_arqs, bindings
+from tests.builders.unclean_units import (
+    build_progress,
+    count_clean_jobs,
+    count_reserved,
+    lease_clean_job,
+    read_units,
+    release_unit,
+)
+
+SUCCEEDED, FAILED = CleanProgressState.SUCCEEDED, CleanProgressState.FAILED
+RUNNING = CleanProgressState.RUNNING
+UNKNOWN = '8d3cf1c3-0000-4000-8000-000000000000'
+
+
+def begin(database: Database) -> tuple[Job, CleanWork]:
+    """Lease the clean job and return it with its work."""
+    job = lease_clean_job(database)
+    work = database.write(cleanings.begin_cleaning, job)
+    assert work is not None
+    return job, work
+
+
+def fail_clean(database: Database) -> None:
+    """End the clean job with a failure of its first step."""
+    job, work = begin(database)
+    progress = build_progress(FAILED, reason='medium error')
+    database.write(cleanings.record_clean_failure, job, work, 'medium error', progress)
+
+
+def bind(database: Database, device: str) -> None:
+    """Bind a new ARQ to the provider of the device.
+
+    :raises NoFreeHandle: the unit is withheld
+    :raises UnitsBeingCleaned: the unit is being cleaned
+    """
+    provider = database.read(_find_provider, device)
+    uuids = add_arqs(database, 1)
+    job = database.write(
+        binding.accept_bind,
+        bindings(uuids, provider),
+        Scope(project_id=None),
+        NewJob(JobType.BIND),
+        OWNER,
+    )
+    event = NewJob(JobType.NOVA_EVENT, {})
+    database.write(binding.claim_for_bind, job, uuids, None, event)
+
+
+def _find_provider(session: Session, device: str) -> str:
+    rows = select(Deployable.rp_uuid).join(Device).where(Device.uuid == device)
+    return session.scalars(rows).one() or ''
+
+
+# --- after a use ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('policy', 'profile_policy', 'state', 'jobs'),
+    [
+        (CleaningPolicy.AFTER_USE, None, 'dirty', 1),
+        (CleaningPolicy.ALWAYS, None, 'dirty', 1),
+        (CleaningPolicy.ONE_TIME, None, 'used', 0),
+        (CleaningPolicy.NEVER, None, 'clean', 0),
+        (CleaningPolicy.AFTER_USE, 'never', 'clean', 0),
+        (CleaningPolicy.AFTER_USE, 'one-time', 'used', 0),
+        (CleaningPolicy.NEVER, 'one-time', 'used', 0),
+        (CleaningPolicy.NEVER, 'after-use', 'clean', 0),
+    ],
+)
+def test_release_follows_policy(
+    database: Database,
+    policy: CleaningPolicy,
+    profile_policy: str | None,
+    state: str,
+    jobs: int,
+) -> None:
+    device = release_unit(database, policy, profile_policy)
+    (unit,) = read_units(database, device)
+    assert (unit.state, unit.owner) == (state, None)
+    assert count_clean_jobs(database) == jobs
+    assert count_reserved(database) == [0 if state == 'clean' else 1]
+
+
+def test_bind_dirty_unit_waits(database: Database) -> None:
+    device = release_unit(database)
+    with pytest.raises(UnitsBeingCleaned) as waiting:
+        bind(database, device)
+    assert 'is still cleaning: 1.' in waiting.value.text
+
+
+def test_bind_failed_unit_is_refused(database: Database) -> None:
+    device = release_unit(database)
+    fail_clean(database)
+    with pytest.raises(NoFreeHandle) as refused:
+        bind(database, device)
+    assert 'an operator must clean or accept: 1.' in refused.value.text
+
+
+def test_report_without_dirty_unit_keeps_it(database: Database) -> None:
+    """A host that withholds a drive must not lose the state of its unit."""
+    device = with_root(card(1), handles=())
+    handle = replace(card(1).root.handles[0], cleaning=CleaningPolicy.ALWAYS)
+    device = with_root(card(1), handles=(handle,), total=1)
+    database.write(reports.store_report, report(device))
+    assert count_clean_jobs(database) == 1
+    assert count_reserved(database) == [1]
+    database.write(reports.store_report, report(device))
+    (unit,) = database.read(cleanings.list_unclean_units)
+    assert (unit.hostname, unit.unit, unit.state) == (HOST, handle.key, 'dirty')
+    database.write(reports.store_report, report(device))
+    job, work = begin(database)
+    database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
+    assert count_reserved(database) == [0]
+
+
+def test_dirty_unit_gone_is_deleted_when_accepted(database: Database) -> None:
+    device = release_unit(database, missing=True)
+    assert [unit.state for unit in read_units(database, device)] == ['dirty']
+    fail_clean(database)
+    database.write(cleanings.accept_units, UnitSelection(device), 'Jo')
+    assert read_units(database, device) == []
+
+
+# --- clean jobs -----------------------------------------------------------------------
+
+
+def test_clean_shows_progress_and_resumes(database: Database) -> None:
+    device = release_unit(database)
+    job, work = begin(database)
+    progress = build_progress(RUNNING, 'erase')
+    database.write(cleanings.record_progress, job, work, progress, 0)
+    (unit,) = database.read(cleanings.list_unclean_units)
+    assert unit.progress == '2/2 verify'
+    (record,) = database.read(administration.list_jobs, [JobType.CLEAN])
+    assert (record.step, record.attempts) == ('2/2 verify', 0)
+    job, second_start = begin(database)
+    assert second_start.order.number == work.order.number
+    assert second_start.order.completed == ('erase',)
+    database.write(cleanings.record_clean, job, second_start, build_progress(SUCCEEDED))
+    (cleaning,) = database.read(cleanings.list_cleanings, device).cleanings
+    assert [step.name for step in cleaning.steps] == ['erase', 'verify']
+    assert (cleaning.state, cleaning.step_count) == ('succeeded', 2)
+    assert cleaning.steps[0].tool == 'tool 1.0'
+    bind(database, device)
+
+
+def test_clean_result_of_lost_lease_is_refused(database: Database) -> None:
+    device = release_unit(database)
+    job, work = begin(database)
+    database.write(cleanings.record_progress, job, work, build_progress(RUNNING), 0)
+    successor, _ = begin(database)
+    with pytest.raises(JobLost):
+        database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
+    with pytest.raises(JobLost):
+        database.write(cleanings.begin_cleaning, job)
+    assert [unit.state for unit in read_units(database, device)] == ['dirty']
+    assert database.write(cleanings.begin_cleaning, successor) is not None
+
+
+def test_clean_job_without_dirty_unit_does_nothing(database: Database) -> None:
+    release_unit(database)
+    job = lease_clean_job(database)
+    database.write(
+        lambda session: session.execute(update(AttachHandle).values(clean_state='used'))
+    )
+    assert database.write(cleanings.begin_cleaning, job) is None
+
+
+def test_cancelled_clean_stays_cancelled_or_goes_on(database: Database) -> None:
+    release_unit(database)
+    job, work = begin(database)
+    database.write(administration.cancel_job, job.uuid)
+    database.write(cleanings.record_progress, job, work, build_progress(RUNNING), 0)
+    (cancelled,) = database.write(queue.lease_jobs, OWNER, 9, [JobType.CLEAN])
+    assert cancelled.cancelled
+    database.write(queue.withdraw_cancellation, cancelled, 0, 'a step is running')
+    assert not lease_clean_job(database).expired
+
+
+# --- operators ------------------------------------------------------------------------
+
+
+def test_failed_clean_waits_for_retry(database: Database) -> None:
+    device = release_unit(database)
+    fail_clean(database)
+    (unit,) = read_units(database, device)
+    assert (unit.state, unit.reason) == ('clean_failed', 'medium error')
+    assert count_clean_jobs(database) == 0
+    selection = UnitSelection(device, unit.key)
+    assert database.write(cleanings.retry_cleaning, selection, 'Jo') == 1
+    job, work = begin(database)
+    database.write(cleanings.record_clean, job, work, build_progress(SUCCEEDED))
+    records = database.read(cleanings.list_cleanings, device).cleanings
+    assert [(record.state, record.actor) for record in records] == [
+        ('succeeded', 'Jo'),
+        ('failed', CONDUCTOR_ACTOR),
+    ]
+    bind(database, device)
+
+
+def test_accepted_unit_has_record_with_name(database: Database) -> None:
+    device = release_unit(database, CleaningPolicy.ONE_TIME)
+    assert database.write(cleanings.accept_units, UnitSelection(device), 'Jo') == 1
+    (record,) = database.read(cleanings.list_cleanings, device).cleanings
+    assert (record.state, record.actor, record.steps) == ('accepted', 'Jo', ())
+    assert PROJECT not in str(asdict(record))
+    bind(database, device)
+
+
+def test_decision_on_other_unit_is_refused(database: Database) -> None:
+    device = release_unit(database)
+    for decide in (cleanings.retry_cleaning, cleanings.accept_units):
+        with pytest.raises(CleaningRefused, match='is dirty'):
+            database.write(decide, UnitSelection(device), 'Jo')
+        with pytest.raises(CleaningRefused, match='no such unit'):
+            database.write(decide, UnitSelection(device, 'x'), 'Jo')
+        with pytest.raises(DeviceNotFound):
+            database.write(decide, UnitSelection(UNKNOWN), 'Jo')
+
+
+def test_cleanings_unknown_device_is_not_found(database: Database) -> None:
+    with pytest.raises(DeviceNotFound):
+        database.read(cleanings.list_cleanings, UNKNOWN)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of deployables with their attributes."""
+
+from dataclasses import replace
+from uuid import NAMESPACE_DNS, uuid3
+
+import pytest
+
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.devices import deployables
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.model.devices.devices import DeployableRecord
+from cyborg_lite.model.queries import Query
+from tests.builders.reports import card, host, report, with_parts
+from tests.support.sql_statements import statements
+
+_ROOT = 'compute-1_0000:01:00.0'
+
+
+@pytest.fixture
+def filled_database(database: Database) -> Database:
+    """Return a database with two devices; the first has two child deployables."""
+    database.write(reports.store_report, report(with_parts(card(1), 'a', 'b'), card(2)))
+    return database
+
+
+def _list_deployables(
+    database: Database, **filters: tuple[str, ...]
+) -> list[DeployableRecord]:
+    return list(database.read(deployables.list_deployables, Query(filters=filters)))
+
+
+def _list_names(database: Database, **filters: tuple[str, ...]) -> list[str]:
+    return [deployable.name for deployable in _list_deployables(database, **filters)]
+
+
+def test_list_deployables_child_has_parent_and_root(filled_database: Database) -> None:
+    by_name = {
+        deployable.name: deployable for deployable in _list_deployables(filled_database)
+    }
+    root, child = by_name[_ROOT], by_name[f'{_ROOT}_a']
+    assert (root.parent_id, root.root_id) == (None, None)
+    assert (child.parent_id, child.root_id) == (root.id, root.id)
+    assert child.device_id == root.device_id
+    assert child.rp_uuid == str(uuid3(NAMESPACE_DNS, child.name))
+    assert child.num_accelerators == 1
+    assert child.driver_name == 'NVIDIA'
+    assert child.bitstream_id is None
+
+
+def test_list_deployables_attributes_keep_cyborg_order(database: Database) -> None:
+    root = replace(
+        card(1).root, traits=tuple('ABCDEFGHIJK'), attributes={'z': '1', 'a': '2'}
+    )
+    database.write(reports.store_report, report(replace(card(1), root=root)))
+    [deployable] = _list_deployables(database)
+    keys = [attribute.key for attribute in deployable.attributes]
+    assert keys == ['rc', *(f'traits{number}' for number in range(1, 12)), 'a', 'z']
+    assert deployable.attributes[1].value == 'A'
+    assert deployable.attributes[0].deployable_id == deployable.id
+
+
+def test_list_deployables_attribute_belongs_to_one_deployable(
+    filled_database: Database,
+) -> None:
+    first, *siblings = _list_deployables(filled_database)
+    filled_database.write(deployables.create_attribute, first.id, 'rack', '7')
+    deployable, *_ = _list_deployables(filled_database, uuid=(first.uuid,))
+    assert 'rack' in {attribute.key for attribute in deployable.attributes}
+    for sibling in _list_deployables(filled_database)[1:]:
+        assert 'rack' not in {attribute.key for attribute in sibling.attributes}
+    assert len(siblings) == 3
+
+
+def test_list_deployables_filters_by_parent_and_root(filled_database: Database) -> None:
+    [root] = _list_deployables(filled_database, name=(_ROOT,))
+    below = [f'{_ROOT}_a', f'{_ROOT}_b']
+    assert _list_names(filled_database, parent_uuid=(root.uuid,)) == below
+    assert _list_names(filled_database, root_uuid=(root.uuid,)) == below
+    assert (
+        _list_names(filled_database, root_uuid=(root.uuid,), name=(f'{_ROOT}_b',))
+        == below[1:]
+    )
+    assert _list_names(filled_database, parent_uuid=('unknown',)) == []
+    assert _list_names(filled_database, uuid=(root.uuid,)) == [_ROOT]
+
+
+def test_list_deployables_page_includes_attributes(filled_database: Database) -> None:
+    first, *_ = _list_deployables(filled_database)
+    query = Query(limit=2, marker=first.uuid, sort_key='created_at')
+    page = filled_database.read(deployables.list_deployables, query)
+    assert len(page) == 2
+    assert all(deployable.attributes for deployable in page)
+
+
+@pytest.mark.parametrize('count', [1, 64])
+def test_list_deployables_costs_two_selects(database: Database, count: int) -> None:
+    database.write(reports.store_report, host(count, 1))
+    with statements(database) as sql:
+        assert len(_list_deployables(database)) == count
+    assert len(sql) == 2
+
+
+def test_list_deployables_empty_costs_one_select(database: Database) -> None:
+    with statements(database) as sql:
+        assert _list_deployables(database) == []
+    assert len(sql) == 1
+
+
+@pytest.mark.parametrize(
+    'key',
+    ['uuid', 'name', 'num_accelerators', 'driver_name', 'created_at', 'updated_at'],
+)
+def test_list_deployables_sort_key_is_accepted(
+    filled_database: Database, key: str
+) -> None:
+    assert (
+        len(filled_database.read(deployables.list_deployables, Query(sort_key=key)))
+        == 4
+    )
+
+
+def test_list_deployables_unknown_filter_raises(filled_database: Database) -> None:
+    with pytest.raises(InvalidInput, match='board'):
+        _list_deployables(filled_database, board=('x',))

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of devices, and changes of their status."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import insert, text, update
+
+from cyborg_lite.db.arqs import binding
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Device as Row
+from cyborg_lite.db.devices import devices
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.exceptions import InvalidInput
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.inventory.host_report import Health
+from cyborg_lite.model.queries import Query
+from tests.builders.bind_jobs import ANY_PROJECT, BIND_JOB, BOUND_EVENT_JOB
+from tests.builders.reports import HOST, card, report
+from tests.builders.rows import OWNER, add_arqs, add_card, bindings
+from tests.support.sql_statements import statements
+
+_FPGA = replace(card(2), type='FPGA', vendor='8086', health=Health.FAILED)
+
+
+@pytest.fixture
+def filled_database(database: Database) -> Database:
+    """Return a database with a GPU and an FPGA."""
+    bare = replace(_FPGA, std_board_info={}, vendor_board_info='board 7')
+    database.write(reports.store_report, report(card(1), bare))
+    return database
+
+
+def _list_types(database: Database, **filters: tuple[str, ...]) -> list[str]:
+    listed = database.read(devices.list_devices, Query(filters=filters))
+    return [device.type for device in listed]
+
+
+def test_list_devices_shows_reported_values(filled_database: Database) -> None:
+    gpu, fpga = filled_database.read(devices.list_devices, Query())
+    assert (gpu.type, gpu.vendor, gpu.model) == ('GPU', '10de', 'Tesla T4')
+    assert gpu.hostname == HOST
+    assert gpu.status is DeviceStatus.ENABLED
+    assert gpu.health is Health.OK
+    assert fpga.health is Health.FAILED
+    assert gpu.updated_at is None
+    assert abs((datetime.now(UTC) - gpu.created_at).total_seconds()) < 3600
+
+
+def test_list_devices_board_info_is_json_or_none(filled_database: Database) -> None:
+    """Clients of version 2 parse the text."""
+    gpu, fpga = filled_database.read(devices.list_devices, Query())
+    assert json.loads(gpu.std_board_info or '') == {'product_id': '1eb8'}
+    assert gpu.vendor_board_info is None
+    assert fpga.std_board_info is None
+    assert fpga.vendor_board_info == 'board 7'
+
+
+def test_list_devices_board_info_has_one_format(filled_database: Database) -> None:
+    """Databases and their other clients store the text in various formats."""
+    statement = text('UPDATE devices SET std_board_info = \'{"id":"1eb8","ü":[1]}\'')
+    filled_database.write(lambda session: session.execute(statement))
+    gpu, fpga = filled_database.read(devices.list_devices, Query())
+    assert gpu.std_board_info == fpga.std_board_info
+    assert gpu.std_board_info == '{"id": "1eb8", "\\u00fc": [1]}'
+
+
+def test_list_devices_several_filters_all_match(filled_database: Database) -> None:
+    assert _list_types(filled_database) == ['GPU', 'FPGA']
+    assert _list_types(filled_database, type=('FPGA',)) == ['FPGA']
+    assert _list_types(filled_database, vendor=('10de',), hostname=(HOST,)) == ['GPU']
+    assert _list_types(filled_database, vendor=('10de',), type=('FPGA',)) == []
+    assert _list_types(filled_database, status=('enabled',)) == ['GPU', 'FPGA']
+    assert _list_types(filled_database, type=('nonsense',)) == []
+    uuid = filled_database.read(devices.list_devices, Query())[1].uuid
+    assert _list_types(filled_database, uuid=(uuid,)) == ['FPGA']
+
+
+@pytest.mark.parametrize(
+    'key',
+    [
+        'uuid',
+        'type',
+        'vendor',
+        'model',
+        'hostname',
+        'status',
+        'created_at',
+        'updated_at',
+    ],
+)
+def test_list_devices_sort_key_is_accepted(filled_database: Database, key: str) -> None:
+    listed = filled_database.read(devices.list_devices, Query(sort_key=key))
+    assert len(listed) == 2
+
+
+def test_list_devices_sort_by_hidden_column_raises(filled_database: Database) -> None:
+    with pytest.raises(InvalidInput):
+        filled_database.read(devices.list_devices, Query(sort_key='hardware_id'))
+
+
+def test_list_devices_costs_one_select(filled_database: Database) -> None:
+    with statements(filled_database) as sql:
+        _list_types(filled_database)
+    assert len(sql) == 1
+
+
+def test_list_devices_detailed_costs_two_selects(database: Database) -> None:
+    uuids, card = add_arqs(database, 3), add_card(database, 3)
+    add_card(database, 1)
+    binding_by_arq = bindings(uuids[:2], card)
+    job = database.write(
+        binding.accept_bind, binding_by_arq, ANY_PROJECT, BIND_JOB, OWNER
+    )
+    database.write(binding.claim_for_bind, job, uuids[:2], None, BOUND_EVENT_JOB)
+    with statements(database) as sql:
+        used, free = database.read(devices.list_devices, Query(detailed=True))
+    assert len(sql) == 2
+    assert (sorted(used.arqs), free.arqs) == (sorted(uuids[:2]), ())
+    without_details, _ = database.read(devices.list_devices, Query())
+    assert without_details.arqs == ()
+
+
+def test_set_device_status_enabled_clears_reason(filled_database: Database) -> None:
+    uuid = filled_database.read(devices.list_devices, Query())[0].uuid
+    maintaining, enabled = DeviceStatus.MAINTAINING, DeviceStatus.ENABLED
+    previous = filled_database.write(
+        devices.set_device_status, uuid, maintaining, 'hot'
+    )
+    assert previous == devices.PreviousStatus(HOST, enabled, '')
+    assert filled_database.read(devices.list_devices, Query())[0].status_reason == 'hot'
+    previous = filled_database.write(
+        devices.set_device_status, uuid, maintaining, 'very hot'
+    )
+    assert previous == devices.PreviousStatus(HOST, maintaining, 'hot')
+    assert (
+        filled_database.read(devices.list_devices, Query())[0].status_reason
+        == 'very hot'
+    )
+    previous = filled_database.write(devices.set_device_status, uuid, enabled)
+    assert previous == devices.PreviousStatus(HOST, maintaining, 'very hot')
+    assert filled_database.read(devices.list_devices, Query())[0].status_reason == ''
+
+
+def test_list_devices_filters_by_health_conflict(filled_database: Database) -> None:
+    filled_database.write(
+        lambda session: session.execute(update(Row).values(conflict='nova'))
+    )
+    for device in filled_database.read(devices.list_devices, Query()):
+        assert device.health is Health.CONFLICT
+    assert len(_list_types(filled_database, health=('conflict',))) == 2
+    assert _list_types(filled_database, health=('failed',)) == []
+
+
+def test_list_devices_thousand_detailed_costs_two_selects(database: Database) -> None:
+    rows = [
+        {
+            'uuid': str(uuid4()),
+            'hostname': f'compute-{number}',
+            'type': 'GPU',
+            'vendor': '10de',
+            'model': 'T4',
+            'driver': 'NVIDIA',
+            'control_address': '0000:3b:00.0',
+            'hardware_id': '0000:3b:00.0',
+        }
+        for number in range(1001)
+    ]
+    database.write(lambda session: session.execute(insert(Row), rows))
+    with statements(database) as sql:
+        page = database.read(devices.list_devices, Query(limit=1000, detailed=True))
+    assert (len(page), len(sql)) == (1000, 2)
+    with statements(database) as sql:
+        next_page = Query(limit=1000, detailed=True, marker=page[-1].uuid)
+        assert len(database.read(devices.list_devices, next_page)) == 1
+    assert len(sql) == 2

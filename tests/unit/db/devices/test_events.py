@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""History of devices: the changes that store an event, and the query."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from cyborg_lite.db.core.clock import read_time_before
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Device, DeviceEvent, Service
+from cyborg_lite.db.devices import devices
+from cyborg_lite.db.devices import events as device_events
+from cyborg_lite.db.hosts import hosts
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.ownership import device_owners
+from cyborg_lite.exceptions import DeviceNotFound
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.devices.events import DeviceEventKind
+from cyborg_lite.model.inventory.host_report import Health
+from cyborg_lite.model.queries import Query
+from tests.builders.reports import HOST, card, report
+
+UNKNOWN = '5c9a477a-d3d4-426a-9e9c-b2660917780e'
+
+
+@pytest.fixture
+def uuid(database: Database) -> str:
+    """Report a device and return its uuid."""
+    database.write(reports.store_report, report(card(1)))
+    (device,) = database.read(devices.list_devices, Query())
+    return device.uuid
+
+
+def list_kinds(database: Database, uuid: str) -> list[str]:
+    return [event.kind for event in database.read(device_events.list_events, uuid)]
+
+
+def execute(database: Database, statement: Any) -> None:
+    database.write(lambda session: session.execute(statement))
+
+
+def test_report_stores_added_changed_and_removed(database: Database, uuid: str) -> None:
+    ill = replace(card(1), health=Health.FAILED, health_reason='The fan is broken.')
+    database.write(reports.store_report, report(ill))
+    database.write(reports.store_report, report(ill))
+    events = database.read(device_events.list_events, uuid)
+    assert [event.kind for event in events] == ['health-changed', 'added']
+    assert (events[0].value, events[0].reason) == ('failed', 'The fan is broken.')
+    assert (events[1].value, events[1].hostname) == ('ok', HOST)
+    database.write(reports.store_report, report())
+    # The history can be read after the device is gone.
+    assert list_kinds(database, uuid)[0] == 'removed'
+
+
+def test_health_change_sets_health_since(database: Database, uuid: str) -> None:
+    old = database.read(read_time_before, 3600)
+    execute(database, update(Device).values(health_since=old))
+    changed = replace(card(1), model='Another name')
+    database.write(reports.store_report, report(changed))
+    (device,) = database.read(devices.list_devices, Query())
+    assert device.health_since == old
+    ill = replace(changed, health=Health.DEGRADED, health_reason='hot')
+    database.write(reports.store_report, report(ill))
+    (device,) = database.read(devices.list_devices, Query())
+    assert device.health_since is not None
+    assert device.health_since > old + timedelta(minutes=30)
+
+
+def test_status_change_stores_event_once(database: Database, uuid: str) -> None:
+    maintaining = DeviceStatus.MAINTAINING
+    for _ in range(2):
+        database.write(devices.set_device_status, uuid, maintaining, 'a new fan')
+        database.write(hosts.set_status, HOST, maintaining, 'a new fan')
+    events = database.read(device_events.list_events, uuid)
+    assert [event.kind for event in events] == ['status-changed', 'added']
+    assert (events[0].value, events[0].reason) == ('maintaining', 'a new fan')
+    assert database.write(hosts.set_status, HOST, DeviceStatus.ENABLED) == 1
+    assert list_kinds(database, uuid)[0] == 'status-changed'
+
+
+def test_owner_change_stores_event(database: Database, uuid: str) -> None:
+    for reason in ('Nova', 'Nova', ''):
+        database.write(device_owners.store_conflicts, {uuid: reason})
+    events = database.read(device_events.list_events, uuid)
+    assert [event.reason for event in events] == ['', 'Nova', '']
+
+
+def test_forgotten_host_keeps_history(database: Database, uuid: str) -> None:
+    execute(database, update(Service).values(state='down'))
+    database.write(hosts.forget_host, HOST)
+    assert list_kinds(database, uuid) == ['removed', 'added']
+
+
+def test_list_events_unknown_device_raises_not_found(database: Database) -> None:
+    with pytest.raises(DeviceNotFound):
+        database.read(device_events.list_events, UNKNOWN)
+
+
+def test_list_events_device_of_earlier_release_is_empty(
+    database: Database, uuid: str
+) -> None:
+    database.write(device_events.delete_old_events, database.read(read_time_before, -1))
+    assert database.read(device_events.list_events, uuid) == ()
+
+
+def test_delete_old_events_spares_recent_events(database: Database, uuid: str) -> None:
+    database.write(devices.set_device_status, uuid, DeviceStatus.MAINTAINING)
+    old = database.read(read_time_before, 7200)
+    is_added = DeviceEvent.kind == DeviceEventKind.ADDED
+    execute(database, update(DeviceEvent).where(is_added).values(at=old))
+    limit = database.read(read_time_before, 3600)
+    assert database.write(device_events.delete_old_events, limit) == 1
+    assert list_kinds(database, uuid) == ['status-changed']

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the hold of devices."""
+
+import pytest
+from sqlalchemy import select, update
+
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import AttachHandle, Device
+from cyborg_lite.db.devices import hold
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.model.devices.devices import DeviceStatus
+from cyborg_lite.model.inventory.host_report import HostReport
+from tests.builders.reports import HOST, card
+
+
+@pytest.fixture
+def device(database: Database) -> int:
+    """Return the id of the first of two devices."""
+    devices = card(0x3B, handles=2), card(0x5E, handles=2)
+    database.write(reports.store_report, HostReport(HOST, 'boot', devices))
+    statement = select(Device.id).order_by(Device.id)
+    return database.read(lambda session: session.scalars(statement).all())[0]
+
+
+def read_status(database: Database, device: int) -> tuple[str, str]:
+    statement = select(Device.status, Device.status_reason).where(Device.id == device)
+    row = database.read(lambda session: session.execute(statement).one())
+    return row.status, row.status_reason
+
+
+def count_withheld(database: Database) -> int:
+    statement = select(AttachHandle.id).where(AttachHandle.preparing)
+    return len(database.read(lambda session: session.scalars(statement).all()))
+
+
+def test_hold_withholds_one_device_until_its_end(
+    database: Database, device: int
+) -> None:
+    database.write(hold.hold_devices, [device], 'job')
+    assert read_status(database, device) == (DeviceStatus.MAINTAINING, 'job')
+    assert count_withheld(database) == 2
+    database.write(hold.end_hold, [device], 'job')
+    assert read_status(database, device) == (DeviceStatus.ENABLED, '')
+    assert count_withheld(database) == 0
+
+
+def test_hold_with_trouble_ends_in_maintenance(database: Database, device: int) -> None:
+    database.write(hold.hold_devices, [device], 'job')
+    database.write(hold.end_hold, [device], 'job', 'rc 2')
+    assert read_status(database, device) == (DeviceStatus.MAINTAINING, 'rc 2')
+
+
+def test_maintenance_of_operator_outlasts_hold(database: Database, device: int) -> None:
+    values = {'status': DeviceStatus.MAINTAINING, 'status_reason': 'new fan'}
+    database.write(lambda session: session.execute(update(Device).values(**values)))
+    database.write(hold.hold_devices, [device], 'job')
+    database.write(hold.end_hold, [device], 'job')
+    assert read_status(database, device) == (DeviceStatus.MAINTAINING, 'new fan')
+
+
+def test_obstacle_names_foreign_use(database: Database, device: int) -> None:
+    assert database.read(hold.find_obstacle, [device]) == ''
+    used = update(AttachHandle).values(in_use=True)
+    database.write(lambda session: session.execute(used))
+    obstacle = database.read(hold.find_obstacle, [device])
+    assert obstacle.startswith('a program of its host uses it')

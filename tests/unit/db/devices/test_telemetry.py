@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Telemetry of many hosts in few statements."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import select
+
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Device
+from cyborg_lite.db.devices.telemetry import store_telemetry
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.model.devices.telemetry import Usage, usage_to_json
+from cyborg_lite.model.inventory.host_report import HostReport
+from tests.builders.reports import HOST, host
+from tests.support.sql_statements import statements, writes
+
+
+def report_of(name: str, devices: int) -> HostReport:
+    report = host(devices, 1)
+    return replace(
+        report,
+        hostname=name,
+        devices=tuple(
+            replace(
+                device,
+                root=replace(device.root, name=device.root.name.replace(HOST, name)),
+            )
+            for device in report.devices
+        ),
+    )
+
+
+def read_telemetry(database: Database) -> dict[tuple[str, str], object]:
+    columns = Device.hostname, Device.control_address, Device.telemetry
+    rows = database.read(lambda session: session.execute(select(*columns)).all())
+    return {(row.hostname, row.control_address): row.telemetry for row in rows}
+
+
+@pytest.mark.parametrize(
+    ('hosts', 'devices', 'updates'), [(1, 1, 1), (2, 20, 1), (3, 43, 2)]
+)
+def test_store_telemetry_of_hosts_in_few_statements(
+    database: Database, hosts: int, devices: int, updates: int
+) -> None:
+    names = [f'compute-{number}' for number in range(hosts)]
+    telemetry = {}
+    for number, name in enumerate(names):
+        report = report_of(name, devices)
+        database.write(reports.store_report, report)
+        telemetry[name] = {
+            device.control_address: Usage(power=number + index / 100)
+            for index, device in enumerate(report.devices)
+        }
+    with statements(database) as sql:
+        database.write(store_telemetry, telemetry)
+    assert (len(sql), len(writes(sql))) == (1 + updates, updates)
+    assert read_telemetry(database) == {
+        (name, address): usage_to_json(usage)
+        for name, usages in telemetry.items()
+        for address, usage in usages.items()
+    }
+
+
+def test_store_telemetry_of_unknown_devices_changes_nothing(
+    database: Database,
+) -> None:
+    database.write(reports.store_report, report_of(HOST, 2))
+    unknown = {HOST: {'ffff:00:00.0': Usage()}, 'other': {'0000:00:00.0': Usage()}}
+    with statements(database) as sql:
+        database.write(store_telemetry, unknown)
+    assert writes(sql) == []
+    assert set(read_telemetry(database).values()) == {None}

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inventory of each provider: total and reserved handles."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from cyborg_lite.db.core.engine import Database
+from cyborg_lite.db.core.tables import Arq, AttachHandle
+from cyborg_lite.db.inventory import reports
+from cyborg_lite.db.jobs import queue
+from cyborg_lite.db.providers import providers
+from cyborg_lite.model.inventory.attribute_keys import GROUP_SIZE
+from cyborg_lite.model.inventory.host_report import HostReport
+from cyborg_lite.model.providers.providers import ProviderRow
+from tests.builders.provider_rows import add_device, change_deployable, change_device
+from tests.builders.reports import card, with_root
+from tests.builders.rows import HOST, add_arqs, add_card
+from tests.builders.service_rows import expire_heartbeat, mark_down, mark_up
+from tests.support.sql_statements import statements
+
+
+def list_rows(database: Database, hostname: str = HOST) -> tuple[ProviderRow, ...]:
+    return database.read(providers.list_providers_of_host, hostname)
+
+
+def read_only_row(database: Database) -> ProviderRow:
+    (row,) = list_rows(database)
+    return row
+
+
+def change_handle(database: Database, number: int, **columns: Any) -> None:
+    """Change a handle of the only device, by its number in the order of ids."""
+    database.write(_change_handle, number, columns)
+
+
+def _change_handle(session: Session, number: int, columns: dict[str, Any]) -> None:
+    ids = session.scalars(select(AttachHandle.id).order_by(AttachHandle.id)).all()
+    session.execute(
+        update(AttachHandle).where(AttachHandle.id == ids[number]).values(**columns)
+    )
+
+
+def set_state(database: Database, arq: str, state: str) -> None:
+    database.write(_set_state, arq, state)
+
+
+def _set_state(session: Session, arq: str, state: str) -> None:
+    session.execute(update(Arq).where(Arq.uuid == arq).values(state=state))
+
+
+def test_provider_row_healthy_device_offers_all_handles(database: Database) -> None:
+    rp_uuid = add_device(database, HOST, 'gpu', num_accelerators=4)
+    row = read_only_row(database)
+    assert row == ProviderRow(
+        rp_uuid=rp_uuid,
+        name=f'{HOST}_gpu',
+        resource_class='PGPU',
+        traits=('CUSTOM_NVIDIA_1EB8',),
+        total=4,
+        reserved=0,
+        device_uuid=row.device_uuid,
+        driver='NVIDIA',
+    )
+
+
+@pytest.mark.parametrize(('size', 'expected'), [('2', 2), ('two', 1), ('9' * 99, 1)])
+def test_provider_row_has_reported_group_size(
+    database: Database, size: str, expected: int
+) -> None:
+    group = with_root(card(0x3B, handles=4), attributes={GROUP_SIZE: size})
+    database.write(reports.store_report, HostReport(HOST, '', (group,)))
+    assert read_only_row(database).group_size == expected
+
+
+def test_provider_row_has_published_traits_and_conflict(database: Database) -> None:
+    rp_uuid = add_device(database, HOST, 'gpu')
+    database.write(
+        providers.record_provider_traits, {rp_uuid: {'CUSTOM_B', 'CUSTOM_A'}}
+    )
+    change_device(database, rp_uuid, conflict='nova in Placement')
+    row = read_only_row(database)
+    assert row.published_traits == ('CUSTOM_A', 'CUSTOM_B')
+    assert (row.conflict, row.contested) == ('nova in Placement', '')
+    change_device(database, rp_uuid, health='conflict', health_reason='nova.conf')
+    assert read_only_row(database).contested == 'nova.conf'
+
+
+def test_list_providers_deployable_without_provider_is_omitted(
+    database: Database,
+) -> None:
+    add_device(database, HOST, 'board', resource_class=None, rp_uuid=None)
+    assert list_rows(database) == ()
+
+
+def test_list_providers_returns_given_host_only(database: Database) -> None:
+    add_device(database, 'compute-2', 'gpu')
+    assert list_rows(database) == ()
+    assert len(list_rows(database, 'compute-2')) == 1
+
+
+def test_provider_row_reserved_by_driver_is_reserved(database: Database) -> None:
+    add_device(database, HOST, 'gpu', num_accelerators=4, reserved=1)
+    assert read_only_row(database).reserved == 1
+
+
+@pytest.mark.parametrize(
+    'columns',
+    [{'status': 'maintaining'}, {'health': 'failed'}, {'health': 'gone'}],
+)
+def test_provider_row_unusable_device_is_fully_reserved(
+    database: Database, columns: dict[str, str]
+) -> None:
+    rp_uuid = add_device(database, HOST, 'gpu', num_accelerators=4)
+    change_device(database, rp_uuid, **columns)
+    assert read_only_row(database).reserved == 4
+
+
+@pytest.mark.parametrize('health', ['degraded', 'busy'])
+def test_provider_row_degraded_device_is_offered(
+    database: Database, health: str
+) -> None:
+    rp_uuid = add_device(database, HOST, 'gpu')
+    change_device(database, rp_uuid, health=health)
+    assert read_only_row(database).reserved == 0
+
+
+def test_provider_row_missing_handle_is_reserved(database: Database) -> None:
+    add_card(database, 4)
+    change_handle(database, 0, missing=True)
+    assert read_only_row(database).reserved == 1
+
+
+def test_provider_row_foreign_used_handle_is_reserved(database: Database) -> None:
+    add_card(database, 4)
+    change_handle(database, 0, in_use=True)
+    assert read_only_row(database).reserved == 1
+
+
+def test_provider_row_handle_used_by_arq_is_unreserved(database: Database) -> None:
+    """Placement counts allocated handles itself."""
+    add_card(database, 4)
+    (arq,) = add_arqs(database, 1)
+    set_state(database, arq, 'Bound')
+    change_handle(database, 0, in_use=True, arq_uuid=arq)
+    assert read_only_row(database).reserved == 0
+
+
+@pytest.mark.parametrize('state', ['Deleting', 'Unbound', 'UnbindFailed'])
+def test_provider_row_unclean_handle_is_reserved(
+    database: Database, state: str
+) -> None:
+    add_card(database, 4, needs_host=True)
+    (arq,) = add_arqs(database, 1)
+    set_state(database, arq, state)
+    change_handle(database, 0, arq_uuid=arq)
+    assert read_only_row(database).reserved == 1
+
+
+def test_provider_row_handle_with_several_reasons_counts_once(
+    database: Database,
+) -> None:
+    add_card(database, 4, needs_host=True)
+    (arq,) = add_arqs(database, 1)
+    set_state(database, arq, 'Deleting')
+    change_handle(database, 0, arq_uuid=arq, missing=True, in_use=True)
+    change_handle(database, 1, missing=True, in_use=True)
+    assert read_only_row(database).reserved == 2
+
+
+def test_provider_row_reserved_never_exceeds_total(database: Database) -> None:
+    add_card(database, 2)
+    change_deployable(database, read_only_row(database).rp_uuid, reserved=2)
+    change_handle(database, 0, missing=True)
+    assert read_only_row(database).reserved == 2
+
+
+def test_provider_row_counts_handles_of_own_device(database: Database) -> None:
+    add_card(database, 2)
+    change_handle(database, 0, missing=True)
+    add_card(database, 2)
+    assert sorted(row.reserved for row in list_rows(database)) == [0, 1]
+
+
+def test_provider_row_host_down_reserves_unallocated_handles(
+    database: Database,
+) -> None:
+    add_card(database, 4, needs_host=True)
+    bound, unclean = add_arqs(database, 2)
+    set_state(database, bound, 'Bound')
+    set_state(database, unclean, 'Deleting')
+    change_handle(database, 0, arq_uuid=bound)
+    change_handle(database, 1, arq_uuid=unclean)
+    assert read_only_row(database).reserved == 1
+    mark_down(database, HOST)
+    # Placement counts the bound handle as used, so three are reserved.
+    assert read_only_row(database).reserved == 3
+    mark_up(database, HOST)
+    assert read_only_row(database).reserved == 1
+
+
+def test_provider_row_host_down_never_offers_more(database: Database) -> None:
+    add_card(database, 2)
+    bound = add_arqs(database, 2)
+    for number, arq in enumerate(bound):
+        set_state(database, arq, 'Bound')
+        change_handle(database, number, arq_uuid=arq, missing=True)
+    before = read_only_row(database).reserved
+    mark_down(database, HOST)
+    assert read_only_row(database).reserved == before
+
+
+def test_provider_row_conductor_down_reserves_nothing(
+    database: Database,
+) -> None:
+    add_card(database, 2)
+    expire_heartbeat(database, HOST, 'cyborg-lite-conductor')
+    mark_down(database, 'compute-2')
+    assert read_only_row(database).reserved == 0
+
+
+def test_list_providers_of_host_costs_one_statement(database: Database) -> None:
+    for _ in range(3):
+        add_card(database, 2)
+    with statements(database) as sql:
+        assert len(list_rows(database)) == 3
+    assert len(sql) == 1
+
+
+def test_add_sync_job_twice_writes_one_job(
+    database: Database,
+) -> None:
+    for _ in range(2):
+        database.write(queue.add_job, queue.placement_sync_job(HOST, f'req-{uuid4()}'))
+    (count,) = database.read(queue.count_jobs)
+    assert (count.type, count.count) == ('placement-sync', 1)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the filters and the description of bitstream images."""
+
+from uuid import UUID
+
+import pytest
+
+from cyborg_lite.model.bitstreams import choice
+from cyborg_lite.model.bitstreams.listing import describe_image, filter_images
+from tests.builders.bitstream_files import (
+    ARRIA10_REGION,
+    LARGEST,
+    OTHER_FUNCTION,
+    image,
+)
+
+
+@pytest.mark.parametrize(
+    ('filters', 'matches'),
+    [
+        ({}, True),
+        ({'vendor': 'INTEL'}, True),
+        ({'vendor': 'xilinx'}, False),
+        ({'board': 'pac_arria10', 'vendor': 'intel'}, True),
+        ({'board': 'pac_arria10', 'vendor': 'xilinx'}, False),
+        ({'region': ARRIA10_REGION}, True),
+        ({'region': str(UUID(ARRIA10_REGION))}, True),
+        ({'function': OTHER_FUNCTION.upper()}, True),
+        ({'function': 'loopback'}, True),
+        ({'function': 'ab' * 16}, False),
+        ({'board': ''}, False),
+    ],
+)
+def test_filter_images_selects_by_properties(
+    filters: dict[str, str], matches: bool
+) -> None:
+    assert bool(filter_images([image()], filters)) is matches
+
+
+def test_filter_images_without_property_matches_nothing() -> None:
+    incomplete = image(properties={'region_uuid': None, 'function_uuid': None})
+    assert filter_images([incomplete], {'region': ARRIA10_REGION}) == ()
+    assert filter_images([incomplete], {'function': OTHER_FUNCTION}) == ()
+
+
+def test_describe_image_shows_known_properties_truncated() -> None:
+    unusual = image(properties={'colour': 'red', 'description': 'x' * 300})
+    (fit,) = choice.rank_images([unusual], None, LARGEST)
+    details = describe_image(fit)
+    assert details.image_uuid == unusual.id
+    assert details.properties['bs-name'] == 'nlb-0'
+    assert 'colour' not in details.properties
+    assert len(details.properties['description']) < 100
+    (reason,) = details.reasons
+    assert 'is not a line of at most 255 characters' in reason
+
+
+def test_describe_image_lists_all_faults() -> None:
+    invalid = image(tags=(), size=0, properties={'bs-uuid': None, 'vendor': '../x'})
+    (fit,) = choice.rank_images([invalid], None, LARGEST)
+    reasons = ' '.join(describe_image(fit).reasons)
+    for part in ('not tagged FPGA', 'It is empty', 'lacks bs-uuid', 'Its vendor ../x'):
+        assert part in reasons
+
+
+def test_describe_image_shows_legacy_function_key() -> None:
+    older = image(
+        properties={'function_uuid': None, 'accel:function_id': OTHER_FUNCTION}
+    )
+    (fit,) = choice.rank_images([older], None, LARGEST)
+    assert describe_image(fit).properties['function_uuid'] == OTHER_FUNCTION

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Number of servers that fit, compared with a search of all placements."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cyborg_lite.model.capacity.server_counts import Kind, ServerCount, count_servers
+
+NAMES = 'abcd'
+
+
+def kind(units: int, providers: str, *groups: int) -> Kind:
+    return Kind(units, frozenset(providers), groups)
+
+
+def search(kinds: Sequence[Kind], free: Mapping[str, int]) -> int:
+    """Return the length of the longest series of servers, by trying all of them."""
+    groups = [item for item in kinds for _ in item.groups]
+    names = sorted(free)
+
+    @cache
+    def extend(units: tuple[int, ...]) -> int:
+        longest = 0
+        for choice in itertools.product(*(sorted(item.providers) for item in groups)):
+            free_units = dict(zip(names, units, strict=True))
+            for item, provider in zip(groups, choice, strict=True):
+                free_units[provider] -= item.units
+            if min(free_units.values()) >= 0:
+                longest = max(longest, 1 + extend(tuple(free_units.values())))
+        return longest
+
+    return extend(tuple(free[name] for name in names))
+
+
+KINDS = st.lists(
+    st.tuples(st.integers(1, 3), st.sets(st.sampled_from(NAMES), min_size=0)),
+    min_size=1,
+    max_size=3,
+)
+FREE = st.fixed_dictionaries({name: st.integers(0, 5) for name in NAMES})
+
+
+@settings(max_examples=150, deadline=None)
+@given(drawn=KINDS, free=FREE)
+def test_count_equals_search(
+    drawn: list[tuple[int, set[str]]], free: dict[str, int]
+) -> None:
+    kinds = [
+        Kind(units, frozenset(providers), (index,))
+        for index, (units, providers) in enumerate(drawn)
+    ]
+    count = count_servers(kinds, free)
+    assert count.is_exact
+    assert count.servers == search(kinds, free)
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawn=KINDS, free=FREE)
+def test_count_narrow_is_lower_bound(
+    drawn: list[tuple[int, set[str]]], free: dict[str, int]
+) -> None:
+    kinds = [
+        Kind(units, frozenset(providers), (index,))
+        for index, (units, providers) in enumerate(drawn)
+    ]
+    narrow, exact = count_servers(kinds, free, 1), search(kinds, free)
+    assert narrow.servers <= exact
+    assert not narrow.is_exact or narrow.servers == exact
+
+
+@pytest.mark.parametrize(
+    ('kinds', 'free', 'expected'),
+    [
+        # One group: whole groups per provider; single units are left.
+        ([kind(2, 'ab', 0)], {'a': 3, 'b': 5}, (3, (0,), 8, 2)),
+        # The rarer provider runs out first.
+        ([kind(1, 'ab', 0), kind(1, 'b', 1)], {'a': 9, 'b': 2}, (2, (1,), 2, 1)),
+        # Both groups share the providers: neither alone is short.
+        ([kind(1, 'ab', 0, 1)], {'a': 2, 'b': 1}, (1, (0, 1), 3, 2)),
+        # Three units are free for a group of 2 and one of 1, but too scattered.
+        (
+            [kind(2, 'abc', 0), kind(1, 'abc', 1)],
+            {'a': 1, 'b': 1, 'c': 1},
+            (0, (0,), 3, 2),
+        ),
+        # Classes without common providers: the least number decides.
+        ([kind(1, 'a', 0), kind(4, 'b', 1)], {'a': 7, 'b': 9}, (2, (1,), 9, 4)),
+        ([kind(1, '', 0)], {}, (0, (0,), 0, 1)),
+    ],
+)
+def test_count_names_groups_that_run_out_first(
+    kinds: list[Kind],
+    free: dict[str, int],
+    expected: tuple[int, tuple[int, ...], int, int],
+) -> None:
+    servers, groups, units, needed = expected
+    assert count_servers(kinds, free) == ServerCount(
+        servers, True, groups, units, needed
+    )
+
+
+def test_count_scattered_units_names_all_groups() -> None:
+    # The bounds allow two servers, but no provider serves 3 + 2 twice.
+    kinds = [kind(3, 'ab', 0), kind(2, 'ab', 1)]
+    count = count_servers(kinds, {'a': 4, 'b': 7})
+    assert (count.servers, count.groups) == (search(kinds, {'a': 4, 'b': 7}), (0, 1))
+
+
+def test_count_large_host_is_bounded() -> None:
+    free = {f'p{number}': 64 for number in range(32)}
+    kinds = [Kind(units, frozenset(free), (units,)) for units in (1, 2, 3, 5, 7)]
+    count = count_servers(kinds, free, 64)
+    assert 32 * 64 // 18 - 4 <= count.servers <= 32 * 64 // 18
+
+
+def test_count_many_kinds_is_bounded() -> None:
+    names = [f'p{number}' for number in range(16)]
+    kinds = [
+        Kind(1, frozenset((names[index], names[(index + 1) % 16])), (index,))
+        for index in range(16)
+    ]
+    count = count_servers(kinds, dict.fromkeys(names, 4), 64)
+    assert count.servers <= 4

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the attributes of a deployable and their order."""
+
+from cyborg_lite.model.inventory.attribute_keys import (
+    attribute_sort_key,
+    build_attributes,
+)
+from cyborg_lite.model.inventory.host_report import Deployable
+
+
+def _list_attributes(**fields: object) -> list[tuple[str, str]]:
+    deployable = Deployable('h_d', **fields)  # type: ignore[arg-type]  # of any type
+    return list(build_attributes(deployable).items())
+
+
+def test_attributes_list_class_and_traits_before_driver_values() -> None:
+    attributes = _list_attributes(
+        resource_class='FPGA', traits=('B', 'A'), attributes={'z': '1', 'a': '2'}
+    )
+    assert attributes == [
+        ('rc', 'FPGA'),
+        ('traits1', 'B'),
+        ('traits2', 'A'),
+        ('a', '2'),
+        ('z', '1'),
+    ]
+
+
+def test_attributes_without_resource_class_omit_class() -> None:
+    assert _list_attributes(attributes={'a': '1'}) == [('a', '1')]
+
+
+def test_attributes_keep_driver_spelling_of_class_and_traits() -> None:
+    attributes = _list_attributes(
+        resource_class='PGPU',
+        traits=('A', 'B'),
+        attributes={'trait1': 'B', 'numa': '0', 'rc': 'PGPU', 'trait0': 'A'},
+    )
+    assert attributes == [
+        ('rc', 'PGPU'),
+        ('trait0', 'A'),
+        ('trait1', 'B'),
+        ('numa', '0'),
+    ]
+
+
+def test_attributes_list_each_trait_once() -> None:
+    attributes = _list_attributes(
+        resource_class='PGPU', traits=('A',), attributes={'trait0': 'A'}
+    )
+    assert attributes == [('rc', 'PGPU'), ('traits1', 'A')]
+
+
+def test_sort_key_orders_traits_by_number() -> None:
+    keys = ['traits10', 'x', 'traits2', 'rc', 'traits1']
+    assert sorted(keys, key=attribute_sort_key) == [
+        'rc',
+        'traits1',
+        'traits2',
+        'traits10',
+        'x',
+    ]

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the changes between stored inventory and a host report."""
+
+from dataclasses import replace
+
+import pytest
+
+from cyborg_lite.model.inventory.host_report import Device, Health, HostReport
+from tests.builders.reports import (
+    attach_handle,
+    card,
+    host,
+    report,
+    with_parts,
+    with_root,
+    without_handles,
+)
+from tests.doubles.host_store import StoredHost
+
+FREE_SLOT = 0x5E
+
+
+@pytest.fixture
+def stored_host() -> StoredHost:
+    return StoredHost()
+
+
+# --- new, changed and missing objects ---
+
+
+def test_diff_report_new_host_adds_everything(stored_host: StoredHost) -> None:
+    changes = stored_host.report(host(2, 3))
+    assert str(changes.devices) == '+2 ~0 -0'
+    assert str(changes.deployables) == '+2 ~0 -0'
+    assert str(changes.handles) == '+6 ~0 -0'
+    assert changes.names[('serial-0', '')] == 'compute-1_0000:00:00.0'
+    assert changes.concern_placement
+
+
+def test_diff_report_repeated_report_changes_nothing(stored_host: StoredHost) -> None:
+    stored_host.report(host(2, 3))
+    changes = stored_host.report(host(2, 3))
+    assert not changes
+    assert not changes.concern_placement
+
+
+def test_diff_report_ignores_order(stored_host: StoredHost) -> None:
+    stored_host.report(host(2, 3))
+    backwards = [
+        with_root(device, handles=device.root.handles[::-1])
+        for device in reversed(host(2, 3).devices)
+    ]
+    assert not stored_host.report(report(*backwards))
+
+
+def test_diff_report_changed_device_changes_only_it(stored_host: StoredHost) -> None:
+    first = host(64, 16)
+    stored_host.report(first)
+    degraded = replace(first.devices[7], health=Health.DEGRADED, health_reason='hot')
+    changes = stored_host.report(
+        replace(first, devices=(*first.devices[:7], degraded, *first.devices[8:]))
+    )
+    assert list(changes.devices.changed) == ['serial-7']
+    assert not changes.deployables
+    assert not changes.handles
+    assert not changes.attributes
+
+
+def test_diff_report_removes_unreported_free_device(stored_host: StoredHost) -> None:
+    stored_host.report(host(2, 3))
+    changes = stored_host.report(host(1, 3))
+    assert changes.devices.removed == {'serial-1'}
+    assert changes.deployables.removed == {('serial-1', '')}
+    assert len(changes.handles.removed) == 3
+    assert stored_host.layout.devices.keys() == {'serial-0'}
+
+
+def test_diff_report_empty_removes_everything(stored_host: StoredHost) -> None:
+    stored_host.report(host(2, 3))
+    stored_host.report(report())
+    assert stored_host.layout.devices == {}
+    assert stored_host.layout.attributes == {}
+
+
+# --- handles in use ---
+
+
+def test_diff_report_missing_claimed_handle_is_marked_missing(
+    stored_host: StoredHost,
+) -> None:
+    stored_host.report(report(card(1, handles=4, serial='s')))
+    missing_key, free_key = attach_handle(1, 1).key, attach_handle(1, 2).key
+    stored_host.claim(('s', '', missing_key))
+    changes = stored_host.report(
+        report(without_handles(card(1, handles=4, serial='s'), missing_key, free_key))
+    )
+    assert stored_host.layout.handles['s', '', missing_key].missing
+    assert ('s', '', free_key) not in stored_host.layout.handles
+    assert not changes.devices
+    assert stored_host.layout.deployables['s', ''].total == 2
+
+
+def test_diff_report_missing_device_in_use_is_reserved(
+    stored_host: StoredHost,
+) -> None:
+    stored_host.report(host(2, 3))
+    handle_path = ('serial-1', '', attach_handle(1, 0).key)
+    stored_host.claim(handle_path)
+    stored_host.report(host(1, 3))
+    device = stored_host.layout.devices['serial-1']
+    assert device.health is Health.GONE
+    assert device.health_reason
+    child = stored_host.layout.deployables['serial-1', '']
+    assert child.reserved == child.total == 3
+    handles = [path for path in stored_host.layout.handles if path[0] == 'serial-1']
+    assert handles == [handle_path]
+    assert stored_host.layout.handles[handle_path].missing
+    # Attributes stay, so operators can identify the missing device.
+    assert stored_host.layout.attributes['serial-1', '', 'rc'] == 'VGPU'
+
+
+def test_diff_report_reserves_claimed_handles_of_withheld_card(
+    stored_host: StoredHost,
+) -> None:
+    """The provider must outlive the instance that has an allocation of it."""
+    stored_host.report(report(card(1, handles=4, serial='s')))
+    stored_host.claim(('s', '', attach_handle(1, 1).key))
+    withheld = without_handles(card(1, handles=4, serial='s'))
+    stored_host.report(
+        report(with_root(withheld, resource_class=None, total=0, handles=()))
+    )
+    child = stored_host.layout.deployables['s', '']
+    assert (child.resource_class, child.total, child.reserved) == ('VGPU', 4, 4)
+
+
+def test_diff_report_refuses_class_change_while_in_use(
+    stored_host: StoredHost,
+) -> None:
+    """An undivided card and its vGPUs exclude each other."""
+    undivided = card(1, serial='s')
+    stored_host.report(report(undivided))
+    before = stored_host.layout
+    key = attach_handle(1, 0).key
+    stored_host.claim(('s', '', key))
+    divided = replace(
+        card(1, handles=4, serial='s'), health_reason='', health=Health.OK
+    )
+    vgpus = tuple(
+        replace(handle, key=f'{handle.key}/T4_2Q') for handle in divided.root.handles
+    )
+    mig = with_parts(
+        with_root(undivided, resource_class=None, total=0, handles=()), '1_5C'
+    )
+    child = replace(mig.root.children[0], resource_class='VGPU')
+    for layout in (
+        with_root(divided, handles=vgpus),
+        with_root(mig, children=(child,)),
+    ):
+        stored_host.report(report(layout))
+        assert stored_host.layout.deployables == {
+            ('s', ''): replace(before.deployables['s', ''], reserved=1)
+        }
+        assert stored_host.layout.handles.keys() == {('s', '', key)}
+        assert stored_host.layout.attributes == before.attributes
+        assert stored_host.layout.devices['s'].health_reason == (
+            'The change to VGPU is refused while 1 of PGPU are in use'
+        )
+        assert not stored_host.report(report(layout))
+    stored_host.release()
+    stored_host.report(report(with_root(divided, handles=vgpus)))
+    assert stored_host.layout.deployables['s', ''].resource_class == 'VGPU'
+    assert len(stored_host.layout.handles) == 4
+    assert stored_host.layout.devices['s'].health_reason == ''
+
+
+def test_diff_report_sibling_of_missing_handle_stays_offered(
+    stored_host: StoredHost,
+) -> None:
+    device = with_parts(card(1, serial='s'), 'a', 'b')
+    children = [
+        replace(p, resource_class=f'CUSTOM_{p.name[-1]}') for p in device.root.children
+    ]
+    stored_host.report(report(with_root(device, children=tuple(children))))
+    stored_host.claim(('s', '_a', '0000:01:00.0/a'))
+    stored_host.report(report(with_root(device, children=(children[1],))))
+    assert stored_host.layout.deployables['s', '_b'].reserved == 0
+    assert stored_host.layout.devices['s'].health_reason == ''
+
+
+def test_diff_report_missing_device_repeated_changes_nothing(
+    stored_host: StoredHost,
+) -> None:
+    stored_host.report(host(2, 3))
+    stored_host.claim(('serial-1', '', attach_handle(1, 0).key))
+    stored_host.report(host(1, 3))
+    assert not stored_host.report(host(1, 3))
+
+
+def test_diff_report_returned_device_restores_layout(stored_host: StoredHost) -> None:
+    stored_host.report(host(2, 3))
+    before = stored_host.layout
+    stored_host.claim(('serial-1', '', attach_handle(1, 0).key))
+    stored_host.report(host(1, 3))
+    stored_host.report(host(2, 3))
+    assert stored_host.layout == before
+    assert stored_host.inventory.claimed
+
+
+def test_diff_leftovers_removes_missing_device_after_release(
+    stored_host: StoredHost,
+) -> None:
+    stored_host.report(host(2, 3))
+    stored_host.claim(('serial-1', '', attach_handle(1, 0).key))
+    stored_host.report(host(1, 3))
+    assert not stored_host.remove_leftovers()
+    stored_host.release()
+    stored_host.remove_leftovers()
+    assert stored_host.layout.devices.keys() == {'serial-0'}
+    assert {path[0] for path in stored_host.layout.deployables} == {'serial-0'}
+    assert {path[0] for path in stored_host.layout.attributes} == {'serial-0'}
+
+
+def test_diff_leftovers_present_device_changes_nothing(stored_host: StoredHost) -> None:
+    stored_host.report(host(2, 3))
+    assert not stored_host.remove_leftovers()
+
+
+def test_diff_report_updates_claimed_handle(stored_host: StoredHost) -> None:
+    stored_host.report(report(card(1, serial='s')))
+    key = attach_handle(1, 0).key
+    stored_host.claim(('s', '', key))
+    in_use = replace(attach_handle(1, 0), in_use=True)
+    changes = stored_host.report(
+        report(with_root(card(1, serial='s'), handles=(in_use,)))
+    )
+    assert changes.handles.changed.keys() == {('s', '', key)}
+    assert stored_host.layout.handles['s', '', key].in_use
+    assert not stored_host.layout.handles['s', '', key].missing
+
+
+# --- child deployables ---
+
+
+def test_diff_report_identifies_children_by_name_suffix(
+    stored_host: StoredHost,
+) -> None:
+    stored_host.report(report(with_parts(card(1, serial='s'), 'region0', 'region1')))
+    assert set(stored_host.layout.deployables) == {
+        ('s', ''),
+        ('s', '_region0'),
+        ('s', '_region1'),
+    }
+    assert stored_host.layout.deployables['s', '_region0'].parent == ''
+    changes = stored_host.report(
+        report(with_parts(card(1, serial='s'), 'region1', 'region2'))
+    )
+    assert changes.deployables.removed == {('s', '_region0')}
+    assert changes.deployables.new.keys() == {('s', '_region2')}
+    assert (
+        stored_host.inventory.names['s', '_region2'] == 'compute-1_0000:01:00.0_region2'
+    )
+
+
+def test_diff_report_moved_card_preserves_children(stored_host: StoredHost) -> None:
+    stored_host.report(report(with_parts(card(1, serial='s'), 'region0')))
+    names = dict(stored_host.inventory.names)
+    moved = report(with_parts(card(FREE_SLOT, serial='s'), 'region0', 'region1'))
+    changes = stored_host.report(moved)
+    assert changes.deployables.new.keys() == {('s', '_region1')}
+    # A new child has the name prefix of its root, also after the card moved.
+    assert stored_host.inventory.names == {
+        **names,
+        ('s', '_region1'): 'compute-1_0000:01:00.0_region1',
+    }
+
+
+def test_diff_report_missing_child_in_use_preserves_root(
+    stored_host: StoredHost,
+) -> None:
+    stored_host.report(report(with_parts(card(1, serial='s'), 'region0', 'region1')))
+    key = '0000:01:00.0/region0'
+    stored_host.claim(('s', '_region0', key))
+    stored_host.report(report(card(1, serial='s')))
+    assert set(stored_host.layout.deployables) == {('s', ''), ('s', '_region0')}
+    assert stored_host.layout.deployables['s', '_region0'].reserved == 1
+    assert stored_host.layout.deployables['s', ''].reserved == 0
+    stored_host.release()
+    stored_host.report(report(card(1, serial='s')))
+    assert set(stored_host.layout.deployables) == {('s', '')}
+
+
+def test_diff_report_preserves_unusual_child_name(stored_host: StoredHost) -> None:
+    unusual = with_parts(card(1, serial='s'), 'x')
+    child = replace(unusual.root.children[0], name='compute-1_odd')
+    stored_host.report(report(with_root(unusual, children=(child,))))
+    assert stored_host.inventory.names['s', 'compute-1_odd'] == 'compute-1_odd'
+
+
+# --- changes that concern Placement ---
+
+
+@pytest.mark.parametrize(
+    ('changed', 'concerned'),
+    [
+        ({'total': 2}, True),
+        ({'reserved': 1}, True),
+        ({'traits': ('OWNER_CYBORG',)}, True),
+        ({'resource_class': 'CUSTOM_X'}, True),
+        ({'attributes': {'numa': '1'}}, False),
+        ({'handles': (replace(attach_handle(1, 0), in_use=True),)}, True),
+        ({'handles': (replace(attach_handle(1, 0), info={'bus': '7'}),)}, False),
+    ],
+)
+def test_diff_report_concerns_placement_for_provider_fields(
+    stored_host: StoredHost, changed: dict[str, object], concerned: bool
+) -> None:
+    stored_host.report(report(card(1, serial='s')))
+    changes = stored_host.report(report(with_root(card(1, serial='s'), **changed)))
+    assert changes
+    assert changes.concern_placement is concerned
+
+
+@pytest.mark.parametrize(
+    ('device', 'concerned'),
+    [
+        (replace(card(1, serial='s'), health=Health.FAILED), True),
+        (replace(card(1, serial='s'), std_board_info={}), False),
+        (replace(card(1, serial='s'), driver='other'), False),
+    ],
+)
+def test_diff_report_concerns_placement_for_health(
+    stored_host: StoredHost, device: Device, concerned: bool
+) -> None:
+    stored_host.report(report(card(1, serial='s')))
+    changes = stored_host.report(report(device))
+    assert changes
+    assert changes.concern_placement is concerned
+
+
+def test_diff_report_truncates_long_reason_once(stored_host: StoredHost) -> None:
+    failed = replace(card(1), health=Health.FAILED, health_reason='x' * 1000)
+    stored_host.report(report(failed))
+    assert not stored_host.report(report(failed))
+    [facts] = stored_host.layout.devices.values()
+    assert len(facts.health_reason) == 255
+
+
+def test_report_digest_ignores_boot_id() -> None:
+    report_of_boot = HostReport('h', 'boot-1', (card(1),))
+    assert report_of_boot.digest == replace(report_of_boot, boot_id='boot-2').digest

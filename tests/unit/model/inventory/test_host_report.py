@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of devices, deployables and the digest of host reports."""
+
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from cyborg_lite.model.inventory.host_report import Deployable, Health
+from tests.builders.reports import card, report, with_parts, with_root
+
+NAME = 'compute-1_0000:01:00.0'
+
+
+def test_provider_uuid_is_derived_from_name() -> None:
+    expected = str(uuid.uuid3(uuid.NAMESPACE_DNS, NAME))
+    assert card(1).root.provider_uuid == expected
+    assert with_root(card(1), total=5).root.provider_uuid == expected
+    assert with_root(card(1), name='other').root.provider_uuid != expected
+
+
+@pytest.mark.parametrize(
+    ('total', 'reserved', 'in_use', 'unavailable'),
+    [(4, 0, 0, 0), (4, 1, 0, 1), (4, 1, 2, 3), (4, 3, 3, 4), (0, 1, 0, 0)],
+)
+def test_unavailable_counts_reserved_and_foreign_use_up_to_total(
+    total: int, reserved: int, in_use: int, unavailable: int
+) -> None:
+    handles = tuple(
+        replace(handle, in_use=number < in_use)
+        for number, handle in enumerate(card(1, handles=4).root.handles)
+    )
+    deployable = Deployable('x', total=total, reserved=reserved, handles=handles)
+    assert deployable.unavailable == unavailable
+
+
+def test_walk_yields_parents_before_children() -> None:
+    leaf = Deployable('leaf')
+    root = Deployable('root', children=(Deployable('a', children=(leaf,)), leaf))
+    assert [item.name for item in root.walk()] == ['root', 'a', 'leaf', 'leaf']
+
+
+def test_digest_ignores_order_of_devices() -> None:
+    first, second = card(1), card(2)
+    assert report(first, second).digest == report(second, first).digest
+    assert len(report().digest) == 32
+
+
+@pytest.mark.parametrize(
+    'changed',
+    [
+        replace(card(1), health=Health.FAILED),
+        replace(card(1), health_reason='hot'),
+        with_root(card(1), reserved=1),
+        with_root(card(1), handles=()),
+        with_parts(card(1), 'a'),
+    ],
+)
+def test_digest_depends_on_every_field(changed: object) -> None:
+    assert report(changed).digest != report(card(1)).digest  # type: ignore[arg-type]  # a Device
+
+
+def test_digest_equals_digest_of_earlier_releases() -> None:
+    # A changed digest makes every agent send its whole inventory after an upgrade.
+    assert report(card(1, handles=2)).digest == '27dea57edc5e24e334fb76816914d893'
+
+
+def test_digest_is_computed_once_per_report() -> None:
+    subject = report(card(1))
+    assert subject.digest is subject.digest
+    assert replace(subject, devices=()).digest != subject.digest

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of typed attributes."""
+
+import re
+
+import pytest
+
+from cyborg_lite.model.inventory import typed_attributes
+from cyborg_lite.model.inventory.typed_attributes import (
+    AttributeDeclaration,
+    AttributeType,
+    TypedAttribute,
+    find_declaration_fault,
+    find_fault,
+    parse_value,
+    read_attributes,
+)
+
+CELLS = AttributeDeclaration('cells', AttributeType.INTEGER)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'text', 'value'),
+    [
+        (AttributeType.INTEGER, '0', 0),
+        (AttributeType.INTEGER, '-7', -7),
+        (AttributeType.INTEGER, '07', None),
+        (AttributeType.INTEGER, '1e3', None),
+        (AttributeType.INTEGER, '9' * 19, None),
+        (AttributeType.STRING, '', ''),
+        (AttributeType.VERSION, '550.54.15', (550, 54, 15)),
+        (AttributeType.VERSION, '12.0.0', (12,)),
+        (AttributeType.VERSION, '12.', None),
+        (AttributeType.VERSION, 'v12', None),
+        (AttributeType.BOOLEAN, 'true', True),
+        (AttributeType.BOOLEAN, 'True', None),
+    ],
+)
+def test_parse_value(kind: AttributeType, text: str, value: object) -> None:
+    assert parse_value(kind, text) == value
+
+
+@pytest.mark.parametrize('value', ['x', '1.5', 10**18])
+def test_declaration_of_wrong_value_is_refused(value: int | str) -> None:
+    with pytest.raises(ValueError, match='cells cannot have the value'):
+        CELLS.of(value)
+
+
+def test_declaration_of_boolean_is_lower_case() -> None:
+    declaration = AttributeDeclaration('fast', AttributeType.BOOLEAN)
+    assert declaration.of(True).value == 'true'
+
+
+def test_read_attributes_ignores_types_of_newer_releases() -> None:
+    memory = typed_attributes.MEMORY.of(16)
+    stored = [memory.to_json(), {'name': 'x', 'type': 'duration', 'value': '1'}]
+    assert read_attributes(stored) == (memory,)
+    assert read_attributes(None) == ()
+
+
+@pytest.mark.parametrize('declaration', [*typed_attributes.SHARED, CELLS])
+def test_valid_declaration_has_no_fault(declaration: AttributeDeclaration) -> None:
+    assert find_declaration_fault(declaration) is None
+
+
+@pytest.mark.parametrize(
+    ('declaration', 'fault'),
+    [
+        (AttributeDeclaration('Cells', AttributeType.INTEGER), 'not a valid name'),
+        (AttributeDeclaration('c' * 65, AttributeType.INTEGER), 'not a valid name'),
+        (AttributeDeclaration('text', AttributeType.STRING, 'm'), 'is no integer'),
+        (AttributeDeclaration('cells', AttributeType.INTEGER, 'm' * 17), 'too long'),
+        (
+            AttributeDeclaration('memory_mib', AttributeType.INTEGER, 'GiB'),
+            r'must be declared as memory_mib \(integer in MiB\)',
+        ),
+        (typed_attributes.VENDOR, 'is reported for every device'),
+    ],
+)
+def test_find_declaration_fault(declaration: AttributeDeclaration, fault: str) -> None:
+    text = find_declaration_fault(declaration)
+    assert text is not None
+    assert re.search(fault, text)
+
+
+@pytest.mark.parametrize('value', ['', 'x', '1' * 300])
+def test_find_fault_of_value(value: str) -> None:
+    attribute = TypedAttribute('cells', AttributeType.INTEGER, value)
+    assert find_fault(attribute) == 'cells has a value that is no integer'

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the number of ARQs and handles of a device profile."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from cyborg_lite.model.profiles.device_profiles import (
+    AttachTarget,
+    DeviceProfile,
+    Group,
+)
+
+XILINX = {'trait:CUSTOM_FPGA_XILINX': 'required'}
+
+
+@pytest.mark.parametrize(
+    ('group', 'count'),
+    [
+        ({'resources:FPGA': '1'}, 1),
+        ({'resources:FPGA': '2', 'resources:CUSTOM_X': '3'}, 5),
+        ({'resources:PGPU': '4', 'trait:CUSTOM_A': 'required'}, 4),
+        ({'resources:FPGA': '1', **XILINX}, 2),
+        ({'resources:FPGA': '3', 'resources:GPU': '1', **XILINX}, 7),
+        # The count doubles only with an FPGA and a required Xilinx trait.
+        ({'resources:GPU': '1', **XILINX}, 1),
+        ({'resources:FPGA': '1', 'trait:CUSTOM_FPGA_XILINX': 'forbidden'}, 1),
+        ({'accel:function_id': 'x'}, 0),
+        ({}, 0),
+    ],
+)
+def test_requirements_count_one_arq_per_accelerator(
+    group: dict[str, str], count: int
+) -> None:
+    assert Group.parse(group).requirements.arq_count == count
+
+
+def test_resource_classes_lists_classes_of_all_groups() -> None:
+    profile = DeviceProfile(
+        uuid='u',
+        name='n',
+        description=None,
+        groups=({'resources:FPGA': '1', 'accel:x': 'y'}, {'resources:GPU': '1'}),
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    assert profile.resource_classes() == {'FPGA', 'GPU'}
+
+
+@pytest.mark.parametrize(
+    ('group', 'arqs', 'handles'),
+    [
+        ({'resources:FPGA': '2'}, 2, 2),
+        ({'resources:FPGA': '1', **XILINX}, 2, 1),
+        ({'resources:FPGA': '1', **XILINX}, 1, 1),
+        ({'resources:FPGA': '3', **XILINX}, 6, 3),
+        ({'resources:FPGA': '3', **XILINX}, 3, 2),
+        ({}, 1, 1),
+    ],
+)
+def test_count_handles_two_xilinx_arqs_share_handle(
+    group: dict[str, str], arqs: int, handles: int
+) -> None:
+    assert Group.parse(group).requirements.count_handles(arqs) == handles
+
+
+@pytest.mark.parametrize(
+    ('group', 'target'),
+    [
+        ({}, AttachTarget.VM),
+        ({'accel:attach_target': 'host'}, AttachTarget.HOST),
+        ({'accel:attach_target': 'none'}, AttachTarget.NONE),
+        # Rows of another service may have any value.
+        ({'accel:attach_target': 'moon'}, AttachTarget.VM),
+    ],
+)
+def test_attach_target_defaults_to_vm(
+    group: dict[str, str], target: AttachTarget
+) -> None:
+    assert Group.parse(group).attach_target is target

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the validation of device profiles in requests."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.model.profiles import grammar
+from cyborg_lite.model.profiles.device_profiles import DeviceProfile, Limits
+from tests.builders.json_values import ANY_JSON
+
+NEW_UUID = '47840318-1387-4d41-8b72-61a23362641d'
+CLIENT_UUID = 'd5ca2f11-3108-4426-a11c-a959987565df'
+CREATED_AT = datetime(2026, 11, 21, tzinfo=UTC)
+GROUP = {'resources:FPGA': '1'}
+
+
+def parse(request_body: object, limits: Limits | None = None) -> DeviceProfile:
+    return grammar.parse_profile(
+        request_body, limits or Limits(), fresh_uuid=NEW_UUID, moment=CREATED_AT
+    )
+
+
+def parse_error(request_body: object, limits: Limits | None = None) -> str:
+    with pytest.raises(InvalidDeviceProfile) as caught:
+        parse(request_body, limits)
+    return caught.value.text
+
+
+def profile(**fields: object) -> dict[str, object]:
+    return {'name': 'dp1', 'groups': [GROUP], **fields}
+
+
+def test_parse_profile_valid_returns_profile() -> None:
+    request_body = profile(
+        description='for you',
+        groups=[{'resources:FPGA': 2, 'trait:CUSTOM_A': 'required'}],
+    )
+    assert parse(request_body) == DeviceProfile(
+        uuid=NEW_UUID,
+        name='dp1',
+        description='for you',
+        groups=({'resources:FPGA': '2', 'trait:CUSTOM_A': 'required'},),
+        created_at=CREATED_AT,
+    )
+
+
+def test_parse_profile_uses_uuid_of_client() -> None:
+    assert parse(profile(uuid=CLIENT_UUID.upper())).uuid == CLIENT_UUID
+    assert parse(profile(uuid=None)).uuid == NEW_UUID
+
+
+@pytest.mark.parametrize('uuid', ['', 'x', 5, [], True])
+def test_parse_profile_invalid_uuid_raises(uuid: object) -> None:
+    assert 'uuid must be' in parse_error(profile(uuid=uuid))
+
+
+@pytest.mark.parametrize('name', ['a', 'A-b_9', 'x' * 255, '-', '5'])
+def test_parse_profile_accepts_valid_names(name: str) -> None:
+    assert parse(profile(name=name)).name == name
+
+
+@pytest.mark.parametrize(
+    'name',
+    ['', 'a b', 'a.b', 'a\n', '\u00e9', '\u0663', 'x' * 256, None, 5, True, [], {}],
+)
+def test_parse_profile_invalid_name_raises(name: object) -> None:
+    assert 'name must be a string of 1 to 255' in parse_error(profile(name=name))
+
+
+@pytest.mark.parametrize('text', [None, '', 'x' * 255, '\u00fcber \U0001f600\n'])
+def test_parse_profile_preserves_description(text: str | None) -> None:
+    assert parse(profile(description=text)).description == text
+
+
+@pytest.mark.parametrize('text', [5, True, [], {}, 'x' * 256, 'a\0', '\udfff'])
+def test_parse_profile_invalid_description_raises(text: object) -> None:
+    assert 'description must be' in parse_error(profile(description=text))
+
+
+@pytest.mark.parametrize('groups', [None, [], '', 'x', {}, GROUP, 5, [GROUP] * 33])
+def test_parse_profile_groups_out_of_limit_raise(groups: object) -> None:
+    assert 'groups must be a list of 1 to 32' in parse_error(profile(groups=groups))
+
+
+@pytest.mark.parametrize('group', [None, [], '', 5, [['resources:FPGA', 1]]])
+def test_parse_profile_group_not_object_raises_with_index(group: object) -> None:
+    assert 'groups[1] must be an object' in parse_error(profile(groups=[GROUP, group]))
+
+
+@pytest.mark.parametrize(
+    'group', [{}, {'trait:CUSTOM_A': 'required'}, {'accel:x': '1'}]
+)
+def test_parse_profile_group_without_resources_raises(group: dict[str, str]) -> None:
+    assert 'groups[0] has no resources: key' in parse_error(profile(groups=[group]))
+
+
+def test_parse_profile_preserves_group_order() -> None:
+    groups = [{'resources:FPGA': str(amount)} for amount in (3, 1, 2)]
+    assert list(parse(profile(groups=groups)).groups) == groups
+
+
+def test_parse_profile_duplicate_key_spellings_raise() -> None:
+    group = {**GROUP, 'trait:CUSTOM_A': 'required', 'trait:custom-a': 'forbidden'}
+    assert 'groups[0] has trait:CUSTOM_A twice' in parse_error(profile(groups=[group]))
+
+
+def test_parse_profile_bitstream_and_function_raise() -> None:
+    group = {**GROUP, 'accel:bitstream_id': CLIENT_UUID, 'accel:function_id': 'x'}
+    assert 'accel:bitstream_id and accel:function_id' in parse_error(
+        profile(groups=[group])
+    )
+    single = {**group, 'accel:function_id': None}
+    assert parse(profile(groups=[single])).groups == (
+        {**GROUP, 'accel:bitstream_id': CLIENT_UUID},
+    )
+
+
+def test_parse_profile_too_many_accelerators_raises() -> None:
+    groups = [{'resources:FPGA': 128}, {'resources:GPU': 128}]
+    assert len(parse(profile(groups=groups)).groups) == 2
+    groups.append({'resources:FPGA': 1})
+    assert 'groups request 257 accelerators, at most 256' in parse_error(
+        profile(groups=groups)
+    )
+
+
+def test_parse_profile_applies_configured_limits() -> None:
+    limits = Limits(groups=1, accelerators=2, name=3, description=4, value=5)
+    parse(profile(name='abc', description='abcd'), limits)
+    parse_error(profile(name='abcd'), limits)
+    parse_error(profile(description='abcde'), limits)
+    parse_error(profile(groups=[GROUP, GROUP]), limits)
+    parse_error(profile(groups=[{'resources:FPGA': 3}]), limits)
+    parse_error(profile(groups=[{**GROUP, 'accel:x': '123456'}]), limits)
+
+
+@pytest.mark.parametrize('request_body', [None, 5, 'x', [], [GROUP], True])
+def test_parse_profile_not_object_raises(request_body: object) -> None:
+    assert 'must be an object' in parse_error(request_body)
+
+
+def test_parse_profile_ignores_unknown_fields() -> None:
+    assert (
+        parse(profile(created_at='x', links=5, updated_at={})).created_at == CREATED_AT
+    )
+
+
+def test_is_valid_name_accepts_only_legal_names() -> None:
+    assert grammar.is_valid_name('dp-1')
+    assert not grammar.is_valid_name('!@#$%^&*()=-[]')
+    assert not grammar.is_valid_name('')
+
+
+FIELDS = st.sampled_from(['name', 'uuid', 'description', 'groups'])
+GROUPS = st.lists(
+    st.dictionaries(
+        st.sampled_from(
+            ['resources:FPGA', 'trait:CUSTOM_A', 'accel:x', 'accel:attach_target']
+        ),
+        st.sampled_from(['1', 2, 'required', 'VM', None]),
+    )
+)
+
+
+@given(st.dictionaries(FIELDS, ANY_JSON | GROUPS) | ANY_JSON)
+def test_parse_profile_arbitrary_json_returns_or_raises(request_body: Any) -> None:
+    name, reason = 'none', ''
+    try:
+        name = parse(request_body).name
+    except InvalidDeviceProfile as error:
+        reason = error.text
+    assert reason.isprintable()
+    assert grammar.is_valid_name(name)
+
+
+@given(GROUPS)
+def test_parse_profile_is_idempotent(groups: list[dict[str, object]]) -> None:
+    try:
+        parsed_profile = parse(profile(groups=groups))
+    except InvalidDeviceProfile:
+        return
+    reparsed_profile = parse(profile(groups=list(parsed_profile.groups)))
+    assert reparsed_profile == parsed_profile

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the keys and values of a group and their normal form."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cyborg_lite.exceptions import InvalidDeviceProfile
+from cyborg_lite.model.profiles import group_keys
+from cyborg_lite.model.profiles.device_profiles import Limits
+from tests.builders.json_values import ANY_JSON
+
+LIMITS = Limits()
+IMAGE = 'd5ca2f11-3108-4426-a11c-a959987565df'
+
+
+def read(key: object, value: object) -> tuple[str, str] | None:
+    return group_keys.parse_entry('groups[0]', key, value, LIMITS)
+
+
+def read_error(key: object, value: object) -> str:
+    with pytest.raises(InvalidDeviceProfile) as caught:
+        read(key, value)
+    return caught.value.text
+
+
+@pytest.mark.parametrize('name', ['FPGA', 'GPU', 'VGPU', 'PGPU', 'CUSTOM_X_1'])
+def test_parse_entry_accepts_standard_and_custom_classes(name: str) -> None:
+    assert read(f'resources:{name}', '1') == (f'resources:{name}', '1')
+
+
+@pytest.mark.parametrize(
+    ('written', 'expected'),
+    [
+        ('resources: FPGA ', 'resources:FPGA'),
+        ('resources:fpga', 'resources:FPGA'),
+        ('resources:custom-lower-case', 'resources:CUSTOM_LOWER_CASE'),
+        ('trait: CUSTOM_X ', 'trait:CUSTOM_X'),
+        ('trait:Custom-X', 'trait:CUSTOM_X'),
+    ],
+)
+def test_parse_entry_normalizes_names_for_placement(
+    written: str, expected: str
+) -> None:
+    value = 1 if written.startswith('resources') else 'required'
+    entry = read(written, value)
+    assert entry is not None
+    assert entry[0] == expected
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        '',
+        'CUSTOM_',
+        'VCPU',
+        'CUSTOM_A B',
+        'CUSTOM_A.B',
+        'CUSTOM_\u00df',  # is SS in upper case
+        'CUSTOM_\u0131',  # is I in upper case
+        'CUSTOM_A\nB',
+        'CUSTOM_' + 'X' * 249,
+    ],
+)
+def test_parse_entry_rejects_name_invalid_in_placement(name: str) -> None:
+    assert 'CUSTOM_...' in read_error(f'resources:{name}', 1)
+    assert 'CUSTOM_...' in read_error(f'trait:{name}', 'required')
+
+
+def test_parse_entry_accepts_name_of_maximum_length() -> None:
+    name = 'CUSTOM_' + 'X' * 248
+    assert read(f'trait:{name}', 'forbidden') == (f'trait:{name}', 'forbidden')
+
+
+@pytest.mark.parametrize(
+    ('amount', 'expected'),
+    [(1, '1'), ('1', '1'), (256, '256'), ('256', '256'), ('007', '7')],
+)
+def test_parse_entry_returns_amount_as_string(amount: object, expected: str) -> None:
+    assert read('resources:FPGA', amount) == ('resources:FPGA', expected)
+
+
+@pytest.mark.parametrize(
+    'amount',
+    [
+        0,
+        -1,
+        257,
+        '0',
+        '-1',
+        '257',
+        '',
+        ' 1',
+        '1\n',
+        '+1',
+        '1.0',
+        '1e1',
+        1.0,
+        1.5,
+        True,
+        False,
+        None,
+        [],
+        {},
+        [1],
+        10**40,
+        '1' * 40,
+        '\u0663',  # int() accepts this digit
+        '1_0',
+    ],
+)
+def test_parse_entry_rejects_amount_out_of_range(amount: object) -> None:
+    reason = read_error('resources:FPGA', amount)
+    assert 'groups[0]: resources:FPGA must be a whole number from 1 to 256' in reason
+
+
+@pytest.mark.parametrize('value', ['', 'Required', 'optional', None, 1, True, [], {}])
+def test_parse_entry_rejects_invalid_trait_value(value: object) -> None:
+    assert 'required or forbidden' in read_error('trait:CUSTOM_X', value)
+
+
+@pytest.mark.parametrize(
+    'key',
+    ['', 'FPGA', 'resource:FPGA', 'resources', 'resources1:FPGA', ' trait:CUSTOM_X'],
+)
+def test_parse_entry_rejects_unknown_prefix(key: str) -> None:
+    assert 'must start with' in read_error(key, '1')
+
+
+@pytest.mark.parametrize('key', ['', 'a b', 'a.b', 'a:b', 'a/b', '\u00e9', 'a\n'])
+def test_parse_entry_rejects_invalid_accel_name(key: str) -> None:
+    assert 'after accel:' in read_error(f'accel:{key}', 'x')
+
+
+@given(st.text(st.characters(exclude_categories=['Cs'], exclude_characters='\0')))
+def test_parse_entry_preserves_value_of_unknown_accel_key(value: str) -> None:
+    value = value[: LIMITS.value]
+    assert read('accel:Some_key-1', value) == ('accel:Some_key-1', value)
+
+
+@pytest.mark.parametrize('value', [1, True, [], {}, 'x' * 256, 'a\0b', '\ud800'])
+def test_parse_entry_rejects_unstorable_accel_value(value: object) -> None:
+    assert 'at most 255 characters' in read_error('accel:x', value)
+
+
+@pytest.mark.parametrize('key', ['accel:x', 'accel:bitstream_id'])
+def test_parse_entry_null_accel_value_returns_none(key: str) -> None:
+    assert read(key, None) is None
+
+
+@pytest.mark.parametrize(
+    ('key', 'value', 'expected'),
+    [
+        ('bitstream_id', IMAGE, IMAGE),
+        ('bitstream_id', IMAGE.upper().replace('-', ''), IMAGE),
+        ('bitstream_name', 'a-b_c.2.bit', 'a-b_c.2.bit'),
+        ('function_id', '3AFB', '3AFB'),
+        ('function_id', IMAGE, IMAGE),
+        ('function_name', 'net-work_1', 'net-work_1'),
+        ('attach_target', 'VM', 'VM'),
+        ('attach_target', 'host', 'host'),
+        ('attach_target', 'none', 'none'),
+        ('cleaning', 'one-time', 'one-time'),
+    ],
+)
+def test_parse_entry_accepts_values_of_known_accel_keys(
+    key: str, value: str, expected: str
+) -> None:
+    assert read(f'accel:{key}', value) == (f'accel:{key}', expected)
+
+
+@pytest.mark.parametrize(
+    ('key', 'value'),
+    [
+        ('bitstream_id', 'my-image'),
+        ('bitstream_id', ''),
+        ('bitstream_name', ''),
+        ('bitstream_name', 'a b'),
+        ('function_id', 'a.b'),
+        ('function_name', 'a.b'),
+        ('function_name', ''),
+        ('attach_target', 'vm'),
+        ('attach_target', ''),
+        ('cleaning', 'always'),
+    ],
+)
+def test_parse_entry_rejects_invalid_value_of_known_accel_key(
+    key: str, value: str
+) -> None:
+    assert f'accel:{key} must be' in read_error(f'accel:{key}', value)
+
+
+KEYS = st.text(st.characters()) | st.builds(
+    '{}:{}'.format,
+    st.sampled_from(['resources', 'trait', 'accel']),
+    st.sampled_from(['FPGA', 'CUSTOM_X', 'bitstream_id']) | st.text(st.characters()),
+)
+
+
+@given(KEYS, ANY_JSON)
+def test_parse_entry_arbitrary_input_returns_or_names_group(
+    key: str, value: Any
+) -> None:
+    reason = ''
+    try:
+        entry = read(key, value)
+    except InvalidDeviceProfile as error:
+        entry, reason = None, error.text
+    assert not reason or 'groups[0]' in reason
+    assert reason.isprintable()
+    # A normalized entry is unchanged by a second pass.
+    assert entry is None or read(*entry) == entry
+
+
+def test_parse_entry_accepts_standard_trait_within_limits() -> None:
+    limits = Limits(standard_traits=frozenset({'HW_GPU_API_VULKAN'}))
+    entry = group_keys.parse_entry(
+        'groups[0]', 'trait:hw-gpu-api-vulkan', 'required', limits
+    )
+    assert entry == ('trait:HW_GPU_API_VULKAN', 'required')
+    with pytest.raises(InvalidDeviceProfile, match='os-traits'):
+        group_keys.parse_entry('groups[0]', 'trait:HW_OTHER', 'required', limits)
+    assert 'CUSTOM_...' in read_error('trait:HW_GPU_API_VULKAN', 'required')
+
+
+# --- known keys ---
+
+KNOWN = Limits(accel_keys=group_keys.list_accel_names() | {'vendor-x'})
+
+
+@pytest.mark.parametrize(
+    'key', ['bitstream_name', 'function_uuid', 'cleaning', 'vendor-x']
+)
+def test_parse_entry_accepts_known_accel_keys(key: str) -> None:
+    entry = group_keys.parse_entry('groups[0]', f'accel:{key}', 'never', KNOWN)
+    assert entry == (f'accel:{key}', 'never')
+
+
+@pytest.mark.parametrize(
+    ('key', 'text'),
+    [
+        ('bitsream_id', 'no known key; did you mean accel:bitstream_id?'),
+        ('vendor_x', 'no known key; did you mean accel:vendor-x?'),
+        ('zzzz', 'accel:zzzz is no known key'),
+    ],
+)
+def test_parse_entry_refuses_unknown_key_with_nearest(key: str, text: str) -> None:
+    with pytest.raises(InvalidDeviceProfile) as caught:
+        group_keys.parse_entry('groups[0]', f'accel:{key}', None, KNOWN)
+    assert text in caught.value.text
+    assert read(f'accel:{key}', 'a') == (f'accel:{key}', 'a')
